@@ -11,6 +11,7 @@ needs to know it.
 """
 
 import difflib
+import types
 import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -71,15 +72,18 @@ def _metas(hint: Any) -> list[msgspec.Meta]:
 
 
 def _type_name(hint: Any) -> str:
-    bare = typing.get_args(hint)[0] if getattr(hint, "__metadata__", None) else hint
-    if isinstance(bare, type) and not typing.get_args(bare):
-        return bare.__name__
-    return str(bare).replace("typing.", "").replace("NoneType", "None")
+    """A type as people write it: `int`, `float | None`, `tuple[str, ...]`."""
+    if isinstance(hint, type) and not typing.get_args(hint):
+        return hint.__name__
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " | ".join(_type_name(option) for option in typing.get_args(hint)).replace("NoneType", "None")
+    return str(hint).replace("typing.", "")
 
 
 def properties(sheet: type[Sheet]) -> tuple[Property, ...]:
     """Every field of a sheet class, in order."""
     hints = typing.get_type_hints(sheet, include_extras=True)
+    plain_hints = typing.get_type_hints(sheet)
     found = []
     for field in msgspec.structs.fields(sheet):
         metas = _metas(hints[field.name])
@@ -93,7 +97,7 @@ def properties(sheet: type[Sheet]) -> tuple[Property, ...]:
         found.append(
             Property(
                 name=field.name,
-                type=_type_name(hints[field.name]),
+                type=_type_name(plain_hints[field.name]),
                 default=default,
                 doc=doc,
                 unit=str(extra.get("unit", "")),
