@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from gossamer.flow.errors import Closed, EndOfItems, WiringError, WrongItem
-from gossamer.flow.receipt import Receipt, current
+from gossamer.flow.receipt import Receipt, current, runs
 
 T = TypeVar("T")
 
@@ -334,9 +334,8 @@ class In(Generic[T]):
     def acknowledge(self) -> None:
         """What was received last is handled: its effects are safe. Called by the next receive if not before."""
         receipts, self._receipts = self._receipts, None
-        for receipt in receipts or ():
-            if receipt is not None:
-                receipt.release()
+        for receipt, times in runs(receipts):
+            receipt.release(times)
 
     def position(self) -> dict[str, int]:
         """What a durable consumer keeps with its results (:meth:`Connector.position`)."""

@@ -13,7 +13,6 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Generic, TypeVar
 
 import msgspec
@@ -21,7 +20,7 @@ import msgspec
 from gossamer.flow.connector import Receipts
 from gossamer.flow.errors import BrokenFrame, Closed, ConnectorError, EndOfItems, RemoteRefused
 from gossamer.flow.local import LocalConnector
-from gossamer.flow.receipt import Receipt
+from gossamer.flow.receipt import Receipt, runs
 from gossamer.flow.remote.codec import Codec
 from gossamer.flow.remote.frames import HANDSHAKE_LIMIT, FramePipe, Kind, LinkLost
 from gossamer.flow.remote.journal import Journal, Kept
@@ -237,13 +236,10 @@ class Sender(Generic[T]):
 
     def _ship(self, parcels: list[bytes], receipts: Receipts) -> None:
         """Number, keep and write what was taken, in frames of bounded length."""
-        start = size = 0
-        for end, parcel in enumerate(parcels):
-            size += len(parcel)
-            if size > _FRAME_BYTES and end > start:
-                self._keep(parcels[start:end], receipts and receipts[start:end])
-                start, size = end, len(parcel)
-        self._keep(parcels[start:], receipts and receipts[start:])
+        if sum(map(len, parcels)) <= _FRAME_BYTES:
+            self._keep(parcels, receipts)
+        else:
+            self._keep_in_pieces(parcels, receipts)
         self._journal.commit()
         if self._caught_up and self._pipe is not None:
             while self._written < self.numbered:
@@ -256,13 +252,21 @@ class Sender(Generic[T]):
         self._written = kept.last
         return self._journal.payload(kept.first)
 
+    def _keep_in_pieces(self, parcels: list[bytes], receipts: Receipts) -> None:
+        start = size = 0
+        for end, parcel in enumerate(parcels):
+            size += len(parcel)
+            if size > _FRAME_BYTES and end > start:
+                self._keep(parcels[start:end], receipts and receipts[start:end])
+                start, size = end, len(parcel)
+        self._keep(parcels[start:], receipts and receipts[start:])
+
     def _keep(self, parcels: list[bytes], receipts: Receipts) -> None:
         first = self.numbered + 1
         payload = self._codec.pack(first, parcels)
         kept = Kept(first, self.numbered + len(parcels), len(payload))
         self._journal.append(kept.first, kept.last, payload)
-        held = [(receipt, len(list(run))) for receipt, run in groupby(receipts or ()) if receipt is not None]
-        self._under_way[first] = _UnderWay(kept, held)
+        self._under_way[first] = _UnderWay(kept, list(runs(receipts)))
         self._bytes += kept.size
         self.numbered = kept.last
 
