@@ -168,13 +168,13 @@ async def check_wrong_items_are_refused(ends: Ends) -> None:
     """Promise 4, by every way in."""
     out, end = Out("out", ends.producing), In("in", ends.consuming)
     wrong: Any = "not a Numbered"
-    for refused in (
-        lambda: out.send(wrong),
-        lambda: out.send_many([Numbered(1), wrong]),
-        lambda: _in_coroutine(out.try_send, wrong),
-    ):
+
+    async def try_to_send() -> None:
+        out.try_send(wrong)
+
+    for refused in (out.send(wrong), out.send_many([Numbered(1), wrong]), try_to_send()):
         try:
-            await refused()
+            await refused
         except WrongItem as error:
             assert "Numbered" in str(error), "promise 4: the message names the right type"
         else:
@@ -182,10 +182,6 @@ async def check_wrong_items_are_refused(ends: Ends) -> None:
     await out.send(Numbered(7))
     out.close()
     assert await _receive_all(end) == [Numbered(7)], "promise 4: the connector is unharmed"
-
-
-async def _in_coroutine(function: Callable[[Any], object], argument: Any) -> None:
-    function(argument)
 
 
 async def check_end_comes_after_the_last_item(ends: Ends) -> None:
