@@ -259,6 +259,8 @@ class AsynchronousFilter(SemiSynchronousFilter[S]):
     """
 
     kind = "asynchronous"
+    spills: ClassVar[frozenset[str]] = frozenset()
+    """Inputs that accept always, whatever the outputs do: what breaks a ring of bounded queues (DESIGN 1)."""
 
     def __init__(self, sheet: S | None = None) -> None:
         super().__init__(sheet)
