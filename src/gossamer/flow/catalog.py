@@ -28,7 +28,8 @@ class Catalog:
         Raises:
             UnknownName: there is none; lists the known ones.
         """
-        return self._find("components", name, Component)
+        found: type[Component[Any]] = self._find("components", name, Component)
+        return found
 
     def provider(self, name: str) -> type[Provider[Any]]:
         """The provider class of this name.
@@ -36,7 +37,8 @@ class Catalog:
         Raises:
             UnknownName: there is none; lists the known ones.
         """
-        return self._find("providers", name, Provider)
+        found: type[Provider[Any]] = self._find("providers", name, Provider)
+        return found
 
     def add(self, name: str, unit: type) -> None:
         """Register a class of one's own, as a program does that makes its wiring itself."""

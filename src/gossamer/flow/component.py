@@ -282,6 +282,9 @@ class AsynchronousFilter(SemiSynchronousFilter[S]):
         for signal in self._signals.values():
             signal.set()
 
+    def input_ended(self, role: str) -> None:
+        """An input has ended and all its items were handled. With the last one the component finishes by itself."""
+
     @property
     def finished(self) -> bool:
         """The end was announced."""

@@ -77,6 +77,11 @@ class Graph(msgspec.Struct, frozen=True):
     components: Mapping[str, ComponentNode]
     wiring: Wiring
 
+    def roles(self) -> dict[str, Roles]:
+        """The bound roles of every unit, components first."""
+        components = {name: node.roles for name, node in self.components.items()}
+        return {**components, **{name: node.roles for name, node in self.providers.items()}}
+
     def part(self, process: str) -> "Graph":
         """What of it one process runs: its components, the connectors that they touch, the providers that they reach."""
         components = {name: node for name, node in self.components.items() if node.plan.process == process}

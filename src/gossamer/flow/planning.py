@@ -18,6 +18,8 @@ from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNod
 from gossamer.flow.sheet import build, nearest
 from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 
+N = typing.TypeVar("N")
+
 
 def plan(wiring: Wiring, catalog: Catalog) -> Graph:
     """Check a wiring and make its graph.
@@ -46,8 +48,8 @@ class _Planner:
     def graph(self) -> Graph:
         if not self.wiring.components:
             self.finding("components", "there are none; a plan has one at least")
-        providers = {name: node for name, p in self.wiring.providers.items() if (node := self.provider(name, p))}
-        components = {name: node for name, p in self.wiring.components.items() if (node := self.component(name, p))}
+        providers = _found({name: self.provider(name, plan) for name, plan in self.wiring.providers.items()})
+        components = _found({name: self.component(name, plan) for name, plan in self.wiring.components.items()})
         self.stop_if_wrong()
         ordered = self.start_order(providers)
         connectors = self.connect(components)
@@ -153,12 +155,12 @@ class _Planner:
                         where = f"components.{node.name}.ports.{role}"
                         self.finding(where, f"no connector {connector!r}{nearest(connector, self.wiring.connectors)}")
         self.stop_if_wrong()
-        found = {}
-        for name, connector_plan in self.wiring.connectors.items():
-            node = self.connector(name, connector_plan, producers[name], consumers[name], components)
-            if node is not None:
-                found[name] = node
-        return found
+        return _found(
+            {
+                name: self.connector(name, plan, producers[name], consumers[name], components)
+                for name, plan in self.wiring.connectors.items()
+            }
+        )
 
     def connector(
         self,
@@ -261,6 +263,11 @@ def lacking(unit: type, interface: Any) -> list[str]:
             if len(names) > len([p for p in inspect.signature(offered).parameters if p != "self"]):
                 missing.append(f"{name}({', '.join(names)})")
     return missing
+
+
+def _found(nodes: Mapping[str, N | None]) -> dict[str, N]:
+    """Without those that could not be made; their findings are noted."""
+    return {name: node for name, node in nodes.items() if node is not None}
 
 
 def _assignable(made: Any, taken: Any) -> bool:

@@ -66,9 +66,8 @@ def to_text(graph: Graph) -> str:
             lines.append(f"    {role} --[{name}: {connector.item_name}, {connector.plan.address}]--> {takers}")
     lines.append("providers")
     users: dict[str, list[str]] = {name: [] for name in graph.providers}
-    for user, node in {**graph.components, **graph.providers}.items():
-        for name in sorted(set(used_names(node.roles))):
-            users[name].append(user)
+    for user, name in _uses(graph):
+        users[name].append(user)
     for provider in graph.providers.values():
         lines.append(f"  {provider.name} ({provider.use}), used by {', '.join(users[provider.name])} - {_doc(provider.unit)}")
     return "\n".join(lines)
@@ -113,5 +112,4 @@ def _arrows(graph: Graph) -> list[tuple[str, str, str]]:
 
 
 def _uses(graph: Graph) -> list[tuple[str, str]]:
-    nodes = {**graph.components, **graph.providers}
-    return [(name, used) for name, node in nodes.items() for used in sorted(set(used_names(node.roles)))]
+    return [(name, used) for name, roles in graph.roles().items() for used in sorted(set(used_names(roles)))]

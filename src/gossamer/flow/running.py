@@ -7,6 +7,7 @@ components added and removed. None of this needs to know a particular unit.
 """
 
 import asyncio
+import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -212,8 +213,7 @@ class RunningGraph:
 
     def sheet(self, name: str) -> Sheet:
         """The settings of a unit as they stand."""
-        sheet: Sheet = self.unit(name).sheet
-        return sheet
+        return typing.cast(Sheet, self.unit(name).sheet)
 
     def metrics(self, name: str) -> Mapping[str, float]:
         """What a unit has counted, its instances added up."""
@@ -349,11 +349,10 @@ class RunningGraph:
     async def remove_component(self, name: str) -> None:
         """Take a component out: it finishes what it has in hand and closes its outputs. What waits for it stays for others."""
         for runner in self.instances(name):
-            await runner.suspend()
             task = self._tasks.pop(runner.component.name, None)
+            await runner.leave()
             if task is not None:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+                await task
             await runner.component.stop()
             del self.runners[runner.component.name]
         self._more.set()
