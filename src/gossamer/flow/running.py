@@ -242,7 +242,7 @@ class RunningGraph:
         """
         units = [self.providers[name]] if name in self.providers else [r.component for r in self.instances(name)]
         before = units[0].sheet
-        after = change(before, values, running=True)
+        after: Sheet = typing.cast(Sheet, change(before, values, running=True))
         for unit in units:
             unit.sheet = after
             unit.changed(before)
