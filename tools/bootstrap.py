@@ -98,7 +98,7 @@ def create_venv(checkout: Checkout, held: int) -> None:
     # The real path names the exact version, so that an upgrade of Python makes the link dangle and is noticed.
     base = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
     done = subprocess.run(
-        [base, "-I", "-m", "venv", "--clear", checkout.venv],
+        [base, "-I", "-m", "venv", "--clear", str(checkout.venv)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, pass_fds=[held],
     )  # fmt: skip
     if done.returncode != 0:
@@ -115,8 +115,8 @@ def pip_environment(environment: dict[str, str]) -> dict[str, str]:
 
 def install(checkout: Checkout, kind: str, held: int) -> None:
     command = [
-        checkout.python, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
-        "--require-hashes", "-r", checkout.lock(kind),
+        str(checkout.python), "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
+        "--require-hashes", "-r", str(checkout.lock(kind)),
     ]  # fmt: skip
     done = subprocess.run(
         command, env=pip_environment(dict(os.environ)), pass_fds=[held],
@@ -168,7 +168,7 @@ def set_up(checkout: Checkout, kind: str, held: int) -> None:
     # Without a stamp an earlier set-up was interrupted; what it left is not worth trusting.
     fresh = not (checkout.stamp("run").exists() and checkout.python_runs())
     what = "Gossamer with its developers' tools" if kind == "dev" else "Gossamer"
-    say(f"Setting up {what} in .venv ({'once, about a minute' if fresh else 'its lock is new'}) ...")
+    say(f"Setting up {what} in .venv ({'once, about a minute' if fresh else 'adding what its lock asks for'}) ...")
     locks = {f"{name}.lock": checkout.lock(name).read_bytes() for name in LOCKS_OF[kind]}
     if fresh:
         shutil.rmtree(checkout.stamps, ignore_errors=True)
