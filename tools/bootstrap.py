@@ -150,6 +150,14 @@ def explain(output: str, log: Path) -> str:
     return f"pip failed: {last_line(output)} See {log}."
 
 
+def explain_refusal(error: OSError) -> str:
+    """One line out of what the file system says."""
+    where = error.filename or ROOT
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return f"cannot write to {where}; use a copy of the checkout that is yours."
+    return f"set-up failed: {error.strerror}: {where}"
+
+
 def last_line(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith("error")]
@@ -219,10 +227,7 @@ def main(arguments: list[str]) -> int:
     except SetupError as error:
         say(f"gossamer: {error}")
     except OSError as error:
-        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            say(f"gossamer: cannot write to {error.filename or ROOT}; use a copy of the checkout that is yours.")
-        else:
-            say(f"gossamer: set-up failed: {error.strerror}: {error.filename or ROOT}")
+        say(f"gossamer: {explain_refusal(error)}")
     except KeyboardInterrupt:
         say("gossamer: set-up interrupted; the next run begins it anew.")
         return 130
