@@ -19,7 +19,7 @@ MAX_INTERIM = 10
 #: Digits of the longest believable Content-Length: 10^18 bytes is more than any disk, and still fits 64 bits.
 MAX_LENGTH_DIGITS = 18
 
-_STATUS_LINE = re.compile(rb"HTTP/(?:1\.[01]|[23](?:\.0)?) ([0-9]{3})(?: [^\r\n]*)?\r?\n\Z")
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: [^\r\n]*)?\r?\n\Z")
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 
 #: Bytes that a field may hold (RFC 9110, section 5.5: visible, space, tab, and 8-bit), and the two that end lines.
