@@ -28,6 +28,7 @@ from gossamer.model.task import Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch import coding
 from gossamer.stages.fetch.endings import ending_of
+from gossamer.stages.fetch.head import Head
 from gossamer.stages.fetch.transfer import Limits, Options, Transfer, Verdict, constant_options, overdue
 
 #: Asked for in this order by browsers and crawlers alike; servers that negotiate then choose HTML.
@@ -177,27 +178,27 @@ class HttpModule(Provider[HttpSheet]):
     async def _attempt(self, url: str, address: str, port: int, started: float) -> Response:
         """One request to one address. However it ends, the handle goes back to the pool, clean."""
         transfer = self._idle.pop() if self._idle else Transfer(self._options)
-        now = self.clock.monotonic()
-        code, message = 0, ""
+        code, message, is_out = 0, "", False
         try:
-            transfer.begin(url, address, port, self.sheet.max_body, now)
-            future = self._multi.add_handle(transfer.curl)
-            self._live[transfer] = future
+            transfer.begin(url, address, port, self.sheet.max_body, self.clock.monotonic())
+            future = self._live[transfer] = self._multi.add_handle(transfer.curl)
             try:
                 await future
             except pycurl.error as error:
                 code, message = error.args
             except _Overdue:
                 pass
+            is_out = True
             return self._response(transfer, url, address, (code, message), started)
         finally:
-            self._release(transfer)
+            self._live.pop(transfer, None)
+            self._release(transfer, is_out)
 
-    def _release(self, transfer: Transfer) -> None:
-        self._live.pop(transfer, None)
-        with suppress(RuntimeError):
-            # Cancelled, or failed before it was added: usually the multi has let go of the handle already.
-            self._multi.remove_handle(transfer.curl)
+    def _release(self, transfer: Transfer, is_out: bool) -> None:
+        if not is_out:
+            # Cancelled, or refused by libcurl: usually the multi has let go of the handle already.
+            with suppress(RuntimeError):
+                self._multi.remove_handle(transfer.curl)
         transfer.clear()
         if transfer.options is self._options and not self._multi.closed:
             self._idle.append(transfer)
@@ -224,13 +225,15 @@ class HttpModule(Provider[HttpSheet]):
         counters["body_bytes"] += transfer.size
         if connects := curl.getinfo(pycurl.NUM_CONNECTS):
             counters["connects"] += connects
-        verdict = self._verdict(transfer, ending)
         peer = curl.getinfo(pycurl.PRIMARY_IP)
         if peer != address and peer and ip_address(peer) != ip_address(address):
-            return Response(
-                Outcome.ADDRESS_REFUSED, started=started, elapsed=elapsed, error="another peer than asked for"
-            )
-        if not transfer.raw_head:
+            reason = "another peer than the one asked for"
+            return Response(Outcome.ADDRESS_REFUSED, started=started, elapsed=elapsed, error=reason)
+        if transfer.lines:
+            transfer.judge_head()
+        head = transfer.head
+        verdict = self._verdict(transfer, ending)
+        if head is None:
             sent = transfer.is_sent
             return Response(
                 verdict.outcome,
@@ -240,13 +243,13 @@ class HttpModule(Provider[HttpSheet]):
                 elapsed=elapsed,
                 error=verdict.reason,
             )
-        body, decoded, verdict = self._body(transfer, verdict)
+        body, decoded, verdict = self._body(transfer, head, verdict)
         return Response(
             verdict.outcome,
-            status=transfer.status,
+            status=head.status,
             request_head=self._request_head(url),
-            response_head=transfer.raw_head,
-            headers=transfer.fields,
+            response_head=head.raw,
+            headers=head.fields,
             body=body,
             decoded=decoded,
             address=address,
@@ -259,34 +262,32 @@ class HttpModule(Provider[HttpSheet]):
     def _verdict(self, transfer: Transfer, ending: tuple[int, str]) -> Verdict:
         """How it ended: our own word first, then libcurl's, then the status."""
         code, message = ending
-        if verdict := transfer.verdict:
-            return _beside_status(verdict, transfer.status)
+        status = transfer.head.status if transfer.head else 0
+        if transfer.verdict:
+            return _beside_status(transfer.verdict, status)
         if not code:
-            if transfer.raw_head:
-                return Verdict(of_status(transfer.status), "")
-            return Verdict(Outcome.PROTOCOL_FAILED, "closed before the end of the head")
+            return Verdict(of_status(status), "" if status else "closed before the end of the head")
         meaning = ending_of(code, transfer.curl.getinfo(pycurl.OS_ERRNO), message)
-        if not transfer.raw_head:
+        if not status:
             return Verdict(meaning.early, message)
-        return _beside_status(Verdict(meaning.late, message, meaning.cut), transfer.status)
+        return _beside_status(Verdict(meaning.late, message, meaning.cut), status)
 
-    def _body(self, transfer: Transfer, verdict: Verdict) -> tuple[bytes, bytes | None, Verdict]:
+    def _body(self, transfer: Transfer, head: Head, verdict: Verdict) -> tuple[bytes, bytes | None, Verdict]:
         """The body as it came, without its content coding where it has one, and the verdict after that."""
         chunks = transfer.chunks
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        named = ",".join(value for name, value in transfer.fields if name == "content-encoding")
-        if not named or not body:
+        if not head.content_coding or not body:
             return body, None, verdict
-        applied = coding.codings(named)
+        applied = coding.codings(head.content_coding)
         if not applied:
             return body, None, verdict
         if refused := coding.refusal(applied):
-            return body, None, _decode_failed(verdict, refused, transfer.status)
+            return body, None, _decode_failed(verdict, refused, head.status)
         undone = coding.decode(body, applied, self.sheet.max_body, whole=not verdict.cut)
         if undone.error:
-            return body, None, _decode_failed(verdict, undone.error, transfer.status)
+            return body, None, _decode_failed(verdict, undone.error, head.status)
         if undone.cut and not verdict.cut:
-            verdict = _beside_status(Verdict(Outcome.TRUNCATED, undone.cut, "length"), transfer.status)
+            verdict = _beside_status(Verdict(Outcome.TRUNCATED, undone.cut, "length"), head.status)
         return body, undone.data, verdict
 
     def _request_head(self, url: str) -> bytes:

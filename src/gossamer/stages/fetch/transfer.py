@@ -3,7 +3,8 @@
 A handle costs 30 us to make and its constant options 15 more, so handles are kept; only the URL and the place to
 connect to change between requests. Nothing else of a request stays in one: cookies, credentials and redirects are off,
 connections belong to the pool behind all handles, and what was received is dropped by :meth:`Transfer.begin`.
-The callbacks judge while bytes arrive: a head that lies and a body beyond its cap end the transfer on the spot.
+A head is judged when the first byte of its body arrives, or at the end: one that lies, and a body beyond its cap, end
+the transfer on the spot.
 """
 
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ import msgspec
 import pycurl  # type: ignore[import-untyped]  # ships no types
 
 from gossamer.model.outcome import Outcome
-from gossamer.stages.fetch import head
+from gossamer.stages.fetch.head import BrokenHead, Head, IncompleteHead, read
 
 #: What a callback returns to make libcurl end the transfer, and close its connection.
 _STOP = -1
@@ -61,30 +62,16 @@ def constant_options(fields: Iterable[str], user_agent: str, *, verify: bool, ca
 class Transfer:
     """A handle of the pool. `begin` makes it ready; afterwards its attributes tell what came."""
 
-    __slots__ = (
-        "_endpoint",
-        "_interim",
-        "_left",
-        "_lines",
-        "_room",
-        "began",
-        "chunks",
-        "curl",
-        "fields",
-        "mark",
-        "options",
-        "raw_head",
-        "size",
-        "status",
-        "verdict",
-    )
+    __slots__ = ("_endpoint", "_room", "began", "chunks", "curl", "head", "lines", "mark", "options", "size", "verdict")
 
     def __init__(self, options: Options) -> None:
         self.options = options
+        self.lines: list[bytes] = []
         self.curl = pycurl.Curl()
         for option, value in options:
             self.curl.setopt(option, value)
-        self.curl.setopt(pycurl.HEADERFUNCTION, self._on_header)
+        # Ten lines a page: they are only collected here, and judged together. libcurl stops at 300 KB or 5,000 lines.
+        self.curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         self.curl.setopt(pycurl.WRITEFUNCTION, self._on_body)
         self._endpoint: tuple[str, int] | None = None
         self.clear()
@@ -94,14 +81,10 @@ class Transfer:
         self.began = 0.0
         self.mark: tuple[float, int] | None = None
         self.verdict: Verdict | None = None
-        self.status = 0
-        self.raw_head = b""
-        self.fields: head.Fields = ()
+        self.head: Head | None = None
+        self.lines.clear()
         self.chunks: list[bytes] = []
         self.size = 0
-        self._lines: list[bytes] = []
-        self._left = head.MAX_HEAD_BYTES
-        self._interim = 0
         self._room = 0
 
     def begin(self, url: str, address: str, port: int, room: int, now: float) -> None:
@@ -124,49 +107,27 @@ class Transfer:
         """Connected, TLS included: the request is on its way. Asked only of slow transfers."""
         return bool(self.curl.getinfo(pycurl.PRETRANSFER_TIME) > 0)
 
-    def stop(self, outcome: Outcome, reason: str, cut: str = "") -> int:
-        """End the transfer from inside a callback; the first verdict stands."""
-        self.verdict = self.verdict or Verdict(outcome, reason, cut)
-        return _STOP
-
-    def _on_header(self, line: bytes) -> int | None:
-        self._left -= len(line)
-        if self._left < 0:
-            return self.stop(Outcome.PROTOCOL_FAILED, f"more than {head.MAX_HEAD_BYTES} bytes of header fields")
-        if self.raw_head:
-            # Trailer fields: counted, and not kept, since they may not change what the head said (RFC 9110, 6.5.1).
-            return None
-        lines = self._lines
-        lines.append(line)
-        if line == b"\r\n" or line == b"\n":
-            return self._on_head(lines)
-        if len(lines) > head.MAX_FIELDS + 1:
-            return self.stop(Outcome.PROTOCOL_FAILED, f"more than {head.MAX_FIELDS} header fields")
-        return None
-
-    def _on_head(self, lines: list[bytes]) -> int | None:
-        try:
-            status = head.status_of(lines[0])
-            if 100 <= status < 200 and status != 101:
-                self._lines = []
-                self._interim += 1
-                if self._interim > head.MAX_INTERIM:
-                    return self.stop(Outcome.PROTOCOL_FAILED, f"more than {head.MAX_INTERIM} interim answers")
-                return None
-            raw, fields = head.parse(lines)
-            head.judge_framing(fields, version_10=lines[0].startswith(b"HTTP/1.0"))
-        except head.BrokenHead as error:
-            return self.stop(Outcome.PROTOCOL_FAILED, str(error))
-        self.status, self.raw_head, self.fields = status, raw, fields
-        return None
+    def judge_head(self) -> bool:
+        """Read the head once it is complete. False while it is not, or cannot be believed: the verdict then says why."""
+        if self.head is None and self.verdict is None:
+            try:
+                self.head = read(self.lines)
+            except BrokenHead as error:
+                self.verdict = Verdict(Outcome.PROTOCOL_FAILED, str(error))
+            except IncompleteHead:
+                pass
+        return self.head is not None
 
     def _on_body(self, data: bytes) -> int | None:
+        if self.head is None and not self.judge_head():
+            return _STOP
         self.size += len(data)
-        if self.size > self._room:
-            self.chunks.append(data[: len(data) - (self.size - self._room)])
-            return self.stop(Outcome.TRUNCATED, f"body over {self._room} bytes", "length")
-        self.chunks.append(data)
-        return None
+        if self.size <= self._room:
+            self.chunks.append(data)
+            return None
+        self.chunks.append(data[: len(data) - (self.size - self._room)])
+        self.verdict = Verdict(Outcome.TRUNCATED, f"body over {self._room} bytes", "length")
+        return _STOP
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -182,23 +143,37 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 def overdue(transfer: Transfer, limits: Limits, now: float) -> Verdict | None:
-    """Has a transfer outlived one of its deadlines? Each phase has its own, and its own outcome (FAULTS 11-13)."""
+    """Has a transfer outlived one of its deadlines? Each phase has its own, and its own outcome (FAULTS 11-15)."""
     waited = now - transfer.began
-    if transfer.raw_head:
-        since, size = transfer.mark or (now, transfer.size)
-        if transfer.mark is None or now - since >= limits.window:
-            if transfer.mark and transfer.size - size < limits.least_speed * (now - since):
-                return Verdict(Outcome.TOO_SLOW, f"less than {limits.least_speed:g} bytes/s", "time")
-            transfer.mark = (now, transfer.size)
-    elif waited > min(limits.connect, limits.tls, limits.head):
-        if transfer.is_sent:
-            if waited - transfer.curl.getinfo(pycurl.PRETRANSFER_TIME) > limits.head:
-                return Verdict(Outcome.TIMED_OUT, f"no complete head within {limits.head:g} s")
-        elif connected := transfer.curl.getinfo(pycurl.CONNECT_TIME):
-            if waited - connected > limits.tls:
-                return Verdict(Outcome.TLS_FAILED, f"no TLS session within {limits.tls:g} s")
-        elif waited > limits.connect:
-            return Verdict(Outcome.CONNECT_FAILED, f"no connection within {limits.connect:g} s")
+    has_head = transfer.head is not None or (bool(transfer.lines) and transfer.judge_head())
+    if transfer.verdict is not None:
+        return transfer.verdict
     if waited > limits.whole:
-        return Verdict(Outcome.TIMED_OUT, f"not whole within {limits.whole:g} s", "time" if transfer.raw_head else "")
+        return Verdict(Outcome.TIMED_OUT, f"not whole within {limits.whole:g} s", "time" if has_head else "")
+    if has_head:
+        return _slow(transfer, limits, now)
+    if waited <= min(limits.connect, limits.tls, limits.head):
+        return None
+    if transfer.is_sent:
+        if waited - transfer.curl.getinfo(pycurl.PRETRANSFER_TIME) > limits.head:
+            return Verdict(Outcome.TIMED_OUT, f"no complete head within {limits.head:g} s")
+    elif connected := transfer.curl.getinfo(pycurl.CONNECT_TIME):
+        if waited - connected > limits.tls:
+            return Verdict(Outcome.TLS_FAILED, f"no TLS session within {limits.tls:g} s")
+    elif waited > limits.connect:
+        return Verdict(Outcome.CONNECT_FAILED, f"no connection within {limits.connect:g} s")
+    return None
+
+
+def _slow(transfer: Transfer, limits: Limits, now: float) -> Verdict | None:
+    """Compare with the mark of a window ago; the first one is set when the body is first seen."""
+    if transfer.mark is None:
+        transfer.mark = (now, transfer.size)
+        return None
+    since, size = transfer.mark
+    if now - since < limits.window:
+        return None
+    if transfer.size - size < limits.least_speed * (now - since):
+        return Verdict(Outcome.TOO_SLOW, f"less than {limits.least_speed:g} bytes/s", "time")
+    transfer.mark = (now, transfer.size)
     return None
