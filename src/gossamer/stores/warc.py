@@ -30,12 +30,16 @@ class WarcSheet(Sheet, frozen=True):
     directory: Annotated[str, setting("The crawl directory; records lie in `warc/` below it.", restart=_IN_USE)] = "."
     prefix: Annotated[
         str,
-        setting("How file names begin: `PREFIX-TIMESTAMP-SERIAL.warc.gz`.", restart=_IN_USE, pattern=r"^[A-Za-z0-9._-]+$"),
+        setting(
+            "How file names begin: `PREFIX-TIMESTAMP-SERIAL.warc.gz`.", restart=_IN_USE, pattern=r"^[A-Za-z0-9._-]+$"
+        ),
     ] = "gossamer"
-    rotate_bytes: Annotated[int, setting("A file that has reached this size is followed by a new one.", unit="bytes", ge=1)] = (
-        1_000_000_000
-    )
-    sync: Annotated[bool, setting("Force each group to the disk before it counts as written: survives a power cut.")] = False
+    rotate_bytes: Annotated[
+        int, setting("A file that has reached this size is followed by a new one.", unit="bytes", ge=1)
+    ] = 1_000_000_000
+    sync: Annotated[
+        bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
+    ] = False
     originals: Annotated[
         int,
         setting(
@@ -135,7 +139,9 @@ class WarcArchive(Provider[WarcSheet]):
         return {
             "software": sheet.software,
             "conformsTo": "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-            "operator": f"{sheet.operator} <{sheet.contact}>" if sheet.operator and sheet.contact else sheet.operator or sheet.contact,
+            "operator": f"{sheet.operator} <{sheet.contact}>"
+            if sheet.operator and sheet.contact
+            else sheet.operator or sheet.contact,
             "http-header-user-agent": sheet.user_agent,
             "robots": sheet.robots,
             "description": sheet.description,

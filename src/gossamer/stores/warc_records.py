@@ -8,14 +8,14 @@ characters, truncation words come from a closed list, and the header block of th
 line by line. Block lengths are counted from the bytes that are written.
 """
 
+import os
 import re
-import uuid
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 import msgspec
 from isal import igzip_lib
 
+from gossamer.model.dates import utc_text
 from gossamer.model.visit import Visit, sha1_base32
 
 #: igzip level 2: as fast as 0 and 1 on pages within the noise, 9 % smaller than 0; level 3 takes 2.6 times as long.
@@ -50,14 +50,10 @@ class Written(msgspec.Struct, frozen=True, gc=False):
     """Bytes of the response record's gzip member."""
 
 
-def date(seconds: float) -> str:
-    """Seconds since the epoch as a WARC/1.1 date, in UTC with microseconds."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:26] + "Z"
-
-
 def record_id() -> str:
-    """A new record identifier, with its angle brackets."""
-    return f"<urn:uuid:{uuid.uuid4()}>"
+    """A new record identifier (a random UUID, version 4) with its angle brackets; a third of the cost of `uuid.uuid4`."""
+    text = os.urandom(16).hex()
+    return f"<urn:uuid:{text[:8]}-{text[8:12]}-4{text[13:16]}-{'89ab'[int(text[16], 16) & 3]}{text[17:20]}-{text[20:]}>"
 
 
 def uri_field(uri: str) -> str:
@@ -97,7 +93,7 @@ def warcinfo(file_name: str, at: float, lines: Mapping[str, str]) -> bytes:
     told = {"format": "WARC File Format 1.1", **lines}
     block = "".join(f"{name}: {text_field(value)}\r\n" for name, value in told.items() if text_field(value)).encode()
     fields = (
-        f"WARC-Type: warcinfo\r\nWARC-Record-ID: {record_id()}\r\nWARC-Date: {date(at)}\r\n"
+        f"WARC-Type: warcinfo\r\nWARC-Record-ID: {record_id()}\r\nWARC-Date: {utc_text(at)}\r\n"
         f"WARC-Filename: {text_field(file_name)}\r\nWARC-Block-Digest: sha1:{sha1_base32(block)}\r\n"
         "Content-Type: application/warc-fields\r\n"
     )
@@ -112,7 +108,7 @@ def exchange(visit: Visit, at: float, original_at: float = 0.0) -> Written:
         at: seconds since the epoch when the request was sent.
         original_at: when the document that it repeats was fetched; 0 where that is not known.
     """
-    response, target, when, response_id = visit.response, uri_field(visit.url), date(at), record_id()
+    response, target, when, response_id = visit.response, uri_field(visit.url), utc_text(at), record_id()
     common = f"WARC-Date: {when}\r\nWARC-Target-URI: {target}\r\n"
     if _ADDRESS.fullmatch(response.address):
         common += f"WARC-IP-Address: {response.address}\r\n"
@@ -155,7 +151,7 @@ def _response(head: bytes, body: bytes, cut: str, fields: str) -> bytes:
 def _revisit(original: str, original_at: float, fields: str, head: bytes) -> bytes:
     """A revisit record holds the header block alone; the payload is in the record that it refers to."""
     if original_at:
-        fields += f"WARC-Refers-To-Date: {date(original_at)}\r\n"
+        fields += f"WARC-Refers-To-Date: {utc_text(original_at)}\r\n"
     fields = (
         f"WARC-Type: revisit\r\n{fields}WARC-Profile: {REVISIT_PROFILE}\r\n"
         f"WARC-Refers-To-Target-URI: {uri_field(original)}\r\nWARC-Truncated: length\r\n"
