@@ -35,3 +35,7 @@ class ResolutionFailed(Exception):
 
 class AddressRefused(Exception):
     """A host whose address this crawl must not talk to (DESIGN 9.8). The outcome is `address_refused`."""
+
+
+class ParseSkipped(Exception):
+    """A page whose markup would cost the parser too much (FAULTS 54, 55). The page is kept, and says `parse_skipped`."""
