@@ -27,7 +27,7 @@ from gossamer.flow.planning import plan
 from gossamer.flow.quantities import show_seconds
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring, to_toml, with_settings
-from gossamer.model.errors import AddressRefused, CrawlDirectoryError, ResolutionFailed, UsageError
+from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.url import endpoint_of
 from gossamer.services.dns import SystemResolver
 from gossamer.stages.frontier.component import Frontier
@@ -126,7 +126,9 @@ class Crawl:
             raise UsageError(f"{path} is a file; name a directory with -o")
         if (path / CRAWL_FILE).exists():
             if not self.options.overwrite:
-                raise UsageError(f"{path} holds a crawl; name another directory with -o, or replace it with --overwrite")
+                raise UsageError(
+                    f"{path} holds a crawl; name another directory with -o, or replace it with --overwrite"
+                )
         elif any(path.iterdir()):
             raise UsageError(f"{path} is not empty and holds no crawl; name another directory with -o")
 

@@ -72,7 +72,9 @@ class Fleet:
                 return
             deaths = [*(moment for moment in deaths if loop.time() - moment < DEATH_WINDOW), loop.time()]
             if code == 2 or len(deaths) >= MAX_DEATHS:
-                raise FlowError(f"process {name!r} ended with status {code} {len(deaths)} times in a row; see its messages above")
+                raise FlowError(
+                    f"process {name!r} ended with status {code} {len(deaths)} times in a row; see its messages above"
+                )
             self._report(f"process {name!r} died ({_death(code)}); it is started again")
             await self._spawn(name, path)
 

@@ -106,9 +106,7 @@ def _pin_first() -> None:
 def measured(command: list[str], **environment: str) -> tuple[dict[str, Any], Run]:
     """Run a crawler that prints one line of JSON with `pages`, and account for it by the kernel's own figures."""
     began = time.monotonic()
-    child = subprocess.Popen(
-        command, stdout=subprocess.PIPE, preexec_fn=_pin_first, env={**os.environ, **environment}
-    )
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=_pin_first, env={**os.environ, **environment})
     assert child.stdout is not None
     output = child.stdout.read()
     _, status, usage = os.wait4(child.pid, 0)
@@ -168,7 +166,13 @@ def _compare(report: Report, root: Path, seed: str, folder: Path, repeats: int) 
         for name, crawler in CRAWLERS.items():
             runs[name].append(crawler(seed, folder, len(report.tables) * repeats + number))
     table = report.table(
-        f"{root.name}, {PER_HOST} live requests", "crawler", "pages", "ms CPU a page", "pages/s", "peak MB", "times scrapy"
+        f"{root.name}, {PER_HOST} live requests",
+        "crawler",
+        "pages",
+        "ms CPU a page",
+        "pages/s",
+        "peak MB",
+        "times scrapy",
     )
     for name, done in runs.items():
         cost = _median([one.cpu / max(one.pages, 1) * 1000 for one in done])

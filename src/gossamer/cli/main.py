@@ -62,7 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.UsageError as error:
-        where = f"gossamer {error.ctx.info_name}" if error.ctx is not None and error.ctx.parent is not None else "gossamer"
+        where = (
+            f"gossamer {error.ctx.info_name}" if error.ctx is not None and error.ctx.parent is not None else "gossamer"
+        )
         return _refuse(f"{error.format_message()} (see {where} --help)", 2)
     except click.ClickException as error:
         return _refuse(error.format_message(), 2)

@@ -8,7 +8,6 @@ from gossamer.flow.sheet import NoSettings
 from gossamer.model.outcome import ANSWERED, TRANSIENT
 from gossamer.model.visit import Record
 
-
 #: Hosts whose pace is remembered: progress shows a handful, and memory must not grow with the crawl.
 SLOWEST_HOSTS = 32
 

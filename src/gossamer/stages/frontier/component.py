@@ -19,11 +19,22 @@ from gossamer.stages.frontier.queues import HostQueues
 class FrontierSheet(Sheet, frozen=True):
     """How many at once, and when to stop."""
 
-    concurrency: Annotated[int, setting("Requests in flight in all, from hand-out to commit.", unit="requests", ge=1)] = 64
-    per_host: Annotated[int, setting("Live requests to one host; more only where you own it.", unit="requests", ge=1)] = 1
-    max_pages: Annotated[int, setting("Stop after so many HTML pages; never one more.", unit="pages", ge=1)] | None = None
-    max_pages_per_host: Annotated[int, setting("Hand out so many tasks for one host.", unit="tasks", ge=1)] | None = None
-    max_time: Annotated[float, setting("Stop after this time.", unit="s", gt=0, restart="the timer is set at the start")] | None = None
+    concurrency: Annotated[
+        int, setting("Requests in flight in all, from hand-out to commit.", unit="requests", ge=1)
+    ] = 64
+    per_host: Annotated[
+        int, setting("Live requests to one host; more only where you own it.", unit="requests", ge=1)
+    ] = 1
+    max_pages: Annotated[int, setting("Stop after so many HTML pages; never one more.", unit="pages", ge=1)] | None = (
+        None
+    )
+    max_pages_per_host: Annotated[int, setting("Hand out so many tasks for one host.", unit="tasks", ge=1)] | None = (
+        None
+    )
+    max_time: (
+        Annotated[float, setting("Stop after this time.", unit="s", gt=0, restart="the timer is set at the start")]
+        | None
+    ) = None
     max_bytes: Annotated[int, setting("Stop after so many bytes of bodies.", unit="bytes", ge=1)] | None = None
 
 
