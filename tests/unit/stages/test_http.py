@@ -199,7 +199,9 @@ def test_a_cut_error_page_stays_an_error(run: Any, fetching: Any) -> None:
     assert (response.outcome, response.cut) == (Outcome.SERVER_ERROR, "disconnect")
 
 
-@pytest.mark.parametrize("page", [Page(b"x" * 5000), Page(b"x" * 5000, chunked=True), Page(raw=HEAD + b"\r\n" + b"x" * 5000)])
+@pytest.mark.parametrize(
+    "page", [Page(b"x" * 5000), Page(b"x" * 5000, chunked=True), Page(raw=HEAD + b"\r\n" + b"x" * 5000)]
+)
 def test_a_body_over_the_cap_is_kept_up_to_it(run: Any, fetching: Any, page: Page) -> None:
     response = one(run, fetching, page, HttpSheet(max_body=4096))
     assert (response.outcome, response.cut, response.body) == (Outcome.TRUNCATED, "length", b"x" * 4096)
@@ -430,7 +432,9 @@ def test_a_new_sheet_holds_for_new_requests(run: Any, fetching: Any) -> None:
     run(body())
 
 
-@pytest.mark.parametrize("header", ["no colon", "A: b\r\nC: d", "Host: x", "content-length: 3", ": x", "A: \u00e9", "A:"])
+@pytest.mark.parametrize(
+    "header", ["no colon", "A: b\r\nC: d", "Host: x", "content-length: 3", ": x", "A: \u00e9", "A:"]
+)
 def test_a_header_that_cannot_be_sent_is_refused(header: str) -> None:
     with pytest.raises(SettingError, match="header"):
         HttpModule(HttpSheet(header=(header,)))

@@ -65,7 +65,21 @@ def constant_options(fields: Iterable[str], user_agent: str, *, verify: bool, ca
 class Transfer:
     """A handle of the pool. `begin` makes it ready; afterwards its attributes tell what came."""
 
-    __slots__ = ("_endpoint", "_fd", "_room", "_target", "began", "chunks", "curl", "head", "lines", "mark", "options", "size", "verdict")
+    __slots__ = (
+        "_endpoint",
+        "_fd",
+        "_room",
+        "_target",
+        "began",
+        "chunks",
+        "curl",
+        "head",
+        "lines",
+        "mark",
+        "options",
+        "size",
+        "verdict",
+    )
 
     def __init__(self, options: Options) -> None:
         self.options = options
