@@ -12,6 +12,7 @@ A key is a path, which every host name has, or a whole URL without port (`http:/
 """
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
@@ -80,7 +81,14 @@ _NOT_FOUND = Page("not found", status=404, type="text/plain")
 class FakeWeb:
     """Serves pages on a free loopback port: `async with` on the running loop, plain `with` on a thread of its own."""
 
-    def __init__(self, pages: Mapping[str, Source], *, root: str = "/", reachable: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        pages: Mapping[str, Source],
+        *,
+        root: str = "/",
+        reachable: Iterable[str] = (),
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.pages = dict(pages)
         self.requests: list[Request] = []
         """Every request, in order of arrival."""
@@ -88,6 +96,7 @@ class FakeWeb:
         """How many have been accepted."""
         self.root = root
         self._reachable = tuple(reachable)
+        self._tls = tls
         self._server: asyncio.Server | None = None
         self._open: set[_Connection] = set()
         self._thread: threading.Thread | None = None
@@ -132,7 +141,8 @@ class FakeWeb:
 
     def url(self, key: str = "/") -> str:
         """The URL of a path on this server; a whole URL is its own."""
-        return f"http://{self.authority}{key}" if key.startswith("/") else key
+        scheme = "https" if self._tls else "http"
+        return f"{scheme}://{self.authority}{key}" if key.startswith("/") else key
 
     def targets(self) -> list[str]:
         """Paths and queries asked for, in order."""
@@ -149,7 +159,7 @@ class FakeWeb:
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", 0, backlog=1024)
+        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", 0, backlog=1024, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

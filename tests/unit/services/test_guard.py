@@ -35,7 +35,9 @@ def test_seeds_open_loopback_and_private(address: str) -> None:
     assert judge(address, seed=True) == ""
 
 
-@pytest.mark.parametrize("address", ["169.254.169.254", "fd00:ec2::254", "0.0.0.0", "224.0.0.1", "169.254.3.4", "fe80::1"])
+@pytest.mark.parametrize(
+    "address", ["169.254.169.254", "fd00:ec2::254", "0.0.0.0", "224.0.0.1", "169.254.3.4", "fe80::1"]
+)
 def test_seeds_open_nothing_else(address: str) -> None:
     assert judge(address, seed=True)
 
@@ -77,12 +79,16 @@ def test_names_of_the_local_network_are_refused_unless_seeds(name: str) -> None:
     assert judge_name(name, seed=True) == ""
 
 
-@pytest.mark.parametrize("name", ["", "a..b.org", "a b.org", "a$b.org", "x" * 64 + ".org", "[::1]", "a/b", ".", "a@b.org"])
+@pytest.mark.parametrize(
+    "name", ["", "a..b.org", "a b.org", "a$b.org", "x" * 64 + ".org", "[::1]", "a/b", ".", "a@b.org"]
+)
 def test_what_is_no_host_name_is_never_asked_for(name: str) -> None:
     assert judge_name(name, seed=True)
 
 
-@pytest.mark.parametrize("name", ["example.org", "example.org.", "a_b.example.org", "xn--bcher-kva.example", "1.2.3.4", "::1"])
+@pytest.mark.parametrize(
+    "name", ["example.org", "example.org.", "a_b.example.org", "xn--bcher-kva.example", "1.2.3.4", "::1"]
+)
 def test_host_names(name: str) -> None:
     assert judge_name(name) == ""
 

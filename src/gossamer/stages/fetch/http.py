@@ -55,7 +55,7 @@ class HttpSheet(Sheet, frozen=True):
     contact: Annotated[str, setting("URL or mail address that people who see our requests can turn to.")] = ""
     header: Annotated[tuple[str, ...], setting("Further request fields, each as `Name: value`.")] = ()
     connect: Annotated[float, setting("For the TCP connection.", unit="s", gt=0)] = 10.0
-    tls: Annotated[float, setting("For the TLS handshake.", unit="s", gt=0)] = 10.0
+    tls: Annotated[float, setting("For the TLS handshake, after `connect`.", unit="s", gt=0)] = 10.0
     first_byte: Annotated[float, setting("From the request to the end of the answer's head.", unit="s", gt=0)] = 30.0
     deadline: Annotated[float, setting("For a whole fetch.", unit="s", gt=0)] = 120.0
     least_speed: Annotated[float, setting("A body slower than this is given up.", unit="bytes/s", ge=0)] = 100.0
@@ -267,6 +267,7 @@ class HttpModule(Provider[HttpSheet]):
             return _beside_status(transfer.verdict, status)
         if not code:
             return Verdict(of_status(status), "" if status else "closed before the end of the head")
+        message = message or f"libcurl's error {code}"
         meaning = ending_of(code, transfer.curl.getinfo(pycurl.OS_ERRNO), message)
         if not status:
             return Verdict(meaning.early, message)

@@ -7,6 +7,8 @@ A head is judged when the first byte of its body arrives, or at the end: one tha
 the transfer on the spot.
 """
 
+import os
+import socket
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +16,7 @@ import msgspec
 import pycurl  # type: ignore[import-untyped]  # ships no types
 
 from gossamer.model.outcome import Outcome
+from gossamer.model.url import path_of
 from gossamer.stages.fetch.head import BrokenHead, Head, IncompleteHead, read
 
 #: What a callback returns to make libcurl end the transfer, and close its connection.
@@ -62,7 +65,21 @@ def constant_options(fields: Iterable[str], user_agent: str, *, verify: bool, ca
 class Transfer:
     """A handle of the pool. `begin` makes it ready; afterwards its attributes tell what came."""
 
-    __slots__ = ("_endpoint", "_room", "began", "chunks", "curl", "head", "lines", "mark", "options", "size", "verdict")
+    __slots__ = (
+        "_endpoint",
+        "_fd",
+        "_room",
+        "_target",
+        "began",
+        "chunks",
+        "curl",
+        "head",
+        "lines",
+        "mark",
+        "options",
+        "size",
+        "verdict",
+    )
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -73,7 +90,9 @@ class Transfer:
         # Ten lines a page: they are only collected here, and judged together. libcurl stops at 300 KB or 5,000 lines.
         self.curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         self.curl.setopt(pycurl.WRITEFUNCTION, self._on_body)
+        self.curl.setopt(pycurl.SOCKOPTFUNCTION, self._on_socket)
         self._endpoint: tuple[str, int] | None = None
+        self._target = ""
         self.clear()
 
     def clear(self) -> None:
@@ -86,6 +105,7 @@ class Transfer:
         self.chunks: list[bytes] = []
         self.size = 0
         self._room = 0
+        self._fd = -1
 
     def begin(self, url: str, address: str, port: int, room: int, now: float) -> None:
         """Make the handle ready to fetch `url` from an address, keeping at most `room` bytes of the body."""
@@ -97,6 +117,14 @@ class Transfer:
             shown = f"[{address}]" if ":" in address else address
             self.curl.setopt(pycurl.CONNECT_TO, [f"::{shown}:{port}"])
             self._endpoint = (address, port)
+        # libcurl writes %7e as %7E; servers may tell them apart, and the URL of the task is what is asked for.
+        target = path_of(url) if "%" in url else ""
+        if target != self._target:
+            if target:
+                self.curl.setopt(pycurl.REQUEST_TARGET, target)
+            else:
+                self.curl.unsetopt(pycurl.REQUEST_TARGET)
+            self._target = target
 
     def close(self) -> None:
         """Give the handle back to libcurl."""
@@ -104,8 +132,22 @@ class Transfer:
 
     @property
     def is_sent(self) -> bool:
-        """Connected, TLS included: the request is on its way. Asked only of slow transfers."""
-        return bool(self.curl.getinfo(pycurl.PRETRANSFER_TIME) > 0)
+        """Connected, TLS included, and the request is on its way. Asked only of slow and failed transfers."""
+        return bool(self.curl.getinfo(pycurl.REQUEST_SIZE) > 0)
+
+    @property
+    def is_connected(self) -> bool:
+        """TCP is connected. libcurl tells only after TLS, so a transfer that is not sent yet asks the socket itself."""
+        try:
+            with socket.socket(fileno=os.dup(self._fd)) as own:
+                own.getpeername()
+        except OSError:
+            return False
+        return True
+
+    def _on_socket(self, fd: int, purpose: int) -> int:
+        self._fd = fd
+        return 0
 
     def judge_head(self) -> bool:
         """Read the head once it is complete. False while it is not, or cannot be believed: the verdict then says why."""
@@ -152,16 +194,16 @@ def overdue(transfer: Transfer, limits: Limits, now: float) -> Verdict | None:
         return Verdict(Outcome.TIMED_OUT, f"not whole within {limits.whole:g} s", "time" if has_head else "")
     if has_head:
         return _slow(transfer, limits, now)
-    if waited <= min(limits.connect, limits.tls, limits.head):
+    if waited <= min(limits.connect, limits.head):
         return None
     if transfer.is_sent:
         if waited - transfer.curl.getinfo(pycurl.PRETRANSFER_TIME) > limits.head:
             return Verdict(Outcome.TIMED_OUT, f"no complete head within {limits.head:g} s")
-    elif connected := transfer.curl.getinfo(pycurl.CONNECT_TIME):
-        if waited - connected > limits.tls:
-            return Verdict(Outcome.TLS_FAILED, f"no TLS session within {limits.tls:g} s")
-    elif waited > limits.connect:
-        return Verdict(Outcome.CONNECT_FAILED, f"no connection within {limits.connect:g} s")
+    elif not transfer.is_connected:
+        if waited > limits.connect:
+            return Verdict(Outcome.CONNECT_FAILED, f"no connection within {limits.connect:g} s")
+    elif waited > limits.connect + limits.tls:
+        return Verdict(Outcome.TLS_FAILED, f"no TLS session within {limits.tls:g} s")
     return None
 
 
