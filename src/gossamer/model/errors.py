@@ -29,6 +29,10 @@ class UnreadableUrl(ValueError):
     """A text that the WHATWG URL parser refuses, or that no crawler should ask for. Becomes a counted rejection."""
 
 
+class UrlTooLong(UnreadableUrl):
+    """A URL of more bytes than are kept. Becomes a counted rejection of its own."""
+
+
 class ResolutionFailed(Exception):
     """A host name that has no address now. The message is the resolver's own word; the outcome is `dns_failed`."""
 

@@ -105,7 +105,8 @@ def attributes(tag: Tag) -> dict[str, str]:
 
 def suspicion(markup: bytes) -> str:
     """Why a page must not be parsed in this process: `too_many_tags`, `too_deep`, `too_many_attributes`; empty if it may."""
-    count = markup.count(b"<")
+    # No tag is shorter than three bytes, so there is nothing to count on a small page.
+    count = markup.count(b"<") if len(markup) > 3 * TRUSTED_TAGS else 0
     if count > MAX_TAGS:
         return "too_many_tags"
     if count <= TRUSTED_TAGS:
