@@ -133,6 +133,14 @@ def test_a_seed_that_nobody_answers_leaves_no_directory(tmp_path: Path) -> None:
     assert not (tmp_path / "crawl").exists()
 
 
+def test_a_link_opens_no_loopback_address_that_no_seed_named(tmp_path: Path) -> None:
+    with FakeWeb({"http://a.test/": '<a href="http://b.test/">z</a>', "http://b.test/": "inside"}) as web:
+        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "scope": "any", "resolve": [web.resolve]})
+        summary = run(Crawl(["http://a.test/"], options))
+        assert len(web.requests) == 1
+    assert summary.outcomes == {"ok": 1, "address_refused": 1}
+
+
 def test_a_link_off_loopback_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
     with FakeWeb({"/": '<a href="http://192.0.2.1/">x</a>'}) as web:
         summary, _ = crawl(web, tmp_path, scope="any")
