@@ -136,7 +136,7 @@ BROKEN = {
     "negative length": HEAD + b"Content-Length: -3\r\n\r\nabc",
     "hexadecimal length": HEAD + b"Content-Length: 0x3\r\n\r\nabc",
     "length 10^30": HEAD + b"Content-Length: 1" + b"0" * 30 + b"\r\n\r\nabc",
-    "length in full-width digits": HEAD + "Content-Length: ３\r\n\r\nabc".encode(),
+    "length in full-width digits": HEAD + "Content-Length: \uff13\r\n\r\nabc".encode(),
     "unasked transfer coding": HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
     "chunks in HTTP/1.0": b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "chunk size without digits": chunked(b"zz\r\nabc\r\n0\r\n\r\n"),

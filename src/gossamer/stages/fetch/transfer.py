@@ -150,7 +150,7 @@ class Transfer:
         return 0
 
     def judge_head(self) -> bool:
-        """Read the head once it is complete. False while it is not, or cannot be believed: the verdict then says why."""
+        """Read the head once it is complete. False while it is not, or is not to be believed, as the verdict then says."""
         if self.head is None and self.verdict is None:
             try:
                 self.head = read(self.lines)
