@@ -1,7 +1,7 @@
 """One libcurl handle, used for many requests, and what the request under way has received.
 
-Making a handle and setting its constant options costs 17 us, so handles are kept; only the URL, its exact request target and
-the place to connect change between requests. Nothing else of one stays: cookies, credentials and redirects are off,
+Making a handle and setting its constant options costs 17 us, so handles are kept; only the URL, its exact request
+target and the place to connect change between requests. Nothing else stays: cookies, credentials and redirects are off,
 connections belong to the pool behind all handles, and what was received is dropped by :meth:`Transfer.clear`.
 A head is judged when the first byte of its body arrives, or at the end: one that lies, and a body beyond its cap, end
 the transfer on the spot.
