@@ -1,0 +1,187 @@
+"""From a page's draws to its bytes: HTML put together from pieces made ready beforehand.
+
+Place in the flow: `site` has found host and page and asks for the body; `pages` says where links go,
+`text` supplies paragraphs. What all pages of a host share (head, menu, foot) is made once a host and
+kept in a `Skin`; what is left for each page is to draw its own links and to join ready-made list
+items and paragraphs.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from gossamer.simweb import draws, text, traps
+from gossamer.simweb.hosts import Host, Hosts
+from gossamer.simweb.pages import DIRECTORY, Kind, Pages, path_of
+
+IMAGES: Final = 64
+"""Different images of a host; each page shows two."""
+
+SPECIAL_EVERY: Final = 16
+"""One page in so many links into the trap of its host, another to a page under a second URL."""
+
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = (
+    *("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+)
+
+
+def http_date(seconds: float) -> str:
+    """Return a moment (seconds since 1970) as HTTP writes it, e.g. Thu, 01 Jan 2026 00:00:00 GMT."""
+    year, month, day, hour, minute, second, weekday, _, _ = time.gmtime(seconds)
+    name, month_name = _DAYS[weekday], _MONTHS[month - 1]
+    return f"{name}, {day:02} {month_name} {year} {hour:02}:{minute:02}:{second:02} GMT"
+
+
+class Realm:
+    """How the crawler names hosts: scheme, names or addresses, and which port belongs into URLs."""
+
+    def __init__(self, hosts: Hosts, scheme: str, by_address: bool, port: str) -> None:
+        self._hosts, self._scheme = hosts, scheme
+        self._by_address, self._port = by_address, port
+        self._known: dict[int, bytes] = {}
+        self._items: dict[int, bytes] = {}
+        self.skins: dict[int, Skin] = {}
+
+    def prefix(self, rank: int) -> bytes:
+        """Return scheme and authority of a host, such as http://www.amber0.sim:8080."""
+        known = self._known.get(rank)
+        if known is None:
+            if len(self._known) >= Hosts.CACHE:
+                self._known.clear()
+            hosts = self._hosts
+            name = hosts.own_address(rank) if self._by_address else hosts.name(rank)
+            known = self._known[rank] = f"{self._scheme}://{name}{self._port}".encode()
+        return known
+
+    def home_item(self, rank: int) -> bytes:
+        """Return a list item that links to a host's home page."""
+        known = self._items.get(rank)
+        if known is None:
+            if len(self._items) >= Hosts.CACHE:
+                self._items.clear()
+            item = b'<li><a href="%b/">elsewhere</a>\n' % self.prefix(rank)
+            known = self._items[rank] = item
+        return known
+
+
+class Skin:
+    """What all pages of one host have in common, encoded."""
+
+    LIMIT: Final = 8_000
+    """Skins kept for each realm (3 KB each); the cache starts again when it is full."""
+
+    def __init__(self, host: Host, pages: Pages, homes: bytes) -> None:
+        self.host = host
+        self.homes = homes
+        """Links to the hosts below this one, for its home page."""
+        self.pool = text.pool(host.language, host.charset)
+        # Both the header and the page may name the charset. Old sites often name it in one place
+        # only; a mirror has to have the same bytes as its source, hence `source`.
+        named = host.charset == "utf-8" or host.source % 2 == 1
+        meta = f'<meta charset="{host.charset}">' if named else ""
+        announced = host.charset == "utf-8" or host.source % 2 == 0
+        kind = f"text/html; charset={host.charset}" if announced else "text/html"
+        self.content_type = kind.encode()
+        feed = '<link rel="alternate" type="application/rss+xml" href="/feed.xml">'
+        self.head = (
+            f'<!DOCTYPE html>\n<html lang="{host.language}">\n<head>{meta}'
+            f"{feed if host.feed else ''}<title>"
+        ).encode()
+        menu = range(1, min(pages.spec.navigation, host.size - 1) + 1)
+        anchors = self.pool.anchors
+        items = b"".join(
+            b'<a href="%b">%b</a>\n' % (path_of(k).encode(), anchors[k % len(anchors)])
+            for k in menu
+        )
+        self.middle = (
+            b'</title></head>\n<body><nav><a href="/">Home</a>\n' + items + b"</nav>\n<main><h1>"
+        )
+        entry = traps.ENTRIES.get(host.trap, "")
+        self.trap = f'<p><a href="{entry}" rel="more">More</a></p>\n'.encode() if entry else b""
+        self.fixed = len(self.head) + len(self.middle) + 400
+
+
+class Renderer:
+    """Writes the HTML of any page of one web."""
+
+    def __init__(self, hosts: Hosts, pages: Pages) -> None:
+        self.hosts, self.pages = hosts, pages
+
+    def skin(self, host: Host, realm: Realm) -> Skin:
+        """Return what a host's pages have in common under the names that the crawler uses."""
+        known = realm.skins.get(host.rank)
+        if known is None:
+            if len(realm.skins) >= Skin.LIMIT:
+                realm.skins.clear()
+            below = self.pages.homes_below(host.source)
+            homes = b"".join(map(realm.home_item, below))
+            known = realm.skins[host.rank] = Skin(host, self.pages, homes)
+        return known
+
+    def html(
+        self, skin: Skin, realm: Realm, index: int, kind: Kind, bits: int, changed: int
+    ) -> bytes:
+        """Return the bytes of a page that has a body; `changed` is when it last changed.
+
+        `index` is the page that was asked for and `bits` are its draws. An exact duplicate has the bytes of its original, a
+        near-duplicate its original's text and links under a title and a line of its own.
+        """
+        pages, host = self.pages, skin.host
+        note = b""
+        shown = index
+        own_bits = bits
+        if kind is Kind.DUPLICATE or kind is Kind.NEAR_DUPLICATE:
+            shown = pages.original(host, index)
+            bits = pages.bits(host, shown)
+        if kind is Kind.DUPLICATE:
+            own_bits = bits
+        elif kind is Kind.NEAR_DUPLICATE:
+            note = b"<p>Copy number %d.</p>\n" % index
+        named = index if kind is not Kind.DUPLICATE else shown
+        title = skin.pool.title(own_bits >> 8, f"zq{host.key + named}")
+        block = self._links(skin, realm, shown, bits)
+        room = pages.byte_size(bits) - skin.fixed - len(block)
+        count = max(1, room // skin.pool.mean)
+        seed = draws.mix(bits + changed)
+        paragraphs = skin.pool.paragraphs(bits >> 40, count)
+        revision = b"<footer>Updated %d, revision %x.</footer></body></html>\n" % (changed, seed)
+        parts = [skin.head, title, skin.middle, title, b"</h1>\n", note]
+        parts += skin.pool.paragraphs(seed >> 8, 1)
+        parts += paragraphs
+        parts += (self._images(bits), block)
+        if shown == 0:
+            parts += (b"<ul>", skin.homes, b"</ul>")
+        if shown % SPECIAL_EVERY == 0:
+            parts.append(skin.trap)
+        elif shown % SPECIAL_EVERY == SPECIAL_EVERY // 2:
+            again = path_of(1 + shown // SPECIAL_EVERY % 8).encode()
+            parts.append(b'<p><a href="%b?utm_source=top">Top story</a></p>\n' % again)
+        parts.append(revision)
+        return b"".join(parts)
+
+    def _links(self, skin: Skin, realm: Realm, index_shown: int, bits: int) -> bytes:
+        """Return the HTML of a page's own links."""
+        links = self.pages.links(skin.host, index_shown, bits)
+        items = skin.pool.items
+        lists = [b"<ul>"]
+        lists += [items[index] for index in links.children]
+        lists += [items[index] for index in links.local]
+        if links.parent:
+            lists.append(items[links.parent])
+        for rank, index in links.external:
+            if index:
+                place = (realm.prefix(rank), index // DIRECTORY, index)
+                lists.append(b'<li><a href="%b/s%d/%d.html">elsewhere</a>\n' % place)
+            else:
+                lists.append(realm.home_item(rank))
+        if links.dead:
+            lists.append(b'<li><a href="/gone/%d.html">old</a>\n' % index_shown)
+        lists.append(b"</ul>\n")
+        return b"".join(lists)
+
+    @staticmethod
+    def _images(bits: int) -> bytes:
+        first, second = bits >> 50 & 63, bits >> 44 & 63
+        return b'<img src="/img/%d.png" alt=""><img src="/img/%d.png" alt="">\n' % (first, second)
