@@ -13,7 +13,7 @@ nothing hangs below them.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -27,11 +27,21 @@ DIRECTORY: Final = 50
 HOST_BRANCHING: Final = 8
 """Homes of other hosts that a host's home page links to, so that every host can be reached."""
 
-LINK_LIMIT: Final = 250
-"""The most local links drawn for one page; a power law has no end of its own."""
+LOCAL_BLOCK: Final = 5
+"""Links to the same host come in blocks of so many, as the boxes of a real page do. A block is drawn
+and rendered once and then serves many pages: that is what makes a page cheap."""
 
-EXTERNAL_LIMIT: Final = (LINK_LIMIT + 102) * 9 + 1
-"""The most external links that can follow: at most 90 % of links are external."""
+LOCAL_BLOCKS: Final = 512
+"""Different blocks for hosts of about one size: 9 bits choose one."""
+
+EXTERNAL_BLOCK: Final = 2
+"""Links in a block of links to other hosts."""
+
+EXTERNAL_BLOCKS: Final = 4096
+"""Different blocks of those: 12 bits choose one."""
+
+BLOCK_LIMIT: Final = 50
+"""The most local blocks of one page; a power law has no end of its own."""
 
 
 class Kind(IntEnum):
@@ -60,6 +70,13 @@ class Links(msgspec.Struct, frozen=True):
     """Whether one more link leads to a page that does not exist."""
 
 
+class Choice(NamedTuple):
+    """The numbers of the blocks that a page shows."""
+
+    local: list[int]
+    external: list[int]
+
+
 class Pages:
     """The pages of one web, as functions of host and index; nothing is stored."""
 
@@ -67,11 +84,18 @@ class Pages:
         self.spec = spec
         self.hosts = hosts
         self.salt = draws.draw(spec.seed, 2)
-        self.multipliers = draws.multipliers(draws.draw(spec.seed, 3), LINK_LIMIT + 2 * EXTERNAL_LIMIT)
-        self.external_weight = int(spec.external_share / (1 - spec.external_share) * 65536)
-        fixed = spec.navigation + 2.0
-        drawn = max(1.0, spec.links * (1 - spec.external_share) - fixed)
-        self.degrees = draws.pareto_table(drawn, spec.link_exponent, 256, LINK_LIMIT)
+        leaving = spec.external_share / (1 - spec.external_share) / EXTERNAL_BLOCK
+        self.external_weight = int(leaving * 65536)
+        most = (101 + BLOCK_LIMIT * LOCAL_BLOCK) * leaving + 1
+        salt = draws.draw(spec.seed, 3)
+        self.multipliers = draws.multipliers(salt, max(BLOCK_LIMIT, int(most) + 1))
+        # Besides the drawn links a page has its menu, its parent and on average one child.
+        drawn = max(LOCAL_BLOCK, spec.links * (1 - spec.external_share) - spec.navigation - 2.0)
+        self.degrees = draws.pareto_table(
+            drawn / LOCAL_BLOCK, spec.link_exponent, 256, BLOCK_LIMIT
+        )
+        self._local_blocks: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._external_blocks: dict[int, tuple[tuple[int, int], ...]] = {}
         self.sizes = draws.lognormal_table(
             spec.size_median, spec.size_sigma, 4096, 500, spec.size_limit
         )
@@ -129,63 +153,87 @@ class Pages:
         """Return the bytes that a page aims at, from its bits."""
         return self.sizes[bits >> 16 & 4095]
 
-    def links(self, host: Host, index: int, bits: int) -> Links:
-        """Return the links of a page with content of its own; `bits` are those of the page."""
-        size = host.size
-        first = index * self.spec.branching + 1
-        drawn = self.degrees[bits >> 28 & 255] if size > 1 else 0
-        last = first + self.spec.branching
-        shown = self.spec.navigation if self.spec.navigation < size else size - 1
-        menu = range(1, shown + 1)
-        leaving = ((shown + 1 + drawn) * self.external_weight + (bits >> 36 & 65535)) >> 16
-        seeds = draws.mix(bits)
-        return Links(
-            menu=menu,
-            parent=(index - 1) // self.spec.branching if index else None,
-            children=range(first if first < size else size, last if last < size else size),
-            local=self._local(size, host.log_size, seeds & draws.MASK30, drawn),
-            external=self._external(seeds >> 30 & draws.MASK30, leaving),
-            homes=self.homes_below(host.source) if index == 0 else range(0),
-            dead=(bits >> 52 & 1023) < self.dead_weight,
+    def choice(self, host: Host, bits: int) -> Choice:
+        """Return which blocks of links a page shows, from its bits."""
+        menu = min(self.spec.navigation, host.size - 1)
+        count = self.degrees[bits >> 28 & 255] if host.size > 1 else 0
+        linked = menu + 1 + count * LOCAL_BLOCK
+        leaving = (linked * self.external_weight + (bits >> 36 & 65535)) >> 16
+        seed = draws.mix(bits)
+        first, second = seed & draws.MASK30, seed >> 30 & draws.MASK30
+        return Choice(
+            [first * factor >> 51 for factor in self.multipliers[:count]],
+            [second * factor >> 48 for factor in self.multipliers[:leaving]],
         )
 
-    def _local(self, size: int, log_size: int, seed: int, count: int) -> list[int]:
-        """Draw `count` indexes 1..size-1 by Zipf's law. The loop is `draws.zipf`, unrolled: a page
-        spends most of its time here."""
-        table, jitter, last = draws.EXP2, draws.JITTER, size - 1
-        found: list[int] = []
-        add = found.append
-        for factor in self.multipliers[:count]:
-            bits = (seed * factor & 0xFFFFFFFFFFFFFFF) >> 30
-            scaled = bits * log_size >> 30
-            octave = scaled >> 24
-            rank = (table[scaled >> 12 & 4095] << octave >> 20) + (bits & jitter[octave])
-            add(rank if rank < last else last)
-        return found
+    def links(self, host: Host, index: int) -> Links:
+        """Return the links of a page with content of its own."""
+        bits = self.bits(host, index)
+        local, external = self.choice(host, bits)
+        group = size_class(host.log_size)
+        return Links(
+            menu=range(1, min(self.spec.navigation, host.size - 1) + 1),
+            parent=(index - 1) // self.spec.branching if index else None,
+            children=self.children(host.size, index),
+            local=[link for block in local for link in self.local_block(group, block)],
+            external=[link for block in external for link in self.external_block(block)],
+            homes=self.homes_below(host.source) if index == 0 else range(0),
+            dead=self.has_dead_link(bits),
+        )
 
-    def _external(self, seed: int, count: int) -> list[tuple[int, int]]:
-        """Draw `count` pages of any host: the host by Zipf's law, half of them its home page."""
-        hosts, factors = self.hosts, self.multipliers
-        total, log_total = len(hosts), hosts.log_count
-        found: list[tuple[int, int]] = []
-        for place in range(LINK_LIMIT, LINK_LIMIT + count):
-            bits = (seed * factors[place] & draws.MASK60) >> 30
-            rank = draws.zipf(bits, log_total)
-            rank = rank - 1 if rank < total else total - 1
-            index = 0
-            if bits & 64:
-                host = hosts.host(rank)
-                inside = (seed * factors[place + EXTERNAL_LIMIT] & draws.MASK60) >> 30
-                index = draws.zipf(inside, host.log_size)
-                index = index if index < host.size else host.size - 1
-            found.append((rank, index))
-        return found
+    def has_dead_link(self, bits: int) -> bool:
+        """Return whether a page links to one that does not exist."""
+        return (bits >> 52 & 1023) < self.dead_weight
+
+    def children(self, size: int, index: int) -> range:
+        """Return the indexes below a page in the tree of its host."""
+        first = index * self.spec.branching + 1
+        if first >= size:
+            return range(0)
+        last = first + self.spec.branching
+        return range(first, last if last < size else size)
+
+    def local_block(self, group: int, number: int) -> tuple[int, ...]:
+        """Return a block's links within a host: indexes by Zipf's law below the least size of the
+        group, so that one block serves all hosts of about that size."""
+        known = self._local_blocks.get((group, number))
+        if known is None:
+            log_size, last = group << draws.FRACTION_BITS - 1, max(1, int(2.0 ** (group / 2)) - 1)
+            seed = draws.draw(self.salt ^ 0x11, number)
+            bits = (draws.mix(seed + place) & draws.MASK30 for place in range(LOCAL_BLOCK))
+            known = tuple(min(draws.zipf(roll, log_size), last) for roll in bits)
+            self._local_blocks[group, number] = known
+        return known
+
+    def external_block(self, number: int) -> tuple[tuple[int, int], ...]:
+        """Return a block's links to other hosts: (rank, index), the host by Zipf's law, half of
+        the time its home page, else a page by Zipf's law."""
+        known = self._external_blocks.get(number)
+        if known is None:
+            seed = draws.draw(self.salt ^ 0x22, number)
+            places = range(EXTERNAL_BLOCK)
+            known = tuple(self._external(draws.mix(seed + place)) for place in places)
+            self._external_blocks[number] = known
+        return known
+
+    def _external(self, bits: int) -> tuple[int, int]:
+        hosts = self.hosts
+        rank = min(draws.zipf(bits & draws.MASK30, hosts.log_count), len(hosts)) - 1
+        host = hosts.host(rank)
+        if host.size == 1 or bits >> 60 & 1:
+            return rank, 0
+        return rank, min(draws.zipf(bits >> 30 & draws.MASK30, host.log_size), host.size - 1)
 
     def homes_below(self, rank: int) -> range:
         """Return the ranks of the hosts whose home pages a host's home page links to."""
         first = rank * HOST_BRANCHING + 1
         count = len(self.hosts)
         return range(min(first, count), min(first + HOST_BRANCHING, count))
+
+
+def size_class(log_size: int) -> int:
+    """Return the group of hosts of about one size: half octaves, rounded down."""
+    return log_size >> draws.FRACTION_BITS - 1
 
 
 def path_of(index: int) -> str:

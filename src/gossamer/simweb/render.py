@@ -13,7 +13,7 @@ from typing import Final
 
 from gossamer.simweb import draws, text, traps
 from gossamer.simweb.hosts import Host, Hosts
-from gossamer.simweb.pages import DIRECTORY, Kind, Pages, path_of
+from gossamer.simweb.pages import Kind, Pages, path_of, size_class
 
 IMAGES: Final = 64
 """Different images of a host; each page shows two."""
@@ -41,7 +41,8 @@ class Realm:
         self._hosts, self._scheme = hosts, scheme
         self._by_address, self._port = by_address, port
         self._known: dict[int, bytes] = {}
-        self._items: dict[int, bytes] = {}
+        self.blocks: dict[int, bytes] = {}
+        """Rendered blocks of links to other hosts, by number."""
         self.skins: dict[int, Skin] = {}
 
     def prefix(self, rank: int) -> bytes:
@@ -55,16 +56,6 @@ class Realm:
             known = self._known[rank] = f"{self._scheme}://{name}{self._port}".encode()
         return known
 
-    def home_item(self, rank: int) -> bytes:
-        """Return a list item that links to a host's home page."""
-        known = self._items.get(rank)
-        if known is None:
-            if len(self._items) >= Hosts.CACHE:
-                self._items.clear()
-            item = b'<li><a href="%b/">elsewhere</a>\n' % self.prefix(rank)
-            known = self._items[rank] = item
-        return known
-
 
 class Skin:
     """What all pages of one host have in common, encoded."""
@@ -74,6 +65,7 @@ class Skin:
 
     def __init__(self, host: Host, pages: Pages, homes: bytes) -> None:
         self.host = host
+        self.group = size_class(host.log_size)
         self.homes = homes
         """Links to the hosts below this one, for its home page."""
         self.pool = text.pool(host.language, host.charset)
@@ -116,7 +108,7 @@ class Renderer:
             if len(realm.skins) >= Skin.LIMIT:
                 realm.skins.clear()
             below = self.pages.homes_below(host.source)
-            homes = b"".join(map(realm.home_item, below))
+            homes = b"".join(b'<li><a href="%b/">site</a>\n' % realm.prefix(r) for r in below)
             known = realm.skins[host.rank] = Skin(host, self.pages, homes)
         return known
 
@@ -161,25 +153,39 @@ class Renderer:
         parts.append(revision)
         return b"".join(parts)
 
-    def _links(self, skin: Skin, realm: Realm, index_shown: int, bits: int) -> bytes:
-        """Return the HTML of a page's own links."""
-        links = self.pages.links(skin.host, index_shown, bits)
-        items = skin.pool.items
+    def _links(self, skin: Skin, realm: Realm, index: int, bits: int) -> bytes:
+        """Return the HTML of a page's own links, most of it from blocks rendered before."""
+        pages, pool = self.pages, skin.pool
+        local, external = pages.choice(skin.host, bits)
         lists = [b"<ul>"]
-        lists += [items[index] for index in links.children]
-        lists += [items[index] for index in links.local]
-        if links.parent:
-            lists.append(items[links.parent])
-        for rank, index in links.external:
-            if index:
-                place = (realm.prefix(rank), index // DIRECTORY, index)
-                lists.append(b'<li><a href="%b/s%d/%d.html">elsewhere</a>\n' % place)
-            else:
-                lists.append(realm.home_item(rank))
-        if links.dead:
-            lists.append(b'<li><a href="/gone/%d.html">old</a>\n' % index_shown)
+        if index:
+            lists.append(pool.items[(index - 1) // pages.spec.branching])
+        lists += [pool.items[child] for child in pages.children(skin.host.size, index)]
+        for number in local:
+            block = pool.blocks.get((skin.group, number))
+            lists.append(block or self._local_block(skin, number))
+        for number in external:
+            lists.append(realm.blocks.get(number) or self._external_block(realm, number))
+        if pages.has_dead_link(bits):
+            lists.append(b'<li><a href="/gone/%d.html">old</a>\n' % index)
         lists.append(b"</ul>\n")
         return b"".join(lists)
+
+    def _local_block(self, skin: Skin, number: int) -> bytes:
+        """Render a block of links within a host, and keep it."""
+        links = self.pages.local_block(skin.group, number)
+        block = b"".join([skin.pool.items[index] for index in links])
+        skin.pool.blocks[skin.group, number] = block
+        return block
+
+    def _external_block(self, realm: Realm, number: int) -> bytes:
+        """Render a block of links to other hosts, and keep it."""
+        block = b"".join(
+            b'<li><a href="%b%b">elsewhere</a>\n' % (realm.prefix(rank), path_of(index).encode())
+            for rank, index in self.pages.external_block(number)
+        )
+        realm.blocks[number] = block
+        return block
 
     @staticmethod
     def _images(bits: int) -> bytes:
