@@ -67,21 +67,20 @@ class RequestLog:
         self._file = -1
         self._timer: asyncio.TimerHandle | None = None
 
-    def open(self, spec: WebSpec) -> None:
-        """Open the file, and write the first line if it is new.
+    def open(self, spec: WebSpec, started: float, join: bool = False) -> None:
+        """Create the file with its first line, or `join` one that another process has created.
 
-        Raises LogError if the file holds the requests of another web, or is no log at all.
+        `started` is the reading of the monotonic clock at which the web's own time began. Raises
+        LogError if the file to be created holds something already.
         """
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        if self.path.exists() and self.path.stat().st_size:
-            if read_header(self.path)[0] != spec:
-                raise LogError(f"{self.path} holds the log of another web: name a new file")
-            self._file = os.open(self.path, flags, 0o644)
-            return
-        self._file = os.open(self.path, flags, 0o644)
-        clocks = {"wall": time.time(), "monotonic": time.monotonic()}
-        header = msgspec.json.encode({"spec": spec_to_dict(spec), **clocks})
-        os.write(self._file, MAGIC.encode() + header + b"\n")
+        if not join and self.path.exists() and self.path.stat().st_size:
+            raise LogError(f"{self.path} exists and is not empty: name a new file for the log")
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        if not join:
+            offset = time.time() - time.monotonic()
+            clocks = {"wall": started + offset, "monotonic": started}
+            header = msgspec.json.encode({"spec": spec_to_dict(spec), **clocks})
+            os.write(self._file, MAGIC.encode() + header + b"\n")
 
     def __enter__(self) -> RequestLog:
         return self
@@ -122,8 +121,8 @@ class RequestLog:
             self._file = -1
 
 
-def read_header(path: Path) -> tuple[WebSpec, dict[str, Any]]:
-    """Return the spec and the clocks (wall and monotonic, in seconds) of a log.
+def read_header(path: Path) -> tuple[WebSpec, float]:
+    """Return the spec of a log, and the monotonic clock (seconds) when its web's time began.
 
     Raises LogError with one line if the file is no log, OSError if it cannot be read.
     """
@@ -133,7 +132,7 @@ def read_header(path: Path) -> tuple[WebSpec, dict[str, Any]]:
         raise LogError(f"{path} is not a request log of a simulated web")
     try:
         header: dict[str, Any] = msgspec.json.decode(line[len(MAGIC) :])
-        return spec_from_dict(header["spec"]), header
+        return spec_from_dict(header["spec"]), float(header["monotonic"])
     except (msgspec.DecodeError, KeyError, TypeError, SpecError) as error:
         raise LogError(f"{path} has a damaged first line: {error}") from error
 

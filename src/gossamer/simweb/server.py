@@ -76,19 +76,21 @@ async def serve(
     *,
     started: float | None = None,
     authority_pem: bytes | None = None,
+    joining: bool = False,
 ) -> AsyncIterator[Serving]:
     """Serve a web from this process until the context is left.
 
     `started` is the reading of the monotonic clock at which the web's own time begins (now, if not
-    given). Raises OSError if a port is taken, LogError if the log belongs to another web.
+    given); `joining` marks a further process of a server that has its log already. Raises OSError
+    if a port is taken, LogError if the log's file is not empty.
     """
     options = options or ServeOptions()
+    begin = time.monotonic() if started is None else started
     async with contextlib.AsyncExitStack() as stack:
         log = None
         if options.log is not None:
             log = stack.enter_context(RequestLog(options.log))
-            log.open(web.spec)
-        begin = time.monotonic() if started is None else started
+            log.open(web.spec, begin, join=joining)
         shared = Shared(web, log, begin, options.every_address)
         stack.callback(_abort_all, shared)
         port = await _listen(stack, shared, options, "http", options.port, None)
@@ -237,8 +239,9 @@ async def _serve_child(child: _Child, pipe: Pipe) -> None:
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(pipe.fileno(), ended.set)
     web = SimWeb(child.spec)
-    async with serve(
-        web, child.options, started=child.started, authority_pem=child.authority
-    ):
+    joined = serve(
+        web, child.options, started=child.started, authority_pem=child.authority, joining=True
+    )
+    async with joined:
         pipe.send("ready")
         await ended.wait()
