@@ -16,7 +16,6 @@ from bisect import bisect_right
 from typing import Final
 
 from gossamer.simweb import draws
-from gossamer.simweb.spec import WebSpec
 
 DAY: Final = 86_400
 
@@ -59,26 +58,24 @@ def _intervals() -> tuple[int, ...]:
 
 
 class Changes:
-    """The change histories of one web's pages. A page is named by the number its draws hang on."""
+    """The change histories of pages. A page is known by its bits (`Pages.bits`)."""
 
-    def __init__(self, spec: WebSpec) -> None:
-        self._salt = draws.draw(spec.seed, 4)
+    def __init__(self) -> None:
         self._table = _intervals()
 
-    def interval(self, page: int) -> int:
+    def interval(self, bits: int) -> int:
         """Return the mean seconds between two changes of a page."""
-        return self._table[draws.draw(self._salt, page) & 255]
+        return self._table[bits & 255]
 
-    def last(self, page: int, moment: float) -> int:
+    def last(self, bits: int, moment: float) -> int:
         """Return when a page last changed, in whole seconds of the web's time, at or before
         `moment`; 0 if it never has."""
-        seed = draws.draw(self._salt, page)
-        interval = self._table[seed & 255]
+        interval = self._table[bits & 255]
         cell = int(moment) // interval
         for number in range(cell, max(-1, cell - CELL_LIMIT), -1):
-            bits = draws.mix(seed + number)
-            if bits & 65535 >= _ENDS[0]:
-                latest = _latest_in(bits, number, interval, moment)
+            events = draws.mix(bits + number)
+            if events & 65535 >= _ENDS[0]:
+                latest = _latest_in(events, number, interval, moment)
                 if latest is not None:
                     return latest
         return 0

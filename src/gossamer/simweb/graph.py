@@ -353,7 +353,7 @@ class Graph:
             weights = np.repeat(weight[begin:end], counts)
             result += np.bincount(self.targets[edges], weights, minlength=self.count)
 
-    def importance(self, rounds: int = 30, damping: float = 0.85) -> Weights:
+    def importance(self, rounds: int = 20, damping: float = 0.85) -> Weights:
         """Return the PageRank of each page (they sum to 1), after `rounds` of power iteration.
 
         A redirect hands all its rank on. Brin and Page, "The anatomy of a large-scale hypertextual

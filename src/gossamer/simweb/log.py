@@ -51,6 +51,9 @@ class Entry(NamedTuple):
     agent: str
 
 
+FIELDS: Final = len(Entry._fields)
+
+
 def clean(value: str) -> str:
     """Return text that came from a request with nothing in it that could break a line."""
     if value.isprintable():
@@ -137,15 +140,20 @@ def read_header(path: Path) -> tuple[WebSpec, float]:
         raise LogError(f"{path} has a damaged first line: {error}") from error
 
 
-def read_entries(path: Path) -> Iterator[Entry]:
-    """Yield the entries of a log in the order of the file; a torn last line is left out."""
+def read_lines(path: Path) -> Iterator[list[str]]:
+    """Yield the lines of a log as their ten fields, in the order of the file.
+
+    Lines that are not whole (the last one of a server that was killed) are left out.
+    """
     with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
         for line in file:
-            if line[0] == "#" or line[-1] != "\n":
-                continue
-            parts = line[:-1].split("\t")
-            if len(parts) == 10:
-                start, duration, wall, status, size, *rest = parts
-                yield Entry(
-                    int(start), int(duration), int(wall), int(status), int(size), *rest
-                )
+            parts = line.split("\t")
+            if len(parts) == FIELDS and line[-1] == "\n":
+                parts[-1] = parts[-1][:-1]
+                yield parts
+
+
+def read_entries(path: Path) -> Iterator[Entry]:
+    """Yield the entries of a log in the order of the file; a torn last line is left out."""
+    for start, duration, wall, status, size, *rest in read_lines(path):
+        yield Entry(int(start), int(duration), int(wall), int(status), int(size), *rest)

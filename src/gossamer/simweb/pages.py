@@ -84,6 +84,7 @@ class Pages:
         self.spec = spec
         self.hosts = hosts
         self.salt = draws.draw(spec.seed, 2)
+        self._navigation, self._branching = spec.navigation, spec.branching
         leaving = spec.external_share / (1 - spec.external_share) / EXTERNAL_BLOCK
         self.external_weight = int(leaving * 65536)
         most = (101 + BLOCK_LIMIT * LOCAL_BLOCK) * leaving + 1
@@ -125,7 +126,7 @@ class Pages:
 
     def inner(self, size: int) -> int:
         """Return how many pages of a host of `size` pages have children (at least the home page)."""
-        return max(1, (size - 2) // self.spec.branching + 1)
+        return (size - 2) // self._branching + 1 if size > 1 else 1
 
     def kind(self, host: Host, index: int, bits: int | None = None) -> Kind:
         """Return what a page answers; `bits` are the page's, where they are known already."""
@@ -155,8 +156,8 @@ class Pages:
 
     def choice(self, host: Host, bits: int) -> Choice:
         """Return which blocks of links a page shows, from its bits."""
-        menu = min(self.spec.navigation, host.size - 1)
         count = self.degrees[bits >> 28 & 255] if host.size > 1 else 0
+        menu = self._navigation if self._navigation < host.size else host.size - 1
         linked = menu + 1 + count * LOCAL_BLOCK
         leaving = (linked * self.external_weight + (bits >> 36 & 65535)) >> 16
         seed = draws.mix(bits)
@@ -187,10 +188,10 @@ class Pages:
 
     def children(self, size: int, index: int) -> range:
         """Return the indexes below a page in the tree of its host."""
-        first = index * self.spec.branching + 1
+        first = index * self._branching + 1
         if first >= size:
             return range(0)
-        last = first + self.spec.branching
+        last = first + self._branching
         return range(first, last if last < size else size)
 
     def local_block(self, group: int, number: int) -> tuple[int, ...]:
@@ -245,10 +246,11 @@ def index_of(path: str) -> int | None:
     """Return the index that a path names, or None; only the one spelling of `path_of` counts."""
     if path == "/":
         return 0
-    if not path.startswith("/s") or not path.endswith(".html"):
+    if path[:2] != "/s" or path[-5:] != ".html":
         return None
-    digits = path[path.rfind("/") + 1 : -5]
-    if not digits.isdecimal() or len(digits) > 12:
+    directory, _, digits = path[2:-5].partition("/")
+    # Only ASCII digits without a leading zero are written by `path_of`.
+    if not digits.isdecimal() or not digits.isascii() or len(digits) > 12 or digits[0] == "0":
         return None
     index = int(digits)
-    return index if index and path == path_of(index) else None
+    return index if directory == str(index // DIRECTORY) else None

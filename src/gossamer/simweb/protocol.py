@@ -228,7 +228,7 @@ class Connection(asyncio.Protocol):
 
     def _send(self, job: Job, answer: Answer) -> None:
         """Write a whole answer and its line in the log."""
-        self._transport.write(answer.head + answer.body)
+        self._transport.writelines((answer.head, answer.body))
         self._finish(job, answer)
 
     def _finish(self, job: Job, answer: Answer) -> None:

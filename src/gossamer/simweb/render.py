@@ -9,7 +9,8 @@ items and paragraphs.
 from __future__ import annotations
 
 import time
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from gossamer.simweb import draws, text, traps
 from gossamer.simweb.hosts import Host, Hosts
@@ -29,9 +30,17 @@ _MONTHS: Final = (
 
 def http_date(seconds: float) -> str:
     """Return a moment (seconds since 1970) as HTTP writes it, e.g. Thu, 01 Jan 2026 00:00:00 GMT."""
-    year, month, day, hour, minute, second, weekday, _, _ = time.gmtime(seconds)
-    name, month_name = _DAYS[weekday], _MONTHS[month - 1]
-    return f"{name}, {day:02} {month_name} {year} {hour:02}:{minute:02}:{second:02} GMT"
+    day, rest = divmod(int(seconds), 86_400)
+    hour, rest = divmod(rest, 3600)
+    minute, second = divmod(rest, 60)
+    return f"{_date(day)} {hour:02}:{minute:02}:{second:02} GMT"
+
+
+@lru_cache(maxsize=4096)
+def _date(day: int) -> str:
+    """Return the date part; changes fall on far fewer days than there are pages."""
+    year, month, number, _, _, _, weekday, _, _ = time.gmtime(day * 86_400)
+    return f"{_DAYS[weekday]}, {number:02} {_MONTHS[month - 1]} {year}"
 
 
 class Realm:
@@ -95,6 +104,16 @@ class Skin:
         self.fixed = len(self.head) + len(self.middle) + 400
 
 
+class View(NamedTuple):
+    """A page with a body, and the page whose text and links it shows: itself, or its original."""
+
+    index: int
+    kind: Kind
+    bits: int
+    shown: int
+    shown_bits: int
+
+
 class Renderer:
     """Writes the HTML of any page of one web."""
 
@@ -112,37 +131,29 @@ class Renderer:
             known = realm.skins[host.rank] = Skin(host, self.pages, homes)
         return known
 
-    def html(
-        self, skin: Skin, realm: Realm, index: int, kind: Kind, bits: int, changed: int
-    ) -> bytes:
+    def html(self, skin: Skin, realm: Realm, view: View, changed: int) -> bytes:
         """Return the bytes of a page that has a body; `changed` is when it last changed.
 
-        `index` is the page that was asked for and `bits` are its draws. An exact duplicate has the bytes of its original, a
-        near-duplicate its original's text and links under a title and a line of its own.
+        An exact duplicate has the bytes of its original, a near-duplicate its original's text and
+        links under a title and a line of its own.
         """
-        pages, host = self.pages, skin.host
-        note = b""
-        shown = index
-        own_bits = bits
-        if kind is Kind.DUPLICATE or kind is Kind.NEAR_DUPLICATE:
-            shown = pages.original(host, index)
-            bits = pages.bits(host, shown)
-        if kind is Kind.DUPLICATE:
-            own_bits = bits
-        elif kind is Kind.NEAR_DUPLICATE:
-            note = b"<p>Copy number %d.</p>\n" % index
-        named = index if kind is not Kind.DUPLICATE else shown
-        title = skin.pool.title(own_bits >> 8, f"zq{host.key + named}")
-        block = self._links(skin, realm, shown, bits)
-        room = pages.byte_size(bits) - skin.fixed - len(block)
-        count = max(1, room // skin.pool.mean)
+        host, pool = skin.host, skin.pool
+        shown, bits = view.shown, view.shown_bits
+        title_bits, named, note = bits, shown, b""
+        if view.kind is Kind.NEAR_DUPLICATE:
+            title_bits, named = view.bits, view.index
+            note = b"<p>Copy number %d.</p>\n" % named
+        title = pool.title(title_bits >> 8, f"zq{host.key + named}")
         seed = draws.mix(bits + changed)
-        paragraphs = skin.pool.paragraphs(bits >> 40, count)
-        revision = b"<footer>Updated %d, revision %x.</footer></body></html>\n" % (changed, seed)
         parts = [skin.head, title, skin.middle, title, b"</h1>\n", note]
-        parts += skin.pool.paragraphs(seed >> 8, 1)
-        parts += paragraphs
-        parts += (self._images(bits), block)
+        room = self.pages.byte_size(bits) - skin.fixed
+        self._add_links(parts, skin, realm, shown, bits)
+        # Whole paragraphs, so that the size is met to half of one; the parts so far are links, of
+        # about 120 bytes each on average.
+        count = (room - 120 * len(parts) + pool.mean // 2) // pool.mean
+        parts += pool.paragraphs(seed >> 8, 1)
+        parts += pool.paragraphs(bits >> 40, count - 1 if count > 2 else 1)
+        parts.append(_images(bits))
         if shown == 0:
             parts += (b"<ul>", skin.homes, b"</ul>")
         if shown % SPECIAL_EVERY == 0:
@@ -150,26 +161,28 @@ class Renderer:
         elif shown % SPECIAL_EVERY == SPECIAL_EVERY // 2:
             again = path_of(1 + shown // SPECIAL_EVERY % 8).encode()
             parts.append(b'<p><a href="%b?utm_source=top">Top story</a></p>\n' % again)
-        parts.append(revision)
+        footer = b"<footer>Updated %d, revision %x.</footer></body></html>\n"
+        parts.append(footer % (changed, seed))
         return b"".join(parts)
 
-    def _links(self, skin: Skin, realm: Realm, index: int, bits: int) -> bytes:
-        """Return the HTML of a page's own links, most of it from blocks rendered before."""
+    def _add_links(
+        self, parts: list[bytes], skin: Skin, realm: Realm, index: int, bits: int
+    ) -> None:
+        """Add the HTML of a page's own links, most of it from blocks rendered before."""
         pages, pool = self.pages, skin.pool
         local, external = pages.choice(skin.host, bits)
-        lists = [b"<ul>"]
+        parts.append(b"<ul>")
         if index:
-            lists.append(pool.items[(index - 1) // pages.spec.branching])
-        lists += [pool.items[child] for child in pages.children(skin.host.size, index)]
+            parts.append(pool.items[(index - 1) // pages.spec.branching])
+        parts += [pool.items[child] for child in pages.children(skin.host.size, index)]
         for number in local:
             block = pool.blocks.get((skin.group, number))
-            lists.append(block or self._local_block(skin, number))
+            parts.append(block or self._local_block(skin, number))
         for number in external:
-            lists.append(realm.blocks.get(number) or self._external_block(realm, number))
+            parts.append(realm.blocks.get(number) or self._external_block(realm, number))
         if pages.has_dead_link(bits):
-            lists.append(b'<li><a href="/gone/%d.html">old</a>\n' % index)
-        lists.append(b"</ul>\n")
-        return b"".join(lists)
+            parts.append(b'<li><a href="/gone/%d.html">old</a>\n' % index)
+        parts.append(b"</ul>\n")
 
     def _local_block(self, skin: Skin, number: int) -> bytes:
         """Render a block of links within a host, and keep it."""
@@ -187,7 +200,8 @@ class Renderer:
         realm.blocks[number] = block
         return block
 
-    @staticmethod
-    def _images(bits: int) -> bytes:
-        first, second = bits >> 50 & 63, bits >> 44 & 63
-        return b'<img src="/img/%d.png" alt=""><img src="/img/%d.png" alt="">\n' % (first, second)
+
+def _images(bits: int) -> bytes:
+    """Return the HTML of a page's two images."""
+    first, second = bits >> 50 & 63, bits >> 44 & 63
+    return b'<img src="/img/%d.png" alt=""><img src="/img/%d.png" alt="">\n' % (first, second)

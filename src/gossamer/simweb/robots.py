@@ -51,7 +51,11 @@ KINDS: Final = {
     "missing": Robots(status=404),
     "sections": Robots(groups=_everyone((False, "/s1/"), (False, "/s3/"), (False, "/private/"))),
     "wildcard": Robots(groups=_everyone((False, "/*7.html$"), (False, "/*?*sort="))),
-    "longest": Robots(groups=_everyone((False, "/s2"), (True, "/s2/"), (False, "/s1"))),
+    "longest": Robots(
+        groups=_everyone(
+            (False, "/s1/"), (True, "/s1/*5.html$"), (False, "/s2/"), (True, "/s2/")
+        )
+    ),
     "agents": Robots(
         groups=(
             Group(agents=("BadBot", "EvilSpider"), rules=((False, "/"),)),
@@ -119,6 +123,15 @@ def allowed(kind: str, agent: str, target: str) -> bool:
         if pattern and longer and _matcher(pattern).match(target):
             best, verdict = len(pattern), permits
     return verdict
+
+
+UNRESTRICTED: Final = frozenset(
+    kind
+    for kind, robots in KINDS.items()
+    if robots.status < 500
+    and not any(pattern for group in robots.groups for _, pattern in group.rules)
+)
+"""Kinds that allow everything to everyone."""
 
 
 def crawl_delay(kind: str, agent: str) -> float:

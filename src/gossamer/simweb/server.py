@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import multiprocessing
 import signal
 import socket
@@ -171,7 +172,13 @@ def run(
 
 
 def _run_loop(main: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine on uvloop where there is one."""
+    """Run a coroutine on uvloop where there is one.
+
+    Answers hold no reference cycles, so the collector finds next to nothing: it is left the rare
+    job of clearing away closed connections.
+    """
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
     if sys.platform == "win32":
         asyncio.run(main)
         return

@@ -17,7 +17,7 @@ from gossamer.simweb import extras, robots, traps
 from gossamer.simweb.changes import Changes
 from gossamer.simweb.hosts import Host, Hosts
 from gossamer.simweb.pages import Kind, Pages, index_of
-from gossamer.simweb.render import IMAGES, Realm, Renderer, http_date
+from gossamer.simweb.render import IMAGES, Realm, Renderer, View, http_date
 from gossamer.simweb.spec import WebSpec
 
 REASONS: Final = {
@@ -78,7 +78,7 @@ class SimWeb:
         self.spec = spec or WebSpec()
         self.hosts = Hosts(self.spec)
         self.pages = Pages(self.spec, self.hosts)
-        self.changes = Changes(self.spec)
+        self.changes = Changes()
         self.renderer = Renderer(self.hosts, self.pages)
         self._realms: dict[tuple[str, bool, str], Realm] = {}
         self._doors: dict[tuple[str, str], Door | None] = {}
@@ -144,7 +144,7 @@ class SimWeb:
     def changed(self, host: Host, index: int, kind: Kind, moment: float) -> int:
         """Return when the bytes of a page last changed; an exact copy changes with its original."""
         shown = self.pages.original(host, index) if kind is Kind.DUPLICATE else index
-        return self.changes.last(host.key + shown, moment)
+        return self.changes.last(self.pages.bits(host, shown), moment)
 
     def _page(self, door: Door, index: int, when: Conditions, moment: float) -> Answer:
         host = door.host
@@ -161,12 +161,17 @@ class SimWeb:
             return self._error(410 if gone else 404, moment)
         if kind is Kind.FLAKY and self._still_failing(host.base + index):
             return self._error(503, moment, b"Retry-After: 1\r\n")
-        changed = self.changed(host, index, kind, moment)
+        view = View(index, kind, bits, index, bits)
+        if kind is Kind.DUPLICATE or kind is Kind.NEAR_DUPLICATE:
+            shown = (bits >> 20) % self.pages.inner(host.size)
+            view = View(index, kind, bits, shown, self.pages.bits(host, shown))
+        history = view.shown_bits if kind is Kind.DUPLICATE else bits
+        changed = self.changes.last(history, moment)
         tag, fields = self._validators(host, index, changed, when)
         if self._matches(host, tag, changed, when):
             return self._bare(304, moment, fields.removesuffix(b"\r\n"))
         skin = self.renderer.skin(host, door.realm)
-        body = self.renderer.html(skin, door.realm, index, kind, bits, changed)
+        body = self.renderer.html(skin, door.realm, view, changed)
         return self._full(200, moment, skin.content_type, body, fields, when.gzip)
 
     def _still_failing(self, number: int) -> bool:
