@@ -1,0 +1,10 @@
+"""The machine room: components, connectors, providers, wiring. It knows nothing of the web.
+
+After the component architecture of seed 000 (Crawler.NET, chapter 4), in modern Python. Read in this order:
+
+1. :mod:`~gossamer.flow.sheet`, :mod:`~gossamer.flow.metrics`, :mod:`~gossamer.flow.unit`: what every unit has;
+2. :mod:`~gossamer.flow.ports`, :mod:`~gossamer.flow.component`: what components declare, and their kinds;
+3. :mod:`~gossamer.flow.connector` and its implementations `local`, `fused`, `priority`, `remote`: what items pass through;
+4. :mod:`~gossamer.flow.wiring`, :mod:`~gossamer.flow.graph`: the plan, read and checked before anything starts;
+5. :mod:`~gossamer.flow.running`: the plan at work: start, drain, suspend, swap.
+"""

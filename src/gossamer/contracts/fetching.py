@@ -1,0 +1,21 @@
+"""Protocol modules, chosen by URL scheme (MISSION M1). Suite: `gossamer.testing.check_protocol_module`."""
+
+from typing import Protocol
+
+from gossamer.model.task import Task
+from gossamer.model.visit import Response
+
+
+class ProtocolModule(Protocol):
+    """Fetches one URL.
+
+    Promises:
+        1. Every fetch ends in a :class:`Response` with a named outcome; nothing that a server does raises.
+        2. It ends within its deadlines, and holds no more of the body than its cap.
+        3. It asks for exactly the URL of the task: redirects are answers, not orders.
+        4. It connects only to addresses that the resolver handed out.
+    """
+
+    async def fetch(self, task: Task) -> Response:
+        """Fetch `task.url`. Cancelling it closes the connection."""
+        ...

@@ -1,0 +1,35 @@
+"""Seen tests for URLs and for contents (MISSION M3, M6). Suites: `gossamer.testing.check_seen_set`, `check_content_index`."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class SeenSet(Protocol):
+    """Remembers URLs, in batches.
+
+    Promises (after BUbiNG's sieve):
+        1. Every new URL comes out of `offer`, sooner or later.
+        2. Only URLs that were offered come out.
+        3. Each comes out once.
+    `unseen` is only a hint: it may let a seen URL pass, and never holds back a new one.
+    """
+
+    def unseen(self, urls: Sequence[str]) -> list[str]:
+        """Those of `urls` that may be new, in order. Changes nothing."""
+        ...
+
+    def offer(self, urls: Sequence[str]) -> list[str]:
+        """Check and put: those of `urls` that are new, in order, each once."""
+        ...
+
+
+class ContentIndex(Protocol):
+    """Remembers document digests.
+
+    Promise: the first URL given for a digest is the answer for every later one; an answer is never a URL
+    whose bytes differ.
+    """
+
+    def first(self, digest: str, url: str) -> str:
+        """Empty if `digest` is new (it now belongs to `url`), otherwise the URL that it belongs to."""
+        ...

@@ -1,0 +1,33 @@
+"""Where things rest (DESIGN 7). Suites: `gossamer.testing.check_archive`, `check_row_log`."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from gossamer.model.visit import Location, Visit
+
+
+class Archive(Protocol):
+    """Keeps answers as they came.
+
+    Promises:
+        1. A visit without an answer is not written: its location is None.
+        2. When `append` returns, another process can read every location that it returned.
+        3. Nothing that a server sends can end a record, start one, or forge a field.
+    """
+
+    def append(self, visits: Sequence[Visit]) -> list[Location | None]:
+        """Write a group of visits; one location for each, in order."""
+        ...
+
+
+class RowLog(Protocol):
+    """Keeps one row for each visit, in the order of the commits.
+
+    Promises:
+        1. One event is one line, whatever a server sent: control characters are escaped.
+        2. When `append` returns, another process can read the rows.
+    """
+
+    def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
+        """Write the rows of a group."""
+        ...

@@ -1,0 +1,302 @@
+"""Components: the active units, and the kinds of them that seed 000 names (section 4.6.2).
+
+A component says *what* to do with items; its :class:`~gossamer.flow.runner.Runner` does the rest: receiving, pooling,
+suspending, sending, counting, restarting. The kinds differ in when they are given items:
+
+=====================  ==========================================================================================
+`Producer`             no inputs: `produce` makes items
+`Consumer`             one input: `consume` (or `consume_many`) takes them
+`Filter`               one input, any outputs: `filter` (or `filter_many`) turns an item into items
+`SynchronousFilter`    waits until *every* input has an item, then `filter(**items)` is called with one of each
+`SemiSynchronousFilter`  `on_<input>` is called for an item of *any* input; what it makes is sent at once
+`AsynchronousFilter`   `on_<input>` in any order; `take_<output>` is asked for items when slots are free, by signal
+=====================  ==========================================================================================
+
+Methods may be plain or `async`. What they return (an iterable of items, or None) goes to the only output; with several
+outputs plain code calls `self.<output>.emit(item)` and async code `await self.<output>.send(item)`.
+"""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from gossamer.flow.connector import In, Out
+from gossamer.flow.ports import declared
+from gossamer.flow.unit import S, Unit
+
+Handler = Callable[[list[Any]], Awaitable[None]]
+
+
+class ItemFailed(Exception):
+    """Internal: the item at `position` of a batch raised `cause`; those before it are handled and sent."""
+
+    def __init__(self, position: int, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.position = position
+        self.cause = cause
+
+
+class Component(Unit[S]):
+    """Root of all kinds."""
+
+    kind: ClassVar[str] = "component"
+    batch: ClassVar[int] = 64
+    """Items that are taken at once. Async handlers take one, so that a pool shares the work."""
+
+    ins: Mapping[str, In[Any]]
+    outs: Mapping[str, Out[Any]]
+
+    def bind(self, ins: Mapping[str, In[Any]], outs: Mapping[str, Out[Any]]) -> None:
+        """Give the component its ends; called by the framework, once."""
+        self.ins, self.outs = ins, outs
+        for role, end in {**ins, **outs}.items():
+            setattr(self, role, end)
+
+    def failed(self, item: Any, error: Exception) -> Iterable[Any] | None:
+        """`item` could not be handled. Return what should go on in its place, or raise `error` again (the default),
+        which leaves the matter to the unit's policy (`on_error` in the wiring)."""
+        raise error
+
+    def drain(self) -> None:
+        """Start nothing new; what is in hand is finished. Kinds that make items of their own override this."""
+
+    @classmethod
+    def problems(cls) -> list[str]:
+        """What is wrong with the class as one of its kind; empty where nothing is. Asked when a wiring is checked."""
+        return []
+
+    async def emit_all(self, produced: Sequence[Any]) -> None:
+        """Send what handlers returned, and what they put by."""
+        if produced:
+            await self._only_output().send_many(produced)
+        for out in self.outs.values():
+            await out.flush()
+
+    def _only_output(self) -> Out[Any]:
+        if len(self.outs) != 1:
+            raise TypeError(
+                f"{type(self).__name__} returned items but has {len(self.outs)} outputs: emit or send them by name instead"
+            )
+        return next(iter(self.outs.values()))
+
+    def batched(self, single: Callable[..., Any] | None, many: Callable[..., Any] | None) -> tuple[Handler, int]:
+        """A handler of batches made from one that takes an item or a list, plain or async, and how many to take at once."""
+        if many is not None:
+            return self._whole_batch(many), self.batch
+        assert single is not None
+        if inspect.iscoroutinefunction(single):
+            return self._each_async(single), 1
+        return self._each(single), self.batch
+
+    def _whole_batch(self, many: Callable[..., Any]) -> Handler:
+        is_async = inspect.iscoroutinefunction(many)
+
+        async def handle(items: list[Any]) -> None:
+            try:
+                produced = await many(items) if is_async else many(items)
+            except Exception as error:
+                raise ItemFailed(0, error) from error
+            await self.emit_all(list(produced) if produced is not None else ())
+
+        return handle
+
+    def _each(self, single: Callable[..., Any]) -> Handler:
+        async def handle(items: list[Any]) -> None:
+            produced: list[Any] = []
+            position = 0
+            try:
+                for position, item in enumerate(items):
+                    result = single(item)
+                    if result is not None:
+                        produced.extend(result)
+            except Exception as error:
+                await self.emit_all(produced)
+                raise ItemFailed(position, error) from error
+            await self.emit_all(produced)
+
+        return handle
+
+    def _each_async(self, single: Callable[..., Any]) -> Handler:
+        async def handle(items: list[Any]) -> None:
+            for position, item in enumerate(items):
+                try:
+                    produced = await single(item)
+                except Exception as error:
+                    raise ItemFailed(position, error) from error
+                await self.emit_all(list(produced) if produced is not None else ())
+
+        return handle
+
+
+class OneInput(Component[S]):
+    """What consumers and filters share: one input, handled in batches."""
+
+    def handler(self) -> tuple[Handler, int]:
+        """The batch handler, and how many items it likes at once."""
+        raise NotImplementedError
+
+    @property
+    def only_input(self) -> In[Any]:
+        """The one input."""
+        return next(iter(self.ins.values()))
+
+
+def _lacks(cls: type, names: Sequence[str]) -> list[str]:
+    if any(callable(getattr(cls, name, None)) for name in names):
+        return []
+    return [f"class {cls.__name__} defines none of: {', '.join(names)}"]
+
+
+class Consumer(OneInput[S]):
+    """Takes items and produces none: logging, storing, showing."""
+
+    kind = "consumer"
+
+    def handler(self) -> tuple[Handler, int]:
+        """From `consume` or `consume_many`."""
+        return self.batched(getattr(self, "consume", None), getattr(self, "consume_many", None))
+
+    @classmethod
+    def problems(cls) -> list[str]:
+        """One input, no output, one of two methods."""
+        ports = declared(cls)
+        wrong = _lacks(cls, ("consume", "consume_many"))
+        if len(ports.inputs) != 1 or ports.outputs:
+            wrong.append(f"class {cls.__name__} is a consumer and declares one In and no Out")
+        return wrong
+
+
+class Filter(OneInput[S]):
+    """Turns each item into any number of items."""
+
+    kind = "filter"
+
+    def handler(self) -> tuple[Handler, int]:
+        """From `filter` or `filter_many`."""
+        return self.batched(getattr(self, "filter", None), getattr(self, "filter_many", None))
+
+    @classmethod
+    def problems(cls) -> list[str]:
+        """One input, one of two methods."""
+        wrong = _lacks(cls, ("filter", "filter_many"))
+        if len(declared(cls).inputs) != 1:
+            wrong.append(f"class {cls.__name__} is a filter and declares one In; several make it a complex filter")
+        return wrong
+
+
+class Producer(Component[S]):
+    """Makes items: `produce` is a generator, plain or async. After a restart it is called again, so it remembers where it was."""
+
+    kind = "producer"
+    _drained = False
+
+    def produce(self) -> Iterable[Any] | AsyncIterable[Any]:
+        """The items, one by one."""
+        raise NotImplementedError(f"{type(self).__name__}.produce is not written")
+
+    def drain(self) -> None:
+        """Make no more items."""
+        self._drained = True
+
+    @property
+    def drained(self) -> bool:
+        """No more items are wanted."""
+        return self._drained
+
+    @classmethod
+    def problems(cls) -> list[str]:
+        """No input, one output, `produce` written."""
+        ports = declared(cls)
+        wrong = [] if cls.produce is not Producer.produce else [f"class {cls.__name__} does not define: produce"]
+        if ports.inputs or len(ports.outputs) != 1:
+            wrong.append(f"class {cls.__name__} is a producer and declares one Out and no In")
+        return wrong
+
+
+class SynchronousFilter(Component[S]):
+    """Called when every input has an item, with one of each by name. Ends when one input has ended; what then still
+    comes on the others is counted as `unpaired` and dropped, so that their producers can end too."""
+
+    kind = "synchronous"
+
+    @classmethod
+    def problems(cls) -> list[str]:
+        """Two inputs at least; `filter` takes each by name."""
+        inputs = declared(cls).inputs
+        wrong = _lacks(cls, ("filter",))
+        if len(inputs) < 2:
+            wrong.append(f"class {cls.__name__} is a synchronous filter and declares two In at least")
+        elif not wrong:
+            takes = set(inspect.signature(cls.filter).parameters) - {"self"}  # type: ignore[attr-defined]  # by name
+            if takes != set(inputs):
+                wrong.append(f"{cls.__name__}.filter takes {sorted(takes)}; its inputs are {sorted(inputs)}")
+        return wrong
+
+
+class SemiSynchronousFilter(Component[S]):
+    """Called for an item of any input, as it comes; what it makes is sent before the next one."""
+
+    kind = "semi-synchronous"
+
+    def handlers(self) -> dict[str, tuple[Handler, int]]:
+        """A batch handler for each input, from `on_<input>` or `on_<input>_many`."""
+        return {
+            role: self.batched(getattr(self, f"on_{role}", None), getattr(self, f"on_{role}_many", None)) for role in self.ins
+        }
+
+    @classmethod
+    def problems(cls) -> list[str]:
+        """A handler for each input."""
+        return [wrong for role in declared(cls).inputs for wrong in _lacks(cls, (f"on_{role}", f"on_{role}_many"))]
+
+
+class AsynchronousFilter(SemiSynchronousFilter[S]):
+    """Inputs in any order; outputs when slots are free.
+
+    `take_<output>(free)` returns up to `free` items. It is asked after :meth:`signal`, and again until it returns none.
+    All methods run on the event loop, so that they share state without locks (seed 000, appendix B needed them).
+    """
+
+    kind = "asynchronous"
+    spills: ClassVar[frozenset[str]] = frozenset()
+    """Inputs that accept always, whatever the outputs do: what breaks a ring of bounded queues (DESIGN 1)."""
+
+    def __init__(self, sheet: S | None = None) -> None:
+        super().__init__(sheet)
+        self._signals: dict[str, asyncio.Event] = {}
+        self._finished = False
+
+    def bind(self, ins: Mapping[str, In[Any]], outs: Mapping[str, Out[Any]]) -> None:
+        """Give the component its ends, and a signal for each output."""
+        super().bind(ins, outs)
+        self._signals = {role: asyncio.Event() for role in outs}
+
+    def signal(self, output: str) -> None:
+        """Items for this output may be there: ask when slots are free (`SignalItemAvailable` of appendix B)."""
+        self._signals[output].set()
+
+    def finish(self) -> None:
+        """No more items will come out than `take_<output>` still returns; the outputs close after that."""
+        self._finished = True
+        for signal in self._signals.values():
+            signal.set()
+
+    def input_ended(self, role: str) -> None:
+        """An input has ended and all its items were handled. With the last one the component finishes by itself."""
+
+    @property
+    def finished(self) -> bool:
+        """The end was announced."""
+        return self._finished
+
+    async def signalled(self, output: str) -> None:
+        """Wait for a signal, and clear it."""
+        await self._signals[output].wait()
+        self._signals[output].clear()
+
+    @classmethod
+    def problems(cls) -> list[str]:
+        """A handler for each input, a source for each output."""
+        outputs = declared(cls).outputs
+        return super().problems() + [wrong for role in outputs for wrong in _lacks(cls, (f"take_{role}",))]

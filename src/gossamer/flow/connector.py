@@ -1,0 +1,336 @@
+"""Connectors: what items pass through, and the two ends by which components hold them (seed 000, section 4.4).
+
+A connector is typed, bounded and closable, takes many producers and consumers, and reports itself. Components never see
+it: they hold an :class:`In` or an :class:`Out`, and cannot tell a queue in memory from a link to another machine.
+Behind the same end the connector may be exchanged while items flow (:mod:`gossamer.flow.running`).
+
+Promises of every connector (suite: `gossamer.testing.check_connector`):
+
+1. What is sent is received once, in the order of sending where there is one producer and one consumer.
+2. A bulk put stays contiguous: no other producer's items come between.
+3. At most `capacity` items wait; a producer that finds no room is suspended until there is some.
+4. An item of the wrong type is refused before it enters, and the connector is unharmed.
+5. When all producers have closed and everything is received, consumers get :class:`EndOfItems`.
+6. Cancelling a waiting producer or consumer loses nothing that was accepted.
+"""
+
+import asyncio
+import typing
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from gossamer.flow.errors import Closed, EndOfItems, WiringError, WrongItem
+from gossamer.flow.receipt import Receipt, current
+
+T = TypeVar("T")
+
+#: Items that wait at most, unless the wiring says otherwise: enough to batch, too few to hide a slow consumer.
+DEFAULT_CAPACITY = 256
+
+#: Items that one `receive_many` takes at most, unless it says otherwise.
+DEFAULT_LIMIT = 100
+
+Receipts = Sequence[Receipt | None] | None
+"""The receipt of each received item, or None where none of them has one."""
+
+
+class Statistics(msgspec.Struct, frozen=True):
+    """What a connector has done so far."""
+
+    passed: int = 0
+    """Items handed to consumers."""
+    waiting: int = 0
+    """Items inside now."""
+    peak: int = 0
+    """The most that ever waited."""
+    stalled: float = 0.0
+    """Seconds that producers were suspended for want of room, in all."""
+    capacity: int = 0
+
+    def after(self, earlier: "Statistics") -> "Statistics":
+        """These figures continued from a predecessor's."""
+        return msgspec.structs.replace(
+            self,
+            passed=self.passed + earlier.passed,
+            peak=max(self.peak, earlier.peak),
+            stalled=self.stalled + earlier.stalled,
+        )
+
+
+class Retired(Exception):
+    """Internal: the connector under a waiting end was exchanged; the end tries again on the new one."""
+
+
+def class_of(item_type: Any) -> type:
+    """The class that items of this type are instances of.
+
+    Raises:
+        WiringError: the type is no class, or msgspec has no codec for it: every item type must be able to cross a
+            process, also on `local:` (MISSION C2).
+    """
+    bare = typing.get_origin(item_type) or item_type
+    if not isinstance(bare, type):
+        raise WiringError(f"{item_type!r} cannot be an item type: name one class, or a container of classes")
+    try:
+        msgspec.msgpack.Decoder(item_type)
+    except TypeError as error:
+        raise WiringError(f"items of type {bare.__name__} have no codec, so they could not cross a process: {error}") from None
+    return bare
+
+
+class Connector(ABC, Generic[T]):
+    """What every kind of connector offers to its ends and to the graph. `name` is the wiring's."""
+
+    def __init__(self, name: str, item_type: type[T], capacity: int = DEFAULT_CAPACITY) -> None:
+        if capacity < 1:
+            raise WiringError(f"connector {name!r}: capacity {capacity} is less than 1")
+        self.name = name
+        self.item_type = item_type
+        self.capacity = capacity
+        self.item_class = class_of(item_type)
+        self.producers = 0
+
+    def __repr__(self) -> str:
+        seen = self.statistics()
+        return f"<{type(self).__name__} {self.name}: {seen.waiting} of {self.capacity} waiting, {seen.passed} passed>"
+
+    async def start(self) -> None:
+        """Open what the connector needs."""
+
+    async def stop(self) -> None:
+        """Release it. Items that still wait are dropped by `local:` and kept by a journal."""
+
+    @abstractmethod
+    def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
+        """Accept all items now, contiguously, or none: True if they were accepted. Never waits."""
+
+    @abstractmethod
+    async def send(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Accept all items, contiguously, as room allows."""
+
+    @abstractmethod
+    def poll(self, limit: int) -> tuple[list[T], Receipts]:
+        """Up to `limit` items that are there now, perhaps none. Never waits."""
+
+    @abstractmethod
+    async def take(self, limit: int) -> tuple[list[T], Receipts]:
+        """Between one and `limit` items.
+
+        Raises:
+            EndOfItems: there will be none any more.
+        """
+
+    @abstractmethod
+    async def room(self) -> int:
+        """Wait until something can be sent; how many items, at least one."""
+
+    @abstractmethod
+    async def idle(self) -> None:
+        """Return when nothing waits inside and no producer is suspended here."""
+
+    @abstractmethod
+    def retire(self) -> None:
+        """Wake consumers that wait here with :class:`Retired`."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """All producers have closed: consumers end when everything is received."""
+
+    @abstractmethod
+    def statistics(self) -> Statistics:
+        """The figures as they stand."""
+
+    def add_producer(self) -> None:
+        """One more producer end is open."""
+        self.producers += 1
+
+    def remove_producer(self) -> None:
+        """A producer end was closed; with the last one the stream ends."""
+        self.producers -= 1
+        if self.producers == 0:
+            self.end()
+
+    def check(self, items: Sequence[Any]) -> None:
+        """Refuse what is not of this connector's type.
+
+        Raises:
+            WrongItem: names the connector, what came and what would be right.
+        """
+        expected = self.item_class
+        for item in items:
+            if type(item) is not expected and not isinstance(item, expected):
+                raise WrongItem(f"connector {self.name!r} carries {expected.__name__}, not {type(item).__name__}: {item!r:.100}")
+
+
+class Out(Generic[T]):
+    """The producing end. Sync: :meth:`try_send`. Suspending: :meth:`send`, :meth:`send_many`. In the background: :meth:`send_soon`."""
+
+    __slots__ = ("_connector", "_held", "_open", "_pending", "_signal", "role")
+
+    def __init__(self, role: str, connector: Connector[T]) -> None:
+        self.role = role
+        self._connector = connector
+        self._held: asyncio.Event | None = None
+        self._open = True
+        self._pending: list[T] = []
+        self._signal: asyncio.Event | None = None
+        connector.add_producer()
+
+    def __repr__(self) -> str:
+        return f"<Out {self.role} to {self._connector!r}>"
+
+    @property
+    def connector(self) -> Connector[T]:
+        """What stands behind this end now."""
+        return self._connector
+
+    def try_send(self, item: T) -> bool:
+        """Send now if there is room: True if the item was accepted."""
+        return self._held is None and self._usable().offer((item,), current.get())
+
+    async def send(self, item: T) -> None:
+        """Send one item, suspended while there is no room."""
+        if self._held is None and self._usable().offer((item,), current.get()):
+            return
+        await self._send_slowly((item,))
+
+    async def send_many(self, items: Sequence[T]) -> None:
+        """Send items so that no other producer's come between, suspended while there is no room."""
+        if not items or (self._held is None and self._usable().offer(items, current.get())):
+            return
+        await self._send_slowly(items)
+
+    def send_soon(self, item: T) -> "asyncio.Task[None]":
+        """Send in the background; the task is done when the item was accepted."""
+        return asyncio.ensure_future(self.send(item))
+
+    def emit(self, item: T) -> None:
+        """Put by for :meth:`flush`: how plain (not async) component code sends."""
+        self._pending.append(item)
+
+    async def flush(self) -> None:
+        """Send what was put by, as one bulk."""
+        if self._pending:
+            items, self._pending = self._pending, []
+            await self.send_many(items)
+
+    async def room(self) -> int:
+        """Wait until something can be sent; how many items, at least one."""
+        while self._held is not None:
+            await self._held.wait()
+        return await self._usable().room()
+
+    def clone(self) -> "Out[T]":
+        """Another producing end of the same connector, to be closed by its own owner."""
+        return Out(self.role, self._usable())
+
+    def close(self) -> None:
+        """No more items from this end. Closing twice is harmless."""
+        if self._open:
+            self._open = False
+            self._connector.remove_producer()
+
+    def _usable(self) -> Connector[T]:
+        if not self._open:
+            raise Closed(f"output {self.role!r} was closed; nothing can be sent through it any more")
+        return self._connector
+
+    async def _send_slowly(self, items: Sequence[T]) -> None:
+        while self._held is not None:
+            await self._held.wait()
+        await self._usable().send(items, current.get())
+
+    def hold(self) -> None:
+        """Suspend senders at this end, for an exchange of the connector."""
+        self._held = asyncio.Event()
+
+    def rebind(self, connector: Connector[T]) -> None:
+        """Put another connector behind this end, and let senders go on."""
+        if self._open:
+            connector.add_producer()
+        self._connector = connector
+        if self._held is not None:
+            self._held.set()
+            self._held = None
+
+
+class In(Generic[T]):
+    """The consuming end. Sync: :meth:`try_receive`. Suspending: :meth:`receive`, :meth:`receive_many`. In the background: :meth:`receive_soon`.
+
+    Asking for the next items acknowledges the last: until then they count as being handled.
+    """
+
+    __slots__ = ("_connector", "_receipts", "role")
+
+    def __init__(self, role: str, connector: Connector[T]) -> None:
+        self.role = role
+        self._connector = connector
+        self._receipts: Receipts = None
+
+    def __repr__(self) -> str:
+        return f"<In {self.role} from {self._connector!r}>"
+
+    @property
+    def connector(self) -> Connector[T]:
+        """What stands behind this end now."""
+        return self._connector
+
+    def try_receive(self) -> T | None:
+        """An item that is there now, or None."""
+        self.acknowledge()
+        items, self._receipts = self._connector.poll(1)
+        return items[0] if items else None
+
+    async def receive(self) -> T:
+        """One item, suspended while there is none.
+
+        Raises:
+            EndOfItems: there will be none any more.
+        """
+        return (await self.receive_many(1))[0]
+
+    async def receive_many(self, limit: int = DEFAULT_LIMIT) -> list[T]:
+        """Between one and `limit` items, suspended while there is none.
+
+        Raises:
+            EndOfItems: there will be none any more.
+        """
+        if self._receipts is not None:
+            self.acknowledge()
+        items, self._receipts = await self.take(limit)
+        return items
+
+    def receive_soon(self, callback: Callable[[T], object]) -> "asyncio.Task[T]":
+        """Receive one item in the background and call back with it (`ConsumeAsynchronously` of seed 000, section 4.4)."""
+
+        def hand_over(task: "asyncio.Task[T]") -> None:
+            if not task.cancelled() and task.exception() is None:
+                callback(task.result())
+
+        waiting = asyncio.ensure_future(self.receive())
+        waiting.add_done_callback(hand_over)
+        return waiting
+
+    def acknowledge(self) -> None:
+        """What was received last is handled: its effects are safe. Called by the next receive if not before."""
+        receipts, self._receipts = self._receipts, None
+        for receipt in receipts or ():
+            if receipt is not None:
+                receipt.release()
+
+    async def take(self, limit: int) -> tuple[list[T], Receipts]:
+        """Items with their receipts, for the framework: whoever takes them releases these."""
+        while True:
+            connector = self._connector
+            try:
+                return await connector.take(limit)
+            except Retired:
+                if connector is self._connector:
+                    raise EndOfItems(f"connector {connector.name!r} was removed") from None
+
+    def rebind(self, connector: Connector[T]) -> None:
+        """Put another connector behind this end; who waits on the old one is moved by its `retire`."""
+        self._connector = connector

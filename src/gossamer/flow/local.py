@@ -1,0 +1,237 @@
+"""`local:`, the connector between components of one process: a bounded queue that the event loop alone guards.
+
+The three gates of seed 000, section 4.4 (producer mutex, free slots, critical section) become two: producers take turns
+while one of them is suspended, so that a bulk put stays contiguous, and they wait for free slots. The third is the
+event loop: between two awaits nothing else runs.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+from gossamer.flow.connector import DEFAULT_CAPACITY, Connector, Receipts, Retired, Statistics
+from gossamer.flow.errors import EndOfItems
+from gossamer.flow.receipt import Receipt
+
+T = TypeVar("T")
+
+
+class Buffer(Protocol[T]):
+    """Where items wait, and in what order they leave. A connector of one's own usually needs only another buffer."""
+
+    def __len__(self) -> int: ...
+
+    def put(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Keep items, all with this receipt."""
+        ...
+
+    def get(self, limit: int) -> tuple[list[T], Receipts]:
+        """Remove up to `limit` items."""
+        ...
+
+
+class FifoBuffer(Generic[T]):
+    """First in, first out. Receipts are kept only from the first one on: most graphs have none."""
+
+    __slots__ = ("_items", "_receipts")
+
+    def __init__(self) -> None:
+        self._items: deque[T] = deque()
+        self._receipts: deque[Receipt | None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Append items."""
+        if receipt is not None or self._receipts is not None:
+            if self._receipts is None:
+                self._receipts = deque([None] * len(self._items))
+            if receipt is not None:
+                receipt.hold(len(items))
+            self._receipts.extend([receipt] * len(items))
+        self._items.extend(items)
+
+    def get(self, limit: int) -> tuple[list[T], Receipts]:
+        """Take from the front."""
+        items, receipts = self._items, self._receipts
+        count = len(items)
+        if count <= limit:
+            taken = list(items)
+            items.clear()
+        else:
+            count = limit
+            taken = [items.popleft() for _ in range(count)]
+        if receipts is None:
+            return taken, None
+        return taken, [receipts.popleft() for _ in range(count)]
+
+
+class LocalConnector(Connector[T]):
+    """A bounded queue in this process."""
+
+    def __init__(self, name: str, item_type: type[T], capacity: int = DEFAULT_CAPACITY) -> None:
+        super().__init__(name, item_type, capacity)
+        self._buffer: Buffer[T] = self.make_buffer()
+        self._consumers: deque[asyncio.Future[None]] = deque()
+        self._turns: deque[asyncio.Future[None]] = deque()
+        self._rooms: deque[asyncio.Future[None]] = deque()
+        self._idlers: list[asyncio.Future[None]] = []
+        self._sending = False
+        self._ended = False
+        self._retired = False
+        self._passed = 0
+        self._peak = 0
+        self._stalled = 0.0
+
+    def make_buffer(self) -> Buffer[T]:
+        """The order in which items leave: first in, first out. A subclass may choose another."""
+        return FifoBuffer()
+
+    # -- producing
+
+    def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
+        """Accept all items now if they fit and nobody else is in the middle of a bulk."""
+        self.check(items)
+        waiting = len(self._buffer) + len(items)
+        if self._sending or waiting > self.capacity:
+            return False
+        self._buffer.put(items, receipt)
+        if waiting > self._peak:
+            self._peak = waiting
+        if self._consumers:
+            self._wake_consumers(len(items))
+        return True
+
+    async def send(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Accept items in pieces as room comes free; nobody else's come between."""
+        self.check(items)
+        began = time.monotonic()
+        await self._take_turn()
+        try:
+            start = 0
+            while start < len(items):
+                free = self.capacity - len(self._buffer)
+                if free <= 0:
+                    await self._wait_in(self._rooms)
+                    continue
+                piece = items[start : start + free]
+                self._buffer.put(piece, receipt)
+                start += len(piece)
+                self._peak = max(self._peak, len(self._buffer))
+                self._wake_consumers(len(piece))
+        finally:
+            self._stalled += time.monotonic() - began
+            self._pass_turn()
+
+    async def room(self) -> int:
+        """Wait for free slots; other producers may be faster."""
+        while self._sending or len(self._buffer) >= self.capacity:
+            await self._wait_in(self._rooms)
+        return self.capacity - len(self._buffer)
+
+    async def _take_turn(self) -> None:
+        if not self._sending:
+            self._sending = True
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._turns.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._pass_turn()
+            raise
+
+    def _pass_turn(self) -> None:
+        """Hand the mutex to the next producer in line, or free it."""
+        while self._turns:
+            turn = self._turns.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._sending = False
+        self._wake(self._rooms)
+        self._tell_idlers()
+
+    # -- consuming
+
+    def poll(self, limit: int) -> tuple[list[T], Receipts]:
+        """What is there now."""
+        if not len(self._buffer):
+            return [], None
+        items, receipts = self._buffer.get(limit)
+        self._passed += len(items)
+        if self._rooms:
+            self._wake(self._rooms)
+        if self._idlers:
+            self._tell_idlers()
+        return items, receipts
+
+    async def take(self, limit: int) -> tuple[list[T], Receipts]:
+        """What is there, or the next that comes."""
+        while not len(self._buffer):
+            if self._ended and not self._sending:
+                raise EndOfItems(f"connector {self.name!r} has ended")
+            if self._retired:
+                raise Retired
+            arrival = asyncio.get_running_loop().create_future()
+            self._consumers.append(arrival)
+            try:
+                await arrival
+            except asyncio.CancelledError:
+                if arrival.done() and not arrival.cancelled() and len(self._buffer):
+                    self._wake_consumers(1)
+                raise
+        return self.poll(limit)
+
+    def retire(self) -> None:
+        """Send waiting consumers to the successor."""
+        self._retired = True
+        self._wake(self._consumers)
+
+    def end(self) -> None:
+        """No producer is left."""
+        self._ended = True
+        self._wake(self._consumers)
+
+    # -- waiting and waking
+
+    async def idle(self) -> None:
+        """Wait until the queue is empty and no bulk is under way."""
+        while self._sending or len(self._buffer):
+            future = asyncio.get_running_loop().create_future()
+            self._idlers.append(future)
+            await future
+
+    def _wake_consumers(self, items: int) -> None:
+        """Wake one consumer for each new item, at most: who finds nothing waits again."""
+        consumers = self._consumers
+        while consumers and items > 0:
+            arrival = consumers.popleft()
+            if not arrival.done():
+                arrival.set_result(None)
+                items -= 1
+
+    async def _wait_in(self, line: deque[asyncio.Future[None]]) -> None:
+        future = asyncio.get_running_loop().create_future()
+        line.append(future)
+        await future
+
+    @staticmethod
+    def _wake(line: deque[asyncio.Future[None]]) -> None:
+        while line:
+            future = line.popleft()
+            if not future.done():
+                future.set_result(None)
+
+    def _tell_idlers(self) -> None:
+        if not self._sending and not len(self._buffer):
+            idlers, self._idlers = self._idlers, []
+            self._wake(deque(idlers))
+
+    def statistics(self) -> Statistics:
+        """The figures as they stand."""
+        return Statistics(self._passed, len(self._buffer), self._peak, self._stalled, self.capacity)

@@ -1,0 +1,178 @@
+"""Property sheets: all settings of a unit, as one frozen, typed, documented value (MISSION C5).
+
+A unit names its sheet class; the wiring fills it in, checked; while the unit runs, a *new* sheet replaces the old one::
+
+    class FetchSheet(Sheet, frozen=True):
+        timeout: Annotated[float, setting("Seconds for a whole fetch.", unit="s", ge=0.1)] = 120.0
+        agent: Annotated[str, setting("Sent as User-Agent.", restart="it is part of open connections")] = "Gossamer"
+
+Reflection (:func:`properties`) is what reference, `topology`, `set` and the dashboard read: nothing that watches a unit
+needs to know it.
+"""
+
+import difflib
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from gossamer.flow import quantities
+from gossamer.flow.errors import SettingError
+
+S = TypeVar("S", bound="Sheet")
+
+
+class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of property sheets. A subclass is `frozen=True` and every field is annotated with :func:`setting`."""
+
+
+class NoSettings(Sheet, frozen=True):
+    """The sheet of a unit that has nothing to set."""
+
+
+def setting(doc: str, *, unit: str = "", restart: str = "", **bounds: Any) -> msgspec.Meta:
+    """What a field of a sheet says of itself.
+
+    Args:
+        doc: one sentence for the reference.
+        unit: `s`, `bytes`, `bytes/s` (then text such as `10m` or `16MB` is understood) or a noun (`requests`).
+        restart: why the setting can change only with a restart; empty means that it is live.
+        bounds: msgspec constraints (`ge`, `le`, `gt`, `lt`, `min_length`, `pattern`, ...).
+    """
+    return msgspec.Meta(description=doc, extra={"unit": unit, "restart": restart}, **bounds)
+
+
+class Property(msgspec.Struct, frozen=True):
+    """One field of a sheet, as a watcher sees it."""
+
+    name: str
+    type: str
+    default: Any
+    doc: str
+    unit: str
+    live: bool
+    reason: str
+    """Why it is not live; empty where it is."""
+    bounds: str
+    """As `>= 1, <= 10`; empty where there are none."""
+
+
+_BOUNDS = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"), ("min_length", "length >="), ("max_length", "length <="))
+
+
+def _metas(hint: Any) -> list[msgspec.Meta]:
+    """The `Meta` annotations of a type hint, looking through optional types."""
+    metas = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, msgspec.Meta)]
+    for inner in typing.get_args(hint):
+        if getattr(inner, "__metadata__", None):
+            metas += [m for m in inner.__metadata__ if isinstance(m, msgspec.Meta)]
+    return metas
+
+
+def _type_name(hint: Any) -> str:
+    """A type as people write it: `int`, `float | None`, `tuple[str, ...]`."""
+    if isinstance(hint, type) and not typing.get_args(hint):
+        return hint.__name__
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " | ".join(_type_name(option) for option in typing.get_args(hint)).replace("NoneType", "None")
+    return str(hint).replace("typing.", "")
+
+
+def properties(sheet: type[Sheet]) -> tuple[Property, ...]:
+    """Every field of a sheet class, in order."""
+    hints = typing.get_type_hints(sheet, include_extras=True)
+    plain_hints = typing.get_type_hints(sheet)
+    found = []
+    for field in msgspec.structs.fields(sheet):
+        metas = _metas(hints[field.name])
+        doc = next((m.description for m in metas if m.description), "")
+        extra: dict[str, Any] = next((m.extra for m in metas if m.extra), {})
+        bounds = ", ".join(
+            f"{sign} {value}" for meta in metas for key, sign in _BOUNDS if (value := getattr(meta, key)) is not None
+        )
+        default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
+        restart = str(extra.get("restart", ""))
+        found.append(
+            Property(
+                name=field.name,
+                type=_type_name(plain_hints[field.name]),
+                default=default,
+                doc=doc,
+                unit=str(extra.get("unit", "")),
+                live=not restart,
+                reason=restart,
+                bounds=bounds,
+            )
+        )
+    return tuple(found)
+
+
+def nearest(name: str, known: typing.Iterable[str]) -> str:
+    """` (did you mean X?)`, or the whole list where nothing is near; for messages about unknown names."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {close[0]!r}? Known: {', '.join(names)}"
+    return f"; known: {', '.join(names) or 'none'}"
+
+
+def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S:
+    """A sheet from plain values (TOML, JSON or text), on top of `base` where given.
+
+    Raises:
+        SettingError: unknown name, wrong type or out of bounds; the message names the setting and what would be right.
+    """
+    known = {p.name: p for p in properties(sheet)}
+    plain: dict[str, Any] = {} if base is None else typing.cast("dict[str, Any]", msgspec.to_builtins(base))
+    for name, value in values.items():
+        if name not in known:
+            raise SettingError(f"unknown setting {name!r}{nearest(name, known)}")
+        plain[name] = _read(value, known[name])
+    try:
+        return msgspec.convert(plain, sheet)
+    except msgspec.ValidationError as error:
+        reason, _, where = str(error).partition(" - at `$")
+        name = where.strip("`.").split("[")[0].split(".")[0]
+        shown = f"setting {name!r}: {plain.get(name)!r} does not do: " if name in known else ""
+        raise SettingError(f"{shown}{reason[:1].lower() + reason[1:]}{_hint(known.get(name))}") from None
+
+
+def _read(value: Any, prop: Property) -> Any:
+    """Text to a number where the property wants one; everything else is left to the type check."""
+    if not isinstance(value, str) or prop.type.startswith(("str", "tuple", "list", "dict")):
+        return value
+    if "bool" in prop.type:
+        return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.get(value, value)
+    if "None" in prop.type and value in ("none", ""):
+        return None
+    wants_number = "float" in prop.type or "int" in prop.type
+    if not wants_number:
+        return value
+    try:
+        number = quantities.parse(value, prop.unit)
+    except ValueError as error:
+        raise SettingError(f"setting {prop.name!r}: {error}") from None
+    return int(number) if "float" not in prop.type and number == int(number) else number
+
+
+def _hint(prop: Property | None) -> str:
+    if prop is None:
+        return ""
+    unit = f" {prop.unit}" if prop.unit else ""
+    return f" (a {prop.type}{unit}{', ' + prop.bounds if prop.bounds else ''}; {prop.doc})"
+
+
+def change(sheet: S, values: Mapping[str, Any], *, running: bool) -> S:
+    """A copy of `sheet` with some values replaced.
+
+    Raises:
+        SettingError: as :func:`build`; or, for a running unit, the setting takes a restart.
+    """
+    if running:
+        fixed = {p.name: p.reason for p in properties(type(sheet)) if not p.live}
+        for name in values:
+            if name in fixed:
+                raise SettingError(f"setting {name!r} can change only with a restart: {fixed[name]}")
+    return build(type(sheet), values, base=sheet)

@@ -1,0 +1,63 @@
+"""What components and providers have in common: a name, a sheet, metrics, a clock, providers of their own, a lifetime.
+
+The framework makes a unit, sets these, then calls :meth:`Unit.start` before it is used and :meth:`Unit.stop` after.
+(`GenericBase` of seed 000, section 4.5.)
+"""
+
+from typing import Any, ClassVar, Generic, TypeVar
+
+from gossamer.flow.clock import Clock, SystemClock
+from gossamer.flow.metrics import Metrics
+from gossamer.flow.sheet import NoSettings, Sheet
+
+S = TypeVar("S", bound=Sheet)
+
+
+class Unit(Generic[S]):
+    """Base of everything that the wiring can name. A subclass is generic in its sheet: `class Fetch(Filter[FetchSheet])`.
+
+    A constructor takes the sheet alone: `Fetch(FetchSheet(timeout=5))` is a whole unit, ready for a test.
+    """
+
+    sheet_type: ClassVar[type[Sheet]] = NoSettings
+
+    name: str
+    sheet: S
+    metrics: Metrics
+    clock: Clock
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for base in getattr(cls, "__orig_bases__", ()):
+            for argument in getattr(base, "__args__", ()):
+                if isinstance(argument, type) and issubclass(argument, Sheet):
+                    cls.sheet_type = argument
+
+    def __init__(self, sheet: S | None = None) -> None:
+        self.sheet = self.sheet_type() if sheet is None else sheet  # type: ignore[assignment]  # sheet_type is S
+        self.metrics = Metrics()
+        self.clock = SystemClock()
+        self.name = type(self).__name__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    async def start(self) -> None:
+        """Acquire what the unit needs. Its providers are bound and started."""
+
+    async def stop(self) -> None:
+        """Release it again. Called once, also after a failure, before the unit's own providers stop."""
+
+    def changed(self, before: S) -> None:
+        """The sheet was replaced while running; `before` is the old one."""
+
+
+class Provider(Unit[S]):
+    """A shared service behind an interface: data providers reach what is kept, service providers do a job.
+
+    Providers are passive: components and other providers call them. One may wrap another of the same interface
+    (a cache in front of a store) by declaring `behind: Uses[Interface]`.
+    """
+
+    keeps_state: ClassVar[bool] = False
+    """What it remembers decides what the crawl does, so that two copies in two processes would disagree."""

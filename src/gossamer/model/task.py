@@ -1,0 +1,43 @@
+"""What the frontier hands out and takes back: a task goes to the fetchers, an answer says that the host is free again."""
+
+import msgspec
+
+from gossamer.model.outcome import Outcome
+
+
+class Task(msgspec.Struct, frozen=True, gc=False):
+    """One URL to be fetched. At any instant a URL is in flight at most once, so the URL names the task."""
+
+    url: str
+    host: str
+    """Politeness key: the host name without port (DESIGN 9.5)."""
+    depth: int = 0
+    """Links from the nearest seed; a redirect's target keeps the depth of its source (DESIGN 9.4)."""
+    source: str = ""
+    """The URL that it was found on; empty for seeds."""
+    relation: str = "seed"
+    """How it was found: `seed`, `redirect`, or tag and attribute, as `a href`."""
+    attempt: int = 1
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """A fetch has ended: the host is free again, or waits. Sent at the response, long before the visit is committed."""
+
+    url: str
+    host: str
+    outcome: Outcome
+    elapsed: float
+    """Seconds from the request to the last byte: adaptive politeness goes by it."""
+    retry_after: str = ""
+    """The server's own `Retry-After` field, as sent."""
+
+
+class Committed(msgspec.Struct, frozen=True, gc=False):
+    """A visit's consequences are safe: its slot is free, and these tasks are new."""
+
+    url: str
+    outcome: Outcome
+    is_page: bool
+    """A successful HTML document: what `--max-pages` counts."""
+    bytes: int
+    new: tuple[Task, ...] = ()
