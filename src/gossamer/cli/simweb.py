@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from gossamer.simweb import ServeOptions, Serving, SpecError, SimWeb, WebSpec, run
+from gossamer.simweb import ServeOptions, Serving, SimWeb, SpecError, WebSpec, run
 from gossamer.simweb.log import LogError
 
 SCOPES: Final = ("page", "prefix", "host", "domain", "any")
@@ -50,7 +50,7 @@ Any other parameter of the web is set by --set, e.g. --set trap_share=0 --set ti
 docs/simweb.md lists them with their sources."""
 
 
-class Quantity(click.ParamType):
+class Quantity(click.ParamType[float]):
     """A number with a unit: of "time" in seconds, of "size" in bytes, or a plain "count" (k, m)."""
 
     def __init__(self, kind: str) -> None:

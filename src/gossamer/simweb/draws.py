@@ -29,7 +29,7 @@ FRACTION_BITS = 24
 EXP2_BITS = 12
 """log2 of the entries in `EXP2`."""
 
-EXP2 = tuple(round(2.0 ** (20 + k / 4096)) for k in range(4096))
+EXP2: tuple[int, ...] = tuple(round(2.0 ** (20 + k / 4096)) for k in range(4096))
 """2^(k/4096) with 20 fraction bits: the one table behind `zipf`."""
 
 JITTER = tuple((1 << max(0, octave - EXP2_BITS)) - 1 for octave in range(40))
@@ -77,9 +77,7 @@ def zipf(bits: int, log_count: int) -> int:
 def lognormal_table(median: float, sigma: float, entries: int, low: int, high: int) -> list[int]:
     """Return a log-normal distribution as equally likely integers between `low` and `high`."""
     normal = NormalDist()
-    raw = (
-        median * math.exp(sigma * normal.inv_cdf((k + 0.5) / entries)) for k in range(entries)
-    )
+    raw = (median * math.exp(sigma * normal.inv_cdf((k + 0.5) / entries)) for k in range(entries))
     return [min(high, max(low, round(value))) for value in raw]
 
 
@@ -92,9 +90,7 @@ def pareto_table(mean: float, exponent: float, entries: int, high: int) -> list[
 
     def table(least: float) -> list[int]:
         tail = -1.0 / (exponent - 1.0)
-        return [
-            min(high, int(least * (1 - (k + 0.5) / entries) ** tail)) for k in range(entries)
-        ]
+        return [min(high, int(least * math.pow(1 - (k + 0.5) / entries, tail))) for k in range(entries)]
 
     low, top = 0.0, mean + 1.0
     for _ in range(40):

@@ -31,10 +31,7 @@ def sitemap(pages: Pages, host: Host, prefix: str, target: str) -> bytes | None:
     """
     files = -(-host.size // SITEMAP_URLS)
     if target == "/sitemap.xml" and files > 1:
-        entries = (
-            f"<sitemap><loc>{prefix}/sitemap-{number}.xml</loc></sitemap>\n"
-            for number in range(files)
-        )
+        entries = (f"<sitemap><loc>{prefix}/sitemap-{number}.xml</loc></sitemap>\n" for number in range(files))
         return _xml("sitemapindex", "".join(entries))
     number = 0
     if target != "/sitemap.xml":
@@ -77,8 +74,7 @@ def image(number: int) -> bytes:
     width, height = 16 + (bits & 127), 16 + (bits >> 7 & 127)
     colour = bytes((bits >> 16 & 255, bits >> 24 & 255, bits >> 32 & 255))
     rows = b"".join(
-        b"\0" + colour * (row % width) + b"\xff\xff\xff" + colour * (width - row % width - 1)
-        for row in range(height)
+        b"\0" + colour * (row % width) + b"\xff\xff\xff" + colour * (width - row % width - 1) for row in range(height)
     )
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))

@@ -77,9 +77,7 @@ class Graph:
 
     def __init__(self, web: SimWeb) -> None:
         if web.hosts.pages > PAGE_LIMIT:
-            raise GraphError(
-                f"a graph holds at most {PAGE_LIMIT:,} pages; this web has {web.hosts.pages:,}"
-            )
+            raise GraphError(f"a graph holds at most {PAGE_LIMIT:,} pages; this web has {web.hosts.pages:,}")
         self.web = web
         self.count = web.hosts.pages
         ranks = range(len(web.hosts))
@@ -87,9 +85,7 @@ class Graph:
         ends = np.append(self.bases[1:], self.count)
         self.sizes: Ints = ends - self.bases
         self.host_of: Numbers = np.repeat(np.arange(len(ranks), dtype=np.int32), self.sizes)
-        self.index_of: Numbers = (
-            np.arange(self.count, dtype=np.int64) - self.bases[self.host_of]
-        ).astype(np.int32)
+        self.index_of: Numbers = (np.arange(self.count, dtype=np.int64) - self.bases[self.host_of]).astype(np.int32)
         self._hosts = [web.hosts.host(rank) for rank in ranks]
         self.keys: Ints = np.array([host.key for host in self._hosts], dtype=np.int64)
         self.bits = self._draw_bits()
@@ -140,9 +136,7 @@ class Graph:
         leaving = np.where(own, leaving, 0)
         homes = self._homes_below(own)
         parent = (own & (index > 0)).astype(np.int64)
-        counts = (
-            menu + parent + children + blocks * LOCAL_BLOCK + leaving * EXTERNAL_BLOCK + homes
-        )
+        counts = menu + parent + children + blocks * LOCAL_BLOCK + leaving * EXTERNAL_BLOCK + homes
         starts = np.zeros(self.count + 1, dtype=np.int64)
         np.cumsum(counts, out=starts[1:])
         targets = np.empty(int(starts[-1]), dtype=np.int32)
@@ -365,9 +359,9 @@ class Graph:
         rank = np.full(self.count, 1.0 / self.count)
         for _ in range(rounds):
             shown = np.bincount(self.content[shows], rank[shows], minlength=self.count)
-            fresh = np.bincount(self.content[moved], rank[moved], minlength=self.count)
-            fresh = fresh.astype(np.float64)
-            self._spread(shown / degrees, fresh)
+            fresh = np.zeros(self.count)
+            fresh += np.bincount(self.content[moved], rank[moved], minlength=self.count)
+            self._spread(np.asarray(shown / degrees, dtype=np.float64), fresh)
             fresh *= damping
             fresh += (1.0 - fresh.sum()) / self.count
             rank = fresh
@@ -402,4 +396,3 @@ def _allowed_on(host: Host, agent: str) -> Mask:
             result[near & (index % 10 == digit)] = verdict
     result[0] = robots.allowed(host.robots, agent, "/")
     return result
-

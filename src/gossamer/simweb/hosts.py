@@ -34,7 +34,14 @@ WORDS: Final = (
 )
 
 LANGUAGES: Final = {
-    **{"en": 49.4, "es": 6.0, "de": 5.6, "ja": 5.0, "fr": 4.4, "ru": 4.0, "pt": 3.8, "zh": 1.2},
+    "en": 49.4,
+    "es": 6.0,
+    "de": 5.6,
+    "ja": 5.0,
+    "fr": 4.4,
+    "ru": 4.0,
+    "pt": 3.8,
+    "zh": 1.2,
 }
 """Content languages in per cent of sites, W3Techs (2024), the eight that the simulator can write."""
 
@@ -42,14 +49,30 @@ UTF8_SHARE: Final = 0.983
 """Sites in UTF-8, W3Techs (2024); the others take the charset that their language used before."""
 
 OLD_CHARSETS: Final = {
-    **{"en": "windows-1252", "es": "iso-8859-1", "de": "iso-8859-15", "fr": "windows-1252"},
-    **{"pt": "iso-8859-1", "ru": "windows-1251", "ja": "shift_jis", "zh": "gb2312"},
+    "en": "windows-1252",
+    "es": "iso-8859-1",
+    "de": "iso-8859-15",
+    "fr": "windows-1252",
+    "pt": "iso-8859-1",
+    "ru": "windows-1251",
+    "ja": "shift_jis",
+    "zh": "gb2312",
 }
 
 ROBOTS_KINDS: Final = {
-    **{"allow": 35.0, "missing": 14.0, "sections": 20.0, "wildcard": 6.0, "longest": 6.0},
-    **{"agents": 6.0, "delay": 4.0, "bom": 3.0, "redirect": 2.0, "forbidden": 1.0, "html": 1.0},
-    **{"deny": 1.0, "error": 1.0},
+    "allow": 35.0,
+    "missing": 14.0,
+    "sections": 20.0,
+    "wildcard": 6.0,
+    "longest": 6.0,
+    "agents": 6.0,
+    "delay": 4.0,
+    "bom": 3.0,
+    "redirect": 2.0,
+    "forbidden": 1.0,
+    "html": 1.0,
+    "deny": 1.0,
+    "error": 1.0,
 }
 """Kinds of robots.txt in per cent of hosts; `robots` says what each holds. Our choice."""
 
@@ -129,7 +152,7 @@ class Hosts:
         exponent = self._power + 1.0
         if abs(exponent) < 1e-9:
             return math.log1p(rank)
-        return ((1.0 + rank) ** exponent - 1.0) / exponent
+        return (math.pow(1.0 + rank, exponent) - 1.0) / exponent
 
     def _source_of(self, mirror: int) -> int:
         """Return the rank that a mirror copies: any but the largest."""

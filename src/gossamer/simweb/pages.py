@@ -92,14 +92,10 @@ class Pages:
         self.multipliers = draws.multipliers(salt, max(BLOCK_LIMIT, int(most) + 1))
         # Besides the drawn links a page has its menu, its parent and on average one child.
         drawn = max(LOCAL_BLOCK, spec.links * (1 - spec.external_share) - spec.navigation - 2.0)
-        self.degrees = draws.pareto_table(
-            drawn / LOCAL_BLOCK, spec.link_exponent, 256, BLOCK_LIMIT
-        )
+        self.degrees = draws.pareto_table(drawn / LOCAL_BLOCK, spec.link_exponent, 256, BLOCK_LIMIT)
         self._local_blocks: dict[tuple[int, int], tuple[int, ...]] = {}
         self._external_blocks: dict[int, tuple[tuple[int, int], ...]] = {}
-        self.sizes = draws.lognormal_table(
-            spec.size_median, spec.size_sigma, 4096, 500, spec.size_limit
-        )
+        self.sizes = draws.lognormal_table(spec.size_median, spec.size_sigma, 4096, 500, spec.size_limit)
         self.thresholds = self._kind_thresholds()
         self.dead_weight = int(spec.dead_link_share * 1024)
 

@@ -23,9 +23,7 @@ SPECIAL_EVERY: Final = 16
 """One page in so many links into the trap of its host, another to a page under a second URL."""
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS: Final = (
-    *("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
-)
+_MONTHS: Final = (*("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),)
 
 
 def http_date(seconds: float) -> str:
@@ -87,18 +85,12 @@ class Skin:
         self.content_type = kind.encode()
         feed = '<link rel="alternate" type="application/rss+xml" href="/feed.xml">'
         self.head = (
-            f'<!DOCTYPE html>\n<html lang="{host.language}">\n<head>{meta}'
-            f"{feed if host.feed else ''}<title>"
+            f'<!DOCTYPE html>\n<html lang="{host.language}">\n<head>{meta}{feed if host.feed else ""}<title>'
         ).encode()
         menu = range(1, min(pages.spec.navigation, host.size - 1) + 1)
         anchors = self.pool.anchors
-        items = b"".join(
-            b'<a href="%b">%b</a>\n' % (path_of(k).encode(), anchors[k % len(anchors)])
-            for k in menu
-        )
-        self.middle = (
-            b'</title></head>\n<body><nav><a href="/">Home</a>\n' + items + b"</nav>\n<main><h1>"
-        )
+        items = b"".join(b'<a href="%b">%b</a>\n' % (path_of(k).encode(), anchors[k % len(anchors)]) for k in menu)
+        self.middle = b'</title></head>\n<body><nav><a href="/">Home</a>\n' + items + b"</nav>\n<main><h1>"
         entry = traps.ENTRIES.get(host.trap, "")
         self.trap = f'<p><a href="{entry}" rel="more">More</a></p>\n'.encode() if entry else b""
         self.fixed = len(self.head) + len(self.middle) + 400
@@ -107,7 +99,8 @@ class Skin:
 class View(NamedTuple):
     """A page with a body, and the page whose text and links it shows: itself, or its original."""
 
-    index: int
+    number: int
+    """Its index in its host."""
     kind: Kind
     bits: int
     shown: int
@@ -141,7 +134,7 @@ class Renderer:
         shown, bits = view.shown, view.shown_bits
         title_bits, named, note = bits, shown, b""
         if view.kind is Kind.NEAR_DUPLICATE:
-            title_bits, named = view.bits, view.index
+            title_bits, named = view.bits, view.number
             note = b"<p>Copy number %d.</p>\n" % named
         title = pool.title(title_bits >> 8, f"zq{host.key + named}")
         seed = draws.mix(bits + changed)
@@ -165,9 +158,7 @@ class Renderer:
         parts.append(footer % (changed, seed))
         return b"".join(parts)
 
-    def _add_links(
-        self, parts: list[bytes], skin: Skin, realm: Realm, index: int, bits: int
-    ) -> None:
+    def _add_links(self, parts: list[bytes], skin: Skin, realm: Realm, index: int, bits: int) -> None:
         """Add the HTML of a page's own links, most of it from blocks rendered before."""
         pages, pool = self.pages, skin.pool
         local, external = pages.choice(skin.host, bits)

@@ -51,11 +51,7 @@ KINDS: Final = {
     "missing": Robots(status=404),
     "sections": Robots(groups=_everyone((False, "/s1/"), (False, "/s3/"), (False, "/private/"))),
     "wildcard": Robots(groups=_everyone((False, "/*7.html$"), (False, "/*?*sort="))),
-    "longest": Robots(
-        groups=_everyone(
-            (False, "/s1/"), (True, "/s1/*5.html$"), (False, "/s2/"), (True, "/s2/")
-        )
-    ),
+    "longest": Robots(groups=_everyone((False, "/s1/"), (True, "/s1/*5.html$"), (False, "/s2/"), (True, "/s2/"))),
     "agents": Robots(
         groups=(
             Group(agents=("BadBot", "EvilSpider"), rules=((False, "/"),)),
@@ -65,9 +61,7 @@ KINDS: Final = {
         )
     ),
     "delay": Robots(groups=_everyone((False, "/private/"), delay=1)),
-    "bom": Robots(
-        groups=_everyone((False, "/s1/")), prefix=b"\xef\xbb\xbf", newline="\r\n"
-    ),
+    "bom": Robots(groups=_everyone((False, "/s1/")), prefix=b"\xef\xbb\xbf", newline="\r\n"),
     "redirect": Robots(status=301, groups=_everyone((False, "/s1/"))),
     "forbidden": Robots(status=403),
     "html": Robots(prefix=_JUNK),
@@ -128,8 +122,7 @@ def allowed(kind: str, agent: str, target: str) -> bool:
 UNRESTRICTED: Final = frozenset(
     kind
     for kind, robots in KINDS.items()
-    if robots.status < 500
-    and not any(pattern for group in robots.groups for _, pattern in group.rules)
+    if robots.status < 500 and not any(pattern for group in robots.groups for _, pattern in group.rules)
 )
 """Kinds that allow everything to everyone."""
 

@@ -102,9 +102,7 @@ async def serve(
             authority = Authority(authority_pem)
             certificate = authority.certificate
             context = authority.server_context()
-            https_port = await _listen(
-                stack, shared, options, "https", options.https_port, context
-            )
+            https_port = await _listen(stack, shared, options, "https", options.https_port, context)
             if options.authority is not None:
                 options.authority.write_bytes(certificate)
         dns_port = None
@@ -139,17 +137,13 @@ async def _listen(
         listener.close()
         raise
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: Connection(shared, scheme), sock=listener, ssl=tls, backlog=BACKLOG
-    )
+    server = await loop.create_server(lambda: Connection(shared, scheme), sock=listener, ssl=tls, backlog=BACKLOG)
     stack.callback(server.close)
     number: int = listener.getsockname()[1]
     return number
 
 
-async def _listen_dns(
-    stack: contextlib.AsyncExitStack, web: SimWeb, options: ServeOptions
-) -> int:
+async def _listen_dns(stack: contextlib.AsyncExitStack, web: SimWeb, options: ServeOptions) -> int:
     """Start the name server; return its port."""
     loop = asyncio.get_running_loop()
     transport, _ = await loop.create_datagram_endpoint(
@@ -161,9 +155,7 @@ async def _listen_dns(
     return port
 
 
-def run(
-    spec: WebSpec, options: ServeOptions, ready: Callable[[Serving], None] | None = None
-) -> None:
+def run(spec: WebSpec, options: ServeOptions, ready: Callable[[Serving], None] | None = None) -> None:
     """Serve a web until interrupted (SIGINT or SIGTERM); blocks.
 
     `ready` is called once, when all processes accept connections. Errors are those of `serve`.
@@ -187,9 +179,7 @@ def _run_loop(main: Coroutine[Any, Any, None]) -> None:
     uvloop.run(main)
 
 
-async def _run(
-    spec: WebSpec, options: ServeOptions, ready: Callable[[Serving], None] | None
-) -> None:
+async def _run(spec: WebSpec, options: ServeOptions, ready: Callable[[Serving], None] | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -246,9 +236,7 @@ async def _serve_child(child: _Child, pipe: Pipe) -> None:
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(pipe.fileno(), ended.set)
     web = SimWeb(child.spec)
-    joined = serve(
-        web, child.options, started=child.started, authority_pem=child.authority, joining=True
-    )
+    joined = serve(web, child.options, started=child.started, authority_pem=child.authority, joining=True)
     async with joined:
         pipe.send("ready")
         await ended.wait()

@@ -21,11 +21,23 @@ from gossamer.simweb.render import IMAGES, Realm, Renderer, View, http_date
 from gossamer.simweb.spec import WebSpec
 
 REASONS: Final = {
-    **{200: "OK", 301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified"},
-    **{307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request"},
-    **{403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 410: "Gone"},
-    **{414: "URI Too Long", 421: "Misdirected Request", 431: "Request Header Fields Too Large"},
-    **{503: "Service Unavailable", 505: "HTTP Version Not Supported"},
+    200: "OK",
+    301: "Moved Permanently",
+    302: "Found",
+    303: "See Other",
+    304: "Not Modified",
+    307: "Temporary Redirect",
+    308: "Permanent Redirect",
+    400: "Bad Request",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    410: "Gone",
+    414: "URI Too Long",
+    421: "Misdirected Request",
+    431: "Request Header Fields Too Large",
+    503: "Service Unavailable",
+    505: "HTTP Version Not Supported",
 }
 
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
@@ -283,6 +295,4 @@ class SimWeb:
         return _STATUS_LINES[status] + self._date[1]
 
 
-_STATUS_LINES: Final = {
-    status: f"HTTP/1.1 {status} {reason}\r\n".encode() for status, reason in REASONS.items()
-}
+_STATUS_LINES: Final = {status: f"HTTP/1.1 {status} {reason}\r\n".encode() for status, reason in REASONS.items()}

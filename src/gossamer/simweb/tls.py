@@ -57,7 +57,7 @@ class Authority:
             if name is not None:
                 socket.context = self._context(name)
 
-        context.sni_callback = choose  # type: ignore[assignment]
+        context.sni_callback = choose
         return context
 
     def _context(self, name: str) -> ssl.SSLContext:

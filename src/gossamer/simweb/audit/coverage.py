@@ -200,8 +200,4 @@ def judge_spending(trace: Trace, graph: Graph) -> list[Spending]:
     parts.append(("mirror hosts", mirrored))
     rest = [role for role in ROLES if role is not Role.PAGE]
     parts += ((str(role), trace.is_role(role)) for role in rest)
-    return [
-        Spending(what, int(which.sum()), int(trace.size[which].sum()))
-        for what, which in parts
-        if which.any()
-    ]
+    return [Spending(what, int(which.sum()), int(trace.size[which].sum())) for what, which in parts if which.any()]

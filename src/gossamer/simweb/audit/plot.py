@@ -83,6 +83,4 @@ def _curve(places: list[float], values: list[float], top: int, height: int, colo
 
 def _legend(number: int, label: str, colour: str) -> str:
     x, y = LEFT + 20 + number * 150, TOP + UPPER - 16
-    return (
-        f'<path stroke="{colour}" d="M{x} {y - 4}h24"/><text x="{x + 30}" y="{y}">{label}</text>'
-    )
+    return f'<path stroke="{colour}" d="M{x} {y - 4}h24"/><text x="{x + 30}" y="{y}">{label}</text>'

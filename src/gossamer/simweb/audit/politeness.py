@@ -7,6 +7,7 @@ requests overlap there is no gap, and the number of requests in flight counts in
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -113,7 +114,7 @@ def _running_end(key: Ints, end: Ints) -> Ints:
         return np.asarray(np.maximum.accumulate(end - low + shift) - shift + low, dtype=np.int64)
     result = end.copy()
     edges = np.flatnonzero(np.diff(key, prepend=-1, append=-2))
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in pairwise(edges):
         result[first:last] = np.maximum.accumulate(end[first:last])
     return result
 

@@ -111,10 +111,7 @@ def _lines(verdict: Audit) -> Iterator[str]:
     rate = verdict.requests / verdict.seconds if verdict.seconds else 0.0
     agents = ", ".join(agent or "(none)" for agent in verdict.agents[:3])
     yield f"Crawler      {agents}"
-    yield (
-        f"Requests     {verdict.requests:,} in {verdict.seconds:,.1f} s ({rate:,.0f}/s), "
-        f"{verdict.bytes:,} bytes"
-    )
+    yield (f"Requests     {verdict.requests:,} in {verdict.seconds:,.1f} s ({rate:,.0f}/s), {verdict.bytes:,} bytes")
     statuses = "  ".join(f"{code}: {count:,}" for code, count in verdict.statuses.items())
     yield f"Statuses     {statuses}"
     yield from _coverage_lines(verdict.coverage, verdict.repeats)

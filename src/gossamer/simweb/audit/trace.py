@@ -69,7 +69,7 @@ class Trace:
 
     def has_flag(self, flag: int) -> Mask:
         """Return which requests carry a flag."""
-        return (self.flags & flag) != 0
+        return np.asarray((self.flags & flag) != 0, dtype=np.bool_)
 
     def answered(self) -> Mask:
         """Return which requests brought a page: in full, or the word that it has not changed."""
