@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-import re2  # type: ignore[import-untyped]  # it ships no types
+import re2
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.model import charset, markup
@@ -62,14 +62,15 @@ class Document:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether the page has no `base`, `area`, frame or refresh: one pass over the bytes, which spares several over the
-        tree of nearly every page.
+        """Whether the page has no `base`, `area`, frame or refresh.
+
+        One pass over the bytes, which spares nearly every page several over its tree.
         """
         return _RARE.search(self.markup) is None
 
     @cached_property
     def trouble(self) -> str:
-        """`parse_skipped` where the page would cost the parser too much, and has no tree (FAULTS 54, 55); otherwise empty."""
+        """`parse_skipped` where the page would cost the parser too much and has no tree (FAULTS 54, 55); or empty."""
         return "parse_skipped" if markup.suspicion(self.markup) else ""
 
     @cached_property

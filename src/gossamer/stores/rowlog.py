@@ -1,12 +1,12 @@
 """`logs/crawl.jsonl`: one event a line, for people with `grep` and `jq`, in the order of the commits.
 
-Place in the flow: the committing component calls `append` with a group's visits and the archive's locations. A visit gives
-one line with `"event": "page"`, each item of a user's processor one with `"event": "item"`. The columns of a page line
-bear the names of the `pages` table, so that a query is the same over both.
+Place in the flow: the committing component calls `append` with a group's visits and the archive's locations. A visit
+gives one line with `"event": "page"`, each item of a user's processor one with `"event": "item"`. The columns of a page
+line bear the names of the `pages` table, so that a query is the same over both.
 
-Everything in a row was written by a stranger (FAULTS 70): JSON escapes C0 controls; this module also escapes DEL, C1 controls,
-line separators and bidirectional controls, which a terminal or a pager would obey, and replaces lone surrogates by U+FFFD,
-since no strict JSON reader takes them (FAULTS 58).
+Everything in a row was written by a stranger (FAULTS 70): JSON escapes C0 controls; this module also escapes DEL, C1
+controls, line separators and bidirectional controls, which a terminal or a pager would obey, and replaces lone
+surrogates by U+FFFD, since no strict JSON reader takes them (FAULTS 58).
 """
 
 import re
@@ -36,7 +36,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class PageRow(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field="event", tag="page"):
-    """One visit. Text columns that are empty, and counts that are 0, are left out of the line where a default says so."""
+    """One visit. A column at its default (empty, or 0 where that is the default) is left out of the line."""
 
     url: str
     host: str

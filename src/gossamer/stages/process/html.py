@@ -1,7 +1,7 @@
 """Links of an HTML page, in document order.
 
-Place in the flow: one of the processors that the process stage asks; it yields what the page *says*, unresolved. The links
-stage makes URLs of it, against :attr:`~gossamer.model.document.Document.base`.
+Place in the flow: one of the processors that the process stage asks; it yields what the page *says*, unresolved. The
+links stage makes URLs of it, against :attr:`~gossamer.model.document.Document.base`.
 
 Which elements count (HTML, 4.6 and 4.2.4):
 

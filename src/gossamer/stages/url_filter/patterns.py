@@ -1,13 +1,14 @@
 """Filter by the user's own patterns: `--include` and `--exclude`.
 
-Place in the flow: links ─► **filter** ─► URL-seen. Patterns are RE2, which takes linear time whatever they are (FAULTS 63).
+Place in the flow: links ─► **filter** ─► URL-seen. Patterns are RE2, which takes linear time whatever they are (FAULTS
+63).
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any
 
-import re2  # type: ignore[import-untyped]  # it ships no types
+import re2
 
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, setting

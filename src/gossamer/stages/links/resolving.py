@@ -1,7 +1,8 @@
-"""Links: what the processors found becomes canonical URLs, each once, in document order.
+"""What the processors found becomes canonical URLs, each once, in document order.
 
-Place in the flow: process ─► **links** ─► filter. Pure: the component calls :func:`resolve_links` with a cache that it owns.
-Canonicalising is most of the work, and the pages of a site repeat its menus, so joins are remembered by directory.
+Place in the flow: process ─► **links** ─► filter. Pure: the component calls :func:`resolve_links` with a cache that it
+owns. Canonicalising is most of the work, and the pages of a site repeat its menus, so joins are remembered by
+directory.
 """
 
 from collections import OrderedDict
@@ -17,12 +18,16 @@ MAX_LINKS = 6_000
 #: What marks a remembered refusal; no URL begins with it.
 _REFUSED = "!"
 
-# The parser drops white space and C0 controls in front, and `?` and `#` go on from the whole base, not from its directory.
+# The parser drops white space and C0 controls in front, and `?` and `#` go on from the whole base, not from its
+# directory.
 _CACHEABLE_STARTS = frozenset("/._-~%0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 class JoinCache:
-    """Remembers `(directory of the base, href) -> URL`, within a bound on all entries; whole directories leave, oldest first."""
+    """Remembers `(directory of the base, href) -> URL`, within a bound on all entries.
+
+    Whole directories leave, those first that were not asked for the longest.
+    """
 
     __slots__ = ("_capacity", "_directories", "_entries")
 
