@@ -62,8 +62,7 @@ class RecentlySeenSheet(Sheet, frozen=True):
 
 
 class RecentlySeen(Provider[RecentlySeenSheet]):
-    """The recently-seen table of seed 000, section 5.3.1: recent and popular URLs stop here, the rest goes on to
-    `behind`.
+    """The recently-seen table of seed 000, section 5.3.1: recent and popular URLs stop here, the rest goes on.
 
     Links follow Zipf's law, so a small table answers most questions. It holds the URLs themselves, never fingerprints,
     and only such as `behind` has been offered: what it holds back is certainly seen. Full, it replaces by second

@@ -76,9 +76,7 @@ def _any_of(name: str, patterns: Sequence[str]) -> Any:
     options.log_errors = False
     for pattern in patterns:
         if len(pattern.encode("utf-8", "replace")) > MAX_PATTERN_BYTES:
-            raise SettingError(
-                f"{name}: a pattern of {len(pattern)} characters; at most {MAX_PATTERN_BYTES} bytes, {pattern[:40]!r}..."
-            )
+            raise SettingError(f"{name}: {pattern[:40]!r}... is too long; at most {MAX_PATTERN_BYTES} bytes a pattern")
         try:
             re2.compile(pattern, options)
         except (re2.error, UnicodeError) as error:

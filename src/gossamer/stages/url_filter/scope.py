@@ -29,8 +29,8 @@ class ScopeSheet(Sheet, frozen=True):
     scope: Annotated[
         Scope,
         setting(
-            "`page`: the seeds alone; `prefix`: their directories; `host`: their hosts; `domain`: their registered domains; "
-            "`any`: everything."
+            "`page`: the seeds alone; `prefix`: their directories; `host`: their hosts; `domain`: their registered "
+            "domains; `any`: everything."
         ),
     ] = "host"
     seeds: Annotated[tuple[str, ...], setting("URLs that the scope is drawn around.")] = ()
