@@ -82,11 +82,11 @@ class Tag(msgspec.Struct, frozen=True, gc=False):
 
 
 def tags(markup: bytes) -> Iterator[Tag]:
-    """Every tag outside comments and raw text, in order; an element with raw text only by its opening tag. Linear."""
+    """Every tag outside comments and raw text, in order. Linear. A tag that the page ends in is none."""
     for match in _TOKEN.finditer(markup):
-        if match["name"] is not None:
+        if match["name"] is not None and match.end("attributes") < len(markup):
             yield Tag(match["name"].lower(), bool(match["closing"]), match["attributes"])
-        elif match[2] is not None:
+        elif match[2] is not None and match.end("raw") < len(markup):
             yield Tag(match[2].lower(), False, match["raw"])
 
 

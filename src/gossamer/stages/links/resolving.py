@@ -81,12 +81,13 @@ def resolve_links(
     rejected: dict[str, int] = {}
     for position, one in enumerate(found):
         href = one.href
-        # The first `#` begins the fragment of any URL; without it, ten links into one document are one look-up.
+        # The first `#` begins the fragment of any URL; without it, ten links into one document are one look-up. White
+        # space before it has to stay: the parser drops it only at the very end.
         cut = href.find("#")
-        if cut >= 0:
-            if cut == 0 and own_fragments:
-                continue
+        if cut > 0 and href[cut - 1] > " ":
             href = href[:cut]
+        elif cut == 0 and own_fragments:
+            continue
         url = table.get(href)
         if url is None:
             url = _join(href, base)
