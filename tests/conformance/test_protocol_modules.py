@@ -6,11 +6,11 @@ from typing import Any
 from gossamer.model.outcome import Outcome
 from gossamer.services.dns import ResolverSheet, SystemResolver
 from gossamer.stages.fetch.http import HttpModule, HttpSheet
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakeWeb, Page, Source
 from gossamer.testing.fetching import Case, check_protocol_module
 
 CAP = 10_000
-PAGES = {
+PAGES: dict[str, Source] = {
     "/": "hello",
     "/gzip": Page(gzip.compress(b"hello"), headers=(("Content-Encoding", "gzip"),)),
     "/bomb": Page(gzip.compress(bytes(1 << 20)), headers=(("Content-Encoding", "gzip"),)),

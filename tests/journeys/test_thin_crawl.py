@@ -73,8 +73,8 @@ def test_only_links_in_scope_are_followed(tmp_path: Path) -> None:
     }
     for scope, asked in (("prefix", 2), ("host", 3), ("any", 4), ("page", 1)):
         with FakeWeb(pages) as web:
-            options = build(CrawlOptions, {"output": str(tmp_path / scope), "scope": scope, "resolve": [web.resolve]})
-            summary = run(Crawl(["http://a.test/docs/"], options))
+            given = {"scope": scope, "resolve": [web.resolve], "allow_network": ["127.0.0.0/8"]}
+            summary = run(Crawl(["http://a.test/docs/"], build(CrawlOptions, {"output": str(tmp_path / scope), **given})))
             assert summary.pages == len(web.requests) == asked, scope
 
 
@@ -131,6 +131,14 @@ def test_a_seed_that_nobody_answers_leaves_no_directory(tmp_path: Path) -> None:
     summary = run(Crawl([seed], build(CrawlOptions, {"output": str(tmp_path / "crawl")})))
     assert (summary.exit_code, summary.outcomes) == (4, {"connect_failed": 1})
     assert not (tmp_path / "crawl").exists()
+
+
+def test_a_link_opens_no_loopback_address_that_no_seed_named(tmp_path: Path) -> None:
+    with FakeWeb({"http://a.test/": '<a href="http://b.test/">z</a>', "http://b.test/": "inside"}) as web:
+        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "scope": "any", "resolve": [web.resolve]})
+        summary = run(Crawl(["http://a.test/"], options))
+        assert len(web.requests) == 1
+    assert summary.outcomes == {"ok": 1, "address_refused": 1}
 
 
 def test_a_link_off_loopback_is_refused_before_anything_is_sent(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from gossamer.flow.local import LocalConnector
 from gossamer.flow.ports import Uses
 from gossamer.flow.runner import Runner
 from gossamer.flow.sheet import NoSettings
-from gossamer.flow.transports import Exchange, Opening, open_connector
+from gossamer.flow.remote.links import Exchange
+from gossamer.flow.transports import Opening, open_connector
 from gossamer.flow.unit import Provider
 
 #: Runs of each measurement; the median is printed, because a shared machine has bad moments.
@@ -150,7 +151,12 @@ async def remote(scheme: str, batch: int, items: int) -> float:
         exchange = Exchange()
         connector: Connector[str] = open_connector(
             Opening(
-                "bench", str, address, 4 * max(batch, 256), "both", "main", ("main",), {"batch": batch}, exchange, print
+                name="bench",
+                item_type=str,
+                address=address,
+                capacity=4 * max(batch, 256),
+                options={"batch": batch},
+                exchange=exchange,
             )
         )
         await connector.start()
@@ -159,7 +165,6 @@ async def remote(scheme: str, batch: int, items: int) -> float:
         await asyncio.gather(_send(out, batch, items), _drain(inlet))
         seconds = time.perf_counter() - began
         await connector.stop()
-        await exchange.close()
         return seconds / items * 1e6
 
 

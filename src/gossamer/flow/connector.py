@@ -17,13 +17,13 @@ Promises of every connector (suite: `gossamer.testing.check_connector`):
 import asyncio
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from gossamer.flow.errors import Closed, EndOfItems, WiringError, WrongItem
-from gossamer.flow.receipt import Receipt, current
+from gossamer.flow.receipt import Receipt, current, runs
 
 T = TypeVar("T")
 
@@ -49,6 +49,11 @@ class Statistics(msgspec.Struct, frozen=True):
     stalled: float = 0.0
     """Seconds that producers were suspended for want of room, in all."""
     capacity: int = 0
+    """The most that may wait. A remote connector's counts both queues and what is under way."""
+    unacknowledged: int = 0
+    """Items that left this process and are not known to be safe on the other side; remote connectors only."""
+    repeated: int = 0
+    """Items that came a second time over a mended link and were dropped; remote connectors only."""
 
     def after(self, earlier: "Statistics") -> "Statistics":
         """These figures continued from a predecessor's."""
@@ -57,6 +62,7 @@ class Statistics(msgspec.Struct, frozen=True):
             passed=self.passed + earlier.passed,
             peak=max(self.peak, earlier.peak),
             stalled=self.stalled + earlier.stalled,
+            repeated=self.repeated + earlier.repeated,
         )
 
 
@@ -142,6 +148,17 @@ class Connector(ABC, Generic[T]):
     @abstractmethod
     def statistics(self) -> Statistics:
         """The figures as they stand."""
+
+    def position(self) -> dict[str, int]:
+        """How far each remote sender's items have been handed to consumers, by stream; empty without remote senders.
+
+        A consumer that keeps this in the same transaction as what it made of the items, and gives it back to
+        :meth:`resume` when it starts again, has every item exactly once. It must be the connector's only consumer.
+        """
+        return {}
+
+    def resume(self, positions: Mapping[str, int]) -> None:
+        """What a consumer that starts again has kept of :meth:`position`; before it receives anything."""
 
     def add_producer(self) -> None:
         """One more producer end is open."""
@@ -317,9 +334,16 @@ class In(Generic[T]):
     def acknowledge(self) -> None:
         """What was received last is handled: its effects are safe. Called by the next receive if not before."""
         receipts, self._receipts = self._receipts, None
-        for receipt in receipts or ():
-            if receipt is not None:
-                receipt.release()
+        for receipt, times in runs(receipts):
+            receipt.release(times)
+
+    def position(self) -> dict[str, int]:
+        """What a durable consumer keeps with its results (:meth:`Connector.position`)."""
+        return self._connector.position()
+
+    def resume(self, positions: Mapping[str, int]) -> None:
+        """Give back what was kept, in the component's `start` (:meth:`Connector.resume`)."""
+        self._connector.resume(positions)
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
         """Items with their receipts, for the framework: whoever takes them releases these."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from gossamer.flow.connector import DEFAULT_CAPACITY, Connector, Receipts, Retired, Statistics
-from gossamer.flow.errors import EndOfItems
+from gossamer.flow.errors import ConnectorError, EndOfItems
 from gossamer.flow.receipt import Receipt
 
 T = TypeVar("T")
@@ -82,6 +82,7 @@ class LocalConnector(Connector[T]):
         self._sending = False
         self._ended = False
         self._retired = False
+        self._failure: ConnectorError | None = None
         self._passed = 0
         self._peak = 0
         self._stalled = 0.0
@@ -140,6 +141,7 @@ class LocalConnector(Connector[T]):
         self._turns.append(turn)
         try:
             await turn
+            self._check_failure()
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self._pass_turn()
@@ -155,6 +157,8 @@ class LocalConnector(Connector[T]):
         self._sending = False
         self._wake(self._rooms)
         self._tell_idlers()
+        if self._ended:
+            self._wake(self._consumers)
 
     # -- consuming
 
@@ -177,6 +181,7 @@ class LocalConnector(Connector[T]):
                 raise EndOfItems(f"connector {self.name!r} has ended")
             if self._retired:
                 raise Retired
+            self._check_failure()
             arrival = asyncio.get_running_loop().create_future()
             self._consumers.append(arrival)
             try:
@@ -197,11 +202,24 @@ class LocalConnector(Connector[T]):
         self._ended = True
         self._wake(self._consumers)
 
+    def fail(self, error: ConnectorError) -> None:
+        """Who waits here now or later gets `error`: for a remote connector, whose other side may refuse it for good."""
+        self._failure = error
+        self._wake(self._consumers)
+        self._wake(self._turns)
+        self._wake(self._rooms)
+        self._wake(deque(self._idlers))
+
+    def _check_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
     # -- waiting and waking
 
     async def idle(self) -> None:
         """Wait until the queue is empty and no bulk is under way."""
         while self._sending or len(self._buffer):
+            self._check_failure()
             future = asyncio.get_running_loop().create_future()
             self._idlers.append(future)
             await future
@@ -216,9 +234,11 @@ class LocalConnector(Connector[T]):
                 items -= 1
 
     async def _wait_in(self, line: deque[asyncio.Future[None]]) -> None:
+        self._check_failure()
         future = asyncio.get_running_loop().create_future()
         line.append(future)
         await future
+        self._check_failure()
 
     @staticmethod
     def _wake(line: deque[asyncio.Future[None]]) -> None:

@@ -16,6 +16,7 @@ from gossamer.flow.connector import class_of
 from gossamer.flow.errors import SettingError, WiringError
 from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles, used_names
 from gossamer.flow.sheet import build, nearest
+from gossamer.flow.transports import transport_of
 from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 
 N = typing.TypeVar("N")
@@ -28,6 +29,19 @@ def plan(wiring: Wiring, catalog: Catalog) -> Graph:
         WiringError: what is wrong, one line for each finding, each naming file, key and what would be right.
     """
     return _Planner(wiring, catalog).graph()
+
+
+def provider_node(name: str, provider_plan: ProviderPlan, wiring: Wiring, catalog: Catalog) -> ProviderNode:
+    """One provider more for a graph that runs: checked as in a plan, before anything is exchanged.
+
+    Raises:
+        WiringError: what is wrong with it.
+    """
+    planner = _Planner(wiring, catalog)
+    node = planner.provider(name, provider_plan)
+    planner.stop_if_wrong()
+    assert node is not None
+    return node
 
 
 class _Planner:
@@ -188,7 +202,8 @@ class _Planner:
                     )
         try:
             class_of(item_type)
-        except WiringError as error:
+            build(transport_of(connector_plan.address).sheet, connector_plan.options)
+        except (WiringError, SettingError) as error:
             self.finding(key, str(error))
         return ConnectorNode(name, item_type, connector_plan, tuple(c for c, _ in producers), tuple(c for c, _ in consumers))
 
@@ -206,7 +221,7 @@ class _Planner:
         where = {name: node.plan.process for name, node in graph.components.items()}
         for connector in graph.connectors.values():
             ends = {where[name] for name in (*connector.producers, *connector.consumers)}
-            if len(ends) > 1 and connector.scheme in ("local", "fused", "priority"):
+            if len(ends) > 1 and not transport_of(connector.plan.address).remote:
                 self.finding(
                     f"connectors.{connector.name}.address",
                     f"{connector.plan.address!r} joins processes {', '.join(sorted(ends))}; give it a unix: or tcp: address",

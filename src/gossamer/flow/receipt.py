@@ -6,8 +6,9 @@ Inside one process the lineage travels in a context variable, so a filter's outp
 the input is handled. In a process without remote inputs there are no receipts, and this costs one look-up a send.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
+from itertools import groupby
 
 
 class Receipt:
@@ -47,6 +48,13 @@ def joint(receipts: Iterable[Receipt | None]) -> Receipt | None:
             parent.release()
 
     return Receipt(release_all)
+
+
+def runs(receipts: Iterable[Receipt | None] | None) -> Iterator[tuple[Receipt, int]]:
+    """Each receipt with the number of items in a row that have it: a frame's thousand items are one release."""
+    for receipt, run in groupby(receipts or ()):
+        if receipt is not None:
+            yield receipt, len(list(run))
 
 
 #: What the code that runs now is handling; outputs sent meanwhile inherit it.

@@ -21,7 +21,8 @@ from gossamer.flow.fused import FusedConnector
 from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles, used_names
 from gossamer.flow.runner import Policy, Runner
 from gossamer.flow.sheet import Sheet, change, nearest
-from gossamer.flow.transports import Exchange, Opening, open_connector
+from gossamer.flow.remote.links import Exchange
+from gossamer.flow.transports import Opening, open_connector
 from gossamer.flow.unit import Provider, Unit
 from gossamer.flow.wiring import MAIN_PROCESS
 
@@ -123,7 +124,6 @@ class RunningGraph:
                 await connector.stop()
             except Exception as error:
                 self.report(f"connector {connector.name!r} did not stop cleanly: {type(error).__name__}: {error}")
-        await self._exchange.close()
         await self._stop_all(iter(self._retired))
         await self._stop_all(reversed(self.providers.values()))
         self.runners.clear()
@@ -168,10 +168,9 @@ class RunningGraph:
                 capacity=node.plan.capacity,
                 side="both" if sends and receives else "send" if sends else "receive",
                 slot=self.process,
-                senders=tuple(sorted({where[name] for name in node.producers})),
+                senders=frozenset(where[name] for name in node.producers),
                 options=node.plan.options,
                 exchange=self._exchange,
-                report=self.report,
             )
         )
 

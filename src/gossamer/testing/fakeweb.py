@@ -100,6 +100,7 @@ class FakeWeb:
         self._server: asyncio.Server | None = None
         self._open: set[_Connection] = set()
         self._thread: threading.Thread | None = None
+        self._arrival = threading.Condition()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.port = 0
 
@@ -143,6 +144,22 @@ class FakeWeb:
         """The URL of a path on this server; a whole URL is its own."""
         scheme = "https" if self._tls else "http"
         return f"{scheme}://{self.authority}{key}" if key.startswith("/") else key
+
+    def note(self, request: Request) -> None:
+        """A request came in: log it, and tell who waits for it."""
+        with self._arrival:
+            self.requests.append(request)
+            self._arrival.notify_all()
+
+    def wait_for(self, requests: int, timeout: float = 30.0) -> None:
+        """Block until so many requests have come in: how a test on another thread knows that a crawler is busy.
+
+        Raises:
+            FlowError: they have not within `timeout` seconds.
+        """
+        with self._arrival:
+            if not self._arrival.wait_for(lambda: len(self.requests) >= requests, timeout):
+                raise FlowError(f"only {len(self.requests)} of {requests} requests came in within {timeout} s")
 
     def targets(self) -> list[str]:
         """Paths and queries asked for, in order."""
@@ -246,7 +263,7 @@ class _Connection(asyncio.Protocol):
         method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
         request = Request(method, rest.rpartition(" ")[0], "", head, self._number)
         request = msgspec.structs.replace(request, host=request.header("host"))
-        self._web.requests.append(request)
+        self._web.note(request)
         page = self._web.answer(request)
         if page.silent:
             return

@@ -15,7 +15,7 @@ from gossamer.model.task import Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch.http import HttpModule, HttpSheet
 from gossamer.testing.clock import FakeClock
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakeWeb, Page, Source
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 HTML = b"<!doctype html><title>t</title>" * 40
@@ -136,7 +136,7 @@ BROKEN = {
     "negative length": HEAD + b"Content-Length: -3\r\n\r\nabc",
     "hexadecimal length": HEAD + b"Content-Length: 0x3\r\n\r\nabc",
     "length 10^30": HEAD + b"Content-Length: 1" + b"0" * 30 + b"\r\n\r\nabc",
-    "length in full-width digits": HEAD + "Content-Length: ３\r\n\r\nabc".encode(),
+    "length in full-width digits": HEAD + "Content-Length: \uff13\r\n\r\nabc".encode(),
     "unasked transfer coding": HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
     "chunks in HTTP/1.0": b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "chunk size without digits": chunked(b"zz\r\nabc\r\n0\r\n\r\n"),
@@ -239,6 +239,19 @@ def test_a_body_that_is_not_what_it_says_is_kept_undecoded(run: Any, fetching: A
     response = one(run, fetching, Page(body, headers=(("Content-Encoding", coding),)))
     assert (response.outcome, response.body, response.decoded) == (Outcome.DECODE_FAILED, body, None)
     assert response.error
+
+
+def test_a_broken_protocol_weighs_more_than_a_broken_coding(run: Any, fetching: Any) -> None:
+    raw = HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n"
+    assert one(run, fetching, Page(raw=raw)).outcome is Outcome.PROTOCOL_FAILED
+
+
+def test_a_cut_body_is_decoded_as_far_as_it_goes(run: Any, fetching: Any) -> None:
+    page = Page(gzip.compress(HTML, 0), headers=(("Content-Encoding", "gzip"),), cut=700)
+    response = one(run, fetching, page)
+    assert (response.outcome, response.cut) == (Outcome.TRUNCATED, "disconnect")
+    assert response.content
+    assert HTML.startswith(response.content)
 
 
 def test_an_empty_body_has_no_coding_to_fail(run: Any, fetching: Any) -> None:
@@ -352,7 +365,7 @@ def test_a_tls_handshake_has_a_deadline_of_its_own(run: Any, fetching: Any) -> N
 
 def test_connections_are_kept_alive_and_nothing_leaks_between_requests(run: Any, fetching: Any) -> None:
     async def body() -> None:
-        pages = {
+        pages: dict[str, Source] = {
             "/a": Page("a", headers=(("Set-Cookie", "id=1"), ("WWW-Authenticate", "Basic"))),
             "/b": Page("b", status=401, chunked=True),
             "/c": "c",
@@ -423,11 +436,14 @@ def test_a_new_sheet_holds_for_new_requests(run: Any, fetching: Any) -> None:
     async def body() -> None:
         async with FakeWeb({"/": "a"}) as web, fetching(web) as module:
             await module.fetch(task(web.url()))
+            under_way = asyncio.ensure_future(module.fetch(task(web.url())))
+            while not module.metrics.snapshot()["in_flight"]:
+                await asyncio.sleep(0)
             before, module.sheet = module.sheet, HttpSheet(user_agent="Other/1")
             module.changed(before)
-            response = await module.fetch(task(web.url()))
-            assert [request.header("user-agent")[:5] for request in web.requests] == ["Gossa", "Other"]
-            assert response.request_head == web.requests[1].head
+            answers = [await under_way, await module.fetch(task(web.url()))]
+            assert [request.header("user-agent")[:5] for request in web.requests] == ["Gossa", "Gossa", "Other"]
+            assert [answer.request_head for answer in answers] == [request.head for request in web.requests[1:]]
 
     run(body())
 

@@ -13,12 +13,22 @@ from gossamer.stages.fetch.http import HttpSheet
 from gossamer.testing.fakeweb import FakeWeb, Page
 
 _CASE = re.compile(
-    r"^#+ (?P<title>[^\n]+)\n(?:(?!^#).)*?<!-- meta=(?P<meta>\{[^\n]*\}) -->\n```http\n(?P<text>.*?)```\n\n```log\n(?P<log>.*?)```",
+    r"^#+ (?P<title>[^\n]+)\n(?:(?!^#).)*?<!-- meta=(?P<meta>\{[^\n]*\}) -->\n"
+    r"```http\n(?P<text>.*?)```\n\n```log\n(?P<log>.*?)```",
     re.M | re.S,
 )
 
 #: Answers that llhttp refuses and we read, each with its reason.
-LENIENT: dict[str, str] = {}
+LENIENT = {
+    "connection: HTTP/1.1 with keep-alive disabled and 204 status": "what follows is dropped with the connection",
+    "connection: HTTP/1.1 with keep-alive disabled, content-length": "what follows is dropped with the connection",
+    "invalid: Only LFs present and no body": "RFC 9112, section 2.2: a recipient may read LF alone",
+    "invalid: Only LFs present": "the same",
+    "sample: No carriage ret": "the same",
+    "transfer-encoding: Trailing space on chunked body": "libcurl reads it; the chunk's size is not in doubt",
+    "transfer-encoding: No semicolon before chunk extensions": "the same",
+    "transfer-encoding: No extension after semicolon": "the same",
+}
 
 
 def responses(folder: Path) -> Iterator[tuple[str, bytes, bool]]:
@@ -37,18 +47,17 @@ def test_llhttp_responses(run: Any, fetching: Any, test_data: Path) -> None:
     cases = list(responses(test_data / "http-llhttp"))
     assert len(cases) > 40
 
-    async def body() -> list[str]:
-        wrong = []
+    async def body() -> set[str]:
+        read = set()
         pages = {f"/{number}": Page(raw=raw) for number, (_, raw, _) in enumerate(cases)}
         async with FakeWeb(pages) as web, fetching(web) as module:
-            for number, (title, raw, fine) in enumerate(cases):
+            for number, (title, _, fine) in enumerate(cases):
                 response = await module.fetch(Task(web.url(f"/{number}"), host="h"))
-                assert isinstance(response.outcome, Outcome)
                 if not fine and response.outcome is Outcome.OK:
-                    wrong.append(f"{title}: {raw!r} -> {response.outcome}")
-        return wrong
+                    read.add(title)
+        return read
 
-    assert run(body()) == []
+    assert run(body()) == set(LENIENT)
 
 
 CODINGS = {

@@ -1,15 +1,15 @@
 """One libcurl handle, used for many requests, and what the request under way has received.
 
-A handle costs 30 us to make and its constant options 15 more, so handles are kept; only the URL and the place to
-connect to change between requests. Nothing else of a request stays in one: cookies, credentials and redirects are off,
-connections belong to the pool behind all handles, and what was received is dropped by :meth:`Transfer.begin`.
+Making a handle and setting its constant options costs 17 us, so handles are kept; only the URL, its exact request
+target and the place to connect change between requests. Nothing else stays: cookies, credentials and redirects are off,
+connections belong to the pool behind all handles, and what was received is dropped by :meth:`Transfer.clear`.
 A head is judged when the first byte of its body arrives, or at the end: one that lies, and a body beyond its cap, end
 the transfer on the spot.
 """
 
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -25,8 +25,6 @@ _STOP = -1
 #: libcurl hands over at most this much at once; most pages then come in one or two pieces.
 _BUFFER = 64 * 1024
 
-Options = tuple[tuple[int, Any], ...]
-
 
 class Verdict(msgspec.Struct, frozen=True):
     """Why we ended a transfer ourselves."""
@@ -37,8 +35,16 @@ class Verdict(msgspec.Struct, frozen=True):
     """The WARC-Truncated word, where a part of the body is kept."""
 
 
-def constant_options(fields: Iterable[str], user_agent: str, *, verify: bool, ca_file: str) -> Options:
-    """What every request of a crawl has in common, set once for each handle."""
+class Constants(msgspec.Struct, frozen=True):
+    """What every request has in common until the sheet changes."""
+
+    options: tuple[tuple[int, Any], ...]
+    fields: str
+    """The request's fields after Host, as they are sent."""
+
+
+def constants(fields: Sequence[str], user_agent: str, *, verify: bool, ca_file: str) -> Constants:
+    """The options that are set once for each handle, and the fields that follow from them."""
     options: list[tuple[int, Any]] = [
         (pycurl.NOSIGNAL, 1),
         (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
@@ -59,7 +65,8 @@ def constant_options(fields: Iterable[str], user_agent: str, *, verify: bool, ca
     ]
     if ca_file:
         options.append((pycurl.CAINFO, ca_file))
-    return tuple(options)
+    sent = "".join(f"{field}\r\n" for field in (f"User-Agent: {user_agent}", *fields))
+    return Constants(tuple(options), sent)
 
 
 class Transfer:
@@ -76,16 +83,16 @@ class Transfer:
         "head",
         "lines",
         "mark",
-        "options",
+        "shared",
         "size",
         "verdict",
     )
 
-    def __init__(self, options: Options) -> None:
-        self.options = options
+    def __init__(self, shared: Constants) -> None:
+        self.shared = shared
         self.lines: list[bytes] = []
         self.curl = pycurl.Curl()
-        for option, value in options:
+        for option, value in shared.options:
             self.curl.setopt(option, value)
         # Ten lines a page: they are only collected here, and judged together. libcurl stops at 300 KB or 5,000 lines.
         self.curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
@@ -150,7 +157,7 @@ class Transfer:
         return 0
 
     def judge_head(self) -> bool:
-        """Read the head once it is complete. False while it is not, or cannot be believed: the verdict then says why."""
+        """Read the head once it is complete. False while it is not, or cannot be believed: then there is a verdict."""
         if self.head is None and self.verdict is None:
             try:
                 self.head = read(self.lines)

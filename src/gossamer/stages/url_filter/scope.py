@@ -34,7 +34,7 @@ class ScopeSheet(Sheet, frozen=True):
         ),
     ] = "host"
     seeds: Annotated[tuple[str, ...], setting("URLs that the scope is drawn around.")] = ()
-    depth: Annotated[int | None, setting("Links further from the nearest seed are refused.", unit="links", ge=0)] = None
+    depth: Annotated[int, setting("Links further from the nearest seed are refused.", unit="links", ge=0)] | None = None
 
 
 class ScopeFilter(Provider[ScopeSheet]):
