@@ -4,9 +4,9 @@ Place in the flow: the committing component calls `append` with a group's visits
 gives one line with `"event": "page"`, each item of a user's processor one with `"event": "item"`. The columns of a page
 line bear the names of the `pages` table, so that a query is the same over both.
 
-Everything in a row was written by a stranger (FAULTS 70). JSON escapes C0 controls; this module also escapes every other
-character that is not printable: DEL, C1 controls, line separators, bidirectional and other format controls, which a
-terminal or a pager would obey. Lone surrogates become U+FFFD, since no strict JSON reader takes them (FAULTS 58).
+Everything in a row was written by a stranger (FAULTS 70). JSON escapes C0 controls; this module also escapes every
+other character that is not printable: DEL, C1 controls, line separators, bidirectional and other format controls, which
+a terminal or a pager would obey. Lone surrogates become U+FFFD, since no strict JSON reader takes them (FAULTS 58).
 """
 
 import json

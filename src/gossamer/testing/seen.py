@@ -17,7 +17,8 @@ def check_seen_set(seen: SeenSet, *, urls: int = 2_000, seed: int = 1) -> None:
     choose = random.Random(seed)
     came_out: list[str] = []
     offered: set[str] = set()
-    assert seen.unseen([]) == [] and seen.offer([]) == [], "nothing comes of nothing"
+    assert seen.unseen([]) == [], "nothing comes of nothing"
+    assert seen.offer([]) == [], "nothing comes of nothing"
     while len(offered) < urls:
         batch = [known[int(urls * choose.random() ** 2)] for _ in range(choose.randrange(1, 80))]
         if choose.random() < 0.02:
@@ -28,11 +29,13 @@ def check_seen_set(seen: SeenSet, *, urls: int = 2_000, seed: int = 1) -> None:
         new = seen.offer(batch)
         expected = list(dict.fromkeys(url for url in batch if url not in offered))
         assert not set(new) - set(batch), "a URL came out that was not offered"
-        assert len(set(new)) == len(new) and not set(new) & set(came_out), "a URL came out twice"
+        assert len(set(new)) == len(new), "a URL came out twice of one batch"
+        assert not set(new) & set(came_out), "a URL came out twice"
         assert new == expected, "the new URLs of a batch come out of it, in order"
         came_out += new
         offered.update(batch)
-    assert seen.offer(known) == [] and set(came_out) == offered, "a new URL never came out"
+    assert seen.offer(known) == [], "a URL came out twice"
+    assert set(came_out) == offered, "a new URL never came out"
 
 
 def check_content_index(index: ContentIndex) -> None:

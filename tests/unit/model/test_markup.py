@@ -49,7 +49,8 @@ def test_large_pages_of_ordinary_shape_pass(page: bytes) -> None:
 
 
 def test_tags_are_those_that_a_tokenizer_sees() -> None:
-    page = b"""<!doctype html><!-- <a> --><A HREF=1 href=2>x</a ><!--> <b/><i "a=">" </i><script>"<a>"</scripty></SCRIPT >
+    page = b"""<!doctype html><!-- <a> --><A HREF=1 href=2>x</a ><!--> <b/><i "a=">" </i>
+        <script>"<a>"</scripty></SCRIPT >
         <title></title><a<b></ a></3><?php <c>?><textarea><d></textarea><e title='>' x=">"><f unfinished"""
     found = [(tag.name, tag.closing) for tag in tags(page)]
     assert found == [
