@@ -1,7 +1,8 @@
 """Which encoding a document is in, after the WHATWG rules, and its text as UTF-8 for the HTML parser.
 
-Order (HTML standard, section 13.2.3.2): byte order mark, `Content-Type`, a `meta` or XML declaration near the beginning,
-then a guess. Labels are those of the Encoding standard (`webencodings`); so UTF-7 is never an answer (FAULTS 59).
+Order (HTML standard, section 13.2.3.2): byte order mark, `Content-Type`, a `meta` or XML declaration near the
+beginning, then a guess. Labels are those of the Encoding standard (`webencodings`); so UTF-7 is never an answer (FAULTS
+59).
 """
 
 import re
@@ -9,8 +10,8 @@ from collections.abc import Mapping
 
 import webencodings
 
-#: How far a declaration is looked for. The standard's prescan ends at 1,024 bytes, but its parser obeys a later `meta` too
-#: and starts again ("change the encoding"); looking further at once comes to the same.
+#: How far a declaration is looked for. The standard's prescan ends at 1,024 bytes, but its parser obeys a later `meta`
+#: too and starts again ("change the encoding"); looking further at once comes to the same.
 PRESCAN_BYTES = 16_384
 
 #: What Western browsers take where nothing is said (HTML, table of suggested defaults).
@@ -50,7 +51,7 @@ def of_declaration(content: bytes) -> str:
     """The encoding that the document declares in its first bytes (HTML, "prescan a byte stream"); empty if none."""
     head = content[:PRESCAN_BYTES]
     at = head.find(b"<")
-    while 0 <= at:
+    while at >= 0:
         after = head[at + 1 : at + 8].lower()
         if after.startswith(b"!--"):
             end = _COMMENT_END.search(head, at + 2)  # from there: `<!-->` is a whole comment

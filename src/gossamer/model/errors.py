@@ -42,4 +42,4 @@ class AddressRefused(Exception):
 
 
 class ParseSkipped(Exception):
-    """A page whose markup would cost the parser too much (FAULTS 54, 55). The page is kept, and says `parse_skipped`."""
+    """A page whose markup would cost the parser too much (FAULTS 54, 55). It is kept, and says `parse_skipped`."""

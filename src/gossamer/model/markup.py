@@ -1,10 +1,10 @@
 """Tags without a tree: a linear scan for pages that the parser must not see, and the check that tells which these are.
 
-The parser is quadratic on nesting and on attributes of one tag (FAULTS 54, 55; measured with lexbor: 5,000 open elements
-50 ms, 20,000 765 ms; 5,000 attributes 57 ms, 20,000 906 ms; a million `<br>` are 50 times their bytes in memory).
-:func:`suspicion` is asked before it; for ordinary pages it costs a count and a few searches. Its answer errs to the safe side.
-It knows the tokenizer's rules but not the tree builder's, so who writes markup against this very code can still cost
-a second or two; processes that can be killed are the answer to that.
+The parser is quadratic on nesting and on attributes of one tag (FAULTS 54, 55; measured with lexbor: 5,000 open
+elements 50 ms, 20,000 765 ms; 5,000 attributes 57 ms, 20,000 906 ms; a million `<br>` are 50 times their bytes in
+memory). :func:`suspicion` is asked before it; for ordinary pages it costs a count and a few searches. Its answer errs
+to the safe side. It knows the tokenizer's rules but not the tree builder's, so who writes markup against this very code
+can still cost a second or two; processes that can be killed are the answer to that.
 """
 
 import html
@@ -45,8 +45,8 @@ _ONE = (
     rb"""(?:[%(s)s]*+=[%(s)s]*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^%(s)s"'>][^%(s)s>]*+|(?=>)|\Z))?+"""
 ) % {b"s": _SPACE}
 _ALL = rb"(?:[%(s)s/]++|%(one)s)*+" % {b"s": _SPACE, b"one": _ONE}
-# Comment, element with raw text (through to its end tag), tag, anything else that begins with `<`. Each alternative that
-# begins to match matches, if need be to the end of the page, so nothing is scanned twice.
+# Comment, element with raw text (through to its end tag), tag, anything else that begins with `<`. Each alternative
+# that begins to match matches, if need be to the end of the page, so nothing is scanned twice.
 _TOKEN = re.compile(
     rb"<!(?=--).*?(?:--!?>|\Z)"
     rb"|<((script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[%(s)s/>])(?P<raw>%(all)s)(?:>|\Z)"
@@ -82,11 +82,11 @@ class Tag(msgspec.Struct, frozen=True, gc=False):
 
 
 def tags(markup: bytes) -> Iterator[Tag]:
-    """Every tag outside comments and raw text, in order; an element with raw text only by its opening tag. Linear."""
+    """Every tag outside comments and raw text, in order. Linear. A tag that the page ends in is none."""
     for match in _TOKEN.finditer(markup):
-        if match["name"] is not None:
+        if match["name"] is not None and match.end("attributes") < len(markup):
             yield Tag(match["name"].lower(), bool(match["closing"]), match["attributes"])
-        elif match[2] is not None:
+        elif match[2] is not None and match.end("raw") < len(markup):
             yield Tag(match[2].lower(), False, match["raw"])
 
 
@@ -104,7 +104,10 @@ def attributes(tag: Tag) -> dict[str, str]:
 
 
 def suspicion(markup: bytes) -> str:
-    """Why a page must not be parsed in this process: `too_many_tags`, `too_deep`, `too_many_attributes`; empty if it may."""
+    """Why a page must not be parsed in this process; empty if it may.
+
+    The reasons: `too_many_tags`, `too_deep`, `too_many_attributes`.
+    """
     # No tag is shorter than three bytes, so there is nothing to count on a small page.
     count = markup.count(b"<") if len(markup) > 3 * TRUSTED_TAGS else 0
     if count > MAX_TAGS:

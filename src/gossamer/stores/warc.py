@@ -1,7 +1,7 @@
 """The archive: every answer as it came, in WARC/1.1 files that grow by whole groups of visits.
 
-Place in the flow: the committing component calls `append` with the visits of a group *before* it commits them, so that what
-the ledger points to is there (DESIGN 4.1). Bytes of records: :mod:`gossamer.stores.warc_records`.
+Place in the flow: the committing component calls `append` with the visits of a group *before* it commits them, so that
+what the ledger points to is there (DESIGN 4.1). Bytes of records: :mod:`gossamer.stores.warc_records`.
 """
 
 from collections import OrderedDict
@@ -57,9 +57,9 @@ class WarcSheet(Sheet, frozen=True):
 
 
 class WarcArchive(Provider[WarcSheet]):
-    """Writes `warcinfo`, `request`, `response` and `revisit` records, one gzip member each. Contract: `storing.Archive`.
+    """Writes `warcinfo`, `request`, `response` and `revisit` records, one gzip member each.
 
-    The first file is made at the first record: a crawl that is refused leaves nothing behind.
+    Contract: `storing.Archive`. The first file is made at the first record: a refused crawl leaves nothing behind.
     """
 
     def __init__(self, sheet: WarcSheet | None = None) -> None:

@@ -3,9 +3,9 @@
 Written by hand because a record costs less than a library's call: one join of bytes, one SHA-1 over the block, one gzip
 member. Format: ISO 28500:2017 (WARC/1.1); revisit profile: section 6.7.2.
 
-Nothing that a server sends reaches a field unjudged (FAULTS 67): URIs are printable ASCII, addresses are made of address
-characters, truncation words come from a closed list, and the header block of the server is either well-formed or rewritten
-line by line. Block lengths are counted from the bytes that are written.
+Nothing that a server sends reaches a field unjudged (FAULTS 67): URIs are printable ASCII, addresses are made of
+address characters, truncation words come from a closed list, and the header block of the server is either well-formed
+or rewritten line by line. Block lengths are counted from the bytes that are written.
 """
 
 import os
@@ -51,7 +51,7 @@ class Written(msgspec.Struct, frozen=True, gc=False):
 
 
 def record_id() -> str:
-    """A new record identifier (a random UUID, version 4) with its angle brackets; a third of the cost of `uuid.uuid4`."""
+    """A new record identifier: a random UUID in angle brackets, at a third of the cost of `uuid.uuid4`."""
     text = os.urandom(16).hex()
     return f"<urn:uuid:{text[:8]}-{text[8:12]}-4{text[13:16]}-{'89ab'[int(text[16], 16) & 3]}{text[17:20]}-{text[20:]}>"
 
@@ -71,8 +71,8 @@ def text_field(text: str) -> str:
 def http_head(head: bytes) -> bytes:
     """A header block that ends once, at its end.
 
-    A well-formed one passes byte for byte, but for the name of `Transfer-Encoding`. In any other, bare CR and LF end a line
-    as CR LF does, empty lines go, and control characters are written as `%XX` (FAULTS 19).
+    A well-formed one passes byte for byte, but for the name of `Transfer-Encoding`. In any other, bare CR and LF end a
+    line as CR LF does, empty lines go, and control characters are written as `%XX` (FAULTS 19).
     """
     if _WELL_FORMED_HEAD.fullmatch(head) is None:
         lines = [_CONTROL_BYTE.sub(lambda m: b"%%%02X" % m[0][0], line) for line in _LINE_END.split(head)]

@@ -1,7 +1,8 @@
-"""Links: what the processors found becomes canonical URLs, each once, in document order.
+"""What the processors found becomes canonical URLs, each once, in document order.
 
-Place in the flow: process ─► **links** ─► filter. Pure: the component calls :func:`resolve_links` with a cache that it owns.
-Canonicalising is most of the work, and the pages of a site repeat its menus, so joins are remembered by directory.
+Place in the flow: process ─► **links** ─► filter. Pure: the component calls :func:`resolve_links` with a cache that it
+owns. Canonicalising is most of the work, and the pages of a site repeat its menus, so joins are remembered by
+directory.
 """
 
 from collections import OrderedDict
@@ -17,12 +18,16 @@ MAX_LINKS = 6_000
 #: What marks a remembered refusal; no URL begins with it.
 _REFUSED = "!"
 
-# The parser drops white space and C0 controls in front, and `?` and `#` go on from the whole base, not from its directory.
+# The parser drops white space and C0 controls in front, and `?` and `#` go on from the whole base, not from its
+# directory.
 _CACHEABLE_STARTS = frozenset("/._-~%0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 class JoinCache:
-    """Remembers `(directory of the base, href) -> URL`, within a bound on all entries; whole directories leave, oldest first."""
+    """Remembers `(directory of the base, href) -> URL`, within a bound on all entries.
+
+    Whole directories leave, those first that were not asked for the longest.
+    """
 
     __slots__ = ("_capacity", "_directories", "_entries")
 
@@ -76,12 +81,13 @@ def resolve_links(
     rejected: dict[str, int] = {}
     for position, one in enumerate(found):
         href = one.href
-        # The first `#` begins the fragment of any URL; without it, ten links into one document are one look-up.
+        # The first `#` begins the fragment of any URL; without it, ten links into one document are one look-up. White
+        # space before it has to stay: the parser drops it only at the very end.
         cut = href.find("#")
-        if cut >= 0:
-            if cut == 0 and own_fragments:
-                continue
+        if cut > 0 and href[cut - 1] > " ":
             href = href[:cut]
+        elif cut == 0 and own_fragments:
+            continue
         url = table.get(href)
         if url is None:
             url = _join(href, base)

@@ -1,7 +1,7 @@
 """Links of an HTML page, in document order.
 
-Place in the flow: one of the processors that the process stage asks; it yields what the page *says*, unresolved. The links
-stage makes URLs of it, against :attr:`~gossamer.model.document.Document.base`.
+Place in the flow: one of the processors that the process stage asks; it yields what the page *says*, unresolved. The
+links stage makes URLs of it, against :attr:`~gossamer.model.document.Document.base`.
 
 Which elements count (HTML, 4.6 and 4.2.4):
 
@@ -127,7 +127,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         # One walk by selector for all elements keeps document order, and costs less than a walk for each; `attributes`
         # reads them all at once, which is cheaper than asking `attrs` for two of them.
         found = []
-        for node in document.tree.css(_selector(sheet, document.plain)):
+        for node in document.tree.css(_selector(sheet)):
             attributes, tag = node.attributes, node.tag or ""
             if tag == "a" and not sheet.anchors:
                 href = attributes["href"]
@@ -142,7 +142,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
 
     def _scan(self, text: bytes) -> Iterable[Found]:
         """The fallback: every tag of the bytes, without a tree. Anchor texts are not known here."""
-        names = {tag.encode(): tag for tag in _elements(self.sheet, plain=False)}
+        names = {tag.encode(): tag for tag in _elements(self.sheet)}
         for tag in markup.tags(text):
             name = names.get(tag.name)
             if name is not None and not tag.closing:
@@ -177,18 +177,19 @@ def refresh_target(content: str) -> str | None:
     return (match[1] or match[2] or match[3] or "").strip() or None
 
 
-def _elements(sheet: HtmlLinksSheet, *, plain: bool) -> list[str]:
-    """The elements that can hold a link that is followed; fewer on a plain page."""
-    common = ["a", "link"] if sheet.link_elements or sheet.requisites else ["a"]
-    rare = [] if plain else ["area", "meta", *(_FRAMES if sheet.frames else ())]
-    return [*common, *rare, *(_REQUISITES if sheet.requisites else ())]
+def _elements(sheet: HtmlLinksSheet) -> list[str]:
+    """The elements that can hold a link that is followed."""
+    return [
+        *("a", "area", "meta"),
+        *(("link",) if sheet.link_elements or sheet.requisites else ()),
+        *(_FRAMES if sheet.frames else ()),
+        *(_REQUISITES if sheet.requisites else ()),
+    ]
 
 
 @lru_cache(maxsize=16)
-def _selector(sheet: HtmlLinksSheet, plain: bool) -> str:
-    return ",".join(
-        "meta[http-equiv]" if tag == "meta" else f"{tag}[{_PLACES[tag]}]" for tag in _elements(sheet, plain=plain)
-    )
+def _selector(sheet: HtmlLinksSheet) -> str:
+    return ",".join("meta[http-equiv]" if tag == "meta" else f"{tag}[{_PLACES[tag]}]" for tag in _elements(sheet))
 
 
 def _disowned(rel: str) -> bool:

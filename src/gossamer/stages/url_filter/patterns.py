@@ -1,13 +1,14 @@
 """Filter by the user's own patterns: `--include` and `--exclude`.
 
-Place in the flow: links ─► **filter** ─► URL-seen. Patterns are RE2, which takes linear time whatever they are (FAULTS 63).
+Place in the flow: links ─► **filter** ─► URL-seen. Patterns are RE2, which takes linear time whatever they are (FAULTS
+63).
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any
 
-import re2  # type: ignore[import-untyped]  # it ships no types
+import re2
 
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, setting
@@ -75,9 +76,7 @@ def _any_of(name: str, patterns: Sequence[str]) -> Any:
     options.log_errors = False
     for pattern in patterns:
         if len(pattern.encode("utf-8", "replace")) > MAX_PATTERN_BYTES:
-            raise SettingError(
-                f"{name}: a pattern of {len(pattern)} characters; at most {MAX_PATTERN_BYTES} bytes, {pattern[:40]!r}..."
-            )
+            raise SettingError(f"{name}: {pattern[:40]!r}... is too long; at most {MAX_PATTERN_BYTES} bytes a pattern")
         try:
             re2.compile(pattern, options)
         except (re2.error, UnicodeError) as error:

@@ -1,7 +1,7 @@
 """Filters by where a link leads: scope around the seeds, depth, and schemes that somebody can fetch.
 
-Place in the flow: links ─► **filter** ─► URL-seen. Nearly all links of a page lead to its own host, so a page's host is judged
-once and its links by their beginning; only links that leave it are taken apart.
+Place in the flow: links ─► **filter** ─► URL-seen. Nearly all links of a page lead to its own host, so a page's host is
+judged once and its links by their beginning; only links that leave it are taken apart.
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ class ScopeSheet(Sheet, frozen=True):
     scope: Annotated[
         Scope,
         setting(
-            "`page`: the seeds alone; `prefix`: their directories; `host`: their hosts; `domain`: their registered domains; "
-            "`any`: everything."
+            "`page`: the seeds alone; `prefix`: their directories; `host`: their hosts; `domain`: their registered "
+            "domains; `any`: everything."
         ),
     ] = "host"
     seeds: Annotated[tuple[str, ...], setting("URLs that the scope is drawn around.")] = ()
@@ -40,8 +40,8 @@ class ScopeSheet(Sheet, frozen=True):
 class ScopeFilter(Provider[ScopeSheet]):
     """Refuses links out of scope (`scope:host`, ...) and too deep (`depth`). Contract: `filtering.UrlFilter`.
 
-    Scheme and port do not matter, since hosts go by name (DESIGN 9.5). A redirect keeps the depth of its source; in scope
-    `page` a seed's redirect passes while it stays on the seeds' hosts, as `http` to `https` does.
+    Scheme and port do not matter, since hosts go by name (DESIGN 9.5). A redirect keeps the depth of its source; in
+    scope `page` a seed's redirect passes while it stays on the seeds' hosts, as `http` to `https` does.
     """
 
     def __init__(self, sheet: ScopeSheet | None = None) -> None:
