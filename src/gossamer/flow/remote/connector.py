@@ -288,7 +288,7 @@ class RemoteConnector(Connector[T]):
 
     def _whole_capacity(self) -> int:
         """Items that can wait in all: in this process' queue and, where the sender is here, under way."""
-        return self.capacity + (self._sender.window if self._sender is not None and self._receiver is not None else 0)
+        return self.capacity + (self._sender.window if self._sender is not None else 0)
 
     def _sending(self) -> Sender[T]:
         return self._sender or self._absent("sending")

@@ -266,7 +266,7 @@ class Receiver(Generic[T]):
                     f"connector {self._about.connector!r}: the consumer has kept items up to {position} of {key!r}, "
                     f"the sender goes on at {peer.first}: what is between was acknowledged and is gone"
                 )
-            self._supersede(peer.slot)
+            self._supersede(peer.slot, key)
             stream = self._streams[key] = Stream(peer.slot, position)
         elif stream.pipe is not None:
             stream.pipe.abort()
@@ -275,9 +275,9 @@ class Receiver(Generic[T]):
         self._expected.joined(peer.slot)
         return stream
 
-    def _supersede(self, slot: str) -> None:
+    def _supersede(self, slot: str, successor: str) -> None:
         """Forget the earlier lives of a sender; what they sent and is in the queue is handled as usual."""
-        for key in [key for key in (*self._streams, *self._resumed) if key.rpartition("/")[0] == slot]:
+        for key in [key for key in (*self._streams, *self._resumed) if key.rpartition("/")[0] == slot and key != successor]:
             stream = self._streams.pop(key, None)
             if stream is not None and stream.pipe is not None:
                 stream.pipe.put(Kind.REFUSED, refusal(f"another process has taken the place of {slot!r}"))

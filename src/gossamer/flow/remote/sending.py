@@ -155,7 +155,7 @@ class Sender(Generic[T]):
     @property
     def window(self) -> int:
         """Items under way, at most; with a journal in a file, a batch more where two paths race for the last room."""
-        return self._limits.window
+        return self._limits.window + (self._limits.batch if self._journal.durable else 0)
 
     @property
     def stalled(self) -> float:
