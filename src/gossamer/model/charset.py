@@ -1,7 +1,8 @@
 """Which encoding a document is in, after the WHATWG rules, and its text as UTF-8 for the HTML parser.
 
 Order (HTML standard, section 13.2.3.2): byte order mark, `Content-Type`, a `meta` or XML declaration near the
-beginning, then a guess. Labels are those of the Encoding standard (`webencodings`), so UTF-7 is never an answer: FAULTS 59.
+beginning, then a guess. Labels are those of the Encoding standard (`webencodings`), so UTF-7 is never an answer
+(FAULTS 59).
 """
 
 import re

@@ -129,7 +129,7 @@ class RecentlySeen(Provider[RecentlySeenSheet]):
 class MemoryContents(Provider[NoSettings]):
     """The first URL of every digest. Contract: `seen.ContentIndex`. Cost: 223 bytes a document.
 
-    Two documents do not share a SHA-1 by accident. Who makes two that do loses links of a page of his own, nothing else.
+    Two documents do not share a SHA-1 by accident. Who makes two that do loses links of his own page, nothing else.
     """
 
     def __init__(self, sheet: NoSettings | None = None) -> None:
