@@ -1,8 +1,8 @@
 """Which encoding a document is in, after the WHATWG rules, and its text as UTF-8 for the HTML parser.
 
 Order (HTML standard, section 13.2.3.2): byte order mark, `Content-Type`, a `meta` or XML declaration near the
-beginning, then a guess. Labels are those of the Encoding standard (`webencodings`); so UTF-7 is never an answer (FAULTS
-59).
+beginning, then a guess. Labels are those of the Encoding standard (`webencodings`), so UTF-7 is never an answer
+(FAULTS 59).
 """
 
 import re
@@ -20,9 +20,9 @@ DEFAULT = "windows-1252"
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _PARAMETER = re.compile(r"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
 _XML = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*(?:"([^">]*)"|'([^'>]*)')""")
-# One attribute, or the white space and solidus before one. Possessive, so no byte is read twice.
+# One attribute with what stands before it. Possessive, so no byte is read twice.
 _ATTRIBUTE = re.compile(
-    rb"""[\s/]*+(?![>])([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)?))?""", re.DOTALL
+    rb"""[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)?))?""", re.DOTALL
 )
 _COMMENT_END = re.compile(rb"--!?>")
 _NAME_START = re.compile(rb"/?[A-Za-z]")

@@ -17,8 +17,7 @@ class AppendFile:
     def __init__(self, path: Path, *, fresh: bool) -> None:
         """Open `path`, creating it and its directories. `fresh` refuses a file that exists (FileExistsError)."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        # No O_APPEND: a write after a cut-back must land at `end`. No link is followed into a stranger's file (FAULTS
-        # 69).
+        # No O_APPEND: a write after a cut-back must land at `end`. No symbolic link is followed (FAULTS 69).
         flags = os.O_RDWR | os.O_CREAT | (os.O_EXCL if fresh else 0) | getattr(os, "O_NOFOLLOW", 0)
         self._descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), 0o644)
         self.path = path

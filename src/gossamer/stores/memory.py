@@ -129,8 +129,7 @@ class RecentlySeen(Provider[RecentlySeenSheet]):
 class MemoryContents(Provider[NoSettings]):
     """The first URL of every digest. Contract: `seen.ContentIndex`. Cost: 223 bytes a document.
 
-    A digest of SHA-1's length cannot meet another by accident; keeping whole texts costs less care than packing them,
-    and a crawl that is too large for it uses the ledger.
+    Two documents do not share a SHA-1 by accident. Who makes two that do loses links of his own page, nothing else.
     """
 
     def __init__(self, sheet: NoSettings | None = None) -> None:

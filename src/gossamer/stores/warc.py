@@ -129,7 +129,12 @@ class WarcArchive(Provider[WarcSheet]):
             except FileExistsError:
                 continue
             break
-        file.append(warcinfo(path.name, now, self._told()), sync=self.sheet.sync)
+        try:
+            file.append(warcinfo(path.name, now, self._told()), sync=self.sheet.sync)
+        except OSError:
+            file.close()
+            path.unlink()
+            raise
         self.metrics.count("files")
         return file
 
@@ -139,9 +144,7 @@ class WarcArchive(Provider[WarcSheet]):
         return {
             "software": sheet.software,
             "conformsTo": "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-            "operator": f"{sheet.operator} <{sheet.contact}>"
-            if sheet.operator and sheet.contact
-            else sheet.operator or sheet.contact,
+            "operator": " ".join(part for part in (sheet.operator, sheet.contact and f"<{sheet.contact}>") if part),
             "http-header-user-agent": sheet.user_agent,
             "robots": sheet.robots,
             "description": sheet.description,

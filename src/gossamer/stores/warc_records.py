@@ -8,6 +8,8 @@ address characters, truncation words come from a closed list, and the header blo
 or rewritten line by line. Block lengths are counted from the bytes that are written.
 """
 
+import base64
+import hashlib
 import os
 import re
 from collections.abc import Mapping
@@ -82,10 +84,16 @@ def http_head(head: bytes) -> bytes:
     return _TRANSFER_ENCODING.sub(ORIGINAL_TRANSFER_ENCODING, head)
 
 
-def member(fields: str, block: bytes) -> bytes:
-    """One record as one gzip member; `fields` are whole lines without version, length and the empty line at the end."""
-    head = f"WARC/1.1\r\n{fields}Content-Length: {len(block)}\r\n\r\n".encode()
-    return igzip_lib.compress(b"".join((head, block, b"\r\n\r\n")), COMPRESSION_LEVEL, igzip_lib.COMP_GZIP)
+def member(fields: str, block: bytes, body: bytes = b"") -> bytes:
+    """One record as one gzip member.
+
+    Args:
+        fields: whole lines, without version, length and the empty line at the end.
+        block: the record's block, or its beginning.
+        body: the rest of the block, apart so that a page is copied once.
+    """
+    head = f"WARC/1.1\r\n{fields}Content-Length: {len(block) + len(body)}\r\n\r\n".encode()
+    return igzip_lib.compress(b"".join((head, block, body, b"\r\n\r\n")), COMPRESSION_LEVEL, igzip_lib.COMP_GZIP)
 
 
 def warcinfo(file_name: str, at: float, lines: Mapping[str, str]) -> bytes:
@@ -136,16 +144,17 @@ def _request(head: bytes, common: str, response_id: str) -> bytes:
 
 
 def _response(head: bytes, body: bytes, cut: str, fields: str) -> bytes:
-    block = head + body
     if cut:
         fields += f"WARC-Truncated: {cut if cut in TRUNCATION_WORDS else 'unspecified'}\r\n"
     # The block's digest covers the header fields too. It is another hash of the body's bytes, with another beginning:
     # there is no way to derive it from the payload's.
+    digest = hashlib.sha1(head, usedforsecurity=False)
+    digest.update(body)
     fields = (
-        f"WARC-Type: response\r\n{fields}WARC-Block-Digest: sha1:{sha1_base32(block)}\r\n"
+        f"WARC-Type: response\r\n{fields}WARC-Block-Digest: sha1:{base64.b32encode(digest.digest()).decode()}\r\n"
         "Content-Type: application/http;msgtype=response\r\n"
     )
-    return member(fields, block)
+    return member(fields, head, body)
 
 
 def _revisit(original: str, original_at: float, fields: str, head: bytes) -> bytes:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from gossamer.model.errors import UnreadableUrl, UrlTooLong
-from gossamer.model.url import canonical, scheme_rule
+from gossamer.model.url import MAX_URL_BYTES, canonical, scheme_rule
 from gossamer.model.visit import Found, Link
 
 #: Links of a page that are kept (DESIGN 9.12, FAULTS 39).
@@ -91,7 +91,7 @@ def resolve_links(
         url = table.get(href)
         if url is None:
             url = _join(href, base)
-            if href[:1] in _CACHEABLE_STARTS:
+            if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES:
                 table[href] = url
         place = places.get(url)
         if place is not None:

@@ -1,7 +1,6 @@
 """Filter by the user's own patterns: `--include` and `--exclude`.
 
-Place in the flow: links ─► **filter** ─► URL-seen. Patterns are RE2, which takes linear time whatever they are (FAULTS
-63).
+Place in the flow: links ─► **filter** ─► URL-seen. Patterns are RE2: linear, whatever they are (FAULTS 63).
 """
 
 from collections.abc import Sequence
@@ -80,12 +79,9 @@ def _any_of(name: str, patterns: Sequence[str]) -> Any:
         try:
             re2.compile(pattern, options)
         except (re2.error, UnicodeError) as error:
-            reason = (
-                error.args[0].decode("utf-8", "replace")
-                if error.args and isinstance(error.args[0], bytes)
-                else str(error)
-            )
-            raise SettingError(f"{name}: {pattern!r} is no RE2 pattern: {reason}") from None
+            reason = error.args[0] if error.args else error
+            shown = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
+            raise SettingError(f"{name}: {pattern!r} is no RE2 pattern: {shown}") from None
     try:
         return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns), options)
     except re2.error:
