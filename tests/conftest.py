@@ -1,6 +1,7 @@
 """What every test may use."""
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -33,3 +34,12 @@ def socket_folder() -> Iterator[Path]:
     """A folder for sockets: their paths are limited to some 100 bytes, which pytest's own folders may exceed."""
     with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def test_data() -> Path:
+    """The directory of test data from other projects; the test is skipped where it is not."""
+    place = os.environ.get("GOSSAMER_TEST_DATA", "")
+    if not place or not Path(place).is_dir():
+        pytest.skip("GOSSAMER_TEST_DATA does not name a directory with other projects' test data")
+    return Path(place)

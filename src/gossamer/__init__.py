@@ -1,0 +1,36 @@
+"""Gossamer, a web crawler. The public names; nobody inside the package imports this module.
+
+Names are loaded on first use, so that `import gossamer` costs nothing and the command line starts at once.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from gossamer._version import __version__
+
+if TYPE_CHECKING:
+    from gossamer.api import crawl, crawl_sync, processor
+    from gossamer.model.page import Page
+    from gossamer.model.visit import Found, Item
+
+_HOMES = {
+    "crawl": "gossamer.api",
+    "crawl_sync": "gossamer.api",
+    "processor": "gossamer.api",
+    "Page": "gossamer.model.page",
+    "Item": "gossamer.model.visit",
+    "Found": "gossamer.model.visit",
+}
+
+__all__ = ["Found", "Item", "Page", "__version__", "crawl", "crawl_sync", "processor"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gossamer' has no name {name!r}; public names: {', '.join(__all__)}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,10 +6,12 @@ import msgspec
 
 
 class Endpoint(msgspec.Struct, frozen=True, gc=False):
-    """Where to connect for a host name and port: an address that this crawl may talk to."""
+    """Where to connect for a host name and port: addresses that this crawl may talk to."""
 
     address: str
     port: int
+    others: tuple[str, ...] = ()
+    """Further addresses of the same host, judged like the first, to be tried in order where connecting fails."""
 
 
 class Resolver(Protocol):
@@ -18,10 +20,11 @@ class Resolver(Protocol):
     Promises:
         1. What it returns has been judged: an address outside what the crawl may reach is never handed out.
         2. Equal questions at once cost one look-up.
+        3. An asker that gives up takes nothing from others who ask the same.
     """
 
     async def resolve(self, host: str, port: int) -> Endpoint:
-        """The endpoint for `host` and `port`.
+        """The endpoint for `host` and `port`; an IPv6 host comes without brackets.
 
         Raises:
             ResolutionFailed: the name has no address now.

@@ -259,6 +259,8 @@ class AsynchronousFilter(SemiSynchronousFilter[S]):
     """
 
     kind = "asynchronous"
+    spills: ClassVar[frozenset[str]] = frozenset()
+    """Inputs that accept always, whatever the outputs do: what breaks a ring of bounded queues (DESIGN 1)."""
 
     def __init__(self, sheet: S | None = None) -> None:
         super().__init__(sheet)
@@ -279,6 +281,9 @@ class AsynchronousFilter(SemiSynchronousFilter[S]):
         self._finished = True
         for signal in self._signals.values():
             signal.set()
+
+    def input_ended(self, role: str) -> None:
+        """An input has ended and all its items were handled. With the last one the component finishes by itself."""
 
     @property
     def finished(self) -> bool:

@@ -51,6 +51,8 @@ class Runner:
         self._inside: set[int] = set()
         self._turnovers: list[tuple[int, asyncio.Future[None]]] = []
         self._restarting = asyncio.Lock()
+        self._receiving: set[asyncio.Task[Any]] = set()
+        self._leaving = False
         if isinstance(component, OneInput):
             self._handle_input, self._limit = component.handler()
 
@@ -104,18 +106,27 @@ class Runner:
     async def _serve(self, port: In[Any], handle: Handler, limit: int) -> None:
         if isinstance(port.connector, FusedConnector):
             port.connector.attach(self.fused_handler(handle))
-        while True:
+        task = asyncio.current_task()
+        assert task is not None
+        while not self._leaving:
+            self._receiving.add(task)
             try:
                 items, receipts = await port.take(limit)
             except EndOfItems:
                 return
+            finally:
+                self._receiving.discard(task)
             await self.perform(handle, items, receipts)
 
     async def _serve_until_all_end(self, component: AsynchronousFilter[Any]) -> None:
         async with asyncio.TaskGroup() as group:
             for role, (handle, limit) in component.handlers().items():
-                group.create_task(self._serve(component.ins[role], handle, limit))
+                group.create_task(self._serve_input(component, role, handle, limit))
         component.finish()
+
+    async def _serve_input(self, component: AsynchronousFilter[Any], role: str, handle: Handler, limit: int) -> None:
+        await self._serve(component.ins[role], handle, limit)
+        component.input_ended(role)
 
     async def _supply(self, component: AsynchronousFilter[Any], role: str) -> None:
         take = getattr(component, f"take_{role}")
@@ -312,6 +323,15 @@ class Runner:
         """Go on."""
         self._suspended = False
         self._open_gate.set()
+
+    async def leave(self) -> None:
+        """Finish what is in hand and take up nothing more, for good: :meth:`run` then ends as if the inputs had ended."""
+        self._leaving = True
+        self.resume()
+        self.component.drain()
+        for task in list(self._receiving):
+            task.cancel()
+        await self.turnover()
 
     @property
     def suspended(self) -> bool:

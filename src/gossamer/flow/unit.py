@@ -58,3 +58,6 @@ class Provider(Unit[S]):
     Providers are passive: components and other providers call them. One may wrap another of the same interface
     (a cache in front of a store) by declaring `behind: Uses[Interface]`.
     """
+
+    keeps_state: ClassVar[bool] = False
+    """What it remembers decides what the crawl does, so that two copies in two processes would disagree."""

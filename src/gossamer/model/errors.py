@@ -29,9 +29,17 @@ class UnreadableUrl(ValueError):
     """A text that the WHATWG URL parser refuses, or that no crawler should ask for. Becomes a counted rejection."""
 
 
+class UrlTooLong(UnreadableUrl):
+    """A URL of more bytes than are kept. Becomes a counted rejection of its own."""
+
+
 class ResolutionFailed(Exception):
     """A host name that has no address now. The message is the resolver's own word; the outcome is `dns_failed`."""
 
 
 class AddressRefused(Exception):
     """A host whose address this crawl must not talk to (DESIGN 9.8). The outcome is `address_refused`."""
+
+
+class ParseSkipped(Exception):
+    """A page whose markup would cost the parser too much (FAULTS 54, 55). It is kept, and says `parse_skipped`."""

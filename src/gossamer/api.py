@@ -1,0 +1,187 @@
+"""The Python API: a crawl as an async iterator of pages, with the same option names as the command line.
+
+::
+
+    async for page in gossamer.crawl("https://example.org/", depth=2):
+        print(page.url, page.status, page.title)
+
+It stands where the command line stands, above assembly: it makes the same crawl and reads the same records.
+"""
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gossamer.assembly.catalog import catalog as shipped_catalog
+from gossamer.assembly.compiling import find_wiring, shipped
+from gossamer.assembly.crawl import Crawl, Summary, loop_factory
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.catalog import Catalog
+from gossamer.flow.sheet import build
+from gossamer.flow.unit import Provider
+from gossamer.flow.wiring import ProviderPlan, Wiring
+from gossamer.model.document import Document
+from gossamer.model.page import Page
+from gossamer.model.visit import Found, Item, Record
+from gossamer.stages.tally import Tally
+
+ProcessorFunction = Callable[[Document], Iterable[Found | Item] | None]
+P = TypeVar("P", bound=ProcessorFunction)
+
+#: Pages that wait for the reader of the iterator; when it is slow, the crawl slows down with it.
+READ_AHEAD = 64
+
+_registered: list[tuple[tuple[str, ...], ProcessorFunction]] = []
+
+
+def processor(*mimes: str) -> Callable[[P], P]:
+    """Register a function as processor of these media types, for every crawl that this program starts from now on.
+
+    The function takes a :class:`~gossamer.model.document.Document` and yields :class:`Item` or :class:`Found`.
+    """
+
+    def register(function: P) -> P:
+        _registered.append((mimes, function))
+        return function
+
+    return register
+
+
+class CrawlRun:
+    """A crawl being read: iterate over its pages; afterwards `summary` says how it ended."""
+
+    def __init__(self, seeds: Iterable[str], options: Mapping[str, Any]) -> None:
+        self._seeds = [seeds] if isinstance(seeds, str) else list(seeds)
+        self._options = dict(options)
+        self.summary: Summary | None = None
+
+    def __aiter__(self) -> AsyncIterator[Page]:
+        return self._pages()
+
+    async def _pages(self) -> AsyncIterator[Page]:
+        queue: asyncio.Queue[Page | None] = asyncio.Queue(READ_AHEAD)
+        with self._workspace() as options:
+            job = _make_crawl(self._seeds, options, queue)
+            task = asyncio.create_task(_run_and_close(job, queue))
+            try:
+                while (page := await queue.get()) is not None:
+                    yield page
+                self.summary = await task
+            finally:
+                if not task.done():
+                    job.stop()
+                    await _drained(task, queue)
+
+    @contextlib.contextmanager
+    def _workspace(self) -> Iterator[dict[str, Any]]:
+        """Without `output` nothing is kept: the log goes to a folder that is removed with the crawl."""
+        if self._options.get("output"):
+            yield self._options
+            return
+        with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
+            yield {"no_warc": True, **self._options, "output": str(Path(folder) / "crawl")}
+
+
+async def _run_and_close(job: Crawl, queue: asyncio.Queue[Page | None]) -> Summary:
+    try:
+        return await job.run()
+    finally:
+        await queue.put(None)
+
+
+async def _drained(task: "asyncio.Task[Summary]", queue: asyncio.Queue[Page | None]) -> None:
+    """The reader has left: let the crawl finish what is in flight, and read on so that it can."""
+    while not task.done():
+        get = asyncio.ensure_future(queue.get())
+        await asyncio.wait({task, get}, return_when=asyncio.FIRST_COMPLETED)
+        get.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def crawl(seeds: str | Iterable[str], **options: Any) -> CrawlRun:
+    """Crawl from `seeds`; iterate over the result with `async for`.
+
+    Args:
+        seeds: one URL or several.
+        options: those of the command line, with underscores; `wiring` takes a file name; `output` keeps archive and log.
+    """
+    return CrawlRun([seeds] if isinstance(seeds, str) else seeds, options)
+
+
+def crawl_sync(seeds: str | Iterable[str], **options: Any) -> Iterator[Page]:
+    """As :func:`crawl`, for callers without an event loop: a plain iterator of pages."""
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        pages = aiter(crawl(seeds, **options))
+        try:
+            while True:
+                try:
+                    yield runner.run(anext(pages))  # type: ignore[arg-type]  # an awaitable, which run() takes
+                except StopAsyncIteration:
+                    return
+        finally:
+            runner.run(_closed(pages))
+
+
+async def _closed(pages: AsyncIterator[Page]) -> None:
+    close = getattr(pages, "aclose", None)
+    if close is not None:
+        await close()
+
+
+def _make_crawl(seeds: list[str], options: dict[str, Any], queue: asyncio.Queue[Page | None]) -> Crawl:
+    named = options.pop("wiring", None)
+    wiring = find_wiring(named) if named else shipped("default")
+    catalog = shipped_catalog()
+    catalog.add("tally", _reader(queue))
+    wiring = _with_registered(wiring, catalog)
+    return Crawl(seeds, build(CrawlOptions, options), wiring=wiring, catalog=catalog)
+
+
+def _reader(queue: asyncio.Queue[Page | None]) -> type[Tally]:
+    """The end of the records arrow for a program: counts as ever, and hands pages to the iterator."""
+
+    class Reader(Tally):
+        """Hands committed pages to the program that iterates over the crawl."""
+
+        consume_one = Tally.consume
+
+        async def consume(self, record: Record) -> None:  # type: ignore[override]  # a consumer may be async
+            self.consume_one(record)
+            if record.visit.is_page:
+                await queue.put(Page(record))
+
+    return Reader
+
+
+def _with_registered(wiring: Wiring, catalog: Catalog) -> Wiring:
+    """The wiring with the program's own processors behind those that it names."""
+    import msgspec
+
+    plan = wiring.components.get("process")
+    if not _registered or plan is None:
+        return wiring
+    providers = dict(wiring.providers)
+    table: dict[str, list[str]] = {}
+    for mime, names in dict(plan.providers.get("processors", {})).items():  # type: ignore[arg-type]  # a table of names
+        table[mime] = [names] if isinstance(names, str) else list(names)
+    for number, (mimes, function) in enumerate(_registered, 1):
+        name = f"{function.__name__}-{number}"
+        catalog.add(name, _function_provider(function))
+        providers[name] = ProviderPlan(use=name)
+        for mime in mimes:
+            table.setdefault(mime, []).append(name)
+    plan = msgspec.structs.replace(plan, providers={**plan.providers, "processors": table})
+    return msgspec.structs.replace(wiring, providers=providers, components={**wiring.components, "process": plan})
+
+
+def _function_provider(function: ProcessorFunction) -> type[Provider[Any]]:
+    class FunctionProcessor(Provider[Any]):
+        """A processor made from a function."""
+
+        def process(self, document: Document) -> Iterable[Found | Item]:
+            return function(document) or ()
+
+    return FunctionProcessor

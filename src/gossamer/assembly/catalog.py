@@ -1,0 +1,55 @@
+"""What ships, by the names that a wiring uses. Parts of other packages come by entry points (:mod:`gossamer.flow.catalog`)."""
+
+from gossamer.flow.catalog import Catalog
+from gossamer.services.dns import CachedResolver, SystemResolver
+from gossamer.stages.commit import Commit
+from gossamer.stages.content_seen import ContentSeen
+from gossamer.stages.fetch.component import Fetch
+from gossamer.stages.fetch.http import HttpModule
+from gossamer.stages.frontier.component import Frontier
+from gossamer.stages.links.component import Links
+from gossamer.stages.process.component import Process
+from gossamer.stages.process.html import HtmlLinks
+from gossamer.stages.seeds import Seeds
+from gossamer.stages.tally import Tally
+from gossamer.stages.url_filter.component import Filtering
+from gossamer.stages.url_filter.patterns import PatternFilter
+from gossamer.stages.url_filter.scope import ScopeFilter
+from gossamer.stages.url_seen import UrlSeen
+from gossamer.stores.flights import MemoryFlights
+from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen
+from gossamer.stores.rowlog import JsonLog
+from gossamer.stores.warc import NoArchive, WarcArchive
+
+
+def catalog() -> Catalog:
+    """A fresh catalog of everything that ships."""
+    return Catalog(
+        components={
+            "seeds": Seeds,
+            "frontier": Frontier,
+            "fetch": Fetch,
+            "content-seen": ContentSeen,
+            "process": Process,
+            "links": Links,
+            "filter": Filtering,
+            "url-seen": UrlSeen,
+            "commit": Commit,
+            "tally": Tally,
+        },
+        providers={
+            "system-resolver": SystemResolver,
+            "cached-resolver": CachedResolver,
+            "http": HttpModule,
+            "memory-contents": MemoryContents,
+            "memory-seen": MemorySeen,
+            "recently-seen": RecentlySeen,
+            "memory-flights": MemoryFlights,
+            "html-links": HtmlLinks,
+            "scope": ScopeFilter,
+            "patterns": PatternFilter,
+            "warc": WarcArchive,
+            "no-archive": NoArchive,
+            "json-log": JsonLog,
+        },
+    )

@@ -1,0 +1,37 @@
+"""A child process of a crawl: `python -m gossamer.assembly.child WIRING PROCESS` runs one process' part of a wiring.
+
+Started by :mod:`gossamer.assembly.processes`, or by hand on another machine whose connectors have `tcp:` addresses.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.crawl import loop_factory
+from gossamer.flow.errors import FlowError
+from gossamer.flow.planning import plan
+from gossamer.flow.running import RunningGraph
+from gossamer.flow.wiring import read
+from gossamer.model.errors import GossamerError
+
+
+def main() -> int:
+    """Run the part; the exit status is 0 when all its inputs have ended."""
+    path, process = sys.argv[1:3]
+
+    def report(line: str) -> None:
+        print(f"gossamer [{process}]: {line}", file=sys.stderr, flush=True)
+
+    try:
+        graph = plan(read(Path(path)), catalog())
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(RunningGraph(graph, process=process, report=report).run())
+    except (FlowError, GossamerError) as error:
+        report(str(error))
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,312 @@
+"""One crawl from options to summary: checked, started, watched, stopped. What command line and Python API share.
+
+Order matters here: everything that can be refused is refused before the directory is touched (no half-made directory).
+"""
+
+import asyncio
+import datetime
+import resource
+import shutil
+import sys
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from gossamer.assembly.catalog import catalog as shipped_catalog
+from gossamer.assembly.compiling import compile_wiring, default_directory, read_seeds, with_directory
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.processes import Fleet, with_sockets
+from gossamer.flow.catalog import Catalog
+from gossamer.flow.connector import Statistics
+from gossamer.flow.errors import WiringError
+from gossamer.flow.graph import Graph
+from gossamer.flow.planning import plan
+from gossamer.flow.quantities import show_seconds
+from gossamer.flow.running import RunningGraph
+from gossamer.flow.wiring import Wiring, to_toml, with_settings
+from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
+from gossamer.model.url import endpoint_of
+from gossamer.services.dns import SystemResolver
+from gossamer.model.totals import Totals
+from gossamer.stages.commit import Commit
+from gossamer.stages.frontier.component import Frontier
+from gossamer.stages.seeds import SeedsSheet
+from gossamer.stages.tally import Tally
+
+#: The file that makes a directory a crawl: the whole wiring as run.
+CRAWL_FILE = "crawl.toml"
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """What INTERFACE prints with `--json`, field for field."""
+
+    crawl: str
+    state: str
+    """`finished`, `limit`, `stopped` or `incomplete`."""
+    pages: int
+    fetched: int
+    unique_documents: int
+    bytes: int
+    outcomes: dict[str, int]
+    discovered: int
+    queued: int
+    hosts: int
+    seconds: float
+    pages_per_second: float
+    cpu_seconds: float
+    peak_rss_bytes: int
+
+    @property
+    def exit_code(self) -> int:
+        """As INTERFACE says: 0 finished or limit, 3 stopped, 4 incomplete."""
+        return {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}[self.state]
+
+
+class Crawl:
+    """A crawl that is ready to run. Making it checks everything and touches nothing."""
+
+    def __init__(
+        self,
+        seeds: Sequence[str],
+        options: CrawlOptions | None = None,
+        *,
+        wiring: Wiring | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        catalog: Catalog | None = None,
+        report: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self.options = options or CrawlOptions()
+        self.report = report
+        compiled = compile_wiring(read_seeds(seeds), self.options, wiring)
+        for unit, values in (settings or {}).items():
+            compiled = with_settings(compiled, unit, dict(values))
+        self.directory = self._choose_directory(compiled)
+        self.wiring = with_directory(compiled, str(self.directory))
+        self.catalog = catalog or shipped_catalog()
+        self.graph: Graph = plan(self.wiring, self.catalog)
+        self.seeds = self._seeds()
+        if not self.seeds:
+            raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
+        self._check_directory()
+        self.running: RunningGraph | None = None
+        self.fleet: Fleet | None = None
+        self._state = ""
+        self._began = 0.0
+        self._work: asyncio.Future[None] | None = None
+        self.connector_statistics: dict[str, Statistics] = {}
+        """What every connector passed; filled in at the end of the run."""
+
+    def __repr__(self) -> str:
+        return f"<Crawl of {', '.join(self.seeds)} into {self.directory}>"
+
+    # -- before anything is touched
+
+    def _seeds(self) -> tuple[str, ...]:
+        return tuple(
+            url
+            for node in self.graph.components.values()
+            if isinstance(node.sheet, SeedsSheet)
+            for url in read_seeds(node.sheet.urls)
+        )
+
+    def _choose_directory(self, wiring: Wiring) -> Path:
+        if self.options.output:
+            return Path(self.options.output)
+        stores = [node.settings.get("directory") for node in wiring.providers.values()]
+        kept = next((text for text in stores if text), None)
+        if kept is not None:
+            return Path(str(kept))
+        seeds = [url for node in wiring.components.values() for url in node.settings.get("urls", ())]
+        return Path(default_directory(seeds, datetime.date.today()))
+
+    def _check_directory(self) -> None:
+        path = self.directory
+        if not path.exists():
+            return
+        if not path.is_dir():
+            raise UsageError(f"{path} is a file; name a directory with -o")
+        if (path / CRAWL_FILE).exists():
+            if not self.options.overwrite:
+                raise UsageError(
+                    f"{path} holds a crawl; name another directory with -o, or replace it with --overwrite"
+                )
+        elif any(path.iterdir()):
+            raise UsageError(f"{path} is not empty and holds no crawl; name another directory with -o")
+
+    async def _check_seed_addresses(self) -> None:
+        """Until robots and politeness exist a crawl off loopback is refused: nobody's server is a test bed."""
+        resolvers = [provider for provider in self._running.providers.values() if isinstance(provider, SystemResolver)]
+        for url in self.seeds:
+            host, port = endpoint_of(url)
+            for resolver in resolvers:
+                try:
+                    await resolver.resolve(host, port)
+                except AddressRefused as error:
+                    raise UsageError(
+                        f"{url} is not on this machine ({error}); this version crawls loopback only, "
+                        "because it does not read robots.txt yet"
+                    ) from None
+                except ResolutionFailed as error:
+                    self.report(f"seed {url}: {error}")
+
+    # -- the run
+
+    async def run(self) -> Summary:
+        """Crawl to the end, or to :meth:`stop`."""
+        self._began = time.monotonic()
+        with TemporaryDirectory(prefix="gossamer-") as folder:
+            # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (DESIGN 9.13).
+            wiring = with_sockets(self.wiring, folder)
+            self.fleet = Fleet(wiring, folder, self.report)
+            self.running = RunningGraph(plan(wiring, self.catalog), report=self.report)
+            return await self._run(self.running, self.fleet)
+
+    async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
+        made = False
+        try:
+            await running.start()
+            await self._check_seed_addresses()
+            made = self._make_directory()
+            await fleet.start()
+            await self._until_done(fleet.watch_over(running.work()))
+            summary = self._summary()
+        finally:
+            self.connector_statistics = running.statistics()
+            await running.stop()
+            await fleet.stop()
+        if made and summary.state == "incomplete" and not summary.fetched:
+            shutil.rmtree(self.directory, ignore_errors=True)
+        return summary
+
+    async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for the end of the work, or for :meth:`abort`."""
+        self._work = asyncio.ensure_future(work)
+        try:
+            await self._work
+        except asyncio.CancelledError:
+            if not self._aborted:
+                raise
+
+    @property
+    def _aborted(self) -> bool:
+        return self._state == "stopped" and self._work is not None and self._work.cancelled()
+
+    def abort(self) -> None:
+        """Stop at once: what is in flight is dropped, what is committed is kept."""
+        self._state = "stopped"
+        if self._work is not None:
+            self._work.cancel()
+
+    def stop(self) -> None:
+        """Hand out nothing more; what is in flight is fetched and committed. Safe to call at any time."""
+        self._state = "stopped"
+        if self.running is not None:
+            self.running.drain()
+
+    def _make_directory(self) -> bool:
+        """Make the directory and write what is about to run into it: True if it was not there before."""
+        path = self.directory
+        try:
+            if self.options.overwrite and (path / CRAWL_FILE).exists():
+                shutil.rmtree(path)
+            made = not path.exists()
+            path.mkdir(parents=True, exist_ok=True)
+            (path / CRAWL_FILE).write_text(to_toml(self.wiring), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
+        return made
+
+    # -- what stands now
+
+    @property
+    def _running(self) -> RunningGraph:
+        assert self.running is not None
+        return self.running
+
+    def _component(self, kind: type[Any]) -> Any:
+        for runner in self._running.runners.values():
+            if isinstance(runner.component, kind):
+                return runner.component
+        raise WiringError(f"the wiring has no component of class {kind.__name__}; a crawl needs one")
+
+    def _summary(self) -> Summary:
+        totals: Totals = self._component(Commit).totals
+        frontier: Frontier = self._component(Frontier)
+        if self._state != "stopped":
+            self._state = "limit" if frontier.limit else "incomplete" if totals.unfinished else "finished"
+        seconds = time.monotonic() - self._began
+        return Summary(
+            crawl=str(self.directory),
+            state=self._state,
+            pages=totals.pages,
+            fetched=totals.fetched,
+            unique_documents=totals.documents,
+            bytes=totals.bytes,
+            outcomes={str(outcome): count for outcome, count in totals.outcomes.items()},
+            discovered=int(frontier.metrics.counters["discovered"]),
+            queued=len(frontier.queues),
+            hosts=frontier.queues.hosts,
+            seconds=round(seconds, 3),
+            pages_per_second=round(totals.pages / seconds, 2) if seconds else 0.0,
+            cpu_seconds=round(_cpu_seconds(), 3),
+            peak_rss_bytes=_peak_rss(),
+        )
+
+    @property
+    def working(self) -> bool:
+        """Units are up, so that there is progress to show."""
+        return self._work is not None and not self._work.done()
+
+    def time_left(self, now: Summary) -> str:
+        """How long until a limit of time or pages is reached at this pace; empty where there is none."""
+        frontier: Frontier = self._component(Frontier)
+        limits = []
+        if frontier.sheet.max_time is not None:
+            limits.append(frontier.sheet.max_time - now.seconds)
+        if frontier.sheet.max_pages is not None and now.pages_per_second > 0:
+            limits.append((frontier.sheet.max_pages - now.pages) / now.pages_per_second)
+        return show_seconds(max(0.0, min(limits))) if limits else ""
+
+    def slowest_hosts(self, count: int) -> list[tuple[str, float]]:
+        """The hosts that answer slowest, with their mean seconds an answer."""
+        tallies = [r.component for r in self._running.runners.values() if isinstance(r.component, Tally)]
+        return sorted((pair for tally in tallies for pair in tally.slowest.items()), key=lambda pair: -pair[1])[:count]
+
+    def progress(self) -> Summary:
+        """The summary as of now; its state is that of a crawl that would end here."""
+        kept = self._state
+        try:
+            return self._summary()
+        finally:
+            self._state = kept
+
+
+def _cpu_seconds() -> float:
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+def _peak_rss() -> int:
+    """Bytes. Linux counts in KiB, macOS in bytes; children by the largest one, which is what the system keeps."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    peaks = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(peaks) * unit
+
+
+def run(crawl: Crawl) -> Summary:
+    """Run a crawl on an event loop of its own, uvloop where it exists."""
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(crawl.run())
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's, where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

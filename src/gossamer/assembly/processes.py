@@ -1,0 +1,181 @@
+"""Other processes of a wiring: started, watched, started again when they die, ended with the crawl.
+
+A component with `process = "parse"` runs in a child process of that name. The child reads the same wiring and runs its
+part of it; the arrows between the two are remote connectors, so that nothing in a component differs.
+"""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.flow.errors import FlowError, WiringError
+from gossamer.flow.sheet import nearest
+from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, Wiring, to_toml
+
+#: Deaths of one child within :data:`DEATH_WINDOW` seconds after which it is not started again: it would never get better.
+MAX_DEATHS = 5
+DEATH_WINDOW = 10.0
+
+#: Seconds that a child has to end by itself once the crawl is over.
+GRACE = 5.0
+
+
+def with_sockets(wiring: Wiring, folder: str) -> Wiring:
+    """A copy in which every connector at `unix:` without a path meets at a socket in `folder`."""
+    connectors = {
+        name: msgspec.structs.replace(plan, address=f"unix:{folder}/{name}.sock") if plan.address == "unix:" else plan
+        for name, plan in wiring.connectors.items()
+    }
+    return msgspec.structs.replace(wiring, connectors=connectors)
+
+
+def divide(wiring: Wiring, components: Collection[str], process: str) -> Wiring:
+    """A copy in which some components run in another process, and every arrow that now crosses is a socket.
+
+    A provider that keeps state and is used on both sides gets a copy for the other side, as the URL-seen stage may have
+    one that only filters ahead of the committer's check-and-put (DESIGN 9.1).
+
+    Raises:
+        WiringError: the wiring has no such component.
+    """
+    for name in components:
+        if name not in wiring.components:
+            raise WiringError(f"{wiring.source}: no component {name!r}{nearest(name, wiring.components)}")
+    moved = {
+        name: msgspec.structs.replace(plan, process=process) if name in components else plan
+        for name, plan in wiring.components.items()
+    }
+    ends: dict[str, set[str]] = {}
+    for plan in moved.values():
+        for connector in plan.ports.values():
+            ends.setdefault(connector, set()).add(plan.process)
+    connectors = {
+        name: msgspec.structs.replace(plan, address="unix:") if len(ends.get(name, ())) > 1 else plan
+        for name, plan in wiring.connectors.items()
+    }
+    return _with_own_providers(msgspec.structs.replace(wiring, components=moved, connectors=connectors), process)
+
+
+def _with_own_providers(wiring: Wiring, process: str) -> Wiring:
+    """A copy in which a provider that components of two processes use has a second one, of its own name, in `process`."""
+    here = {name for plan in wiring.components.values() if plan.process == process for name in _used(plan)}
+    there = {name for plan in wiring.components.values() if plan.process != process for name in _used(plan)}
+    renamed = {name: f"{name}-{process}" for name in here & there}
+    components = {
+        name: msgspec.structs.replace(plan, providers=_renamed(plan.providers, renamed)) if plan.process == process else plan
+        for name, plan in wiring.components.items()
+    }
+    copies = {new: wiring.providers[old] for old, new in renamed.items()}
+    return msgspec.structs.replace(wiring, components=components, providers={**wiring.providers, **copies})
+
+
+def _used(plan: ComponentPlan) -> set[str]:
+    """Providers that a component's roles name."""
+    found: set[str] = set()
+    for bound in plan.providers.values():
+        for names in [bound] if isinstance(bound, str) else bound.values():
+            found |= {names} if isinstance(names, str) else set(names)
+    return found
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """Bound roles with some providers' names replaced, whatever their form."""
+    if isinstance(value, str):
+        return names.get(value, value)
+    if isinstance(value, list):
+        return [_renamed(inner, names) for inner in value]
+    return {key: _renamed(inner, names) for key, inner in value.items()}
+
+
+class Fleet:
+    """The child processes of one crawl."""
+
+    def __init__(self, wiring: Wiring, folder: str, report: Callable[[str], None]) -> None:
+        self._wiring = wiring
+        self._folder = Path(folder)
+        self._report = report
+        self._names = [name for name in wiring.processes if name != MAIN_PROCESS]
+        self._watchers: dict[str, asyncio.Task[None]] = {}
+        self._ending = False
+        self.children: dict[str, asyncio.subprocess.Process] = {}
+
+    def __repr__(self) -> str:
+        return f"<Fleet of {', '.join(self._names) or 'nobody'}>"
+
+    async def start(self) -> None:
+        """Write the wiring where children can read it, and start them."""
+        if not self._names:
+            return
+        path = self._folder / "wiring.toml"
+        path.write_text(to_toml(self._wiring), encoding="utf-8")
+        for name in self._names:
+            await self._spawn(name, path)
+            self._watchers[name] = asyncio.create_task(self._watch(name, path))
+
+    async def _spawn(self, name: str, path: Path) -> None:
+        command = [sys.executable, "-m", "gossamer.assembly.child", str(path), name]
+        source = str(Path(__file__).resolve().parents[2])
+        path_variable = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
+        environment = {**os.environ, "PYTHONPATH": path_variable}
+        # A session of its own: Ctrl-C in the terminal is the main process' to handle, which then drains the children.
+        self.children[name] = await asyncio.create_subprocess_exec(*command, env=environment, start_new_session=True)
+
+    async def _watch(self, name: str, path: Path) -> None:
+        """Start the child again when it dies before its work is done.
+
+        Raises:
+            FlowError: it keeps dying.
+        """
+        loop = asyncio.get_running_loop()
+        deaths: list[float] = []
+        while True:
+            code = await self.children[name].wait()
+            if code == 0 or self._ending:
+                return
+            deaths = [*(moment for moment in deaths if loop.time() - moment < DEATH_WINDOW), loop.time()]
+            if code == 2 or len(deaths) >= MAX_DEATHS:
+                raise FlowError(
+                    f"process {name!r} ended with status {code} {len(deaths)} times in a row; see its messages above"
+                )
+            self._report(f"process {name!r} died ({_death(code)}); it is started again")
+            await self._spawn(name, path)
+
+    async def watch_over(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work`; a child that keeps dying ends it."""
+        task = asyncio.ensure_future(work)
+        pending: set[asyncio.Future[None]] = {task, *self._watchers.values()}
+        try:
+            while not task.done():
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for finished in done - {task}:
+                    finished.result()
+            task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+
+    async def stop(self) -> None:
+        """Let children end, then end them."""
+        self._ending = True
+        for child in self.children.values():
+            if child.returncode is None:
+                try:
+                    await asyncio.wait_for(child.wait(), GRACE)
+                except TimeoutError:
+                    child.kill()
+                    await child.wait()
+        for watcher in self._watchers.values():
+            watcher.cancel()
+        await asyncio.gather(*self._watchers.values(), return_exceptions=True)
+
+
+def _death(code: int) -> str:
+    return f"killed by signal {-code}" if code < 0 else f"exit status {code}"

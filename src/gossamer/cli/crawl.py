@@ -1,0 +1,112 @@
+"""`gossamer crawl`: options to a crawl, progress while it runs, one line or one report at the end."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from typing import Any
+
+import click
+import msgspec
+
+from gossamer.assembly.compiling import find_wiring
+from gossamer.assembly.crawl import Crawl, Summary, loop_factory
+from gossamer.cli.options import crawl_options, read_options, read_seed_files, read_sets
+from gossamer.cli.progress import progress_display
+from gossamer.flow.quantities import show_bytes, show_seconds
+
+
+@click.command(
+    epilog="Exit status: 0 finished or a limit reached, 2 wrong usage, 3 stopped, 4 incomplete, 5 directory in use."
+)
+@click.argument("seed", nargs=-1)
+@crawl_options
+@click.option(
+    "--seeds",
+    "seed_files",
+    multiple=True,
+    metavar="FILE",
+    help="Read seeds from a file, one a line; - is standard input.",
+)
+@click.option("--config", metavar="FILE", help="Read options from a TOML file; the command line overrides it.")
+@click.option(
+    "--set", "sets", multiple=True, metavar="UNIT.SETTING=VALUE", help="Set any setting of any unit (repeatable)."
+)
+@click.option("--wiring", "wiring_name", metavar="FILE", help="Use this wiring; see gossamer topology --format toml.")
+@click.option("--json", "as_json", is_flag=True, help="Print nothing but one line of JSON at the end.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("--verbose", is_flag=True, help="Also say what each part of the crawl did.")
+def crawl(
+    seed: tuple[str, ...],
+    seed_files: tuple[str, ...],
+    config: str | None,
+    sets: tuple[str, ...],
+    wiring_name: str | None,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    **given: Any,
+) -> int:
+    """Crawl from one or more SEED URLs.
+
+    Pages are archived as WARC and logged in a directory of their own, ./crawl-HOST-DATE unless -o says otherwise.
+    Ctrl-C stops gracefully: what is in flight is finished. A second Ctrl-C stops at once.
+
+    \b
+    gossamer crawl http://localhost:8000/
+    gossamer crawl http://localhost:8000/docs/ --scope prefix --depth 3 --max-time 10m -o docs
+    """
+    options = read_options(given, config)
+    wiring = find_wiring(wiring_name) if wiring_name else None
+    seeds = [*seed, *read_seed_files(seed_files)]
+    job = Crawl(seeds, options, wiring=wiring, settings=read_sets(sets), report=_say)
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        summary = runner.run(_run(job, show=not (quiet or as_json)))
+    if as_json:
+        print(msgspec.json.encode(summary).decode())
+    else:
+        _print_report(job, summary, verbose)
+    return summary.exit_code
+
+
+def _say(line: str) -> None:
+    print(f"gossamer: {line}", file=sys.stderr, flush=True)
+
+
+async def _run(job: Crawl, *, show: bool) -> Summary:
+    """Run with signals handled: the first asks, the second insists."""
+    loop = asyncio.get_running_loop()
+    asked = 0
+
+    def interrupted() -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            _say("stopping: what is in flight is finished first; once more to stop at once")
+            job.stop()
+        else:
+            job.abort()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupted)
+    try:
+        async with progress_display(job) if show else contextlib.nullcontext():
+            return await job.run()
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def _print_report(job: Crawl, summary: Summary, verbose: bool) -> None:
+    outcomes = ", ".join(
+        f"{count} {name}" for name, count in sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
+    )
+    print(f"{summary.state}: {summary.pages} pages, {summary.fetched} fetched, {show_bytes(summary.bytes)}", end=" ")
+    print(f"in {show_seconds(summary.seconds)} ({summary.pages_per_second:.1f} pages/s) into {summary.crawl}")
+    if outcomes:
+        print(f"outcomes: {outcomes}")
+    if summary.queued:
+        print(f"queued:   {summary.queued} URLs were found and not fetched")
+    if verbose:
+        for name, figures in job.connector_statistics.items():
+            print(f"  {name:<12} {figures.passed:>9} passed, peak {figures.peak}, stalled {figures.stalled:.2f} s")

@@ -1,0 +1,89 @@
+"""The `gossamer` command: finds the command's own file, loads it alone, and turns errors into one line and an exit code."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from gossamer._version import __version__
+
+#: Command -> (module, one line of help). Loaded only when called, so that the command starts at once.
+COMMANDS = {
+    "crawl": ("gossamer.cli.crawl", "Crawl from one or more seeds into a directory."),
+    "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
+    "bench": ("gossamer.cli.bench", "Measure this build on this machine."),
+    "dev": ("gossamer.cli.dev", "Developers' chores; only in a checkout."),
+}
+
+
+class _Commands(click.Group):
+    """Knows every command by name, loads one only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(COMMANDS[cmd_name][0])
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without loading any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from gossamer.flow.sheet import nearest
+
+            raise click.UsageError(f"no command {args[0]!r}{nearest(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="gossamer %(version)s")
+def commands() -> None:
+    """Gossamer crawls the web: politely, exactly, and so that you can see into it.
+
+    \b
+    gossamer crawl https://example.org/ --contact you@example.org
+    gossamer crawl --help
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status of INTERFACE."""
+    try:
+        result = commands.main(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.UsageError as error:
+        where = (
+            f"gossamer {error.ctx.info_name}" if error.ctx is not None and error.ctx.parent is not None else "gossamer"
+        )
+        return _refuse(f"{error.format_message()} (see {where} --help)", 2)
+    except click.ClickException as error:
+        return _refuse(error.format_message(), 2)
+    except click.Abort:
+        return 3
+    except BrokenPipeError:
+        # The reader of our output has gone, as `| head` does: nothing is wrong, and nothing more can be said.
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        code = getattr(error, "exit_code", None)
+        if not isinstance(code, int):
+            raise
+        return _refuse(str(error), code)
+    return result if isinstance(result, int) else 0
+
+
+def _refuse(message: str, code: int) -> int:
+    """One line for one finding, on standard error."""
+    for line in message.splitlines():
+        print(f"gossamer: {line}", file=sys.stderr)
+    return code

@@ -1,0 +1,106 @@
+"""Command-line options made from the table of crawl options: one source for names, types, bounds and words."""
+
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.sheet import Property, build, nearest, properties
+from gossamer.model.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SHORT = {"output": "-o"}
+
+
+def crawl_options(command: F) -> F:
+    """Add an option for every field of :class:`CrawlOptions`, and the ways to give them otherwise."""
+    for prop in reversed(properties(CrawlOptions)):
+        command = _option(prop)(command)
+    return command
+
+
+def _option(prop: Property) -> Callable[[F], F]:
+    names = [f"--{prop.name.replace('_', '-')}", prop.name]
+    if prop.name in _SHORT:
+        names.insert(0, _SHORT[prop.name])
+    shown = "" if prop.default in (None, "", (), False) else f" [default: {prop.default}]"
+    text = f"{prop.doc}{shown}"
+    if prop.type == "bool":
+        return click.option(*names, is_flag=True, default=None, help=text)
+    many = prop.type.startswith("tuple")
+    return click.option(*names, multiple=many, default=None, metavar=_metavar(prop), help=text)
+
+
+def _metavar(prop: Property) -> str:
+    if prop.unit == "s":
+        return "TIME"
+    if prop.unit == "bytes":
+        return "SIZE"
+    return "N" if prop.type.startswith("int") else prop.name.upper()
+
+
+def read_options(given: dict[str, Any], config: str | None) -> CrawlOptions:
+    """Options from a configuration file, overridden by those of the command line.
+
+    Raises:
+        SettingError: a value that does not do; names the option.
+        UsageError: the file cannot be read.
+    """
+    values = dict(read_config(config)) if config else {}
+    values |= {name: value for name, value in given.items() if value is not None and value != ()}
+    known = {p.name for p in properties(CrawlOptions)}
+    for name in values:
+        if name not in known:
+            raise UsageError(f"{config}: unknown option {name!r}{nearest(name, known)}")
+    return build(CrawlOptions, values)
+
+
+def read_config(path: str) -> dict[str, Any]:
+    """The options of a TOML file, with `-` and `_` alike in names."""
+    try:
+        plain = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not TOML: {error}") from None
+    return {name.replace("-", "_"): value for name, value in plain.items()}
+
+
+def read_sets(pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """`UNIT.SETTING=VALUE` texts, by unit.
+
+    Raises:
+        UsageError: one has another form.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        unit, dot, name = key.rpartition(".")
+        if not (equals and dot and unit and name):
+            raise UsageError(f"--set {pair!r}: write UNIT.SETTING=VALUE, as frontier.per_host=4")
+        found.setdefault(unit, {})[name] = value
+    return found
+
+
+def read_seed_files(files: Sequence[str]) -> list[str]:
+    """Seeds from files (`-` is standard input), one on each line; empty lines and `#` comments are passed over.
+
+    Raises:
+        UsageError: a file cannot be read, or holds no seed.
+    """
+    seeds: list[str] = []
+    for name in files:
+        try:
+            text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"seed file {name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        found = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        if not found:
+            raise UsageError(f"seed file {name} holds no seed; write one URL on each line")
+        seeds += found
+    return seeds

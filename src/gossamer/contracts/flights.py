@@ -1,0 +1,19 @@
+"""Which URLs are between hand-out and commit. Suite: `gossamer.testing.check_flights`.
+
+Frontier and committer share it (one process, DESIGN 9.1): a visit that comes a second time, because a link resent it
+after a kill, has no flight any more and is dropped.
+"""
+
+from typing import Protocol
+
+
+class Flights(Protocol):
+    """Promise: for every departure exactly one arrival is accepted."""
+
+    def depart(self, url: str) -> None:
+        """This URL was handed out."""
+        ...
+
+    def arrive(self, url: str) -> bool:
+        """Its visit is about to be committed: True the first time after a departure, False otherwise."""
+        ...

@@ -1,0 +1,73 @@
+"""The catalog: which class stands behind a name that a wiring uses.
+
+The composition root registers what ships; other packages register by entry points, which are loaded only when a wiring
+names them (`gossamer.components`, `gossamer.providers`).
+"""
+
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+from gossamer.flow.component import Component
+from gossamer.flow.errors import UnknownName
+from gossamer.flow.sheet import nearest
+from gossamer.flow.unit import Provider
+
+
+class Catalog:
+    """Names of component and provider classes."""
+
+    def __init__(
+        self, components: Mapping[str, type[Component[Any]]] = {}, providers: Mapping[str, type[Provider[Any]]] = {}
+    ) -> None:
+        self._classes: dict[str, dict[str, type]] = {"components": dict(components), "providers": dict(providers)}
+
+    def component(self, name: str) -> type[Component[Any]]:
+        """The component class of this name.
+
+        Raises:
+            UnknownName: there is none; lists the known ones.
+        """
+        found: type[Component[Any]] = self._find("components", name, Component)
+        return found
+
+    def provider(self, name: str) -> type[Provider[Any]]:
+        """The provider class of this name.
+
+        Raises:
+            UnknownName: there is none; lists the known ones.
+        """
+        found: type[Provider[Any]] = self._find("providers", name, Provider)
+        return found
+
+    def add(self, name: str, unit: type) -> None:
+        """Register a class of one's own, as a program does that makes its wiring itself."""
+        table = "components" if issubclass(unit, Component) else "providers"
+        self._classes[table][name] = unit
+
+    def names(self, table: str) -> list[str]:
+        """Every known name of `components` or `providers`, those of entry points included."""
+        return sorted({*self._classes[table], *(entry.name for entry in metadata.entry_points(group=f"gossamer.{table}"))})
+
+    def _find(self, table: str, name: str, base: type) -> Any:
+        known = self._classes[table]
+        if name not in known:
+            for entry in metadata.entry_points(group=f"gossamer.{table}", name=name):
+                known[name] = _loaded(entry, base)
+        if name not in known:
+            raise UnknownName(f"unknown {table[:-1]} {name!r}{nearest(name, self.names(table))}")
+        return known[name]
+
+
+def _loaded(entry: metadata.EntryPoint, base: type) -> type:
+    try:
+        found = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise UnknownName(f"{entry.name!r} of package {_package(entry)} cannot be loaded: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise UnknownName(f"{entry.name!r} of package {_package(entry)} is no {base.__name__.lower()} class: {entry.value}")
+    return found
+
+
+def _package(entry: metadata.EntryPoint) -> str:
+    return entry.dist.name if entry.dist else "unknown"

@@ -1,0 +1,111 @@
+"""The graph: a wiring whose names were found and whose types fit, as one value.
+
+Supervisor, `topology`, dashboard and documentation all read it; none of them needs to know a particular unit.
+:func:`gossamer.flow.planning.plan` makes it, or says everything that is wrong with the wiring.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from gossamer.flow.component import Component
+from gossamer.flow.connector import class_of
+from gossamer.flow.sheet import Sheet
+from gossamer.flow.unit import Provider
+from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, Wiring
+
+Roles = Mapping[str, str | Mapping[str, tuple[str, ...]]]
+"""A provider's name for each role, or names by key for a keyed role."""
+
+
+class ProviderNode(msgspec.Struct, frozen=True):
+    """A provider of the graph."""
+
+    name: str
+    use: str
+    unit: type[Provider[Any]]
+    sheet: Sheet
+    roles: Roles
+
+
+class ComponentNode(msgspec.Struct, frozen=True):
+    """A component of the graph."""
+
+    name: str
+    use: str
+    unit: type[Component[Any]]
+    sheet: Sheet
+    roles: Roles
+    inputs: Mapping[str, str]
+    """Connector of each input."""
+    outputs: Mapping[str, str]
+    plan: ComponentPlan
+
+    @property
+    def kind(self) -> str:
+        """As `filter` or `producer`."""
+        return self.unit.kind
+
+
+class ConnectorNode(msgspec.Struct, frozen=True):
+    """A connector of the graph, with the components at its ends."""
+
+    name: str
+    item_type: Any
+    plan: ConnectorPlan
+    producers: tuple[str, ...]
+    consumers: tuple[str, ...]
+
+    @property
+    def item_name(self) -> str:
+        """The item type, as people write it."""
+        return class_of(self.item_type).__name__
+
+    @property
+    def scheme(self) -> str:
+        """The address scheme, without the colon."""
+        return self.plan.address.partition(":")[0]
+
+
+class Graph(msgspec.Struct, frozen=True):
+    """Units and connectors, checked against each other."""
+
+    providers: Mapping[str, ProviderNode]
+    """In the order in which they start: whoever is used comes first."""
+    connectors: Mapping[str, ConnectorNode]
+    components: Mapping[str, ComponentNode]
+    wiring: Wiring
+
+    def roles(self) -> dict[str, Roles]:
+        """The bound roles of every unit, components first."""
+        components = {name: node.roles for name, node in self.components.items()}
+        return {**components, **{name: node.roles for name, node in self.providers.items()}}
+
+    def part(self, process: str) -> "Graph":
+        """What of it one process runs: its components, the connectors that they touch, the providers that they reach."""
+        components = {name: node for name, node in self.components.items() if node.plan.process == process}
+        touched = {end for node in components.values() for end in (*node.inputs.values(), *node.outputs.values())}
+        reached: set[str] = set()
+        pending = [name for node in components.values() for name in used_names(node.roles)]
+        while pending:
+            name = pending.pop()
+            if name not in reached:
+                reached.add(name)
+                pending += used_names(self.providers[name].roles)
+        return msgspec.structs.replace(
+            self,
+            components=components,
+            connectors={name: node for name, node in self.connectors.items() if name in touched},
+            providers={name: node for name, node in self.providers.items() if name in reached},
+        )
+
+
+def used_names(roles: Roles) -> Iterator[str]:
+    """Every provider that some roles are bound to."""
+    for bound in roles.values():
+        if isinstance(bound, str):
+            yield bound
+        else:
+            for names in bound.values():
+                yield from names

@@ -1,0 +1,176 @@
+"""The wiring: a plan of units and connectors as data, read from TOML (seed 000, appendix A, without recompiling anything).
+
+::
+
+    [providers.dns]
+    use = "system-resolver"
+
+    [connectors.tasks]
+    address = "local:"            # or fused:, priority:FIELD, unix:PATH, tcp:HOST:PORT, or a scheme of your own
+    capacity = 256
+
+    [components.fetch]
+    use = "fetch"                 # a registered name
+    workers = 64                  # of them at work at once
+    instances = 1                 # of the whole unit
+    process = "main"              # where it runs
+    on_error = "stop"             # or "restart"
+    ports = { tasks = "tasks", visits = "fetched" }
+    providers = { protocols = { http = "http", https = "http" } }
+    settings = { timeout = "120s" }
+
+Here the text becomes a value, and is refused if it does not have this form. Whether its names exist and its types fit is
+for :mod:`gossamer.flow.graph` to say; nothing is started before both agree.
+"""
+
+import tomllib
+import typing
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import tomli_w
+
+from gossamer.flow.connector import DEFAULT_CAPACITY
+from gossamer.flow.errors import WiringError
+from gossamer.flow.sheet import nearest
+
+#: The process that a plan starts in; others are started by it.
+MAIN_PROCESS = "main"
+
+Names = dict[str, str | list[str]]
+
+
+class ProviderPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One provider: which, with what, how set."""
+
+    use: str
+    providers: dict[str, str | Names] = {}
+    settings: dict[str, Any] = {}
+
+
+class ConnectorPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One connector. Its item type is what its ends declare."""
+
+    address: str = "local:"
+    capacity: Annotated[int, msgspec.Meta(ge=1)] = DEFAULT_CAPACITY
+    options: dict[str, Any] = {}
+    """What the address scheme understands, as `batch` or `journal`."""
+
+
+class ComponentPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One component: which, how many, where, and what its ports and roles are bound to."""
+
+    use: str
+    ports: dict[str, str] = {}
+    providers: dict[str, str | Names] = {}
+    settings: dict[str, Any] = {}
+    workers: Annotated[int, msgspec.Meta(ge=1)] = 1
+    instances: Annotated[int, msgspec.Meta(ge=1)] = 1
+    process: str = MAIN_PROCESS
+    on_error: typing.Literal["stop", "restart"] = "stop"
+    restarts: Annotated[int, msgspec.Meta(ge=0)] = 3
+
+
+class Wiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A whole plan. Names are the wiring's own; `use` names what is registered."""
+
+    providers: dict[str, ProviderPlan] = {}
+    connectors: dict[str, ConnectorPlan] = {}
+    components: dict[str, ComponentPlan] = {}
+    description: str = ""
+    source: str = "wiring"
+    """Where it was read from, for messages."""
+
+    @property
+    def processes(self) -> tuple[str, ...]:
+        """Every process that the plan speaks of, the main one first."""
+        names = {plan.process for plan in self.components.values()} | {MAIN_PROCESS}
+        return (MAIN_PROCESS, *sorted(names - {MAIN_PROCESS}))
+
+
+def parse(text: str, source: str = "wiring") -> Wiring:
+    """Read a plan from TOML text.
+
+    Raises:
+        WiringError: it is no TOML, or not of the form above; names source, key, what is wrong, what would be right.
+    """
+    try:
+        plain = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise WiringError(f"{source}: not TOML: {error}") from None
+    return from_plain(plain, source)
+
+
+def read(path: Path) -> Wiring:
+    """Read a plan from a file.
+
+    Raises:
+        WiringError: it cannot be read, or as :func:`parse`.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WiringError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return parse(text, str(path))
+
+
+def from_plain(plain: dict[str, Any], source: str = "wiring") -> Wiring:
+    """A plan from plain dictionaries, as TOML gives them."""
+    _refuse_unknown_keys(plain, source)
+    try:
+        wiring = msgspec.convert(plain, Wiring)
+    except msgspec.ValidationError as error:
+        reason, _, where = str(error).partition(" - at `$")
+        key = where.strip("`.") or "the top level"
+        raise WiringError(f"{source}: {key}: {reason[:1].lower() + reason[1:]}") from None
+    return msgspec.structs.replace(wiring, source=source)
+
+
+def _refuse_unknown_keys(plain: dict[str, Any], source: str) -> None:
+    """msgspec names an unknown key but not its neighbours: do that here, where the nearest known one can be told."""
+    tables: dict[str, type[msgspec.Struct]] = {
+        "providers": ProviderPlan,
+        "connectors": ConnectorPlan,
+        "components": ComponentPlan,
+    }
+    known = {*tables, "description"}
+    for key in plain:
+        if key not in known:
+            raise WiringError(f"{source}: unknown key {key!r}{nearest(key, known)}")
+    for table, plan in tables.items():
+        for name, entry in plain.get(table, {}).items() if isinstance(plain.get(table), dict) else ():
+            for key in entry if isinstance(entry, dict) else ():
+                if key not in plan.__struct_fields__:
+                    raise WiringError(f"{source}: {table}.{name}: unknown key {key!r}{nearest(key, plan.__struct_fields__)}")
+
+
+def to_toml(wiring: Wiring) -> str:
+    """The plan as TOML text, which reads back as the same plan."""
+    plain = typing.cast("dict[str, Any]", msgspec.to_builtins(wiring))
+    plain.pop("source", None)
+    return tomli_w.dumps(_without_none(plain))
+
+
+def _without_none(value: Any) -> Any:
+    """TOML has no null: a setting that is None is its default, and left out."""
+    if isinstance(value, dict):
+        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_none(inner) for inner in value]
+    return value
+
+
+def with_settings(wiring: Wiring, unit: str, values: dict[str, Any]) -> Wiring:
+    """A copy in which a component's or provider's settings are replaced where `values` names them.
+
+    Raises:
+        WiringError: the plan has no such unit.
+    """
+    for table in ("components", "providers"):
+        plans = getattr(wiring, table)
+        if unit in plans:
+            plan = plans[unit]
+            changed = msgspec.structs.replace(plan, settings={**plan.settings, **values})
+            return msgspec.structs.replace(wiring, **{table: {**plans, unit: changed}})
+    raise WiringError(f"{wiring.source}: no unit {unit!r}{nearest(unit, [*wiring.components, *wiring.providers])}")

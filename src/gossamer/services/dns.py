@@ -1,0 +1,214 @@
+"""Names to addresses: the provider that stands between a protocol module and the network.
+
+Every address goes through the guard before it is handed out, whichever way it was found: a literal in the URL, an entry
+of the `--resolve` table, or the system's resolver. The order is: the name is judged, resolved, all its addresses
+are judged, then the port that will be dialled.
+"""
+
+import asyncio
+import re
+import socket
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated
+
+import msgspec
+
+from gossamer.contracts.resolving import Endpoint, Resolver
+from gossamer.flow.errors import SettingError
+from gossamer.flow.ports import Uses
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.errors import AddressRefused, ResolutionFailed
+from gossamer.services import guard
+from gossamer.services.answers import Answers
+
+#: Addresses of one name that are kept (FAULTS 46); judged are all of them.
+MAX_ADDRESSES = 16
+
+
+class ResolverSheet(Sheet, frozen=True):
+    """Settings of :class:`SystemResolver`."""
+
+    resolve: Annotated[
+        tuple[str, ...], setting("PATTERN=ADDRESS[:PORT] entries, `*` matching any text; the first that fits wins.")
+    ] = ()
+    seed_hosts: Annotated[
+        tuple[str, ...], setting("Hosts given as seeds, `name` or `name:port`: they may be loopback or private.")
+    ] = ()
+    allow_networks: Annotated[
+        tuple[str, ...], setting("Networks (CIDR) that links may reach although they are not public.")
+    ] = ()
+    allow_ports: Annotated[
+        tuple[int, ...], setting("Ports to dial although they are on the list of blocked ones.")
+    ] = ()
+    only_loopback: Annotated[bool, setting("Refuse every address off this machine.")] = True
+    ttl: Annotated[float, setting("How long an answer is good for.", unit="s", ge=0)] = 300.0
+    negative_ttl: Annotated[float, setting("How long a failure or refusal is remembered.", unit="s", ge=0)] = 60.0
+    deadline: Annotated[float, setting("For one look-up.", unit="s", gt=0)] = 5.0
+    capacity: Annotated[int, setting("Answers kept.", unit="answers", ge=1)] = 65536
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One line of the `--resolve` table."""
+
+    pattern: re.Pattern[str]
+    address: str
+    port: int
+    """0 keeps the URL's own port."""
+
+
+def table(texts: Sequence[str]) -> tuple[Entry, ...]:
+    """Read `PATTERN=ADDRESS[:PORT]` entries; an IPv6 address with a port wears brackets, as in a URL.
+
+    Raises:
+        SettingError: an entry cannot be read; says which and how it is written.
+    """
+    return tuple(map(_entry, texts))
+
+
+def _entry(text: str) -> Entry:
+    pattern, equals, target = text.partition("=")
+    pattern = pattern.strip().lower().strip("[]")
+    if not equals or not pattern or not target:
+        raise SettingError(f"resolve entry {text!r}: write it as PATTERN=ADDRESS[:PORT], as *.example=127.0.0.1:8080")
+    address, port = _split_target(target.strip())
+    if not guard.is_address(address):
+        raise SettingError(f"resolve entry {text!r}: {address!r} is not an IP address")
+    if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise SettingError(f"resolve entry {text!r}: {port!r} is not a port (1 to 65535)")
+    return Entry(re.compile(".*".join(map(re.escape, pattern.split("*"))) + r"\Z"), address, int(port or 0))
+
+
+def _split_target(target: str) -> tuple[str, str]:
+    if target.startswith("["):
+        address, _, rest = target[1:].partition("]")
+        return address, rest.removeprefix(":")
+    if target.count(":") == 1:
+        address, _, port = target.partition(":")
+        return address, port
+    return target, ""
+
+
+class SystemResolver(Provider[ResolverSheet]):
+    """Asks the `--resolve` table, then the operating system, in a thread. Implements `contracts.resolving.Resolver`."""
+
+    def __init__(self, sheet: ResolverSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._answers = Answers(self.sheet.capacity, self.sheet.ttl, self.sheet.negative_ttl)
+        self._read(self.sheet)
+        self.metrics.gauge("answers", lambda: len(self._answers))
+
+    def _read(self, sheet: ResolverSheet) -> None:
+        self._table = table(sheet.resolve)
+        self._networks = guard.networks(sheet.allow_networks)
+        self._seeds = frozenset(host.lower() for host in sheet.seed_hosts)
+        self._answers.capacity = sheet.capacity
+        self._answers.ttl, self._answers.negative_ttl = sheet.ttl, sheet.negative_ttl
+        self._answers.clear()
+
+    def changed(self, before: ResolverSheet) -> None:
+        """Read the tables again and forget what was judged by the old ones."""
+        self._read(self.sheet)
+
+    async def stop(self) -> None:
+        """Give up what is under way."""
+        await self._answers.close()
+
+    async def resolve(self, host: str, port: int) -> Endpoint:
+        """See the contract."""
+        question = (host, port)
+        known = self._answers.get(question, self.clock.monotonic())
+        return known or await self._answers.ask(question, partial(self._resolve, host, port), self.clock)
+
+    async def _resolve(self, host: str, port: int) -> Endpoint:
+        sheet = self.sheet
+        seed = guard.seeded(host, port, self._seeds)
+        entry = next((entry for entry in self._table if entry.pattern.match(host)), None)
+        # A name that the table knows is no question to a local network, whatever it looks like.
+        self._refuse(host, guard.judge_name(host, seed=seed or entry is not None))
+        addresses = [entry.address] if entry else await self._addresses(host)
+        dialled = (entry.port if entry else 0) or port
+        self._refuse(host, guard.refusal(addresses, self._networks, seed=seed, only_loopback=sheet.only_loopback))
+        named = guard.port_seeded(host, port, self._seeds)
+        explicit = dialled in sheet.allow_ports or (named and all(map(guard.is_loopback, addresses)))
+        self._refuse(host, guard.judge_port(dialled, explicit=explicit))
+        return Endpoint(addresses[0], dialled, tuple(addresses[1:MAX_ADDRESSES]))
+
+    def _refuse(self, host: str, reason: str) -> None:
+        if reason:
+            self.metrics.count("refused")
+            raise AddressRefused(f"{host}: {reason}")
+
+    async def _addresses(self, host: str) -> Sequence[str]:
+        if guard.is_address(host):
+            return [host]
+        self.metrics.count("lookups")
+        asking = asyncio.ensure_future(self.look_up(host))
+        waiting = asyncio.ensure_future(self.clock.sleep(self.sheet.deadline))
+        try:
+            await asyncio.wait({asking, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():
+                raise ResolutionFailed(f"{host}: no answer within {self.sheet.deadline:g} s")
+            addresses = asking.result()
+        finally:
+            asking.cancel()
+            waiting.cancel()
+        if not addresses:
+            raise ResolutionFailed(f"{host}: the name has no address")
+        return addresses
+
+    async def look_up(self, host: str) -> Sequence[str]:
+        """All addresses of a name, from the operating system; another source overrides this method alone.
+
+        IPv4 comes first: `localhost` has both kinds nearly everywhere, and most servers there listen on IPv4 only.
+
+        Raises:
+            ResolutionFailed: it has none.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise ResolutionFailed(f"{host}: {getattr(error, 'strerror', None) or error}") from None
+        addresses = dict.fromkeys(str(address[0]) for *_, address in found)
+        return sorted(addresses, key=lambda address: ":" in address)
+
+
+class CachedSheet(Sheet, frozen=True):
+    """Settings of :class:`CachedResolver`."""
+
+    ttl: Annotated[float, setting("How long an answer is good for.", unit="s", ge=0)] = 300.0
+    negative_ttl: Annotated[float, setting("How long a failure or refusal is remembered.", unit="s", ge=0)] = 60.0
+    capacity: Annotated[int, setting("Answers kept.", unit="answers", ge=1)] = 65536
+
+
+class CachedResolver(Provider[CachedSheet]):
+    """A cache in front of any other resolver. What it hands out was judged by the one behind it."""
+
+    behind: Uses[Resolver]
+
+    def __init__(self, sheet: CachedSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._answers = Answers(self.sheet.capacity, self.sheet.ttl, self.sheet.negative_ttl)
+        self.metrics.gauge("answers", lambda: len(self._answers))
+
+    def changed(self, before: CachedSheet) -> None:
+        """Start again under the new times."""
+        self._answers.capacity = self.sheet.capacity
+        self._answers.ttl, self._answers.negative_ttl = self.sheet.ttl, self.sheet.negative_ttl
+        self._answers.clear()
+
+    async def stop(self) -> None:
+        """Give up what is under way."""
+        await self._answers.close()
+
+    async def resolve(self, host: str, port: int) -> Endpoint:
+        """See the contract."""
+        question = (host, port)
+        known = self._answers.get(question, self.clock.monotonic())
+        return known or await self._answers.ask(question, partial(self._ask, host, port), self.clock)
+
+    async def _ask(self, host: str, port: int) -> Endpoint:
+        self.metrics.count("lookups")
+        return await self.behind.resolve(host, port)

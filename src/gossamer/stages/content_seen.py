@@ -1,0 +1,37 @@
+"""Content-seen: has a document with these very bytes been seen under another URL (MISSION M3)? Before any processing.
+
+A duplicate goes on: it is archived as `revisit`, and its links are followed against its own URL (DESIGN 9.3).
+"""
+
+import msgspec
+
+from gossamer.contracts.seen import ContentIndex
+from gossamer.flow.component import Filter
+from gossamer.flow.ports import In, Out, Uses
+from gossamer.flow.sheet import NoSettings
+from gossamer.model.outcome import Outcome
+from gossamer.model.visit import Visit, sha1_base32
+
+
+class ContentSeen(Filter[NoSettings]):
+    """Fills in `digest` and `duplicate_of`."""
+
+    inbox: In[Visit]
+    outbox: Out[Visit]
+    contents: Uses[ContentIndex]
+
+    #: What follows it may be fused to it and costs about a millisecond a page: small batches keep the event loop
+    #: responsive, so that libcurl is served while pages are parsed.
+    batch = 8
+
+    def filter(self, visit: Visit) -> tuple[Visit]:
+        """Errors, redirects and empty bodies are nobody's duplicates; a cut body is not the whole document."""
+        response = visit.response
+        if not visit.is_answered:
+            return (visit,)
+        digest = sha1_base32(response.body)
+        duplicate_of = ""
+        if response.outcome is Outcome.OK and response.body:
+            duplicate_of = self.contents.first(digest, visit.url)
+            self.metrics.counters["duplicates"] += bool(duplicate_of)
+        return (msgspec.structs.replace(visit, digest=digest, duplicate_of=duplicate_of),)

@@ -1,0 +1,41 @@
+"""The fetch stage: a pool of workers, each with one request; the protocol module is chosen by the URL's scheme.
+
+For each task it sends two things: an *answer* back to the frontier (the host is free again), then the *visit* onwards.
+"""
+
+from gossamer.contracts.fetching import ProtocolModule
+from gossamer.flow.component import Filter
+from gossamer.flow.ports import In, Out, UsesMany
+from gossamer.flow.sheet import NoSettings
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Answer, Task
+from gossamer.model.url import scheme_of
+from gossamer.model.visit import Response, Visit
+
+
+class Fetch(Filter[NoSettings]):
+    """Fetches tasks, whatever becomes of them."""
+
+    tasks: In[Task]
+    answers: Out[Answer]
+    visits: Out[Visit]
+    protocols: UsesMany[ProtocolModule]
+
+    async def filter(self, task: Task) -> None:
+        """Every task ends in one answer and one visit, whatever a module or a server does."""
+        response = await self._fetch(task)
+        self.metrics.count(f"outcome:{response.outcome}")
+        answer = Answer(task.url, task.host, response.outcome, response.elapsed, response.header("retry-after"))
+        await self.answers.send(answer)
+        await self.visits.send(Visit(task, response))
+
+    async def _fetch(self, task: Task) -> Response:
+        modules = self.protocols.get(scheme_of(task.url))
+        if not modules:
+            return Response(Outcome.SCHEME_REFUSED, error=f"no protocol module for {scheme_of(task.url)!r}")
+        try:
+            return await modules[0].fetch(task)
+        except Exception as error:
+            # A module promises not to raise; one that does costs its page and is counted, not the crawl.
+            self.metrics.count("raised")
+            return Response(Outcome.PROTOCOL_FAILED, started=self.clock.now(), error=f"{type(error).__name__}: {error}")

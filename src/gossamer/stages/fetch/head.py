@@ -1,0 +1,179 @@
+"""Response heads: read and judged before a byte of the body is taken, by the stricter of two readings. Pure.
+
+libcurl is generous with heads that contradict themselves (DESIGN 9.16). A crawler that archives what it gets, and sends
+the next request on the same connection, must not guess where an answer ends: such a head ends its fetch as
+`protocol_failed`, and its connection with it (FAULTS 14-20; RFC 9112, sections 2.2, 5.1 and 6.3).
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+
+#: Largest head, status line included (FAULTS 14). libcurl alone would take 300 KB.
+MAX_HEAD_BYTES = 64 * 1024
+
+#: Most header fields in one head (FAULTS 14).
+MAX_FIELDS = 200
+
+#: Most interim (1xx) answers before the real one (FAULTS 15).
+MAX_INTERIM = 10
+
+#: Digits of the longest believable Content-Length: 10^18 bytes is more than any disk, and still fits 64 bits.
+MAX_LENGTH_DIGITS = 18
+
+#: Servers say the same of every page, so most lines were met before and are remembered: at most so many, each at most
+#: so long, 4 MB in all.
+_MOST_REMEMBERED = 4096
+_REMEMBERED = 256
+
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: [^\r\n]*)?\r?\n\Z")
+_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
+
+#: Bytes that a field may hold (RFC 9110, section 5.5: visible, space, tab, and 8-bit).
+_PLAIN = bytes(byte for byte in range(256) if byte >= 32 and byte != 127) + b"\t"
+
+Field = tuple[str, str]
+
+
+class Head(msgspec.Struct, frozen=True):
+    """A head that can be believed."""
+
+    status: int
+    raw: bytes
+    """As it is archived: every line ended by CR LF, then the empty line."""
+    fields: tuple[Field, ...]
+    """Names in lower case, in order."""
+    content_coding: str
+    """All values of Content-Encoding, joined."""
+
+
+class BrokenHead(Exception):
+    """The server's fault: this head cannot be believed. The text says why, and never quotes more than a word of it."""
+
+
+class IncompleteHead(Exception):
+    """Nothing is wrong with the lines so far, but they are not a head yet."""
+
+
+def final(lines: Sequence[bytes]) -> Sequence[bytes]:
+    """The lines of the last head in what one request received: interim (1xx) heads before it are left out.
+
+    Args:
+        lines: every header line, as received with its line end, perhaps without the last ones; trailer fields may
+            follow a final head, and are left out, too.
+
+    Raises:
+        IncompleteHead: the final head has not ended yet.
+        BrokenHead: more than :data:`MAX_INTERIM` interim heads, or the caps on bytes and fields.
+    """
+    start = interim = size = 0
+    for position, line in enumerate(lines):
+        size += len(line)
+        if size > MAX_HEAD_BYTES:
+            raise BrokenHead(f"more than {MAX_HEAD_BYTES} bytes of header fields")
+        if position - start > MAX_FIELDS + 1:
+            raise BrokenHead(f"more than {MAX_FIELDS} header fields")
+        if line == b"\r\n" or line == b"\n":
+            if not 100 <= _status_of(lines[start]) < 200 or lines[start][9:12] == b"101":
+                return lines[start : position + 1]
+            start = position + 1
+            interim += 1
+            if interim > MAX_INTERIM:
+                raise BrokenHead(f"more than {MAX_INTERIM} interim answers")
+    raise IncompleteHead
+
+
+def read(lines: Sequence[bytes]) -> Head:
+    """Read and judge what one request received, as :func:`final` takes it.
+
+    Raises:
+        IncompleteHead: the final head has not ended yet.
+        BrokenHead: the caps; control characters; a line without a name; framing that two readers could take for
+            different things (FAULTS 16).
+    """
+    raw = b"".join(lines)
+    if not _is_plain(lines, len(raw)):
+        lines = final(lines)
+        raw = b"".join(lines)
+    fields = list(map(_known.__getitem__, lines[1:-1]))
+    if raw.count(b"\r\n") != len(lines):
+        # Lines ended by LF alone may be read (RFC 9112, section 2.2), and are archived like the others.
+        raw = b"\r\n".join(line.rstrip(b"\r\n") for line in lines) + b"\r\n"
+    named = dict(fields)
+    if "transfer-encoding" in named or len(named) != len(fields):
+        _judge_framing(fields, version_10=raw.startswith(b"HTTP/1.0"))
+        named["content-encoding"] = ",".join(value for name, value in fields if name == "content-encoding")
+    elif "content-length" in named:
+        _judge_length(named["content-length"])
+    return Head(_status_of(lines[0]), raw, tuple(fields), named.get("content-encoding", ""))
+
+
+def _is_plain(lines: Sequence[bytes], size: int) -> bool:
+    """One whole head and nothing else, within the caps, as nearly every answer is: no need to look at every line."""
+    return (
+        bool(lines)
+        and lines[-1] == b"\r\n"
+        and lines.index(b"\r\n") == len(lines) - 1
+        and len(lines) <= MAX_FIELDS + 2
+        and size <= MAX_HEAD_BYTES
+        and not lines[0].startswith((b"HTTP/1.1 1", b"HTTP/1.0 1"))
+        and b"\n" not in lines
+    )
+
+
+@lru_cache(maxsize=64)  # of at most 64 KiB each: longer ones were refused before
+def _status_of(line: bytes) -> int:
+    """The status code; refuses `ICY 200`, a version of two digits, four digits of status."""
+    match = _STATUS_LINE.match(line)
+    if match is None or line.rstrip(b"\r\n").translate(None, _PLAIN):
+        raise BrokenHead("the answer does not begin with an HTTP status line")
+    return int(match[1])
+
+
+def _read_field(line: bytes) -> Field:
+    name, colon, value = line.partition(b":")
+    if not colon or not _TOKEN.match(name):
+        raise BrokenHead("a header field without a proper name")
+    value = value.removesuffix(b"\n").removesuffix(b"\r")
+    if value.translate(None, _PLAIN):
+        raise BrokenHead("a control character in a header field")
+    return name.decode("ascii").lower(), value.strip(b" \t").decode("latin-1")
+
+
+class _Known(dict[bytes, Field]):
+    """Fields by their line. A hit costs no Python call; when full, everything is forgotten, which is soon made good."""
+
+    def __missing__(self, line: bytes) -> Field:
+        field = _read_field(line)
+        if len(line) <= _REMEMBERED:
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[line] = field
+        return field
+
+
+_known = _Known()
+
+
+def _judge_framing(fields: Sequence[Field], *, version_10: bool) -> None:
+    lengths = {value for name, value in fields if name == "content-length"}
+    codings = [value for name, value in fields if name == "transfer-encoding"]
+    if codings and lengths:
+        raise BrokenHead("both Content-Length and Transfer-Encoding")
+    if codings and version_10:
+        raise BrokenHead("Transfer-Encoding in an HTTP/1.0 answer")
+    if codings and (len(codings) > 1 or codings[0].lower() != "chunked"):
+        raise BrokenHead("a Transfer-Encoding that was not asked for")
+    if len(lengths) > 1:
+        raise BrokenHead("Content-Length twice, with different values")
+    for length in lengths:
+        _judge_length(length)
+
+
+def _judge_length(length: str) -> None:
+    if not (length.isascii() and length.isdigit()):
+        raise BrokenHead("a Content-Length that is not a number")
+    if len(length.lstrip("0")) > MAX_LENGTH_DIGITS:
+        raise BrokenHead("a Content-Length beyond belief")

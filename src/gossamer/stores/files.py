@@ -1,0 +1,61 @@
+"""Files that only grow, a whole group of bytes at a time: under the archive and the row log.
+
+A group is on disk whole or not at all as far as this process can see to it: when a write fails in the middle (disk
+full), the file is cut back to where the group began, and the error goes up (FAULTS 68). What a kill tears is cut back
+by whoever opens the file again.
+"""
+
+import os
+from pathlib import Path
+
+
+class AppendFile:
+    """One open file, unbuffered: when `append` returns, another process can read what it wrote."""
+
+    __slots__ = ("_descriptor", "end", "path")
+
+    def __init__(self, path: Path, *, fresh: bool) -> None:
+        """Open `path`, creating it and its directories. `fresh` refuses a file that exists (FileExistsError)."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # No O_APPEND: a write after a cut-back must land at `end`. No symbolic link is followed (FAULTS 69).
+        flags = os.O_RDWR | os.O_CREAT | (os.O_EXCL if fresh else 0) | getattr(os, "O_NOFOLLOW", 0)
+        self._descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), 0o644)
+        self.path = path
+        self.end = os.lseek(self._descriptor, 0, os.SEEK_END)
+
+    def append(self, data: bytes, *, sync: bool = False) -> int:
+        """Write all of `data`; returns the offset where it begins.
+
+        Raises:
+            OSError: nothing of it was kept.
+        """
+        start = self.end
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+            if sync:
+                os.fsync(self._descriptor)
+        except OSError:
+            self.cut_back(start)
+            raise
+        self.end = start + len(data)
+        return start
+
+    def cut_back(self, end: int) -> None:
+        """Drop everything from byte `end` on."""
+        os.ftruncate(self._descriptor, end)
+        os.lseek(self._descriptor, end, os.SEEK_SET)
+        self.end = end
+
+    def tail(self, length: int) -> bytes:
+        """The last `length` bytes, fewer where the file is shorter."""
+        start = max(0, self.end - length)
+        os.lseek(self._descriptor, start, os.SEEK_SET)
+        data = os.read(self._descriptor, self.end - start)
+        os.lseek(self._descriptor, self.end, os.SEEK_SET)
+        return data
+
+    def close(self) -> None:
+        """Close the descriptor; the object is of no use after."""
+        os.close(self._descriptor)

@@ -1,0 +1,169 @@
+"""WARC/1.1 records as bytes: pure construction, no file and no clock. :mod:`gossamer.stores.warc` writes them.
+
+Written by hand because a record costs less than a library's call: one join of bytes, one SHA-1 over the block, one gzip
+member. Format: ISO 28500:2017 (WARC/1.1); revisit profile: section 6.7.2.
+
+Nothing that a server sends reaches a field unjudged (FAULTS 67): URIs are printable ASCII, addresses are made of
+address characters, truncation words come from a closed list, and the header block of the server is either well-formed
+or rewritten line by line. Block lengths are counted from the bytes that are written.
+"""
+
+import base64
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+
+import msgspec
+from isal import igzip_lib
+
+from gossamer.model.dates import utc_text
+from gossamer.model.visit import Visit, sha1_base32
+
+#: igzip level 2: as fast as 0 and 1 on pages within the noise, 9 % smaller than 0; level 3 takes 2.6 times as long.
+COMPRESSION_LEVEL = 2
+
+REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+
+#: The words that section 5.13 allows; anything else is `unspecified`.
+TRUNCATION_WORDS = frozenset({"length", "time", "disconnect", "unspecified"})
+
+#: Chunk framing is gone from the archived body, so a reader that trusted this field would try to take it off again.
+#: The field is kept under a name that tells what it was (DESIGN 9.10).
+ORIGINAL_TRANSFER_ENCODING = b"X-Archive-Orig-Transfer-Encoding"
+
+# The alternatives never overlap, so matching is linear although `re` backtracks.
+_WELL_FORMED_HEAD = re.compile(rb"(?:[\t\x20-\x7e\x80-\xff]+\r\n)+\r\n")
+_TRANSFER_ENCODING = re.compile(rb"(?im)^transfer-encoding(?=[ \t]*:)")
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_CONTROL_BYTE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_NOT_IN_URI = re.compile(rb"[^\x21-\x7e]|[<>\"]")
+_ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
+
+
+class Written(msgspec.Struct, frozen=True, gc=False):
+    """The records of one visit, compressed, and where among them the response (or revisit) record lies."""
+
+    data: bytes
+    start: int
+    """Bytes before the response record."""
+    length: int
+    """Bytes of the response record's gzip member."""
+
+
+def record_id() -> str:
+    """A new record identifier: a random UUID in angle brackets, at a third of the cost of `uuid.uuid4`."""
+    text = os.urandom(16).hex()
+    return f"<urn:uuid:{text[:8]}-{text[8:12]}-4{text[13:16]}-{'89ab'[int(text[16], 16) & 3]}{text[17:20]}-{text[20:]}>"
+
+
+def uri_field(uri: str) -> str:
+    """A URI for a header field. Canonical URLs pass unchanged; what is not printable ASCII is percent-encoded."""
+    if uri.isascii() and uri.isprintable() and " " not in uri and "<" not in uri and ">" not in uri and '"' not in uri:
+        return uri
+    return _NOT_IN_URI.sub(lambda m: b"%%%02X" % m[0][0], uri.encode("utf-8", "replace")).decode("ascii")
+
+
+def text_field(text: str) -> str:
+    """A text for a header field or a warcinfo line: control characters and line separators become one space."""
+    return _CONTROL.sub(" ", text).strip()
+
+
+def http_head(head: bytes) -> bytes:
+    """A header block that ends once, at its end.
+
+    A well-formed one passes byte for byte, but for the name of `Transfer-Encoding`. In any other, bare CR and LF end a
+    line as CR LF does, empty lines go, and control characters are written as `%XX` (FAULTS 19).
+    """
+    if _WELL_FORMED_HEAD.fullmatch(head) is None:
+        lines = [_CONTROL_BYTE.sub(lambda m: b"%%%02X" % m[0][0], line) for line in _LINE_END.split(head)]
+        head = b"".join(line + b"\r\n" for line in lines if line.strip()) + b"\r\n"
+        if head == b"\r\n":
+            return b"HTTP/0.9 000\r\n\r\n"  # a block without a first line has no end that readers agree on
+    return _TRANSFER_ENCODING.sub(ORIGINAL_TRANSFER_ENCODING, head)
+
+
+def member(fields: str, block: bytes, body: bytes = b"") -> bytes:
+    """One record as one gzip member.
+
+    Args:
+        fields: whole lines, without version, length and the empty line at the end.
+        block: the record's block, or its beginning.
+        body: the rest of the block, apart so that a page is copied once.
+    """
+    head = f"WARC/1.1\r\n{fields}Content-Length: {len(block) + len(body)}\r\n\r\n".encode()
+    return igzip_lib.compress(b"".join((head, block, body, b"\r\n\r\n")), COMPRESSION_LEVEL, igzip_lib.COMP_GZIP)
+
+
+def warcinfo(file_name: str, at: float, lines: Mapping[str, str]) -> bytes:
+    """The record that opens each file (section 6.2): who crawled, with what. Empty values are left out."""
+    told = {"format": "WARC File Format 1.1", **lines}
+    block = "".join(f"{name}: {text_field(value)}\r\n" for name, value in told.items() if text_field(value)).encode()
+    fields = (
+        f"WARC-Type: warcinfo\r\nWARC-Record-ID: {record_id()}\r\nWARC-Date: {utc_text(at)}\r\n"
+        f"WARC-Filename: {text_field(file_name)}\r\nWARC-Block-Digest: sha1:{sha1_base32(block)}\r\n"
+        "Content-Type: application/warc-fields\r\n"
+    )
+    return member(fields, block)
+
+
+def exchange(visit: Visit, at: float, original_at: float = 0.0) -> Written:
+    """The request record and the response record of a visit; a revisit record where its bytes are already known.
+
+    Args:
+        visit: one that :attr:`~gossamer.model.visit.Visit.is_answered`.
+        at: seconds since the epoch when the request was sent.
+        original_at: when the document that it repeats was fetched; 0 where that is not known.
+    """
+    response, target, when, response_id = visit.response, uri_field(visit.url), utc_text(at), record_id()
+    common = f"WARC-Date: {when}\r\nWARC-Target-URI: {target}\r\n"
+    if _ADDRESS.fullmatch(response.address):
+        common += f"WARC-IP-Address: {response.address}\r\n"
+    request = b""
+    if response.request_head:
+        request = _request(http_head(response.request_head), common, response_id)
+    digest = visit.digest or sha1_base32(response.body)
+    # The digest is ours, but it crossed stages: what is not base32 must not reach a field.
+    digest = digest if digest.isalnum() and digest.isascii() else sha1_base32(response.body)
+    fields = f"WARC-Record-ID: {response_id}\r\n{common}WARC-Payload-Digest: sha1:{digest}\r\n"
+    head = http_head(response.response_head)
+    if visit.duplicate_of:
+        answer = _revisit(visit.duplicate_of, original_at, fields, head)
+    else:
+        answer = _response(head, response.body, response.cut, fields)
+    return Written(request + answer, len(request), len(answer))
+
+
+def _request(head: bytes, common: str, response_id: str) -> bytes:
+    fields = (
+        f"WARC-Type: request\r\nWARC-Record-ID: {record_id()}\r\n{common}WARC-Concurrent-To: {response_id}\r\n"
+        f"WARC-Block-Digest: sha1:{sha1_base32(head)}\r\nContent-Type: application/http;msgtype=request\r\n"
+    )
+    return member(fields, head)
+
+
+def _response(head: bytes, body: bytes, cut: str, fields: str) -> bytes:
+    if cut:
+        fields += f"WARC-Truncated: {cut if cut in TRUNCATION_WORDS else 'unspecified'}\r\n"
+    # The block's digest covers the header fields too. It is another hash of the body's bytes, with another beginning:
+    # there is no way to derive it from the payload's.
+    digest = hashlib.sha1(head, usedforsecurity=False)
+    digest.update(body)
+    fields = (
+        f"WARC-Type: response\r\n{fields}WARC-Block-Digest: sha1:{base64.b32encode(digest.digest()).decode()}\r\n"
+        "Content-Type: application/http;msgtype=response\r\n"
+    )
+    return member(fields, head, body)
+
+
+def _revisit(original: str, original_at: float, fields: str, head: bytes) -> bytes:
+    """A revisit record holds the header block alone; the payload is in the record that it refers to."""
+    if original_at:
+        fields += f"WARC-Refers-To-Date: {utc_text(original_at)}\r\n"
+    fields = (
+        f"WARC-Type: revisit\r\n{fields}WARC-Profile: {REVISIT_PROFILE}\r\n"
+        f"WARC-Refers-To-Target-URI: {uri_field(original)}\r\nWARC-Truncated: length\r\n"
+        f"WARC-Block-Digest: sha1:{sha1_base32(head)}\r\nContent-Type: application/http;msgtype=response\r\n"
+    )
+    return member(fields, head)

@@ -1,0 +1,62 @@
+"""A clock that a test moves by hand, so that "waited 30 s" is an assertion and no test sleeps."""
+
+import asyncio
+import heapq
+from itertools import count
+
+
+class FakeClock:
+    """Stands still until :meth:`advance`. Satisfies :class:`gossamer.flow.clock.Clock`."""
+
+    def __init__(self, now: float = 1_700_000_000.0) -> None:
+        self._now = now
+        self._passed = 0.0
+        self._order = count()
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+
+    def __repr__(self) -> str:
+        return f"<FakeClock {self._passed:g} s on, {len(self._sleepers)} asleep>"
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return self._now + self._passed
+
+    def monotonic(self) -> float:
+        """Seconds that the test has let pass."""
+        return self._passed
+
+    async def sleep(self, seconds: float) -> None:
+        """Return once the test has advanced the clock by `seconds`."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._passed + seconds, next(self._order), waiting))
+        await waiting
+
+    @property
+    def asleep(self) -> int:
+        """How many sleepers wait for the clock."""
+        return sum(not waiting.done() for _, _, waiting in self._sleepers)
+
+    async def advance(self, seconds: float, *, turns: int = 10) -> None:
+        """Let `seconds` pass: every sleeper wakes in its order, at its own time, and gets `turns` turns of the loop."""
+        until = self._passed + seconds
+        await _turn(turns)
+        while self._sleepers and self._sleepers[0][0] <= until:
+            due, _, waiting = heapq.heappop(self._sleepers)
+            self._passed = max(self._passed, due)
+            if not waiting.done():
+                waiting.set_result(None)
+                await _turn(turns)
+        self._passed = until
+        await _turn(turns)
+
+    def jump(self, seconds: float) -> None:
+        """Set wall time forward or back, as an operator or a time server does; monotonic time does not notice."""
+        self._now += seconds
+
+
+async def _turn(times: int) -> None:
+    for _ in range(times):
+        await asyncio.sleep(0)

@@ -1,0 +1,318 @@
+"""A small web with a known graph, served on loopback: for unit tests, for journeys, and for users' own tests.
+
+::
+
+    async with FakeWeb({"/": '<a href="/a">a</a>', "/a": Page("gone", status=410)}) as web:
+        ...                                  # web.url("/") is http://127.0.0.1:PORT/
+        assert [r.target for r in web.requests] == ["/", "/a"]
+
+A key is a path, which every host name has, or a whole URL without port (`http://a.test/x`), which only that host has;
+`web.resolve` is the `--resolve` entry that brings all names to this one port. What a page does wrong, it does exactly:
+:class:`Page` can be slow, chunked, cut, silent, or any bytes at all. The log of requests is the truth of a test.
+"""
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from gossamer.flow.errors import FlowError
+
+#: Requests of a client that never ends its head are cut off here: the fake web is a server, too.
+_MAX_HEAD = 256 * 1024
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One answer, and how it misbehaves."""
+
+    body: str | bytes = b""
+    status: int = 200
+    type: str = "text/html; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()
+    """Further fields, sent as they stand. `Content-Type` and framing are added unless they are here."""
+    latency: float = 0.0
+    """Seconds until the answer begins."""
+    chunked: bool = False
+    close: bool = False
+    """Close the connection after the answer, and say so."""
+    cut: int = -1
+    """Close after this many bytes of the body, as a server that dies does; -1 sends all."""
+    silent: bool = False
+    """Accept the request and never answer."""
+    raw: bytes | None = None
+    """Send these bytes instead of an answer, then close; everything else is ignored."""
+    stay: bool = False
+    """Leave the connection open after `raw` or `cut`."""
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One request as it came in."""
+
+    method: str
+    target: str
+    """Path and query, as in the request line."""
+    host: str
+    """The Host field, port included."""
+    head: bytes
+    """All bytes up to and including the empty line."""
+    connection: int
+    """Which connection it came by, counted from 0."""
+
+    def header(self, name: str) -> str:
+        """The first field of this name, or an empty string."""
+        for line in self.head.decode("latin-1").split("\r\n")[1:]:
+            field, _, value = line.partition(":")
+            if field.lower() == name.lower():
+                return value.strip()
+        return ""
+
+
+Answer = Page | str | bytes
+Source = Answer | Callable[[Request], Answer]
+
+_NOT_FOUND = Page("not found", status=404, type="text/plain")
+
+
+class FakeWeb:
+    """Serves pages on a free loopback port: `async with` on the running loop, plain `with` on a thread of its own."""
+
+    def __init__(
+        self,
+        pages: Mapping[str, Source],
+        *,
+        root: str = "/",
+        reachable: Iterable[str] = (),
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.pages = dict(pages)
+        self.requests: list[Request] = []
+        """Every request, in order of arrival."""
+        self.connections = 0
+        """How many have been accepted."""
+        self.root = root
+        self._reachable = tuple(reachable)
+        self._tls = tls
+        self._server: asyncio.Server | None = None
+        self._open: set[_Connection] = set()
+        self._thread: threading.Thread | None = None
+        self._arrival = threading.Condition()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.port = 0
+
+    def __repr__(self) -> str:
+        return f"<FakeWeb :{self.port} {len(self.pages)} pages, {len(self.requests)} requests>"
+
+    @classmethod
+    def graph(cls, links: Mapping[str, Iterable[str]], *, latency: float = 0.0) -> Self:
+        """Pages that link to each other as `links` says; the first is the root. A target that is no key is a 404."""
+        pages = {source: Page(html(source, targets), latency=latency) for source, targets in links.items()}
+        root = next(iter(links))
+        return cls(pages, root=root, reachable=_reachable(links, root))
+
+    @classmethod
+    def tree(cls, depth: int, fanout: int, *, latency: float = 0.0) -> Self:
+        """A tree of pages: `/` is the root and `/0/2` the third child of its first. Depth 0 is the root alone."""
+        links: dict[str, list[str]] = {}
+        level = ["/"]
+        for below in range(depth, -1, -1):
+            for page in level:
+                links[page] = [f"{page.rstrip('/')}/{n}" for n in range(fanout)] if below else []
+            level = [child for page in level for child in links[page]]
+        return cls.graph(links, latency=latency)
+
+    @property
+    def expected(self) -> frozenset[str]:
+        """The URLs of all pages that can be reached from the root by links."""
+        return frozenset(map(self.url, self._reachable))
+
+    @property
+    def resolve(self) -> str:
+        """The `--resolve` entry that leads every host name here."""
+        return f"*=127.0.0.1:{self.port}"
+
+    @property
+    def authority(self) -> str:
+        """`127.0.0.1:PORT`."""
+        return f"127.0.0.1:{self.port}"
+
+    def url(self, key: str = "/") -> str:
+        """The URL of a path on this server; a whole URL is its own."""
+        scheme = "https" if self._tls else "http"
+        return f"{scheme}://{self.authority}{key}" if key.startswith("/") else key
+
+    def note(self, request: Request) -> None:
+        """A request came in: log it, and tell who waits for it."""
+        with self._arrival:
+            self.requests.append(request)
+            self._arrival.notify_all()
+
+    def wait_for(self, requests: int, timeout: float = 30.0) -> None:
+        """Block until so many requests have come in: how a test on another thread knows that a crawler is busy.
+
+        Raises:
+            FlowError: they have not within `timeout` seconds.
+        """
+        with self._arrival:
+            if not self._arrival.wait_for(lambda: len(self.requests) >= requests, timeout):
+                raise FlowError(f"only {len(self.requests)} of {requests} requests came in within {timeout} s")
+
+    def targets(self) -> list[str]:
+        """Paths and queries asked for, in order."""
+        return [request.target for request in self.requests]
+
+    def answer(self, request: Request) -> Page:
+        """What this request gets: the host's own page, or the path's, with or without its query; else a 404."""
+        name = urlsplit(f"//{request.host}").hostname or ""
+        bare = request.target.partition("?")[0]
+        keys = (f"http://{name}{request.target}", f"http://{name}{bare}", request.target, bare)
+        source = next((self.pages[key] for key in keys if key in self.pages), _NOT_FOUND)
+        answer = source(request) if callable(source) else source
+        return answer if isinstance(answer, Page) else Page(answer)
+
+    async def __aenter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", 0, backlog=1024, ssl=self._tls)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._server is not None:
+            self._server.close()
+            for connection in list(self._open):
+                connection.abort()
+            await self._server.wait_closed()
+
+    def __enter__(self) -> Self:
+        ready = threading.Event()
+        self._thread = threading.Thread(target=asyncio.run, args=(self._serve(ready),), name="fakeweb", daemon=True)
+        self._thread.start()
+        if not ready.wait(10):
+            raise FlowError("the fake web did not start within 10 s")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._loop is not None and self._thread is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(10)
+
+    async def _serve(self, ready: threading.Event) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        async with self:
+            ready.set()
+            await self._stop.wait()
+
+
+def html(title: str, targets: Iterable[str]) -> str:
+    """A small page that links to `targets`."""
+    links = "".join(f'<li><a href="{target}">{target}</a>' for target in targets)
+    return f"<!doctype html><title>{title}</title><ul>{links}</ul>"
+
+
+def _reachable(links: Mapping[str, Iterable[str]], root: str) -> list[str]:
+    found, todo = {root: None}, [root]
+    while todo:
+        for target in links[todo.pop()]:
+            if target in links and target not in found:
+                found[target] = None
+                todo.append(target)
+    return list(found)
+
+
+class _Connection(asyncio.Protocol):
+    """One connection: requests in turn, each answered before the next is read."""
+
+    def __init__(self, web: FakeWeb) -> None:
+        self._web = web
+        self._buffer = b""
+        self._busy = False
+        self._number = web.connections
+        self._transport: asyncio.Transport
+        web.connections += 1
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._web._open.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._web._open.discard(self)
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        if len(self._buffer) > _MAX_HEAD:
+            self._transport.abort()
+        else:
+            self._next()
+
+    def _next(self) -> None:
+        end = self._buffer.find(b"\r\n\r\n")
+        if self._busy or end < 0:
+            return
+        head, self._buffer = self._buffer[: end + 4], self._buffer[end + 4 :]
+        method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
+        request = Request(method, rest.rpartition(" ")[0], "", head, self._number)
+        request = msgspec.structs.replace(request, host=request.header("host"))
+        self._web.note(request)
+        page = self._web.answer(request)
+        if page.silent:
+            return
+        self._busy = True
+        if page.latency:
+            asyncio.get_running_loop().call_later(page.latency, self._answer, page, request)
+        else:
+            self._answer(page, request)
+
+    def _answer(self, page: Page, request: Request) -> None:
+        if self._transport.is_closing():
+            return
+        data, whole = _rendered(page, request)
+        self._transport.write(data)
+        self._busy = False
+        if whole and not page.close and request.header("connection").lower() != "close":
+            self._next()
+        elif not page.stay:
+            self._transport.close()
+
+
+def _rendered(page: Page, request: Request) -> tuple[bytes, bool]:
+    """The bytes of an answer, and whether the connection can go on after them."""
+    if page.raw is not None:
+        return page.raw, False
+    body = page.body.encode() if isinstance(page.body, str) else page.body
+    given = {name.lower() for name, _ in page.headers}
+    fields = list(page.headers)
+    if "content-type" not in given and page.type:
+        fields.append(("Content-Type", page.type))
+    if page.chunked:
+        fields.append(("Transfer-Encoding", "chunked"))
+    elif "content-length" not in given:
+        fields.append(("Content-Length", str(len(body))))
+    if page.close:
+        fields.append(("Connection", "close"))
+    head = f"HTTP/1.1 {page.status} {_REASONS.get(page.status, 'Status')}\r\n"
+    head += "".join(f"{name}: {value}\r\n" for name, value in fields) + "\r\n"
+    if page.cut >= 0:
+        body = body[: page.cut]
+    if page.chunked:
+        body = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in _parts(body)) + b"0\r\n\r\n" * (page.cut < 0)
+    if request.method == "HEAD" or page.status in (204, 304):
+        body = b""
+    return head.encode("latin-1") + body, page.cut < 0
+
+
+def _parts(body: bytes) -> list[bytes]:
+    return [body[start : start + 4096] for start in range(0, len(body), 4096)]
+
+
+_REASONS = {200: "OK", 301: "Moved Permanently", 302: "Found", 304: "Not Modified", 404: "Not Found", 410: "Gone"}

@@ -1,0 +1,130 @@
+"""Conformance suites for protocol modules and resolvers: run them over an implementation of your own.
+
+Each check is one promise of the contract's docstring. A broken promise is an AssertionError that says which.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from gossamer.contracts.fetching import ProtocolModule
+from gossamer.contracts.resolving import Endpoint, Resolver
+from gossamer.model.errors import AddressRefused, ResolutionFailed
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.visit import Response
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A URL, and what must come of it."""
+
+    url: str
+    outcome: Outcome
+    content: bytes | None = None
+    """The document's bytes without content coding; None is not compared."""
+
+
+async def check_protocol_module(
+    module: ProtocolModule, cases: Sequence[Case], *, cap: int, silent: str, asked: Callable[[], int]
+) -> None:
+    """A protocol module keeps its promises.
+
+    Args:
+        module: started, with its providers set.
+        cases: URLs of the scheme; among them should be one of each outcome that it can end in.
+        cap: bytes of a body that the module keeps at most.
+        silent: a URL whose server accepts a request and never answers.
+        asked: how many requests the server has seen so far.
+    """
+    for case in cases:
+        response = await _fetch(module, case.url)
+        assert response.outcome == case.outcome, (
+            f"{case.url}: {response.outcome} ({response.error}), not {case.outcome}"
+        )
+        assert case.content is None or response.content == case.content, f"{case.url}: other bytes than were served"
+        assert max(len(response.body), len(response.content)) <= cap, f"{case.url}: more than {cap} bytes kept"
+        assert min(response.started, response.elapsed) >= 0, f"{case.url}: without its times"
+
+    before = asked()
+    redirects = [case.url for case in cases if case.outcome is Outcome.REDIRECT]
+    for url in redirects:
+        await _fetch(module, url)
+    assert asked() == before + len(redirects), "a redirect was followed: redirects are answers, not orders"
+
+    waiting = asyncio.ensure_future(module.fetch(_task(silent)))
+    await _until(lambda: asked() > before + len(redirects))
+    waiting.cancel()
+    try:
+        await waiting
+    except asyncio.CancelledError:
+        pass
+    else:
+        raise AssertionError("a cancelled fetch returned")
+    together = await asyncio.gather(*(_fetch(module, case.url) for case in cases))
+    assert [r.outcome for r in together] == [c.outcome for c in cases], (
+        "fetches at once or after a cancelled one differ"
+    )
+
+
+def _task(url: str) -> Task:
+    return Task(url, host="host")
+
+
+async def _fetch(module: ProtocolModule, url: str) -> Response:
+    try:
+        return await module.fetch(_task(url))
+    except Exception as error:
+        raise AssertionError(f"{url} raised {error!r}: nothing that a server does may raise") from error
+
+
+async def _until(true: Callable[[], bool], turns: int = 100_000) -> None:
+    """Give the loop turns until something is so; loopback needs some, a sleep would need a guess."""
+    for _ in range(turns):
+        if true():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("did not happen")
+
+
+async def check_resolver(
+    resolver: Resolver,
+    *,
+    known: tuple[str, int],
+    endpoint: Endpoint,
+    unknown: tuple[str, int],
+    refused: Sequence[tuple[str, int]],
+    lookups: Callable[[], int],
+) -> None:
+    """A resolver keeps its promises.
+
+    Args:
+        resolver: started, with its providers set.
+        known: a host and port, not asked for before, that resolve to `endpoint` after at least one turn of the loop.
+        endpoint: where they lead.
+        unknown: a host and port without an address.
+        refused: hosts and ports whose addresses the crawl must not talk to.
+        lookups: how many look-ups there have been so far.
+    """
+    before = lookups()
+    first = asyncio.ensure_future(resolver.resolve(*known))
+    others = [asyncio.ensure_future(resolver.resolve(*known)) for _ in range(20)]
+    await asyncio.sleep(0)
+    first.cancel()
+    answers = await asyncio.gather(*others)
+    assert set(answers) == {endpoint}, f"{known} leads to {set(answers)}, not {endpoint}"
+    assert lookups() == before + 1, f"{lookups() - before} look-ups for equal questions at once"
+
+    for _ in range(2):
+        await _raises(ResolutionFailed, resolver.resolve(*unknown), unknown)
+        for question in refused:
+            await _raises(AddressRefused, resolver.resolve(*question), question)
+    assert await resolver.resolve(*known) == endpoint, "an answer changed after failures"
+
+
+async def _raises(kind: type[Exception], asking: Awaitable[Endpoint], question: tuple[str, int]) -> None:
+    try:
+        answer = await asking
+    except kind:
+        return
+    raise AssertionError(f"{question} was answered by {answer}, not by {kind.__name__}")

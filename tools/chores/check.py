@@ -1,0 +1,64 @@
+"""Everything but the tests: lint, format, types, layers, locks, change fragments, reference."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tools import fragments
+from tools.checkout import ROOT
+from tools.chores import docs, lock
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    run: Callable[[], str]  # what is wrong, empty for nothing
+    advice: str = ""
+
+
+def tool(*line: str) -> Callable[[], str]:
+    """A program of the environment that is silent about what is right, by its exit status."""
+
+    def run() -> str:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", *line], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        return "" if done.returncode == 0 else (done.stdout + done.stderr).strip() or f"exit {done.returncode}"
+
+    return run
+
+
+def listed(problems: Callable[[], list[str]]) -> Callable[[], str]:
+    return lambda: "\n".join(problems())
+
+
+CHECKS = (
+    Check("lint", tool("ruff", "check", "--quiet", "."), "./gossamer dev format mends what can be mended"),
+    Check("format", tool("ruff", "format", "--quiet", "--check", "."), "./gossamer dev format mends it"),
+    Check("types", tool("mypy")),
+    Check("layers", tool("tools.layers")),
+    Check("locks", listed(lock.problems)),
+    Check("changes", listed(fragments.problems)),
+    Check("reference", listed(docs.problems)),
+)
+
+
+def main(arguments: list[str]) -> int:
+    known = {check.name: check for check in CHECKS}
+    unknown = [name for name in arguments if name not in known]
+    if unknown:
+        print(f"gossamer dev check: there is no {unknown[0]!r}; known are {', '.join(known)}.", file=sys.stderr)
+        return 2
+    failed = 0
+    for check in [known[name] for name in arguments] or CHECKS:
+        begun = time.monotonic()
+        wrong = check.run()
+        print(f"{'FAILED' if wrong else 'ok':<7} {check.name:<10} {time.monotonic() - begun:5.1f} s", flush=True)
+        if wrong:
+            failed += 1
+            print(wrong + (f"\n{check.advice}" if check.advice else ""), flush=True)
+    return 1 if failed else 0

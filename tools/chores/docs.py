@@ -1,0 +1,58 @@
+"""Write docs/reference/ out of the code; `docs --check` only says whether it is fresh."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+from tools.checkout import REFERENCE, ROOT
+
+SOURCE = "gossamer.cli.reference"
+
+
+def pages() -> dict[str, str] | None:
+    """File name -> text of every generated page; None where this checkout has no generator."""
+    if importlib.util.find_spec(SOURCE) is None:
+        return None
+    made: dict[str, str] = importlib.import_module(SOURCE).pages()
+    return made
+
+
+def stale(made: dict[str, str]) -> list[str]:
+    """Pages on disk that differ from the code, are missing, or belong to nothing any more."""
+    on_disk = {path.relative_to(REFERENCE).as_posix(): path for path in REFERENCE.rglob("*.md")}
+    differing = [name for name, text in made.items() if name not in on_disk or on_disk[name].read_text("utf-8") != text]
+    return sorted(differing + [name for name in on_disk if name not in made])
+
+
+def problems() -> list[str]:
+    """For `check`: one line for each page that is not fresh."""
+    made = pages()
+    return [f"docs/reference/{name} is stale; run ./gossamer dev docs" for name in stale(made)] if made else []
+
+
+def write(made: dict[str, str]) -> None:
+    for name in stale(made):
+        path = REFERENCE / name
+        if name in made:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(made[name], encoding="utf-8")
+        else:
+            path.unlink()
+        print(f"{'wrote' if name in made else 'removed'} {path.relative_to(ROOT)}")
+
+
+def main(arguments: list[str]) -> int:
+    if arguments not in ([], ["--check"]):
+        print("usage: ./gossamer dev docs [--check]", file=sys.stderr)
+        return 2
+    made = pages()
+    if made is None:
+        print(f"No reference to write: {SOURCE} does not exist in this checkout.")
+        return 0
+    if not arguments:
+        write(made)
+        return 0
+    found = problems()
+    print("\n".join(found) or f"docs/reference is fresh ({len(made)} pages)")
+    return 1 if found else 0
