@@ -16,6 +16,7 @@ while other things happen. Orders are ascending, so that a priority connector by
 """
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple
@@ -135,7 +136,7 @@ async def check_bulks_stay_contiguous(ends: Ends) -> None:
     received = await _receive_all(In("in", ends.consuming), 9)
     await asyncio.gather(*sending)
     assert len(received) == 4 * bulks * 30, "promise 1: many producers lose nothing"
-    runs = sum(1 for before, item in zip(received, received[1:], strict=False) if before.number != item.number) + 1
+    runs = sum(1 for before, item in itertools.pairwise(received) if before.number != item.number) + 1
     assert runs == 4 * bulks, "promise 2: a bulk put stays contiguous"
 
 
@@ -176,7 +177,7 @@ async def check_wrong_items_are_refused(ends: Ends) -> None:
         try:
             await refused
         except WrongItem as error:
-            assert "Numbered" in str(error), "promise 4: the message names the right type"
+            assert "Numbered" in str(error), "promise 4: the message names the right type"  # noqa: PT017  # no pytest here
         else:
             raise AssertionError("promise 4: an item of the wrong type is refused")
     await out.send(Numbered(7))
@@ -255,8 +256,10 @@ async def check_polling_never_waits(ends: Ends) -> None:
     out, end = Out("out", ends.producing), In("in", ends.consuming)
     assert end.try_receive() is None, "nothing was sent"
     await out.send(Numbered(1))
-    while (item := end.try_receive()) is None:
+    item = None
+    while item is None:
         await asyncio.sleep(0)
+        item = end.try_receive()
     assert item == Numbered(1), "try_receive gives what is there"
     assert end.try_receive() is None, "it is there once"
 

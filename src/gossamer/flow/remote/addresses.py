@@ -1,8 +1,8 @@
 """Addresses of remote connectors, and the sockets that listen at them. Used by :mod:`.links`.
 
 A `unix:` socket is as private as its folder: that must be ours alone (mode 0700), and the socket itself gets mode 0600
-before anyone can see it. What a killed process left behind is replaced; a living one's socket is not, and nothing that is
-not a socket ever is.
+before anyone can see it. What a killed process left behind is replaced; a living one's socket is not, and nothing that
+is not a socket ever is.
 """
 
 import os
@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer.flow.errors import WiringError
 
-#: Bytes of a socket's path that every system takes (104 on BSD and macOS, 108 on Linux), less the ending of its first name.
+#: Bytes of a socket's path that every system takes (104 on BSD and macOS), less the ending of its first name.
 _PATH_BYTES = 90
 
 #: Connections that wait to be accepted.
@@ -47,18 +47,22 @@ def parse(address: str) -> Address:
         if not rest or "\0" in rest:
             raise WiringError(f"address {address!r} names no socket; write unix:PATH, as unix:run/links.sock")
         if len(os.fsencode(rest)) > _PATH_BYTES:
-            raise WiringError(f"address {address!r}: socket paths are limited to {_PATH_BYTES} bytes; choose a shorter one")
+            raise WiringError(
+                f"address {address!r}: socket paths are limited to {_PATH_BYTES} bytes; choose a shorter one"
+            )
         return Address("unix", path=rest)
     host, _, port = rest.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     if scheme != "tcp" or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise WiringError(f"address {address!r} is malformed; write tcp:HOST:PORT, as tcp:127.0.0.1:9100 or tcp:[::1]:9100")
+        raise WiringError(
+            f"address {address!r} is malformed; write tcp:HOST:PORT, as tcp:127.0.0.1:9100 or tcp:[::1]:9100"
+        )
     return Address("tcp", host=host, port=int(port))
 
 
-def listening_unix_socket(path: Path) -> socket.socket:
-    """A socket bound to `path`, not listening yet.
+def listening_unix_socket(path: Path) -> tuple[socket.socket, int]:
+    """A socket that listens at `path`, and the file's inode.
 
     Raises:
         WiringError: the folder is open to others, another process listens there, or something else has that name.
@@ -71,13 +75,14 @@ def listening_unix_socket(path: Path) -> socket.socket:
         bound.bind(str(hidden))
         hidden.chmod(0o600)
         bound.listen(BACKLOG)
+        inode = hidden.lstat().st_ino
         hidden.rename(path)
     except OSError as error:
         bound.close()
         hidden.unlink(missing_ok=True)
         raise WiringError(f"cannot listen at unix:{path}: {error.strerror}") from None
     bound.setblocking(False)
-    return bound
+    return bound, inode
 
 
 def _check_folder(folder: Path) -> None:
@@ -87,7 +92,9 @@ def _check_folder(folder: Path) -> None:
     except OSError as error:
         raise WiringError(f"folder {str(folder)!r} for a socket cannot be made: {error.strerror}") from None
     if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077:
-        raise WiringError(f"folder {str(folder)!r} must be a real folder of yours and closed to others; run: chmod 700 {folder}")
+        raise WiringError(
+            f"folder {str(folder)!r} must be a real folder of yours and closed to others; run: chmod 700 {folder}"
+        )
 
 
 def _check_free(path: Path) -> None:
