@@ -126,7 +126,7 @@ class Sender(Generic[T]):
     async def close(self) -> None:
         """Stop taking items, drop the connection, close the journal. Who still waits to send gets :class:`Closed`."""
         self._closed = True
-        self.intake.fail(self.failure or Closed(f"connector {self._about.connector!r} was stopped"))
+        self._break(self.failure or Closed(f"connector {self._about.connector!r} was stopped"))
         if self._pump is not None:
             self._pump.cancel()
             await asyncio.wait([self._pump])
@@ -192,8 +192,7 @@ class Sender(Generic[T]):
         try:
             await self.intake.send(parcels, None if self._journal.durable else receipt)
             if self._journal.durable:
-                seen = self.intake.statistics()
-                last = self.numbered + seen.waiting
+                last = self.numbered + self.intake.statistics().waiting
                 await self.changes.until(lambda: self._is_numbered(last))
         finally:
             self._stalled += time.monotonic() - began
@@ -239,31 +238,29 @@ class Sender(Generic[T]):
     def _ship(self, parcels: list[bytes], receipts: Receipts) -> None:
         """Number, keep and write what was taken, in frames of bounded length."""
         if sum(map(len, parcels)) <= _FRAME_BYTES:
-            self._keep(parcels, receipts)
+            payloads = [self._keep(parcels, receipts)]
         else:
-            self._keep_in_pieces(parcels, receipts)
+            payloads = self._keep_in_pieces(parcels, receipts)
         self._journal.commit()
         if self._caught_up and self._pipe is not None:
-            while self._written < self.numbered:
-                self._pipe.put(Kind.DATA, self._next_payload())
+            for payload in payloads:
+                self._pipe.put(Kind.DATA, payload)
+            self._written = self.numbered
         self.changes.changed()
 
-    def _next_payload(self) -> bytes:
-        """Of the frame that follows what is written on this connection."""
-        kept = self._under_way[self._written + 1].kept
-        self._written = kept.last
-        return self._journal.payload(kept.first)
-
-    def _keep_in_pieces(self, parcels: list[bytes], receipts: Receipts) -> None:
+    def _keep_in_pieces(self, parcels: list[bytes], receipts: Receipts) -> list[bytes]:
+        payloads = []
         start = size = 0
         for end, parcel in enumerate(parcels):
             size += len(parcel)
             if size > _FRAME_BYTES and end > start:
-                self._keep(parcels[start:end], receipts and receipts[start:end])
+                payloads.append(self._keep(parcels[start:end], receipts and receipts[start:end]))
                 start, size = end, len(parcel)
-        self._keep(parcels[start:], receipts and receipts[start:])
+        payloads.append(self._keep(parcels[start:], receipts and receipts[start:]))
+        return payloads
 
-    def _keep(self, parcels: list[bytes], receipts: Receipts) -> None:
+    def _keep(self, parcels: list[bytes], receipts: Receipts) -> bytes:
+        """Keep one frame; returns its payload."""
         first = self.numbered + 1
         payload = self._codec.pack(first, parcels)
         kept = Kept(first, self.numbered + len(parcels), len(payload))
@@ -271,6 +268,7 @@ class Sender(Generic[T]):
         self._under_way[first] = _UnderWay(kept, list(runs(receipts)))
         self._bytes += kept.size
         self.numbered = kept.last
+        return payload
 
     # -- the other side
 
@@ -346,7 +344,9 @@ class Sender(Generic[T]):
     async def _catch_up(self, pipe: FramePipe) -> None:
         """Write what is not acknowledged, in order, one frame in memory at a time; then new frames go out at once."""
         while self._written < self.numbered and self._pipe is pipe:
-            await pipe.write(Kind.DATA, self._next_payload())
+            kept = self._under_way[self._written + 1].kept
+            self._written = kept.last
+            await pipe.write(Kind.DATA, self._journal.payload(kept.first))
         if self._pipe is pipe:
             self._caught_up = True
             self._say_end()

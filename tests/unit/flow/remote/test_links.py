@@ -292,14 +292,19 @@ def test_what_consumers_still_hold_when_both_sides_stop_is_acknowledged_later(ru
     run(test())
 
 
-def test_who_waits_to_send_when_a_connector_stops_is_told(run: Run, socket_folder: Path) -> None:
+@pytest.mark.parametrize("journal", ["", "journal"])
+def test_who_waits_to_send_when_a_connector_stops_is_told(journal: str, run: Run, socket_folder: Path) -> None:
     async def test() -> None:
-        tested = connector(f"unix:{socket_folder}/s")
+        options = RemoteSheet(journal=journal and str(socket_folder / journal), window=10)
+        tested = connector(f"unix:{socket_folder}/s", options=options)
         await tested.start()
-        waiting = asyncio.ensure_future(tested.send(["x"] * 10_000, None))
-        await asyncio.sleep(0)
+        waiting = [asyncio.ensure_future(tested.send(["x"] * 200, None)) for _ in range(3)]
+        for _ in range(5):
+            await asyncio.sleep(0)
         await tested.stop()
-        with pytest.raises(Closed):
-            await waiting
+        for each in waiting[1:]:
+            with pytest.raises(Closed):
+                await each
+        await asyncio.wait(waiting)
 
     run(test())
