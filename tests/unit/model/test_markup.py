@@ -18,6 +18,9 @@ DEEP = 2 * MAX_DEPTH
         (b"<div><!--</div>-->" * 2 * DEEP, "too_deep"),
         (b'<div title="</div>">' * 4 * DEEP, "too_deep"),
         (b"<div><title></div></title>" * 2 * DEEP, "too_deep"),
+        (b"<div><i </div>" * 4 * DEEP, "too_deep"),
+        (b"<div><!x </div>" * 4 * DEEP, "too_deep"),
+        (b"<div><script x='</script>'></div></script>" * 2 * DEEP, "too_deep"),
         (b'<p a=b="><div>' * 2 * DEEP, "too_deep"),
         (b'<p a="x"="><div>' * 2 * DEEP, "too_deep"),
         (b"<a " + b" ".join(b"a%d" % n for n in range(2 * MAX_ATTRIBUTES)) + b">", "too_many_attributes"),
@@ -72,3 +75,4 @@ def test_tags_are_those_that_a_tokenizer_sees() -> None:
 def test_attributes_are_read_as_a_browser_reads_them() -> None:
     [tag] = tags(b"""<a HREF = "?a=1&amp;b=2&copy=3&#x26;c=4&lt" href=second x=y"z' e empty= >""")
     assert attributes(tag) == {"href": "?a=1&b=2&copy=3&c=4<", "x": "y\"z'", "e": "", "empty": ""}
+
