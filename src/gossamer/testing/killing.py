@@ -36,8 +36,11 @@ CREATE TABLE IF NOT EXISTS result (count INTEGER NOT NULL, sum INTEGER NOT NULL,
 CREATE TABLE IF NOT EXISTS position (stream TEXT PRIMARY KEY, number INTEGER NOT NULL);
 """
 
-#: Seconds between kills, at most: the processes need some tenths to start, and are to be met in every state.
-_LONGEST_LIFE = 0.9
+#: Seconds until a kill, at most. Every other kill comes so long after items have arrived, the rest meet processes that start.
+_LONGEST_WAIT = 0.5
+
+#: Seconds between looks at whether items arrive.
+_LOOK = 0.02
 
 #: Seconds for what is left after the last kill.
 _PATIENCE = 120
@@ -165,6 +168,21 @@ def _row(database: Path, query: str) -> tuple[int, ...]:
         return row
 
 
+def _await_arrivals(folder: Path) -> None:
+    """Return when the consumer has kept more than now."""
+    before, deadline = None, time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            (count,) = _row(folder / "results", "SELECT count FROM result")
+        except (sqlite3.OperationalError, TypeError):
+            count = 0  # the consumer has not made its tables yet
+        if before is not None and count > before:
+            return
+        before = count if before is None else before
+        time.sleep(_LOOK)
+    raise TimeoutError("no items arrive any more")
+
+
 def kill_both_ends(folder: Path, kills: int, seed: int = 1) -> Outcome:
     """Run producer and consumer, killing one or both `kills` times.
 
@@ -175,6 +193,7 @@ def kill_both_ends(folder: Path, kills: int, seed: int = 1) -> Outcome:
 
     Raises:
         subprocess.TimeoutExpired: something hangs.
+        TimeoutError: no items arrive any more.
         RuntimeError: one of them failed by itself.
     """
     chance = random.Random(seed)
@@ -188,8 +207,10 @@ def kill_both_ends(folder: Path, kills: int, seed: int = 1) -> Outcome:
     try:
         start("producer")
         start("consumer")
-        for _ in range(kills):
-            time.sleep(chance.uniform(0.0, _LONGEST_LIFE))
+        for number in range(kills):
+            if number % 2 == 0:
+                _await_arrivals(folder)
+            time.sleep(chance.uniform(0.0, _LONGEST_WAIT))
             for side in chance.choice((["producer"], ["consumer"], ["producer", "consumer"])):
                 running[side].kill()
                 running[side].wait()

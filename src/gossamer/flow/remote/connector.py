@@ -138,7 +138,12 @@ class RemoteConnector(Connector[T]):
         if self._sender is not None:
             self._sender.open()
         if listens is not None:
-            self._address = await self._exchange.listen(self._address, self._secret, listens)
+            try:
+                self._address = await self._exchange.listen(self._address, self._secret, listens)
+            except WiringError:
+                if self._sender is not None:
+                    await self._sender.close()
+                raise
         if dials is not None:
             self._dialling = asyncio.ensure_future(self._exchange.dial(self._address, self._secret, dials))
 

@@ -166,7 +166,7 @@ class FramePipe(asyncio.Protocol):
 
     def put(self, kind: Kind, payload: bytes) -> None:
         """Write a frame without waiting; the caller bounds what is under way. Into a lost connection, nothing is written."""
-        if self._transport is None:
+        if self._transport is None or self._transport.is_closing():
             return
         if not self._out:
             asyncio.get_running_loop().call_soon(self._flush)
@@ -186,7 +186,7 @@ class FramePipe(asyncio.Protocol):
             raise LinkLost("the connection is gone")
 
     def _flush(self) -> None:
-        if self._out and self._transport is not None:
+        if self._out and self._transport is not None and not self._transport.is_closing():
             self._transport.write(b"".join(self._out))
         self._out.clear()
 
