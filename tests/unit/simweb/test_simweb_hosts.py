@@ -1,5 +1,7 @@
 """Hosts: sizes by a power law in closed form, names and addresses that lead back."""
 
+from itertools import pairwise
+
 import pytest
 
 from gossamer.simweb import SimWeb, WebSpec
@@ -15,7 +17,7 @@ def test_every_page_belongs_to_exactly_one_host_and_no_host_is_empty(spec: WebSp
     assert bases[0] == 0
     assert bases[spec.hosts] == spec.pages
     assert bases[-1] == hosts.pages
-    assert all(low < high for low, high in zip(bases, bases[1:], strict=False))
+    assert all(low < high for low, high in pairwise(bases))
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=repr)
@@ -30,8 +32,10 @@ def test_a_name_and_an_own_address_lead_back_to_their_host_alone(spec: WebSpec) 
 
 @pytest.mark.parametrize(
     "name",
-    ["", "sim", "amber0.sim", "www.amber00.sim", "www.birch0.sim", "www.amber0.example", "www.mirror99.sim"]
-    + ["127.128.0.0", "127.128.1.256", "127.1.0.1", "128.0.0.1", "www.amber999999999.sim", "docs.amber0.sim"],
+    [
+        *("", "sim", "amber0.sim", "www.amber00.sim", "www.birch0.sim", "www.amber0.example", "www.mirror99.sim"),
+        *("127.128.0.0", "127.128.1.256", "127.1.0.1", "128.0.0.1", "www.amber999999999.sim", "docs.amber0.sim"),
+    ],
 )
 def test_a_name_that_no_host_has_is_not_answered(name: str) -> None:
     assert Hosts(WebSpec()).rank_of_name(name) is None

@@ -18,9 +18,7 @@ from gossamer.simweb.spec import spec_from_dict, spec_to_dict
         ({"time_scale": float("nan")}, "time_scale"),
     ],
 )
-def test_an_impossible_web_is_refused_in_one_line_that_names_the_parameter(
-    wrong: dict[str, float], named: str
-) -> None:
+def test_an_impossible_web_is_refused_in_one_line_that_names_the_parameter(wrong: dict[str, float], named: str) -> None:
     with pytest.raises(SpecError) as caught:
         WebSpec(**wrong)  # type: ignore[arg-type]
     assert named in str(caught.value)
