@@ -54,7 +54,7 @@ def _commands() -> str:
 
 
 def _settings(sheet: type[Sheet]) -> str:
-    rows = [(f"`{p.name}`", p.type, _default(p), _unit(p), (p.reason and "restart") or "live", p.doc) for p in properties(sheet)]
+    rows = [(f"`{p.name}`", p.type, _default(p), _unit(p), p.reason and "restart" or "live", p.doc) for p in properties(sheet)]
     return _table(("setting", "type", "default", "unit, bounds", "changes", "what it does"), rows)
 
 
