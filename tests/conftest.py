@@ -9,10 +9,19 @@ from typing import Any
 import pytest
 
 
+#: Seconds after which a test that waits for ever is failed: many times what the slowest needs on a busy machine.
+PATIENCE = 120
+
+
 @pytest.fixture
 def run() -> Callable[[Coroutine[Any, Any, Any]], Any]:
     """Run a coroutine to its end, on a loop of its own."""
-    return asyncio.run
+
+    async def within(body: Coroutine[Any, Any, Any]) -> Any:
+        async with asyncio.timeout(PATIENCE):
+            return await body
+
+    return lambda body: asyncio.run(within(body))
 
 
 @pytest.fixture
