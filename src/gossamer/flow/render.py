@@ -12,6 +12,10 @@ def _doc(unit: type) -> str:
     return (unit.__doc__ or "").strip().split("\n")[0]
 
 
+def _told(unit: type) -> str:
+    return f" - {_doc(unit)}" if _doc(unit) else ""
+
+
 def to_json(graph: Graph) -> dict[str, Any]:
     """Plain data: units with their kinds, bindings and settings, connectors with their ends."""
     return {
@@ -59,17 +63,18 @@ def to_text(graph: Graph) -> str:
         plan = component.plan
         many = f" x{plan.instances}" if plan.instances > 1 else ""
         pool = f", {plan.workers} workers" if plan.workers > 1 else ""
-        lines.append(f"  {component.name}{many} ({component.kind}{pool}) - {_doc(component.unit)}")
+        lines.append(f"  {component.name}{many} ({component.kind}{pool}){_told(component.unit)}")
         for role, name in component.outputs.items():
             connector = graph.connectors[name]
-            takers = ", ".join(connector.consumers)
+            takers = ", ".join(connector.consumers) or "nobody"
             lines.append(f"    {role} --[{name}: {connector.item_name}, {connector.plan.address}]--> {takers}")
     lines.append("providers")
     users: dict[str, list[str]] = {name: [] for name in graph.providers}
     for user, name in _uses(graph):
         users[name].append(user)
     for provider in graph.providers.values():
-        lines.append(f"  {provider.name} ({provider.use}), used by {', '.join(users[provider.name])} - {_doc(provider.unit)}")
+        used_by = ", ".join(users[provider.name]) or "nobody"
+        lines.append(f"  {provider.name} ({provider.use}), used by {used_by}{_told(provider.unit)}")
     return "\n".join(lines)
 
 
@@ -98,8 +103,8 @@ def to_mermaid(graph: Graph) -> str:
 
 
 def _id(name: str) -> str:
-    """A name that Mermaid takes as an identifier, also where it is one of its words (`end`)."""
-    return "u_" + "".join(c if c.isalnum() else "_" for c in name)
+    """A name that Mermaid takes as an identifier, also where it is one of its words (`end`); another for each name."""
+    return "u_" + name.replace("_", "__").replace("-", "_0")
 
 
 def _arrows(graph: Graph) -> list[tuple[str, str, str]]:
