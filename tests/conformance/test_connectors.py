@@ -23,7 +23,12 @@ def whole(address: str, **options: Any) -> Make:
     @asynccontextmanager
     async def make(capacity: int) -> AsyncIterator[Ends]:
         opening = Opening(
-            name="tested", item_type=Numbered, address=address, capacity=capacity, options=options, exchange=Exchange(SECRET)
+            name="tested",
+            item_type=Numbered,
+            address=address,
+            capacity=capacity,
+            options=options,
+            exchange=Exchange(SECRET),
         )
         connector: Connector[Numbered] = open_connector(opening)
         await connector.start()
@@ -83,7 +88,9 @@ UNORDERED = {"check_bulks_stay_contiguous"}
 
 @pytest.mark.parametrize(("check", "capacity"), CHECKS, ids=[check.__name__ for check, _ in CHECKS])
 @pytest.mark.parametrize("kind", KINDS)
-def test_connector_keeps(kind: str, check: Check, capacity: int, run: Callable[[Any], Any], socket_folder: Path) -> None:
+def test_connector_keeps(
+    kind: str, check: Check, capacity: int, run: Callable[[Any], Any], socket_folder: Path
+) -> None:
     if kind == "priority" and check.__name__ in UNORDERED:
         pytest.skip("a priority connector orders bulks by value")
 

@@ -85,7 +85,9 @@ def class_of(item_type: Any) -> type:
     try:
         msgspec.msgpack.Decoder(item_type)
     except TypeError as error:
-        raise WiringError(f"items of type {bare.__name__} have no codec, so they could not cross a process: {error}") from None
+        raise WiringError(
+            f"items of type {bare.__name__} have no codec, so they could not cross a process: {error}"
+        ) from None
     return bare
 
 
@@ -184,11 +186,16 @@ class Connector(ABC, Generic[T]):
         expected = self.item_class
         for item in items:
             if type(item) is not expected and not isinstance(item, expected):
-                raise WrongItem(f"connector {self.name!r} carries {expected.__name__}, not {type(item).__name__}: {item!r:.100}")
+                raise WrongItem(
+                    f"connector {self.name!r} carries {expected.__name__}, not {type(item).__name__}: {item!r:.100}"
+                )
 
 
 class Out(Generic[T]):
-    """The producing end. Sync: :meth:`try_send`. Suspending: :meth:`send`, :meth:`send_many`. In the background: :meth:`send_soon`."""
+    """The producing end.
+
+    Sync: :meth:`try_send`. Suspending: :meth:`send`, :meth:`send_many`. In the background: :meth:`send_soon`.
+    """
 
     __slots__ = ("_clones", "_connector", "_held", "_open", "_pending", "role")
 
@@ -318,8 +325,9 @@ class Out(Generic[T]):
 
 
 class In(Generic[T]):
-    """The consuming end. Sync: :meth:`try_receive`. Suspending: :meth:`receive`, :meth:`receive_many`. In the background: :meth:`receive_soon`.
+    """The consuming end.
 
+    Sync: :meth:`try_receive`. Suspending: :meth:`receive`, :meth:`receive_many`. In the background: :meth:`receive_soon`.
     Asking for the next items acknowledges the last: until then they count as being handled.
     """
 

@@ -35,7 +35,10 @@ def _arrows(graph: Graph) -> Iterator[Finding]:
         for source, makes in made:
             for target, takes in taken:
                 if not assignable(makes, takes):
-                    yield key, f"{source} makes {type_name(makes)}, but {target} takes {type_name(takes)}; bind ports of one type"
+                    yield (
+                        key,
+                        f"{source} makes {type_name(makes)}, but {target} takes {type_name(takes)}; bind ports of one type",
+                    )
         try:
             class_of(connector.item_type)
             build(transport_of(connector.plan.address).sheet, connector.plan.options)
@@ -49,8 +52,16 @@ def _ends(graph: Graph, connector: ConnectorNode) -> tuple[list[tuple[str, Any]]
     taken: list[tuple[str, Any]] = []
     for node in graph.components.values():
         declared = ports.declared(node.unit)
-        made += [(f"{node.name}.{role}", declared.outputs[role]) for role, name in node.outputs.items() if name == connector.name]
-        taken += [(f"{node.name}.{role}", declared.inputs[role]) for role, name in node.inputs.items() if name == connector.name]
+        made += [
+            (f"{node.name}.{role}", declared.outputs[role])
+            for role, name in node.outputs.items()
+            if name == connector.name
+        ]
+        taken += [
+            (f"{node.name}.{role}", declared.inputs[role])
+            for role, name in node.inputs.items()
+            if name == connector.name
+        ]
     return made, taken
 
 
@@ -79,8 +90,10 @@ def _processes(graph: Graph) -> Iterator[Finding]:
         if len(processes) > 1 and graph.providers[name].unit.keeps_state:
             yield (
                 f"providers.{name}",
-                f"keeps state and is used from processes {', '.join(sorted(processes))}; "
-                "give each process a provider of its own",
+                (
+                    f"keeps state and is used from processes {', '.join(sorted(processes))}; "
+                    "give each process a provider of its own"
+                ),
             )
 
 

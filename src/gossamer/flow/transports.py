@@ -79,13 +79,17 @@ def _fused(opening: Opening, rest: str, sheet: NoSettings) -> Connector[Any]:
 
 def _priority(opening: Opening, rest: str, sheet: NoSettings) -> Connector[Any]:
     if not rest:
-        raise WiringError(f"connector {opening.name!r}: address {opening.address!r} names no field; write priority:FIELD")
+        raise WiringError(
+            f"connector {opening.name!r}: address {opening.address!r} names no field; write priority:FIELD"
+        )
     return PriorityConnector(opening.name, opening.item_type, opening.capacity, field=rest)
 
 
 def _remote(opening: Opening, rest: str, sheet: RemoteSheet) -> Connector[Any]:
     if opening.exchange is None:
-        raise WiringError(f"connector {opening.name!r}: {opening.address} needs this process' links, and none were given")
+        raise WiringError(
+            f"connector {opening.name!r}: {opening.address} needs this process' links, and none were given"
+        )
     return RemoteConnector(
         opening.name,
         opening.item_type,

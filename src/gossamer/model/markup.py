@@ -141,9 +141,7 @@ def suspicion(markup: bytes) -> str:
         find = markup.find
         if all(find(b"<", start, start + WINDOW) >= 0 for start in range(0, len(markup) - WINDOW, WINDOW)):
             return ""
-    elif count <= COUNTED_TAGS and _most_open(markup) <= MAX_DEPTH:
-        return ""
-    elif _is_plainly_flat(markup):
+    elif (count <= COUNTED_TAGS and _most_open(markup) <= MAX_DEPTH) or _is_plainly_flat(markup):
         return ""
     return _shape(markup)
 

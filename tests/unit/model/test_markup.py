@@ -75,4 +75,3 @@ def test_tags_are_those_that_a_tokenizer_sees() -> None:
 def test_attributes_are_read_as_a_browser_reads_them() -> None:
     [tag] = tags(b"""<a HREF = "?a=1&amp;b=2&copy=3&#x26;c=4&lt" href=second x=y"z' e empty= >""")
     assert attributes(tag) == {"href": "?a=1&b=2&copy=3&c=4<", "x": "y\"z'", "e": "", "empty": ""}
-

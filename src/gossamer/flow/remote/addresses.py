@@ -47,13 +47,17 @@ def parse(address: str) -> Address:
         if not rest or "\0" in rest:
             raise WiringError(f"address {address!r} names no socket; write unix:PATH, as unix:run/links.sock")
         if len(os.fsencode(rest)) > _PATH_BYTES:
-            raise WiringError(f"address {address!r}: socket paths are limited to {_PATH_BYTES} bytes; choose a shorter one")
+            raise WiringError(
+                f"address {address!r}: socket paths are limited to {_PATH_BYTES} bytes; choose a shorter one"
+            )
         return Address("unix", path=rest)
     host, _, port = rest.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     if scheme != "tcp" or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise WiringError(f"address {address!r} is malformed; write tcp:HOST:PORT, as tcp:127.0.0.1:9100 or tcp:[::1]:9100")
+        raise WiringError(
+            f"address {address!r} is malformed; write tcp:HOST:PORT, as tcp:127.0.0.1:9100 or tcp:[::1]:9100"
+        )
     return Address("tcp", host=host, port=int(port))
 
 
@@ -87,7 +91,9 @@ def _check_folder(folder: Path) -> None:
     except OSError as error:
         raise WiringError(f"folder {str(folder)!r} for a socket cannot be made: {error.strerror}") from None
     if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077:
-        raise WiringError(f"folder {str(folder)!r} must be a real folder of yours and closed to others; run: chmod 700 {folder}")
+        raise WiringError(
+            f"folder {str(folder)!r} must be a real folder of yours and closed to others; run: chmod 700 {folder}"
+        )
 
 
 def _check_free(path: Path) -> None:

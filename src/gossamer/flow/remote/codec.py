@@ -67,7 +67,9 @@ class Codec(Generic[T]):
             )
         if encoded and len(max(encoded, key=len)) > self._limit:
             size = len(max(encoded, key=len))
-            raise WrongItem(f"connector {self._name!r}: an item of {size} bytes is longer than its frame_limit, {self._limit} bytes")
+            raise WrongItem(
+                f"connector {self._name!r}: an item of {size} bytes is longer than its frame_limit, {self._limit} bytes"
+            )
         return encoded
 
     @staticmethod
@@ -85,7 +87,9 @@ class Codec(Generic[T]):
             (first,) = _NUMBER.unpack_from(payload)
             items = self._decode_many(memoryview(payload)[_NUMBER.size :])
         except (struct.error, msgspec.MsgspecError, ValueError, RecursionError) as error:
-            raise BrokenFrame(f"connector {self._name!r}: a frame holds no items of {self._class.__name__}: {error}") from None
+            raise BrokenFrame(
+                f"connector {self._name!r}: a frame holds no items of {self._class.__name__}: {error}"
+            ) from None
         if not items or not first:
             raise BrokenFrame(f"connector {self._name!r}: a frame without items or without a number came")
         return first, items

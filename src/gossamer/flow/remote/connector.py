@@ -37,7 +37,12 @@ class RemoteSheet(Sheet, frozen=True):
     batch: Annotated[int, setting("Items sent in one frame, at most.", unit="items", restart=_WIRED, ge=1)] = 1000
     window: Annotated[
         int,
-        setting("Items under way, unacknowledged, at most; 0: four batches, at least the capacity.", unit="items", restart=_WIRED, ge=0),
+        setting(
+            "Items under way, unacknowledged, at most; 0: four batches, at least the capacity.",
+            unit="items",
+            restart=_WIRED,
+            ge=0,
+        ),
     ] = 0
     frame_limit: Annotated[
         int, setting("Longest item or frame that is accepted.", unit="bytes", restart=_WIRED, ge=4096, le=2**31)
@@ -51,10 +56,18 @@ class RemoteSheet(Sheet, frozen=True):
     fsync: Annotated[bool, setting("Items in the journal also outlive a loss of power; slow.", restart=_WIRED)] = False
     secret_file: Annotated[
         str,
-        setting(f"File with the secret both sides share; empty: the variable {handshake.SECRET_VARIABLE}.", restart=_WIRED),
+        setting(
+            f"File with the secret both sides share; empty: the variable {handshake.SECRET_VARIABLE}.", restart=_WIRED
+        ),
     ] = ""
     linger: Annotated[
-        float, setting("Time for the other side to acknowledge what is left, when the sender stops.", unit="s", restart=_WIRED, ge=0)
+        float,
+        setting(
+            "Time for the other side to acknowledge what is left, when the sender stops.",
+            unit="s",
+            restart=_WIRED,
+            ge=0,
+        ),
     ] = 10.0
 
 

@@ -100,7 +100,9 @@ def read_secret(secret_file: str, environment: Mapping[str, str]) -> bytes:
 
 def _judged(secret: bytes, source: str) -> bytes:
     if secret and len(secret) < _SECRET_BYTES:
-        raise WiringError(f"the secret of {source} is shorter than {_SECRET_BYTES} characters; make one with: openssl rand -hex 32")
+        raise WiringError(
+            f"the secret of {source} is shorter than {_SECRET_BYTES} characters; make one with: openssl rand -hex 32"
+        )
     return secret
 
 
@@ -139,7 +141,9 @@ async def accept(pipe: FramePipe, secret: bytes, parties: Mapping[str, Party]) -
         pipe.close()
         raise RemoteRefused(reason)
     ours = party.about()
-    pipe.put(Kind.WELCOME, encode(Welcome(ours, _proof(secret, b"acceptor", challenge, hello.nonce, hello.about, ours))))
+    pipe.put(
+        Kind.WELCOME, encode(Welcome(ours, _proof(secret, b"acceptor", challenge, hello.nonce, hello.about, ours)))
+    )
     return party, hello.about
 
 
@@ -166,7 +170,9 @@ async def introduce(pipe: FramePipe, secret: bytes, party: Party) -> About:
     """
     challenge = decode(await _expect(pipe, Kind.CHALLENGE), Challenge)
     if challenge.version != VERSION:
-        raise RemoteRefused(f"version {challenge.version} is spoken there, {VERSION} here: run the same release on both sides")
+        raise RemoteRefused(
+            f"version {challenge.version} is spoken there, {VERSION} here: run the same release on both sides"
+        )
     ours = party.about()
     nonce = secrets.token_bytes(NONCE_BYTES)
     pipe.put(Kind.HELLO, encode(Hello(VERSION, ours, nonce, _proof(secret, b"dialer", challenge.nonce, nonce, ours))))

@@ -158,7 +158,9 @@ class FileJournal:
         database.execute("COMMIT")
         if row[1] != self._about:
             self.close()
-            raise WiringError(f"journal {str(self.path)!r} holds items of {row[1]}, not of {self._about}; give each its own file")
+            raise WiringError(
+                f"journal {str(self.path)!r} holds items of {row[1]}, not of {self._about}; give each its own file"
+            )
         frames = database.execute("SELECT first, last, length(payload) FROM frames ORDER BY first")
         return Loaded(row[0], row[2], [Kept(*frame) for frame in frames])
 

@@ -86,8 +86,7 @@ class Listener:
         return last
 
     def _connection(self) -> FramePipe:
-        pipe = _Accepted(self)
-        return pipe
+        return _Accepted(self)
 
     def accepted(self, pipe: FramePipe) -> None:
         """A connection came."""
@@ -105,7 +104,9 @@ class Listener:
                 party, peer = await handshake.accept(pipe, self.secret, self.parties)
         except (LinkLost, BrokenFrame, RemoteRefused, TimeoutError) as error:
             self.refused += 1
-            _log.warning("%s: a peer was turned away: %s", self.address, error or "it did not finish its handshake")
+            _log.warning(
+                "%s: a peer was turned away: %s", self.address, str(error) or "it did not finish its handshake"
+            )
             pipe.close()
             return
         finally:

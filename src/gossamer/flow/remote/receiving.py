@@ -129,7 +129,11 @@ class Expected:
         if self.all_ended:
             return "all its senders have ended"
         if isinstance(self._senders, frozenset):
-            return "" if slot in self._senders else f"{slot!r} is no sender of it; known: {', '.join(sorted(self._senders))}"
+            return (
+                ""
+                if slot in self._senders
+                else f"{slot!r} is no sender of it; known: {', '.join(sorted(self._senders))}"
+            )
         if slot not in self._seen and len(self._seen) >= self._senders:
             return f"it has its {self._senders} senders ({', '.join(sorted(self._seen))}), and {slot!r} is none of them"
         return ""
@@ -155,7 +159,14 @@ class Receiver(Generic[T]):
     """One receiving side; a :class:`~.handshake.Party`."""
 
     def __init__(
-        self, about: About, item_type: type[T], codec: Codec[T], capacity: int, frame_limit: int, expected: Expected, changes: Watch
+        self,
+        about: About,
+        item_type: type[T],
+        codec: Codec[T],
+        capacity: int,
+        frame_limit: int,
+        expected: Expected,
+        changes: Watch,
     ) -> None:
         self._about = about
         self._codec = codec
@@ -277,7 +288,9 @@ class Receiver(Generic[T]):
 
     def _supersede(self, slot: str, successor: str) -> None:
         """Forget the earlier lives of a sender; what they sent and is in the queue is handled as usual."""
-        for key in [key for key in (*self._streams, *self._resumed) if key.rpartition("/")[0] == slot and key != successor]:
+        for key in [
+            key for key in (*self._streams, *self._resumed) if key.rpartition("/")[0] == slot and key != successor
+        ]:
             stream = self._streams.pop(key, None)
             if stream is not None and stream.pipe is not None:
                 stream.pipe.put(Kind.REFUSED, refusal(f"another process has taken the place of {slot!r}"))

@@ -61,7 +61,7 @@ class Intake(LocalConnector[bytes]):
         """Nothing to check any more."""
 
     @property
-    def ended(self) -> bool:
+    def over(self) -> bool:
         """All producers have closed."""
         return self._ended
 
@@ -78,7 +78,9 @@ class Intake(LocalConnector[bytes]):
 class Sender(Generic[T]):
     """One sending side; a :class:`~.handshake.Party`."""
 
-    def __init__(self, about: About, codec: Codec[T], journal: Journal, capacity: int, limits: Limits, changes: Watch) -> None:
+    def __init__(
+        self, about: About, codec: Codec[T], journal: Journal, capacity: int, limits: Limits, changes: Watch
+    ) -> None:
         self._about = about
         self._codec = codec
         self._journal = journal
@@ -150,7 +152,7 @@ class Sender(Generic[T]):
     @property
     def ended(self) -> bool:
         """All producers have closed."""
-        return self._ended or self.intake.ended
+        return self._ended or self.intake.over
 
     @property
     def window(self) -> int:
@@ -356,7 +358,9 @@ class Sender(Generic[T]):
             BrokenFrame: the receiver claims items that were never sent: it knows another life of this stream.
         """
         if position > self.numbered:
-            self.fail(f"it has {position} items of this stream, of which {self.numbered} were sent: the journal is older than it")
+            self.fail(
+                f"it has {position} items of this stream, of which {self.numbered} were sent: the journal is older than it"
+            )
             raise BrokenFrame(f"item {position} was acknowledged, but {self.numbered} is the last that was sent")
         if position <= self.acknowledged:
             return

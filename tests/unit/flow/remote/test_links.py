@@ -33,10 +33,11 @@ async def receive_all(end: In[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "address", ["unix:", "unix:" + "x" * 200, "tcp:", "tcp:9100", "tcp:localhost", "tcp:localhost:http", "tcp:h:70000", "udp:h:1"]
+    "address",
+    ["unix:", "unix:" + "x" * 200, "tcp:", "tcp:9100", "tcp:localhost", "tcp:localhost:http", "tcp:h:70000", "udp:h:1"],
 )
 def test_malformed_addresses_are_told_how_they_are_written(address: str) -> None:
-    with pytest.raises(WiringError, match="write|choose"):
+    with pytest.raises(WiringError, match=r"write|choose"):
         parse(address)
 
 

@@ -175,7 +175,7 @@ def test_a_consumer_older_than_what_was_acknowledged_is_told_so(run: Run, joined
         link = Link(joined_pipes(), sender, first)
         await sender.send([1, 2, 3, 4], None)
         _, receipts = await take(first, 2)
-        kept = {key: 1 for key in first.position()}
+        kept = dict.fromkeys(first.position(), 1)
         release(receipts)
         await sender.changes.until(lambda: sender.acknowledged == 2)
         await link.cut()
@@ -270,7 +270,8 @@ def test_more_senders_than_expected_are_refused(run: Run, joined_pipes: Any) -> 
 
 @pytest.mark.parametrize(
     "payload",
-    [b"", b"short", struct.pack("!Q", 1), struct.pack("!Q", 1) + b"\xdd\xff\xff\xff\xff", struct.pack("!Q", 1) + b"\x91\xc7\x01\x05x",
+    [b"", b"short", struct.pack("!Q", 1), struct.pack("!Q", 1) + b"\xdd\xff\xff\xff\xff",
+     struct.pack("!Q", 1) + b"\x91\xc7\x01\x05x",
      struct.pack("!Q", 1) + b"\x91\xa1x", struct.pack("!Q", 1) + b"\x90", struct.pack("!Q", 0) + b"\x91\x01",
      struct.pack("!Q", 1) + b"\x91" * 5000],
     ids=["empty", "no number", "no items", "4 Gi items", "extension", "wrong type", "none", "number 0", "nested"],
