@@ -1,7 +1,7 @@
 """Receipts: how a remote connector learns that everything an item caused is safe, without any component helping.
 
-A remote receiver gives each batch a receipt. Every item that is derived from it, in any component of the process, *holds*
-the receipt until it is handled in turn; when nothing holds it any more, the batch is acknowledged to its sender.
+A remote receiver gives each batch a receipt. Every item that is derived from it, in any component of the process,
+*holds* the receipt until it is handled in turn; when nothing holds it any more, its sender is told.
 Inside one process the lineage travels in a context variable, so a filter's outputs inherit it by being sent while
 the input is handled. In a process without remote inputs there are no receipts, and this costs one look-up a send.
 """

@@ -258,8 +258,10 @@ async def check_polling_never_waits(ends: Ends) -> None:
     out, end = Out("out", ends.producing), In("in", ends.consuming)
     assert end.try_receive() is None, "nothing was sent"
     await out.send(Numbered(1))
-    while (item := end.try_receive()) is None:
+    item = None
+    while item is None:
         await asyncio.sleep(0)
+        item = end.try_receive()
     assert item == Numbered(1), "try_receive gives what is there"
     assert end.try_receive() is None, "it is there once"
 

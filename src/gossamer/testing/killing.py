@@ -32,11 +32,12 @@ from gossamer.flow.sheet import NoSettings
 from gossamer.flow.transports import Opening, open_connector
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS result (count INTEGER NOT NULL, sum INTEGER NOT NULL, disorder INTEGER NOT NULL, last INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS result
+    (count INTEGER NOT NULL, sum INTEGER NOT NULL, disorder INTEGER NOT NULL, last INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS position (stream TEXT PRIMARY KEY, number INTEGER NOT NULL);
 """
 
-#: Seconds until a kill, at most. Every other kill comes so long after items have arrived, the rest meet processes that start.
+#: Seconds until a kill, at most. Every other kill comes so long after items have arrived, the rest meet a start.
 _LONGEST_WAIT = 0.5
 
 #: Seconds between looks at whether items arrive.
@@ -242,7 +243,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="gossamer-") as name:
         outcome = kill_both_ends(Path(name), arguments.kills, arguments.seed)
-    print(outcome)
+    sys.stdout.write(f"{outcome}\n")
     sys.exit(0 if outcome.exact else 1)
 
 

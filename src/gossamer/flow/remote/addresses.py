@@ -1,8 +1,8 @@
 """Addresses of remote connectors, and the sockets that listen at them. Used by :mod:`.links`.
 
 A `unix:` socket is as private as its folder: that must be ours alone (mode 0700), and the socket itself gets mode 0600
-before anyone can see it. What a killed process left behind is replaced; a living one's socket is not, and nothing that is
-not a socket ever is.
+before anyone can see it. What a killed process left behind is replaced; a living one's socket is not, and nothing that
+is not a socket ever is.
 """
 
 import os
@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer.flow.errors import WiringError
 
-#: Bytes of a socket's path that every system takes (104 on BSD and macOS, 108 on Linux), less the ending of its first name.
+#: Bytes of a socket's path that every system takes (104 on BSD and macOS), less the ending of its first name.
 _PATH_BYTES = 90
 
 #: Connections that wait to be accepted.
@@ -61,8 +61,8 @@ def parse(address: str) -> Address:
     return Address("tcp", host=host, port=int(port))
 
 
-def listening_unix_socket(path: Path) -> socket.socket:
-    """A socket bound to `path`, not listening yet.
+def listening_unix_socket(path: Path) -> tuple[socket.socket, int]:
+    """A socket that listens at `path`, and the file's inode.
 
     Raises:
         WiringError: the folder is open to others, another process listens there, or something else has that name.
@@ -75,13 +75,14 @@ def listening_unix_socket(path: Path) -> socket.socket:
         bound.bind(str(hidden))
         hidden.chmod(0o600)
         bound.listen(BACKLOG)
+        inode = hidden.lstat().st_ino
         hidden.rename(path)
     except OSError as error:
         bound.close()
         hidden.unlink(missing_ok=True)
         raise WiringError(f"cannot listen at unix:{path}: {error.strerror}") from None
     bound.setblocking(False)
-    return bound
+    return bound, inode
 
 
 def _check_folder(folder: Path) -> None:

@@ -1,7 +1,7 @@
-"""Items to bytes and back, one connector's item type. Used by :mod:`.sending` at the entrance, by :mod:`.receiving` at the exit.
+"""Items to bytes and back, of one type. Used by :mod:`.sending` at the entrance, by :mod:`.receiving` at the exit.
 
-Items are encoded one by one when they are sent: what cannot cross is refused to who sends it, and sizes are known before
-a frame is cut. A frame's payload is the number of its first item and a msgpack array, put together without encoding again.
+Items are encoded one by one when they are sent: what cannot cross is refused to who sends it, and sizes are known
+before a frame is cut. A frame's payload is the number of its first item and a msgpack array, put together from those.
 """
 
 import struct

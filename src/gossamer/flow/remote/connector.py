@@ -1,4 +1,4 @@
-"""The remote connector: a sender, a receiver, or both, behind the interface of every connector. The top of this package."""
+"""The remote connector: a sender, a receiver, or both, behind the interface of every connector. Top of this package."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -187,7 +187,7 @@ class RemoteConnector(Connector[T]):
         return self._sender, self._receiver
 
     async def _linger(self) -> str:
-        """Give the other side time for what is left; what to say of the rest. Where both sides are here, it is theirs."""
+        """Give the other side time for what is left; returns what to say of the rest. Not where both sides are here."""
         sender = self._sender
         if sender is None or self._receiver is not None or not sender.ended or sender.failure is not None:
             return ""
@@ -200,8 +200,8 @@ class RemoteConnector(Connector[T]):
         if not lost or self._options.journal:
             return ""
         return (
-            f"connector {self.name!r}: {lost} items were not acknowledged within {self._options.linger:g} s and are lost; "
-            "a journal would keep them"
+            f"connector {self.name!r}: {lost} items were not acknowledged within {self._options.linger:g} s "
+            "and are lost; a journal would keep them"
         )
 
     # -- the producers' end
@@ -253,7 +253,7 @@ class RemoteConnector(Connector[T]):
     # -- both
 
     async def idle(self) -> None:
-        """Return when everything that was sent is acknowledged, or handed out where the consumers are in this process."""
+        """Return when everything sent is acknowledged or, where the consumers are in this process, handed out."""
         sender, receiver = self._sender, self._receiver
         if sender is None:
             await self._receiving().inbox.idle()
@@ -269,23 +269,26 @@ class RemoteConnector(Connector[T]):
 
     def _arrived(self) -> bool:
         """Both sides: nothing is on the way."""
-        assert self._sender is not None and self._receiver is not None
+        assert self._sender is not None
+        assert self._receiver is not None
         self._sender.check()
         return self._under_way() == 0
 
     def _under_way(self) -> int:
-        assert self._sender is not None and self._receiver is not None
+        assert self._sender is not None
+        assert self._receiver is not None
         received = self._receiver.received(self._slot, self._sender.about().stream)
         return self._sender.numbered - max(received, self._sender.acknowledged)
 
     def _inside(self) -> int:
-        assert self._sender is not None and self._receiver is not None
+        assert self._sender is not None
+        assert self._receiver is not None
         self._sender.check()
         waiting = self._sender.intake.statistics().waiting + self._receiver.inbox.statistics().waiting
         return waiting + self._under_way() + (not self._sender.intake.vacant)
 
     def statistics(self) -> Statistics:
-        """The figures as they stand. A sending side alone has passed what left its queue, in all lives of its journal."""
+        """The figures as they stand. A sending side alone has passed what left its queue, in all lives."""
         sender, receiver = self._sender, self._receiver
         intake = sender.intake.statistics() if sender is not None else Statistics()
         inbox = receiver.inbox.statistics() if receiver is not None else Statistics()

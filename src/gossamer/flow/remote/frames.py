@@ -1,7 +1,7 @@
-"""Frames: how messages of a remote connector cross a socket. Under :mod:`.handshake`, :mod:`.sending`, :mod:`.receiving`.
+"""Frames: how messages of a remote connector cross a socket. Under :mod:`.handshake`, :mod:`.sending` and the others.
 
 A frame is a length (4 bytes, big-endian, of what follows), a kind (1 byte) and a payload. Control payloads are msgpack
-structs (:mod:`.messages`); the payload of `DATA` is the number of its first item (8 bytes) and a msgpack array of items.
+structs (:mod:`.messages`); the payload of `DATA` is the number of its first item and a msgpack array (:mod:`.codec`).
 
 The length is judged before anything of that size is kept: a peer that has not proved itself gets 4 KiB.
 """
@@ -165,7 +165,7 @@ class FramePipe(asyncio.Protocol):
     # -- writing
 
     def put(self, kind: Kind, payload: bytes) -> None:
-        """Write a frame without waiting; the caller bounds what is under way. Into a lost connection, nothing is written."""
+        """Write a frame without waiting; the caller bounds what is under way. A lost connection swallows it."""
         if self._transport is None or self._transport.is_closing():
             return
         if not self._out:

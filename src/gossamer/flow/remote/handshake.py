@@ -7,8 +7,8 @@
     acceptor   WELCOME(about, proof)        or REFUSED(reason)
 
 A proof is HMAC-SHA256 under the shared secret, over the role of who proves, both nonces and everything both sides said.
-So a proof fits one connection and one direction: neither a recorded nor a reflected one is worth anything. It proves who
-is there; it does not encrypt. Between machines that do not trust the network, use a tunnel.
+So a proof fits one connection and one direction: neither a recorded nor a reflected one is worth anything. It proves
+who is there; it does not encrypt. Between machines that do not trust the network, use a tunnel.
 
 Where no secret is set (`unix:` only, where the file's permissions decide) proofs are empty.
 """
@@ -38,13 +38,17 @@ from gossamer.flow.remote.messages import (
 )
 
 #: Where the secret comes from when no file is named.
-SECRET_VARIABLE = "GOSSAMER_SECRET"
+SECRET_VARIABLE = "GOSSAMER_SECRET"  # the name of it, not the thing
 
 #: A secret that can be guessed protects nothing; this is what `openssl rand -hex 16` halves to.
 _SECRET_BYTES = 16
 
 #: No secret file is longer; a wrong path to something huge is told from it.
 _SECRET_FILE_BYTES = 4096
+
+
+class NotHere(RemoteRefused):
+    """Internal: no connector of that name listens there. A process that starts may open it next."""
 
 
 class Party(Protocol):
@@ -135,11 +139,11 @@ async def accept(pipe: FramePipe, secret: bytes, parties: Mapping[str, Party]) -
     challenge = secrets.token_bytes(NONCE_BYTES)
     pipe.put(Kind.CHALLENGE, encode(Challenge(VERSION, challenge)))
     hello = decode(await _expect(pipe, Kind.HELLO), Hello)
-    reason, party = _judge(hello, challenge, secret, parties)
-    if reason or party is None:
-        pipe.put(Kind.REFUSED, refusal(reason))
-        pipe.close()
-        raise RemoteRefused(reason)
+    try:
+        party = _judge(hello, challenge, secret, parties)
+    except RemoteRefused as error:
+        pipe.put(Kind.REFUSED, refusal(str(error), again=isinstance(error, NotHere)))
+        raise
     ours = party.about()
     pipe.put(
         Kind.WELCOME, encode(Welcome(ours, _proof(secret, b"acceptor", challenge, hello.nonce, hello.about, ours)))
@@ -147,18 +151,25 @@ async def accept(pipe: FramePipe, secret: bytes, parties: Mapping[str, Party]) -
     return party, hello.about
 
 
-def _judge(hello: Hello, challenge: bytes, secret: bytes, parties: Mapping[str, Party]) -> tuple[str, Party | None]:
-    """Why the peer is refused, or whom it gets. Who has not proved itself learns nothing of what is here."""
+def _judge(hello: Hello, challenge: bytes, secret: bytes, parties: Mapping[str, Party]) -> Party:
+    """Whom the peer gets, or why not. Who has not proved itself learns nothing of what is here."""
     if hello.version != VERSION:
-        return f"version {hello.version} is spoken there, {VERSION} here: run the same release on both sides", None
+        raise RemoteRefused(_other_version(hello.version))
     expected = _proof(secret, b"dialer", challenge, hello.nonce, hello.about)
     if not hmac.compare_digest(expected, hello.proof):
-        return "the secrets of the two sides are not the same", None
+        raise RemoteRefused("the secrets of the two sides are not the same")
     party = parties.get(hello.about.connector)
     if party is None:
         known = ", ".join(sorted(parties)) or "none"
-        return f"no connector {hello.about.connector!r} listens at this address; known: {known}", None
-    return mismatch(party.about(), hello.about) or party.objection(hello.about), party
+        raise NotHere(f"no connector {hello.about.connector!r} listens at this address; known: {known}")
+    reason = mismatch(party.about(), hello.about) or party.objection(hello.about)
+    if reason:
+        raise RemoteRefused(reason)
+    return party
+
+
+def _other_version(theirs: int) -> str:
+    return f"version {theirs} is spoken there, {VERSION} here: run the same release on both sides"
 
 
 async def introduce(pipe: FramePipe, secret: bytes, party: Party) -> About:
@@ -170,9 +181,7 @@ async def introduce(pipe: FramePipe, secret: bytes, party: Party) -> About:
     """
     challenge = decode(await _expect(pipe, Kind.CHALLENGE), Challenge)
     if challenge.version != VERSION:
-        raise RemoteRefused(
-            f"version {challenge.version} is spoken there, {VERSION} here: run the same release on both sides"
-        )
+        raise RemoteRefused(_other_version(challenge.version))
     ours = party.about()
     nonce = secrets.token_bytes(NONCE_BYTES)
     pipe.put(Kind.HELLO, encode(Hello(VERSION, ours, nonce, _proof(secret, b"dialer", challenge.nonce, nonce, ours))))
@@ -189,7 +198,8 @@ async def introduce(pipe: FramePipe, secret: bytes, party: Party) -> About:
 async def _expect(pipe: FramePipe, kind: Kind) -> bytes:
     came, payload = await pipe.read()
     if came is Kind.REFUSED and kind is Kind.WELCOME:
-        raise RemoteRefused(decode(payload, Refused).reason)
+        refused = decode(payload, Refused)
+        raise NotHere(refused.reason) if refused.again else RemoteRefused(refused.reason)
     if came is not kind:
         raise BrokenFrame(f"a {kind.name} frame was due, a {came.name} frame came")
     return payload

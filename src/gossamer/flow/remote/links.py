@@ -1,7 +1,7 @@
 """Links: the connections of one process to others, shared by all its remote connectors. Above :mod:`.handshake`.
 
-Connectors of one address share a listening socket; which one a peer wants is in its first message. Two connectors over one
-address, one for each direction, make a link that runs both ways (an exchange, in the words of seed 000).
+Connectors of one address share a listening socket; which one a peer wants is in its first message. Two connectors over
+one address, one for each direction, make a link that runs both ways (the bi-directional connector of seed 000).
 """
 
 import asyncio
@@ -21,14 +21,17 @@ from gossamer.flow.remote.addresses import (
     remove_unix_socket,
 )
 from gossamer.flow.remote.frames import FramePipe, LinkLost
-from gossamer.flow.remote.handshake import Party
+from gossamer.flow.remote.handshake import NotHere, Party
 
 _log = logging.getLogger(__name__)
 
-#: Seconds until the first and between the later attempts to dial. A restarted process is back within the first few; more
-#: than the last would be felt as a stall.
+#: Seconds after the first and between the later attempts to dial. A restarted process is back within the first few;
+#: more than the last would be felt as a stall.
 FIRST_DELAY = 0.05
 LONGEST_DELAY = 2.0
+
+#: Attempts that may find the process but not the connector: it opens them one by one. Half a minute, no more.
+_NOT_HERE = 20
 
 #: Seconds that a peer has for the handshake: a few packets, on a machine under load.
 HANDSHAKE_DEADLINE = 10.0
@@ -61,8 +64,7 @@ class Listener:
         """
         loop, address = asyncio.get_running_loop(), self.address
         if address.scheme == "unix":
-            bound = listening_unix_socket(Path(address.path))
-            self._inode = Path(address.path).lstat().st_ino
+            bound, self._inode = listening_unix_socket(Path(address.path))
             self._server = await loop.create_unix_server(self._connection, sock=bound, backlog=BACKLOG)
             return
         try:
@@ -160,7 +162,7 @@ class Exchange:
         """Let peers find a party at an address; returns where that is, which differs on port 0.
 
         Raises:
-            WiringError: the address cannot be used, or is used with another secret or for another connector of that name.
+            WiringError: the address cannot be used, has another secret, or another connector of that name.
         """
         async with self._lock:
             listener = self._listeners.get(address)
@@ -185,14 +187,20 @@ class Exchange:
 
     async def dial(self, address: Address, secret: bytes, party: Party) -> None:
         """Keep a party connected, until it is done or refused. Run as a task, to be cancelled."""
-        delay = FIRST_DELAY
+        delay, not_here = FIRST_DELAY, 0
         while not party.done:
             pipe = await self._connect(address)
-            if pipe is not None and await self._use(pipe, secret, party):
-                delay = FIRST_DELAY
-                continue
-            await self._sleep(delay * (0.5 + self._chance() / 2))
-            delay = min(2 * delay, LONGEST_DELAY)
+            try:
+                if pipe is not None and await self._use(pipe, secret, party):
+                    delay, not_here = FIRST_DELAY, 0
+            except RemoteRefused as error:
+                not_here += 1
+                if not_here > _NOT_HERE or not isinstance(error, NotHere):
+                    party.fail(str(error))
+                    return
+            if not party.done:
+                await self._sleep(delay * (0.5 + self._chance() / 2))
+                delay = min(2 * delay, LONGEST_DELAY)
 
     async def _connect(self, address: Address) -> FramePipe | None:
         loop = asyncio.get_running_loop()
@@ -207,16 +215,17 @@ class Exchange:
         return pipe
 
     async def _use(self, pipe: FramePipe, secret: bytes, party: Party) -> bool:
-        """Shake hands and serve; True if it came to that, so that the next attempt need not wait."""
+        """Shake hands and serve; True if it came to that, so that the next attempt comes soon.
+
+        Raises:
+            RemoteRefused: the other side refused us, or is not the one that we look for.
+        """
         try:
             async with asyncio.timeout(HANDSHAKE_DEADLINE):
                 peer = await handshake.introduce(pipe, secret, party)
             pipe.limit = party.frame_limit
             await party.serve(pipe, peer)
             return True
-        except RemoteRefused as error:
-            party.fail(str(error))
-            return False
         except (LinkLost, BrokenFrame, TimeoutError):
             return False
         finally:

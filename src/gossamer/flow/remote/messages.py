@@ -60,9 +60,11 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Refused(msgspec.Struct, frozen=True, array_like=True):
-    """No, and why. The side that is refused does not try again."""
+    """No, and why."""
 
     reason: Annotated[str, msgspec.Meta(max_length=_REASON)]
+    again: bool = False
+    """It may be different soon; otherwise the side that is refused does not come again."""
 
 
 class Ack(msgspec.Struct, frozen=True, array_like=True):
@@ -93,6 +95,6 @@ def decode(payload: bytes, kind: type[M]) -> M:
         raise BrokenFrame(f"a {kind.__name__.lower()} message cannot be read: {error}") from None
 
 
-def refusal(reason: str) -> bytes:
+def refusal(reason: str, *, again: bool = False) -> bytes:
     """The payload of a REFUSED frame."""
-    return encode(Refused(reason[:_REASON]))
+    return encode(Refused(reason[:_REASON], again))

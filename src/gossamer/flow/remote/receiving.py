@@ -4,7 +4,7 @@ Frames are put into a local queue, each item once: items are numbered by stream,
 link is dropped. Every frame has a receipt; when it and all frames before it are handled, their sender is told so. When
 the queue is full nothing is read from the socket, so that back-pressure reaches the sender's producers.
 
-Whoever keeps `positions` with its results has every item once even if this process is killed: see :meth:`Connector.position`.
+Whoever keeps positions with its results has every item once even if this process is killed: :meth:`Connector.position`.
 """
 
 import asyncio
@@ -207,7 +207,7 @@ class Receiver(Generic[T]):
         return known.received if known else 0
 
     def close(self, local_end: Callable[[int], None] | None = None) -> None:
-        """Drop connections. What consumers still hold is acknowledged to `local_end`, where the sender is in this process."""
+        """Drop connections. What consumers hold is acknowledged to `local_end`, if the sender is in this process."""
         self._local_end = local_end
         for stream in self._streams.values():
             if stream.pipe is not None:

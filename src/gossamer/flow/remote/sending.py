@@ -359,7 +359,7 @@ class Sender(Generic[T]):
         """
         if position > self.numbered:
             self.fail(
-                f"it has {position} items of this stream, of which {self.numbered} were sent: the journal is older than it"
+                f"it has {position} items of this stream, but {self.numbered} were sent: the journal is older than it"
             )
             raise BrokenFrame(f"item {position} was acknowledged, but {self.numbered} is the last that was sent")
         if position <= self.acknowledged:

@@ -49,7 +49,7 @@ async def shake(
     acceptor: FakeParty,
     dialer_secret: bytes = SECRET,
     acceptor_secret: bytes = SECRET,
-) -> list[Any]:
+) -> tuple[Any, Any]:
     parties = {acceptor.about().connector: acceptor}
     return await asyncio.gather(
         handshake.introduce(pipes[0], dialer_secret, dialer),

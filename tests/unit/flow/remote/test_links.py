@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from gossamer.flow.connector import In, Out
-from gossamer.flow.errors import Closed, EndOfItems, RemoteRefused, WiringError
+from gossamer.flow.errors import Closed, ConnectorError, EndOfItems, RemoteRefused, WiringError
+from gossamer.flow.receipt import Receipt
 from gossamer.flow.remote.addresses import parse
 from gossamer.flow.remote.connector import RemoteConnector, RemoteSheet
 from gossamer.flow.remote.links import HALF_OPEN, LONGEST_DELAY, Exchange
@@ -201,5 +202,104 @@ def test_connectors_of_one_address_have_names_and_a_secret_in_common(run: Run, s
         with pytest.raises(WiringError, match="names at one address must differ"):
             await second.start()
         await first.stop()
+
+    run(test())
+
+
+def test_a_connector_that_its_process_opens_later_is_asked_for_again(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        address, there = f"unix:{socket_folder}/s", Exchange({})
+        early = connector(address, "early", exchange=there, side="receive")
+        late = connector(address, "late", exchange=there, side="receive")
+        await early.start()
+        waits: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 3:
+                await late.start()
+            await asyncio.sleep(0)
+
+        sending = connector(address, "late", side="send", exchange=Exchange({}, sleep=sleep))
+        await sending.start()
+        out = Out("out", sending)
+        await out.send("at last")
+        out.close()
+        assert await receive_all(In("in", late)) == ["at last"]
+        for side in (sending, late, early):
+            await side.stop()
+
+    run(test())
+
+
+def test_a_connector_that_never_comes_is_a_mistake(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        address = f"unix:{socket_folder}/s"
+        early = connector(address, "early", side="receive")
+        await early.start()
+        sending = connector(address, "misspelt", side="send", exchange=Exchange({}, sleep=lambda _: asyncio.sleep(0)))
+        await sending.start()
+        with pytest.raises(RemoteRefused, match=r"no connector 'misspelt'.*known: early"):
+            await sending.send(["x"] * 10_000, None)
+        await sending.stop()
+        await early.stop()
+
+    run(test())
+
+
+def test_stopping_tells_what_nobody_acknowledged(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        sending = connector(f"unix:{socket_folder}/s", side="send", options=RemoteSheet(linger=0))
+        await sending.start()
+        out = Out("out", sending)
+        await out.send_many(["a", "b"])
+        out.close()
+        with pytest.raises(ConnectorError, match="2 items were not acknowledged"):
+            await sending.stop()
+        kept = RemoteSheet(linger=0, journal=str(socket_folder / "journal"))
+        sending = connector(f"unix:{socket_folder}/s", side="send", options=kept)
+        await sending.start()
+        out = Out("out", sending)
+        await out.send_many(["a", "b"])
+        out.close()
+        await sending.stop()
+
+    run(test())
+
+
+def test_what_consumers_still_hold_when_both_sides_stop_is_acknowledged_later(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        done: list[bool] = []
+        receipt = Receipt(lambda: done.append(True))
+        tested = connector(f"unix:{socket_folder}/s")
+        await tested.start()
+        await tested.send(["a", "b"], receipt)
+        receipt.release()
+        items: list[str] = []
+        held: list[Receipt | None] = []
+        while len(items) < 2:
+            taken, receipts = await tested.take(2)
+            items += taken
+            held += receipts or ()
+        await tested.idle()
+        await tested.stop()
+        assert not done
+        for each in held:
+            assert each is not None
+            each.release()
+        assert done == [True]
+
+    run(test())
+
+
+def test_who_waits_to_send_when_a_connector_stops_is_told(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        tested = connector(f"unix:{socket_folder}/s")
+        await tested.start()
+        waiting = asyncio.ensure_future(tested.send(["x"] * 10_000, None))
+        await asyncio.sleep(0)
+        await tested.stop()
+        with pytest.raises(Closed):
+            await waiting
 
     run(test())

@@ -21,6 +21,9 @@ from gossamer.flow.remote.watch import Watch
 
 Run = Callable[[Any], Any]
 
+#: The number of the first item, as a frame begins with it.
+FIRST = struct.pack("!Q", 1)
+
 CODEC: Codec[int] = Codec("numbers", int, int, FRAME_LIMIT)
 
 
@@ -270,12 +273,19 @@ def test_more_senders_than_expected_are_refused(run: Run, joined_pipes: Any) -> 
 
 @pytest.mark.parametrize(
     "payload",
-    [b"", b"short", struct.pack("!Q", 1), struct.pack("!Q", 1) + b"\xdd\xff\xff\xff\xff",
-     struct.pack("!Q", 1) + b"\x91\xc7\x01\x05x",
-     struct.pack("!Q", 1) + b"\x91\xa1x", struct.pack("!Q", 1) + b"\x90", struct.pack("!Q", 0) + b"\x91\x01",
-     struct.pack("!Q", 1) + b"\x91" * 5000],
+    [
+        b"",
+        b"short",
+        FIRST,
+        FIRST + b"\xdd\xff\xff\xff\xff",
+        FIRST + b"\x91\xc7\x01\x05x",
+        FIRST + b"\x91\xa1x",
+        FIRST + b"\x90",
+        struct.pack("!Q", 0) + b"\x91\x01",
+        FIRST + b"\x91" * 5000,
+    ],
     ids=["empty", "no number", "no items", "4 Gi items", "extension", "wrong type", "none", "number 0", "nested"],
-)  # fmt: skip
+)
 def test_frames_that_hold_no_items_are_refused_aloud(payload: bytes, run: Run, joined_pipes: Any) -> None:
     async def test() -> None:
         with pytest.raises(BrokenFrame):
