@@ -187,9 +187,7 @@ def test_the_toml_that_topology_prints_runs(tmp_path: Path) -> None:
         status, out, _ = gossamer("topology", web.url("/"), "--depth", "1", "--format", "toml")
         assert status == 0
         (tmp_path / "my.toml").write_text(out)
-        status, out, _ = gossamer(
-            "crawl", "--wiring", str(tmp_path / "my.toml"), "-o", str(tmp_path / "c"), "--json"
-        )
+        status, out, _ = gossamer("crawl", "--wiring", str(tmp_path / "my.toml"), "-o", str(tmp_path / "c"), "--json")
     assert status == 0
     assert json.loads(out)["pages"] == 3
 

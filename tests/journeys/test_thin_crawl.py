@@ -74,7 +74,9 @@ def test_only_links_in_scope_are_followed(tmp_path: Path) -> None:
     for scope, asked in (("prefix", 2), ("host", 3), ("any", 4), ("page", 1)):
         with FakeWeb(pages) as web:
             given = {"scope": scope, "resolve": [web.resolve], "allow_network": ["127.0.0.0/8"]}
-            summary = run(Crawl(["http://a.test/docs/"], build(CrawlOptions, {"output": str(tmp_path / scope), **given})))
+            summary = run(
+                Crawl(["http://a.test/docs/"], build(CrawlOptions, {"output": str(tmp_path / scope), **given}))
+            )
             assert summary.pages == len(web.requests) == asked, scope
 
 

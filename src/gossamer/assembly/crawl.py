@@ -29,9 +29,9 @@ from gossamer.flow.quantities import show_seconds
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring, to_toml, with_settings
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
+from gossamer.model.totals import Totals
 from gossamer.model.url import endpoint_of
 from gossamer.services.dns import SystemResolver
-from gossamer.model.totals import Totals
 from gossamer.stages.commit import Commit
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
@@ -121,7 +121,7 @@ class Crawl:
         if kept is not None:
             return Path(str(kept))
         seeds = [url for node in wiring.components.values() for url in node.settings.get("urls", ())]
-        return Path(default_directory(seeds, datetime.date.today()))
+        return Path(default_directory(seeds, datetime.datetime.now().astimezone().date()))
 
     def _check_directory(self) -> None:
         path = self.directory

@@ -68,7 +68,9 @@ def _with_own_providers(wiring: Wiring, process: str) -> Wiring:
     there = {name for plan in wiring.components.values() if plan.process != process for name in _used(plan)}
     renamed = {name: f"{name}-{process}" for name in here & there}
     components = {
-        name: msgspec.structs.replace(plan, providers=_renamed(plan.providers, renamed)) if plan.process == process else plan
+        name: msgspec.structs.replace(plan, providers=_renamed(plan.providers, renamed))
+        if plan.process == process
+        else plan
         for name, plan in wiring.components.items()
     }
     copies = {new: wiring.providers[old] for old, new in renamed.items()}

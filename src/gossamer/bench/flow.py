@@ -18,9 +18,9 @@ from gossamer.flow.connector import Connector, In, Out
 from gossamer.flow.errors import EndOfItems
 from gossamer.flow.local import LocalConnector
 from gossamer.flow.ports import Uses
+from gossamer.flow.remote.links import Exchange
 from gossamer.flow.runner import Runner
 from gossamer.flow.sheet import NoSettings
-from gossamer.flow.remote.links import Exchange
 from gossamer.flow.transports import Opening, open_connector
 from gossamer.flow.unit import Provider
 

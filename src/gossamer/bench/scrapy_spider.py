@@ -23,7 +23,9 @@ class Docs(scrapy.Spider):  # type: ignore[misc]  # Scrapy has no types here
 
     name = "docs"
     start_urls = (seed,)
-    links = LinkExtractor(allow=[re.escape(seed)], tags=("a", "area", "iframe", "frame"), attrs=("href", "src"), deny_extensions=[])
+    links = LinkExtractor(
+        allow=[re.escape(seed)], tags=("a", "area", "iframe", "frame"), attrs=("href", "src"), deny_extensions=[]
+    )
     handle_httpstatus_all = True
 
     def parse(self, response):  # type: ignore[no-untyped-def]  # Scrapy's signature

@@ -6,7 +6,7 @@ written by hand, so nothing in them can be wrong by itself.
 
 import importlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -36,7 +36,7 @@ def _page(title: str, *parts: str) -> str:
     return "\n\n".join([f"# {title}", *parts]) + "\n"
 
 
-def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     def line(cells: tuple[str, ...]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
@@ -47,14 +47,19 @@ def _commands() -> str:
     parts = []
     for name, (module, _) in COMMANDS.items():
         command: click.Command = getattr(importlib.import_module(module), name.replace("-", "_"))
-        context = click.Context(command, info_name=f"gossamer {name}", parent=click.Context(commands, info_name="gossamer"))
+        context = click.Context(
+            command, info_name=f"gossamer {name}", parent=click.Context(commands, info_name="gossamer")
+        )
         context.info_name = name
         parts.append(f"## gossamer {name}\n\n```\n{command.get_help(context)}\n```")
     return _page("Commands", *parts)
 
 
 def _settings(sheet: type[Sheet]) -> str:
-    rows = [(f"`{p.name}`", p.type, _default(p), _unit(p), p.reason and "restart" or "live", p.doc) for p in properties(sheet)]
+    rows = [
+        (f"`{p.name}`", p.type, _default(p), _unit(p), "restart" if p.reason else "live", p.doc)
+        for p in properties(sheet)
+    ]
     return _table(("setting", "type", "default", "unit, bounds", "changes", "what it does"), rows)
 
 
@@ -96,7 +101,8 @@ def _name(item: object) -> str:
 
 def _outcomes() -> str:
     rows = [
-        (f"`{outcome}`", "yes" if outcome in ANSWERED else "", "yes" if outcome in TRANSIENT else "") for outcome in Outcome
+        (f"`{outcome}`", "yes" if outcome in ANSWERED else "", "yes" if outcome in TRANSIENT else "")
+        for outcome in Outcome
     ]
     text = "The closed list of words for how a fetch ended, the same in log, tables, metrics and JSON."
     return _page("Outcomes", text, _table(("outcome", "a server answered", "a later try may succeed"), rows))

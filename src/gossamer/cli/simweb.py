@@ -25,7 +25,7 @@ _UNITS: Final = {
 
 HELP: Final = """Serve a simulated web, for crawlers to be tested on.
 
-The whole web follows from --seed: the same numbers give the same web, byte for byte, on any machine.
+The whole web follows from --seed: the same numbers give the same web, byte for byte.
 Nothing is stored, so a web of a hundred million pages starts at once. It listens on the loopback
 interface only, and knows what every crawl of it should find.
 

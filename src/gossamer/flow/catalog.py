@@ -9,7 +9,7 @@ from importlib import metadata
 from typing import Any
 
 from gossamer.flow.component import Component
-from gossamer.flow.errors import UnknownName
+from gossamer.flow.errors import UnknownName, WiringError
 from gossamer.flow.sheet import nearest
 from gossamer.flow.unit import Provider
 
@@ -40,19 +40,34 @@ class Catalog:
         found: type[Provider[Any]] = self._find("providers", name, Provider)
         return found
 
-    def add(self, name: str, unit: type) -> None:
-        """Register a class of one's own, as a program does that makes its wiring itself."""
-        table = "components" if issubclass(unit, Component) else "providers"
-        self._classes[table][name] = unit
+    def add(self, name: str, unit: Any) -> None:
+        """Register a class of one's own, as a program does that makes its wiring itself.
+
+        Raises:
+            WiringError: it is neither a component nor a provider.
+        """
+        for table, base in (("components", Component), ("providers", Provider)):
+            if isinstance(unit, type) and issubclass(unit, base):
+                self._classes[table][name] = unit
+                return
+        raise WiringError(f"{name!r}: {unit!r} is neither a component nor a provider class; derive it from one of them")
 
     def names(self, table: str) -> list[str]:
         """Every known name of `components` or `providers`, those of entry points included."""
-        return sorted({*self._classes[table], *(entry.name for entry in metadata.entry_points(group=f"gossamer.{table}"))})
+        return sorted(
+            {*self._classes[table], *(entry.name for entry in metadata.entry_points(group=f"gossamer.{table}"))}
+        )
 
     def _find(self, table: str, name: str, base: type) -> Any:
         known = self._classes[table]
         if name not in known:
-            for entry in metadata.entry_points(group=f"gossamer.{table}", name=name):
+            entries = list(metadata.entry_points(group=f"gossamer.{table}", name=name))
+            if len({entry.value for entry in entries}) > 1:
+                packages = ", ".join(sorted(_package(entry) for entry in entries))
+                raise WiringError(
+                    f"{table[:-1]} {name!r} is registered by several packages: {packages}; uninstall all but one"
+                )
+            for entry in entries[:1]:
                 known[name] = _loaded(entry, base)
         if name not in known:
             raise UnknownName(f"unknown {table[:-1]} {name!r}{nearest(name, self.names(table))}")
@@ -65,7 +80,9 @@ def _loaded(entry: metadata.EntryPoint, base: type) -> type:
     except (ImportError, AttributeError) as error:
         raise UnknownName(f"{entry.name!r} of package {_package(entry)} cannot be loaded: {error}") from error
     if not (isinstance(found, type) and issubclass(found, base)):
-        raise UnknownName(f"{entry.name!r} of package {_package(entry)} is no {base.__name__.lower()} class: {entry.value}")
+        raise UnknownName(
+            f"{entry.name!r} of package {_package(entry)} is no {base.__name__.lower()} class: {entry.value}"
+        )
     return found
 
 

@@ -14,27 +14,20 @@ suspending, sending, counting, restarting. The kinds differ in when they are giv
 
 Methods may be plain or `async`. What they return (an iterable of items, or None) goes to the only output; with several
 outputs plain code calls `self.<output>.emit(item)` and async code `await self.<output>.send(item)`.
+
+When a method raises, what *plain* code made of the item is taken back before the item is given again; what async code has
+sent is sent. A method that takes many handles all of them or none: when it raises, it is given them one by one.
 """
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from gossamer.flow.connector import In, Out
+from gossamer.flow.handling import Handling, handling
 from gossamer.flow.ports import declared
 from gossamer.flow.unit import S, Unit
-
-Handler = Callable[[list[Any]], Awaitable[None]]
-
-
-class ItemFailed(Exception):
-    """Internal: the item at `position` of a batch raised `cause`; those before it are handled and sent."""
-
-    def __init__(self, position: int, cause: Exception) -> None:
-        super().__init__(str(cause))
-        self.position = position
-        self.cause = cause
 
 
 class Component(Unit[S]):
@@ -42,7 +35,8 @@ class Component(Unit[S]):
 
     kind: ClassVar[str] = "component"
     batch: ClassVar[int] = 64
-    """Items that are taken at once. Async handlers take one, so that a pool shares the work."""
+    """Items that are taken at once from a queue; a fused connector gives what the producer sends at once. Async handlers
+    of one item take one, so that a pool shares the work."""
 
     ins: Mapping[str, In[Any]]
     outs: Mapping[str, Out[Any]]
@@ -64,7 +58,9 @@ class Component(Unit[S]):
     @classmethod
     def problems(cls) -> list[str]:
         """What is wrong with the class as one of its kind; empty where nothing is. Asked when a wiring is checked."""
-        return []
+        return [
+            f"class {cls.__name__} is of no kind that can run; derive it from Filter or another of gossamer.flow.component"
+        ]
 
     async def emit_all(self, produced: Sequence[Any]) -> None:
         """Send what handlers returned, and what they put by."""
@@ -80,60 +76,16 @@ class Component(Unit[S]):
             )
         return next(iter(self.outs.values()))
 
-    def batched(self, single: Callable[..., Any] | None, many: Callable[..., Any] | None) -> tuple[Handler, int]:
-        """A handler of batches made from one that takes an item or a list, plain or async, and how many to take at once."""
-        if many is not None:
-            return self._whole_batch(many), self.batch
-        assert single is not None
-        if inspect.iscoroutinefunction(single):
-            return self._each_async(single), 1
-        return self._each(single), self.batch
-
-    def _whole_batch(self, many: Callable[..., Any]) -> Handler:
-        is_async = inspect.iscoroutinefunction(many)
-
-        async def handle(items: list[Any]) -> None:
-            try:
-                produced = await many(items) if is_async else many(items)
-            except Exception as error:
-                raise ItemFailed(0, error) from error
-            await self.emit_all(list(produced) if produced is not None else ())
-
-        return handle
-
-    def _each(self, single: Callable[..., Any]) -> Handler:
-        async def handle(items: list[Any]) -> None:
-            produced: list[Any] = []
-            position = 0
-            try:
-                for position, item in enumerate(items):
-                    result = single(item)
-                    if result is not None:
-                        produced.extend(result)
-            except Exception as error:
-                await self.emit_all(produced)
-                raise ItemFailed(position, error) from error
-            await self.emit_all(produced)
-
-        return handle
-
-    def _each_async(self, single: Callable[..., Any]) -> Handler:
-        async def handle(items: list[Any]) -> None:
-            for position, item in enumerate(items):
-                try:
-                    produced = await single(item)
-                except Exception as error:
-                    raise ItemFailed(position, error) from error
-                await self.emit_all(list(produced) if produced is not None else ())
-
-        return handle
+    def batched(self, single: Callable[..., Any] | None, many: Callable[..., Any] | None) -> Handling:
+        """A handler of batches made from a method that takes an item or one that takes a list, plain or async."""
+        return handling(self, single, many)
 
 
 class OneInput(Component[S]):
     """What consumers and filters share: one input, handled in batches."""
 
-    def handler(self) -> tuple[Handler, int]:
-        """The batch handler, and how many items it likes at once."""
+    def handler(self) -> Handling:
+        """The batch handler of the input."""
         raise NotImplementedError
 
     @property
@@ -143,9 +95,15 @@ class OneInput(Component[S]):
 
 
 def _lacks(cls: type, names: Sequence[str]) -> list[str]:
-    if any(callable(getattr(cls, name, None)) for name in names):
-        return []
-    return [f"class {cls.__name__} defines none of: {', '.join(names)}"]
+    """One of these methods must be there, and those that are must be of a form that can be called for items."""
+    found = {name: method for name in names if callable(method := getattr(cls, name, None))}
+    if not found:
+        return [f"class {cls.__name__} defines none of: {', '.join(names)}"]
+    return [
+        f"{cls.__name__}.{name} is an async generator; let it return a list, or send by name"
+        for name, method in found.items()
+        if inspect.isasyncgenfunction(method)
+    ]
 
 
 class Consumer(OneInput[S]):
@@ -153,7 +111,7 @@ class Consumer(OneInput[S]):
 
     kind = "consumer"
 
-    def handler(self) -> tuple[Handler, int]:
+    def handler(self) -> Handling:
         """From `consume` or `consume_many`."""
         return self.batched(getattr(self, "consume", None), getattr(self, "consume_many", None))
 
@@ -172,7 +130,7 @@ class Filter(OneInput[S]):
 
     kind = "filter"
 
-    def handler(self) -> tuple[Handler, int]:
+    def handler(self) -> Handling:
         """From `filter` or `filter_many`."""
         return self.batched(getattr(self, "filter", None), getattr(self, "filter_many", None))
 
@@ -196,7 +154,7 @@ class Producer(Component[S]):
         raise NotImplementedError(f"{type(self).__name__}.produce is not written")
 
     def drain(self) -> None:
-        """Make no more items."""
+        """Make no more items. What `produce` waits for then is cancelled; a yielded item is still sent."""
         self._drained = True
 
     @property
@@ -220,6 +178,17 @@ class SynchronousFilter(Component[S]):
 
     kind = "synchronous"
 
+    def handler(self) -> Handling:
+        """The handler of rounds: each a dictionary with one item for each input."""
+        method: Callable[..., Any] = self.filter  # type: ignore[attr-defined]  # its parameters are the inputs' names
+        if inspect.iscoroutinefunction(method):
+
+            async def wait_for(items: dict[str, Any]) -> Any:
+                return await method(**items)
+
+            return self.batched(wait_for, None)
+        return self.batched(lambda items: method(**items), None)
+
     @classmethod
     def problems(cls) -> list[str]:
         """Two inputs at least; `filter` takes each by name."""
@@ -235,20 +204,24 @@ class SynchronousFilter(Component[S]):
 
 
 class SemiSynchronousFilter(Component[S]):
-    """Called for an item of any input, as it comes; what it makes is sent before the next one."""
+    """Called for an item of any input, as it comes; what it makes is sent before the next one, of whichever input."""
 
     kind = "semi-synchronous"
 
-    def handlers(self) -> dict[str, tuple[Handler, int]]:
+    def handlers(self) -> dict[str, Handling]:
         """A batch handler for each input, from `on_<input>` or `on_<input>_many`."""
         return {
-            role: self.batched(getattr(self, f"on_{role}", None), getattr(self, f"on_{role}_many", None)) for role in self.ins
+            role: self.batched(getattr(self, f"on_{role}", None), getattr(self, f"on_{role}_many", None))
+            for role in self.ins
         }
 
     @classmethod
     def problems(cls) -> list[str]:
-        """A handler for each input."""
-        return [wrong for role in declared(cls).inputs for wrong in _lacks(cls, (f"on_{role}", f"on_{role}_many"))]
+        """Inputs, and a handler for each."""
+        inputs = declared(cls).inputs
+        if not inputs:
+            return [f"class {cls.__name__} declares no In; what makes items of its own is a Producer"]
+        return [wrong for role in inputs for wrong in _lacks(cls, (f"on_{role}", f"on_{role}_many"))]
 
 
 class AsynchronousFilter(SemiSynchronousFilter[S]):
@@ -297,6 +270,14 @@ class AsynchronousFilter(SemiSynchronousFilter[S]):
 
     @classmethod
     def problems(cls) -> list[str]:
-        """A handler for each input, a source for each output."""
-        outputs = declared(cls).outputs
-        return super().problems() + [wrong for role in outputs for wrong in _lacks(cls, (f"take_{role}",))]
+        """A handler for each input, a source for each output, spills that are inputs."""
+        ports = declared(cls)
+        wrong = super().problems() + [wrong for role in ports.outputs for wrong in _lacks(cls, (f"take_{role}",))]
+        for role in ports.outputs:
+            if inspect.iscoroutinefunction(getattr(cls, f"take_{role}", None)):
+                wrong.append(f"{cls.__name__}.take_{role} is async; it returns what is there, without waiting")
+        for role in sorted(cls.spills - set(ports.inputs)):
+            wrong.append(
+                f"class {cls.__name__} spills {role!r}, which is none of its inputs: {', '.join(ports.inputs)}"
+            )
+        return wrong

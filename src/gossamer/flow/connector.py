@@ -15,6 +15,8 @@ Promises of every connector (suite: `gossamer.testing.check_connector`):
 """
 
 import asyncio
+import itertools
+import operator
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -83,7 +85,9 @@ def class_of(item_type: Any) -> type:
     try:
         msgspec.msgpack.Decoder(item_type)
     except TypeError as error:
-        raise WiringError(f"items of type {bare.__name__} have no codec, so they could not cross a process: {error}") from None
+        raise WiringError(
+            f"items of type {bare.__name__} have no codec, so they could not cross a process: {error}"
+        ) from None
     return bare
 
 
@@ -98,6 +102,8 @@ class Connector(ABC, Generic[T]):
         self.capacity = capacity
         self.item_class = class_of(item_type)
         self.producers = 0
+        self.ended = False
+        """Every producer end in this process was closed; nothing more can come from here."""
 
     def __repr__(self) -> str:
         seen = self.statistics()
@@ -168,6 +174,7 @@ class Connector(ABC, Generic[T]):
         """A producer end was closed; with the last one the stream ends."""
         self.producers -= 1
         if self.producers == 0:
+            self.ended = True
             self.end()
 
     def check(self, items: Sequence[Any]) -> None:
@@ -179,21 +186,26 @@ class Connector(ABC, Generic[T]):
         expected = self.item_class
         for item in items:
             if type(item) is not expected and not isinstance(item, expected):
-                raise WrongItem(f"connector {self.name!r} carries {expected.__name__}, not {type(item).__name__}: {item!r:.100}")
+                raise WrongItem(
+                    f"connector {self.name!r} carries {expected.__name__}, not {type(item).__name__}: {item!r:.100}"
+                )
 
 
 class Out(Generic[T]):
-    """The producing end. Sync: :meth:`try_send`. Suspending: :meth:`send`, :meth:`send_many`. In the background: :meth:`send_soon`."""
+    """The producing end.
 
-    __slots__ = ("_connector", "_held", "_open", "_pending", "_signal", "role")
+    Sync: :meth:`try_send`. Suspending: :meth:`send`, :meth:`send_many`. In the background: :meth:`send_soon`.
+    """
+
+    __slots__ = ("_clones", "_connector", "_held", "_open", "_pending", "role")
 
     def __init__(self, role: str, connector: Connector[T]) -> None:
         self.role = role
         self._connector = connector
         self._held: asyncio.Event | None = None
         self._open = True
-        self._pending: list[T] = []
-        self._signal: asyncio.Event | None = None
+        self._pending: list[tuple[T, Receipt | None]] = []
+        self._clones: list[Out[T]] = []
         connector.add_producer()
 
     def __repr__(self) -> str:
@@ -222,17 +234,48 @@ class Out(Generic[T]):
 
     def send_soon(self, item: T) -> "asyncio.Task[None]":
         """Send in the background; the task is done when the item was accepted."""
-        return asyncio.ensure_future(self.send(item))
+        sending = asyncio.ensure_future(self.send(item))
+        receipt = current.get()
+        if receipt is not None:
+            # What is being handled may be finished before the item is accepted: until then the task holds its receipt.
+            receipt.hold()
+            sending.add_done_callback(lambda task: None if task.cancelled() or task.exception() else receipt.release())
+        return sending
 
     def emit(self, item: T) -> None:
         """Put by for :meth:`flush`: how plain (not async) component code sends."""
-        self._pending.append(item)
+        receipt = current.get()
+        if receipt is not None:
+            # Whoever flushes first sends this too, perhaps another worker while it handles something else.
+            receipt.hold()
+        self._pending.append((item, receipt))
+
+    @property
+    def put_by(self) -> int:
+        """How many items wait for :meth:`flush`."""
+        return len(self._pending)
+
+    def take_back(self, keep: int) -> None:
+        """Forget what was put by after the first `keep` items: their handler raised, and will be asked again."""
+        for _, receipt in self._pending[keep:]:
+            if receipt is not None:
+                receipt.release()
+        del self._pending[keep:]
 
     async def flush(self) -> None:
-        """Send what was put by, as one bulk."""
-        if self._pending:
-            items, self._pending = self._pending, []
-            await self.send_many(items)
+        """Send what was put by, as one bulk (one for each receipt)."""
+        if not self._pending:
+            return
+        pending, self._pending = self._pending, []
+        for receipt, group in itertools.groupby(pending, key=operator.itemgetter(1)):
+            items = [item for item, _ in group]
+            token = current.set(receipt)
+            try:
+                await self.send_many(items)
+            finally:
+                current.reset(token)
+            if receipt is not None:
+                receipt.release(len(items))
 
     async def room(self) -> int:
         """Wait until something can be sent; how many items, at least one."""
@@ -242,7 +285,10 @@ class Out(Generic[T]):
 
     def clone(self) -> "Out[T]":
         """Another producing end of the same connector, to be closed by its own owner."""
-        return Out(self.role, self._usable())
+        other = Out(self.role, self._usable())
+        other._held = self._held
+        self._clones = [*(clone for clone in self._clones if clone._open), other]
+        return other
 
     def close(self) -> None:
         """No more items from this end. Closing twice is harmless."""
@@ -261,8 +307,10 @@ class Out(Generic[T]):
         await self._usable().send(items, current.get())
 
     def hold(self) -> None:
-        """Suspend senders at this end, for an exchange of the connector."""
+        """Suspend senders at this end and its clones, for an exchange of the connector."""
         self._held = asyncio.Event()
+        for clone in self._clones:
+            clone.hold()
 
     def rebind(self, connector: Connector[T]) -> None:
         """Put another connector behind this end, and let senders go on."""
@@ -272,11 +320,14 @@ class Out(Generic[T]):
         if self._held is not None:
             self._held.set()
             self._held = None
+        for clone in self._clones:
+            clone.rebind(connector)
 
 
 class In(Generic[T]):
-    """The consuming end. Sync: :meth:`try_receive`. Suspending: :meth:`receive`, :meth:`receive_many`. In the background: :meth:`receive_soon`.
+    """The consuming end.
 
+    Sync: :meth:`try_receive`. Suspending: :meth:`receive`, :meth:`receive_many`. In the background: :meth:`receive_soon`.
     Asking for the next items acknowledges the last: until then they count as being handled.
     """
 

@@ -26,6 +26,7 @@ class FusedConnector(Connector[T]):
         self._passed = 0
         self._inside = 0
         self._peak = 0
+        self._idlers: list[asyncio.Future[None]] = []
 
     def attach(self, handle: Callable[[list[T]], Awaitable[None]]) -> None:
         """Name the one consumer.
@@ -52,6 +53,8 @@ class FusedConnector(Connector[T]):
             await self._handle(list(items))
         finally:
             self._inside -= len(items)
+            if not self._inside:
+                self._tell_idlers()
         self._passed += len(items)
 
     def poll(self, limit: int) -> tuple[list[T], Receipts]:
@@ -63,6 +66,7 @@ class FusedConnector(Connector[T]):
         await self._over.wait()
         if self._retired:
             raise Retired
+        await self.idle()
         raise EndOfItems(f"connector {self.name!r} has ended")
 
     async def room(self) -> int:
@@ -72,7 +76,15 @@ class FusedConnector(Connector[T]):
     async def idle(self) -> None:
         """Wait until no call is under way."""
         while self._inside:
-            await asyncio.sleep(0)
+            future = asyncio.get_running_loop().create_future()
+            self._idlers.append(future)
+            await future
+
+    def _tell_idlers(self) -> None:
+        idlers, self._idlers = self._idlers, []
+        for future in idlers:
+            if not future.done():
+                future.set_result(None)
 
     def retire(self) -> None:
         """Send the consumer to the successor."""

@@ -4,13 +4,15 @@ Supervisor, `topology`, dashboard and documentation all read it; none of them ne
 :func:`gossamer.flow.planning.plan` makes it, or says everything that is wrong with the wiring.
 """
 
-from collections.abc import Iterator, Mapping
+import graphlib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from gossamer.flow.component import Component
 from gossamer.flow.connector import class_of
+from gossamer.flow.errors import WiringError
 from gossamer.flow.sheet import Sheet
 from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, Wiring
@@ -69,13 +71,14 @@ class ConnectorNode(msgspec.Struct, frozen=True):
 
 
 class Graph(msgspec.Struct, frozen=True):
-    """Units and connectors, checked against each other."""
+    """Units and connectors, checked against each other. A running graph that is changed goes on with another value."""
 
     providers: Mapping[str, ProviderNode]
     """In the order in which they start: whoever is used comes first."""
     connectors: Mapping[str, ConnectorNode]
     components: Mapping[str, ComponentNode]
     wiring: Wiring
+    """The plan that it was made from; what was changed since then stands in the nodes."""
 
     def roles(self) -> dict[str, Roles]:
         """The bound roles of every unit, components first."""
@@ -86,19 +89,86 @@ class Graph(msgspec.Struct, frozen=True):
         """What of it one process runs: its components, the connectors that they touch, the providers that they reach."""
         components = {name: node for name, node in self.components.items() if node.plan.process == process}
         touched = {end for node in components.values() for end in (*node.inputs.values(), *node.outputs.values())}
-        reached: set[str] = set()
-        pending = [name for node in components.values() for name in used_names(node.roles)]
-        while pending:
-            name = pending.pop()
-            if name not in reached:
-                reached.add(name)
-                pending += used_names(self.providers[name].roles)
+        reached = self.reached(name for node in components.values() for name in used_names(node.roles))
         return msgspec.structs.replace(
             self,
             components=components,
             connectors={name: node for name, node in self.connectors.items() if name in touched},
             providers={name: node for name, node in self.providers.items() if name in reached},
         )
+
+    def reached(self, names: Iterable[str]) -> set[str]:
+        """These providers, and all that stand behind them."""
+        found: set[str] = set()
+        pending = list(names)
+        while pending:
+            name = pending.pop()
+            if name not in found:
+                found.add(name)
+                pending += used_names(self.providers[name].roles)
+        return found
+
+    # -- changed copies
+
+    def with_component(self, node: ComponentNode) -> "Graph":
+        """With one more component at the connectors that it is bound to."""
+        connectors = dict(self.connectors)
+        for name in node.inputs.values():
+            connector = connectors[name]
+            connectors[name] = msgspec.structs.replace(connector, consumers=(*connector.consumers, node.name))
+        for name in node.outputs.values():
+            connector = connectors[name]
+            connectors[name] = msgspec.structs.replace(connector, producers=(*connector.producers, node.name))
+        return msgspec.structs.replace(self, connectors=connectors, components={**self.components, node.name: node})
+
+    def without_component(self, name: str) -> "Graph":
+        """With one component less; its connectors stay."""
+        connectors = {
+            key: msgspec.structs.replace(
+                connector,
+                producers=tuple(end for end in connector.producers if end != name),
+                consumers=tuple(end for end in connector.consumers if end != name),
+            )
+            for key, connector in self.connectors.items()
+        }
+        components = {key: node for key, node in self.components.items() if key != name}
+        return msgspec.structs.replace(self, connectors=connectors, components=components)
+
+    def with_connector(self, node: ConnectorNode) -> "Graph":
+        """With another connector of this name."""
+        return msgspec.structs.replace(self, connectors={**self.connectors, node.name: node})
+
+    def with_providers(self, *nodes: ProviderNode) -> "Graph":
+        """With other providers of these names, or more of them, in a fresh order of starting.
+
+        Raises:
+            WiringError: they would use each other in a circle.
+        """
+        return msgspec.structs.replace(
+            self, providers=start_order({**self.providers, **{node.name: node for node in nodes}})
+        )
+
+    def with_sheet(self, name: str, sheet: Sheet) -> "Graph":
+        """With another sheet of the unit of this name."""
+        if name in self.components:
+            changed = msgspec.structs.replace(self.components[name], sheet=sheet)
+            return msgspec.structs.replace(self, components={**self.components, name: changed})
+        provider = msgspec.structs.replace(self.providers[name], sheet=sheet)
+        return msgspec.structs.replace(self, providers={**self.providers, name: provider})
+
+
+def start_order(providers: Mapping[str, ProviderNode]) -> dict[str, ProviderNode]:
+    """Providers in the order in which they start: whoever is used comes first.
+
+    Raises:
+        WiringError: they use each other in a circle.
+    """
+    uses = {name: set(used_names(node.roles)) for name, node in providers.items()}
+    try:
+        return {name: providers[name] for name in graphlib.TopologicalSorter(uses).static_order()}
+    except graphlib.CycleError as error:
+        circle = " -> ".join(reversed(error.args[1]))
+        raise WiringError(f"use each other in a circle: {circle}; cut it in one place") from None
 
 
 def used_names(roles: Roles) -> Iterator[str]:

@@ -3,23 +3,20 @@
 What is wrong is said all at once, one line for each finding, so that a person mends the file in one go.
 """
 
-import graphlib
-import inspect
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gossamer.flow import ports
 from gossamer.flow.catalog import Catalog
-from gossamer.flow.component import AsynchronousFilter, OneInput
-from gossamer.flow.connector import class_of
 from gossamer.flow.errors import SettingError, WiringError
-from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles, used_names
-from gossamer.flow.sheet import build, nearest
-from gossamer.flow.transports import transport_of
-from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
+from gossamer.flow.fitting import lacking, misfits, type_name
+from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles, start_order, used_names
+from gossamer.flow.sheet import Sheet, build, nearest
+from gossamer.flow.wiring import ComponentPlan, ProviderPlan, Wiring
 
 N = typing.TypeVar("N")
+U = typing.TypeVar("U", bound=type)
 
 
 def plan(wiring: Wiring, catalog: Catalog) -> Graph:
@@ -64,15 +61,15 @@ class _Planner:
             self.finding("components", "there are none; a plan has one at least")
         providers = _found({name: self.provider(name, plan) for name, plan in self.wiring.providers.items()})
         components = _found({name: self.component(name, plan) for name, plan in self.wiring.components.items()})
+        self.one_name_each()
         self.stop_if_wrong()
         ordered = self.start_order(providers)
         connectors = self.connect(components)
         self.stop_if_wrong()
         graph = Graph(ordered, connectors, components, self.wiring)
         self.unused_providers(graph)
-        self.processes(graph)
-        self.fused(graph)
-        self.cycles(graph)
+        for key, text in misfits(graph):
+            self.finding(key, text)
         self.stop_if_wrong()
         return graph
 
@@ -80,34 +77,54 @@ class _Planner:
 
     def provider(self, name: str, plan: ProviderPlan) -> ProviderNode | None:
         key = f"providers.{name}"
-        try:
-            unit = self.catalog.provider(plan.use)
-            sheet = build(unit.sheet_type, plan.settings)
-        except (WiringError, SettingError) as error:
-            self.finding(key, str(error))
+        unit, sheet = self.unit_and_sheet(key, plan, self.catalog.provider)
+        if unit is None:
             return None
-        return ProviderNode(name, plan.use, unit, sheet, self.roles(key, unit, plan.providers))
+        roles = self.roles(key, unit, plan.providers)
+        return None if sheet is None else ProviderNode(name, plan.use, unit, sheet, roles)
 
     def component(self, name: str, plan: ComponentPlan) -> ComponentNode | None:
         key = f"components.{name}"
-        try:
-            unit = self.catalog.component(plan.use)
-            sheet = build(unit.sheet_type, plan.settings)
-        except (WiringError, SettingError) as error:
-            self.finding(key, str(error))
+        unit, sheet = self.unit_and_sheet(key, plan, self.catalog.component)
+        if unit is None:
             return None
         for problem in unit.problems():
-            self.finding(key, problem)
+            self.finding(f"{key}.use", problem)
         declared = ports.declared(unit)
         for role in plan.ports:
             if role not in declared.inputs and role not in declared.outputs:
-                self.finding(f"{key}.ports", f"unknown port {role!r}{nearest(role, [*declared.inputs, *declared.outputs])}")
+                self.finding(
+                    f"{key}.ports", f"unknown port {role!r}{nearest(role, [*declared.inputs, *declared.outputs])}"
+                )
         for role in (*declared.inputs, *declared.outputs):
             if role not in plan.ports:
                 self.finding(f"{key}.ports", f"port {role!r} of {plan.use!r} is not bound; name a connector for it")
         inputs = {role: plan.ports[role] for role in declared.inputs if role in plan.ports}
         outputs = {role: plan.ports[role] for role in declared.outputs if role in plan.ports}
-        return ComponentNode(name, plan.use, unit, sheet, self.roles(key, unit, plan.providers), inputs, outputs, plan)
+        roles = self.roles(key, unit, plan.providers)
+        return None if sheet is None else ComponentNode(name, plan.use, unit, sheet, roles, inputs, outputs, plan)
+
+    def unit_and_sheet(
+        self, key: str, plan: ProviderPlan | ComponentPlan, find: Callable[[str], U]
+    ) -> tuple[U, Sheet | None] | tuple[None, None]:
+        """The class and the sheet that a plan speaks of; None in the place of what cannot be had, which is then noted."""
+        try:
+            unit = find(plan.use)
+            ports.declared(unit)
+        except WiringError as error:
+            self.finding(f"{key}.use", str(error))
+            return None, None
+        try:
+            return unit, build(unit.sheet_type, plan.settings)  # type: ignore[attr-defined]  # every unit class has one
+        except SettingError as error:
+            self.finding(f"{key}.settings", str(error))
+            return unit, None
+
+    def one_name_each(self) -> None:
+        """Metrics and settings of a unit are found by its name alone."""
+        for name in self.wiring.components:
+            if name in self.wiring.providers:
+                self.finding(f"providers.{name}", "a component has this name too; give one of them another")
 
     def roles(self, key: str, unit: type, bound: Mapping[str, Any]) -> Roles:
         declared = ports.declared(unit)
@@ -129,9 +146,11 @@ class _Planner:
             else:
                 right = "one provider's name" if role in declared.uses else "a table of key = provider names"
                 self.finding(where, f"is {target!r}; it takes {right}")
-        for role in known:
+        for role, interface in known.items():
             if role not in bound:
-                self.finding(f"{key}.providers", f"role {role!r} is not bound; name a provider of {_name(known[role])}")
+                self.finding(
+                    f"{key}.providers", f"role {role!r} is not bound; name a provider of {type_name(interface)}"
+                )
         return found
 
     def fits(self, where: str, name: str, interface: Any) -> None:
@@ -144,16 +163,17 @@ class _Planner:
             return
         missing = lacking(unit, interface)
         if missing:
-            self.finding(where, f"provider {name!r} ({unit.__name__}) is no {_name(interface)}: it lacks {', '.join(missing)}")
+            self.finding(
+                where,
+                f"provider {name!r} ({unit.__name__}) is no {type_name(interface)}: it lacks {', '.join(missing)}",
+            )
 
     def start_order(self, providers: Mapping[str, ProviderNode]) -> dict[str, ProviderNode]:
-        uses = {name: set(used_names(node.roles)) for name, node in providers.items()}
         try:
-            return {name: providers[name] for name in graphlib.TopologicalSorter(uses).static_order()}
-        except graphlib.CycleError as error:
-            self.finding("providers", f"use each other in a circle: {' -> '.join(reversed(error.args[1]))}; cut it in one place")
-            self.stop_if_wrong()
-            raise
+            return start_order(providers)
+        except WiringError as error:
+            self.finding("providers", str(error))
+            return {}
 
     # -- connectors
 
@@ -171,41 +191,30 @@ class _Planner:
         self.stop_if_wrong()
         return _found(
             {
-                name: self.connector(name, plan, producers[name], consumers[name], components)
-                for name, plan in self.wiring.connectors.items()
+                name: self.connector(name, producers[name], consumers[name], components)
+                for name in self.wiring.connectors
             }
         )
 
     def connector(
         self,
         name: str,
-        connector_plan: ConnectorPlan,
         producers: list[tuple[str, str]],
         consumers: list[tuple[str, str]],
         components: Mapping[str, ComponentNode],
     ) -> ConnectorNode | None:
-        key = f"connectors.{name}"
         if not producers or not consumers:
             side = "produces into it" if not producers else "consumes from it"
-            self.finding(key, f"nothing {side}; bind a port to it or remove it")
+            self.finding(f"connectors.{name}", f"nothing {side}; bind a port to it or remove it")
             return None
-        given = {(c, r): ports.declared(components[c].unit).outputs[r] for c, r in producers}
-        wanted = {(c, r): ports.declared(components[c].unit).inputs[r] for c, r in consumers}
-        item_type = next(iter(wanted.values()))
-        for (component, role), made in given.items():
-            for (taker, inlet), taken in wanted.items():
-                if not _assignable(made, taken):
-                    self.finding(
-                        key,
-                        f"{component}.{role} makes {_name(made)}, but {taker}.{inlet} takes {_name(taken)}; "
-                        "bind ports of one type",
-                    )
-        try:
-            class_of(item_type)
-            build(transport_of(connector_plan.address).sheet, connector_plan.options)
-        except (WiringError, SettingError) as error:
-            self.finding(key, str(error))
-        return ConnectorNode(name, item_type, connector_plan, tuple(c for c, _ in producers), tuple(c for c, _ in consumers))
+        taker, inlet = consumers[0]
+        return ConnectorNode(
+            name=name,
+            item_type=ports.declared(components[taker].unit).inputs[inlet],
+            plan=self.wiring.connectors[name],
+            producers=tuple(component for component, _ in producers),
+            consumers=tuple(component for component, _ in consumers),
+        )
 
     # -- the whole
 
@@ -216,80 +225,7 @@ class _Planner:
             if name not in used:
                 self.finding(f"providers.{name}", "nothing uses it; bind a role to it or remove it")
 
-    def processes(self, graph: Graph) -> None:
-        """An arrow between two processes is remote; a provider that keeps state lives in one process."""
-        where = {name: node.plan.process for name, node in graph.components.items()}
-        for connector in graph.connectors.values():
-            ends = {where[name] for name in (*connector.producers, *connector.consumers)}
-            if len(ends) > 1 and not transport_of(connector.plan.address).remote:
-                self.finding(
-                    f"connectors.{connector.name}.address",
-                    f"{connector.plan.address!r} joins processes {', '.join(sorted(ends))}; give it a unix: or tcp: address",
-                )
-        homes: dict[str, set[str]] = {}
-        for process in graph.wiring.processes:
-            for name in graph.part(process).providers:
-                homes.setdefault(name, set()).add(process)
-        for name, processes in homes.items():
-            if len(processes) > 1 and graph.providers[name].unit.keeps_state:
-                self.finding(
-                    f"providers.{name}",
-                    f"keeps state and is used from processes {', '.join(sorted(processes))}; "
-                    "give each process a provider of its own",
-                )
-
-    def fused(self, graph: Graph) -> None:
-        for connector in graph.connectors.values():
-            if connector.scheme != "fused":
-                continue
-            key = f"connectors.{connector.name}.address"
-            if len(connector.consumers) != 1 or graph.components[connector.consumers[0]].plan.instances != 1:
-                self.finding(key, "fused: takes one consumer of one instance; use local: for several")
-            elif not issubclass(graph.components[connector.consumers[0]].unit, OneInput):
-                self.finding(key, f"fused: takes a filter or a consumer; {connector.consumers[0]!r} is neither, use local:")
-
-    def cycles(self, graph: Graph) -> None:
-        """A ring of bounded queues can stop dead: one input on it accepts always, and spills (DESIGN 1)."""
-        feeds: dict[str, set[str]] = {name: set() for name in graph.components}
-        for node in graph.components.values():
-            spilling = node.unit.spills if issubclass(node.unit, AsynchronousFilter) else frozenset()
-            for role, connector in node.inputs.items():
-                if role not in spilling:
-                    feeds[node.name] |= set(graph.connectors[connector].producers)
-        try:
-            graphlib.TopologicalSorter(feeds).prepare()
-        except graphlib.CycleError as error:
-            ring = " -> ".join(error.args[1])
-            self.finding("components", f"{ring} is a ring without a spill and can stop dead; one input on it must spill to disk")
-
-
-def lacking(unit: type, interface: Any) -> list[str]:
-    """Methods of a Protocol (or base class) that a class lacks or takes other parameters for."""
-    bare = typing.get_origin(interface) or interface
-    missing = []
-    for name, wanted in inspect.getmembers(bare, callable):
-        if name.startswith("_"):
-            continue
-        offered = getattr(unit, name, None)
-        if not callable(offered):
-            missing.append(f"{name}()")
-        elif inspect.isfunction(offered) and inspect.isfunction(wanted):
-            names = [p for p in inspect.signature(wanted).parameters if p != "self"]
-            if len(names) > len([p for p in inspect.signature(offered).parameters if p != "self"]):
-                missing.append(f"{name}({', '.join(names)})")
-    return missing
-
 
 def _found(nodes: Mapping[str, N | None]) -> dict[str, N]:
     """Without those that could not be made; their findings are noted."""
     return {name: node for name, node in nodes.items() if node is not None}
-
-
-def _assignable(made: Any, taken: Any) -> bool:
-    if made == taken:
-        return True
-    return isinstance(made, type) and isinstance(taken, type) and issubclass(made, taken)
-
-
-def _name(item_type: Any) -> str:
-    return getattr(item_type, "__name__", str(item_type))

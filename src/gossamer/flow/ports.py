@@ -19,6 +19,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from gossamer.flow.connector import In, Out
+from gossamer.flow.errors import WiringError
 
 T = TypeVar("T")
 
@@ -42,9 +43,17 @@ class Declared(msgspec.Struct, frozen=True):
 
 
 def declared(unit: type) -> Declared:
-    """Read the annotations of a unit's class, inherited ones included."""
+    """Read the annotations of a unit's class, inherited ones included.
+
+    Raises:
+        WiringError: they name something that is not there at run time.
+    """
     found = Declared({}, {}, {}, {})
-    for role, hint in typing.get_type_hints(unit, include_extras=True).items():
+    try:
+        hints = typing.get_type_hints(unit, include_extras=True)
+    except NameError as error:
+        raise WiringError(f"class {unit.__name__}: {error} in its annotations; import it at run time, too") from None
+    for role, hint in hints.items():
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if origin is In:
             found.inputs[role] = arguments[0]

@@ -31,10 +31,18 @@ class Receipt:
         self._holders += times
 
     def release(self, times: int = 1) -> None:
-        """One holder less, or several; the last one completes the receipt."""
+        """One holder less, or several; the last one completes the receipt.
+
+        A task that outlives the handling of its item may hold the receipt again when it is too late: that is harmless.
+        """
         self._holders -= times
         if self._holders == 0:
-            self._done()
+            done, self._done = self._done, _nothing
+            done()
+
+
+def _nothing() -> None:
+    """What a completed receipt does when it is completed once more."""
 
 
 def joint(receipts: Iterable[Receipt | None]) -> Receipt | None:

@@ -12,6 +12,10 @@ def _doc(unit: type) -> str:
     return (unit.__doc__ or "").strip().split("\n")[0]
 
 
+def _told(unit: type) -> str:
+    return f" - {_doc(unit)}" if _doc(unit) else ""
+
+
 def to_json(graph: Graph) -> dict[str, Any]:
     """Plain data: units with their kinds, bindings and settings, connectors with their ends."""
     return {
@@ -59,31 +63,30 @@ def to_text(graph: Graph) -> str:
         plan = component.plan
         many = f" x{plan.instances}" if plan.instances > 1 else ""
         pool = f", {plan.workers} workers" if plan.workers > 1 else ""
-        lines.append(f"  {component.name}{many} ({component.kind}{pool}) - {_doc(component.unit)}")
+        lines.append(f"  {component.name}{many} ({component.kind}{pool}){_told(component.unit)}")
         for role, name in component.outputs.items():
             connector = graph.connectors[name]
-            takers = ", ".join(connector.consumers)
+            takers = ", ".join(connector.consumers) or "nobody"
             lines.append(f"    {role} --[{name}: {connector.item_name}, {connector.plan.address}]--> {takers}")
     lines.append("providers")
     users: dict[str, list[str]] = {name: [] for name in graph.providers}
     for user, name in _uses(graph):
         users[name].append(user)
     for provider in graph.providers.values():
-        lines.append(f"  {provider.name} ({provider.use}), used by {', '.join(users[provider.name])} - {_doc(provider.unit)}")
+        used_by = ", ".join(users[provider.name]) or "nobody"
+        lines.append(f"  {provider.name} ({provider.use}), used by {used_by}{_told(provider.unit)}")
     return "\n".join(lines)
 
 
 def to_dot(graph: Graph) -> str:
     """Graphviz: components as ellipses, providers as cylinders, connectors as labelled arrows."""
     lines = ["digraph gossamer {", "  rankdir=LR;"]
-    for component in graph.components.values():
-        lines.append(f'  "{component.name}" [shape=ellipse, label="{component.name}\\n({component.kind})"];')
-    for provider in graph.providers.values():
-        lines.append(f'  "{provider.name}" [shape=cylinder];')
-    for source, target, label in _arrows(graph):
-        lines.append(f'  "{source}" -> "{target}" [label="{label}"];')
-    for user, used in _uses(graph):
-        lines.append(f'  "{user}" -> "{used}" [style=dashed, arrowhead=open];')
+    lines += [
+        f'  "{node.name}" [shape=ellipse, label="{node.name}\\n({node.kind})"];' for node in graph.components.values()
+    ]
+    lines += [f'  "{name}" [shape=cylinder];' for name in graph.providers]
+    lines += [f'  "{source}" -> "{target}" [label="{label}"];' for source, target, label in _arrows(graph)]
+    lines += [f'  "{user}" -> "{used}" [style=dashed, arrowhead=open];' for user, used in _uses(graph)]
     return "\n".join([*lines, "}"])
 
 
@@ -98,8 +101,8 @@ def to_mermaid(graph: Graph) -> str:
 
 
 def _id(name: str) -> str:
-    """A name that Mermaid takes as an identifier, also where it is one of its words (`end`)."""
-    return "u_" + "".join(c if c.isalnum() else "_" for c in name)
+    """A name that Mermaid takes as an identifier, also where it is one of its words (`end`); another for each name."""
+    return "u_" + name.replace("_", "__").replace("-", "_0")
 
 
 def _arrows(graph: Graph) -> list[tuple[str, str, str]]:

@@ -50,6 +50,7 @@ class Property(msgspec.Struct, frozen=True):
     name: str
     type: str
     default: Any
+    """`msgspec.NODEFAULT` where the setting must be given."""
     doc: str
     unit: str
     live: bool
@@ -59,7 +60,16 @@ class Property(msgspec.Struct, frozen=True):
     """As `>= 1, <= 10`; empty where there are none."""
 
 
-_BOUNDS = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"), ("min_length", "length >="), ("max_length", "length <="))
+_BOUNDS = (
+    ("ge", ">="),
+    ("gt", ">"),
+    ("le", "<="),
+    ("lt", "<"),
+    ("multiple_of", "multiple of"),
+    ("min_length", "length >="),
+    ("max_length", "length <="),
+    ("pattern", "matching"),
+)
 
 
 def _metas(hint: Any) -> list[msgspec.Meta]:
@@ -130,6 +140,9 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
         if name not in known:
             raise SettingError(f"unknown setting {name!r}{nearest(name, known)}")
         plain[name] = _read(value, known[name])
+    for name, prop in known.items():
+        if prop.default is msgspec.NODEFAULT and name not in plain:
+            raise SettingError(f"setting {name!r} is not set and has no default{_hint(prop)}")
     try:
         return msgspec.convert(plain, sheet)
     except msgspec.ValidationError as error:

@@ -20,9 +20,10 @@
     settings = { timeout = "120s" }
 
 Here the text becomes a value, and is refused if it does not have this form. Whether its names exist and its types fit is
-for :mod:`gossamer.flow.graph` to say; nothing is started before both agree.
+for :mod:`gossamer.flow.planning` to say; nothing is started before both agree.
 """
 
+import re
 import tomllib
 import typing
 from pathlib import Path
@@ -38,7 +39,13 @@ from gossamer.flow.sheet import nearest
 #: The process that a plan starts in; others are started by it.
 MAIN_PROCESS = "main"
 
+#: A unit's name stands in keys, messages and drawings: nothing in it may need quoting.
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
 Names = dict[str, str | list[str]]
+
+OnError = typing.Literal["stop", "restart"]
+_ON_ERROR: tuple[str, ...] = typing.get_args(OnError)
 
 
 class ProviderPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -68,7 +75,7 @@ class ComponentPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     workers: Annotated[int, msgspec.Meta(ge=1)] = 1
     instances: Annotated[int, msgspec.Meta(ge=1)] = 1
     process: str = MAIN_PROCESS
-    on_error: typing.Literal["stop", "restart"] = "stop"
+    on_error: OnError = "stop"
     restarts: Annotated[int, msgspec.Meta(ge=0)] = 3
 
 
@@ -87,6 +94,13 @@ class Wiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         """Every process that the plan speaks of, the main one first."""
         names = {plan.process for plan in self.components.values()} | {MAIN_PROCESS}
         return (MAIN_PROCESS, *sorted(names - {MAIN_PROCESS}))
+
+
+_PLANS: dict[str, type[msgspec.Struct]] = {
+    "providers": ProviderPlan,
+    "connectors": ConnectorPlan,
+    "components": ComponentPlan,
+}
 
 
 def parse(text: str, source: str = "wiring") -> Wiring:
@@ -116,33 +130,47 @@ def read(path: Path) -> Wiring:
 
 
 def from_plain(plain: dict[str, Any], source: str = "wiring") -> Wiring:
-    """A plan from plain dictionaries, as TOML gives them."""
-    _refuse_unknown_keys(plain, source)
-    try:
-        wiring = msgspec.convert(plain, Wiring)
-    except msgspec.ValidationError as error:
-        reason, _, where = str(error).partition(" - at `$")
-        key = where.strip("`.") or "the top level"
-        raise WiringError(f"{source}: {key}: {reason[:1].lower() + reason[1:]}") from None
-    return msgspec.structs.replace(wiring, source=source)
+    """A plan from plain dictionaries, as TOML gives them.
 
-
-def _refuse_unknown_keys(plain: dict[str, Any], source: str) -> None:
-    """msgspec names an unknown key but not its neighbours: do that here, where the nearest known one can be told."""
-    tables: dict[str, type[msgspec.Struct]] = {
-        "providers": ProviderPlan,
-        "connectors": ConnectorPlan,
-        "components": ComponentPlan,
-    }
-    known = {*tables, "description"}
+    Raises:
+        WiringError: not of the form above; names source, key, what is wrong, what would be right.
+    """
+    known = {*_PLANS, "description"}
     for key in plain:
         if key not in known:
             raise WiringError(f"{source}: unknown key {key!r}{nearest(key, known)}")
-    for table, plan in tables.items():
-        for name, entry in plain.get(table, {}).items() if isinstance(plain.get(table), dict) else ():
-            for key in entry if isinstance(entry, dict) else ():
-                if key not in plan.__struct_fields__:
-                    raise WiringError(f"{source}: {table}.{name}: unknown key {key!r}{nearest(key, plan.__struct_fields__)}")
+    tables = {table: _table(plain.get(table, {}), table, plan, source) for table, plan in _PLANS.items()}
+    description = plain.get("description", "")
+    if not isinstance(description, str):
+        raise WiringError(f"{source}: description: is {description!r}; it is a text")
+    return Wiring(**tables, description=description, source=source)
+
+
+def _table(entries: Any, table: str, plan: type[msgspec.Struct], source: str) -> dict[str, Any]:
+    """The entries of one table, each read by itself: so a message can name the entry."""
+    if not isinstance(entries, dict):
+        raise WiringError(f"{source}: {table}: is {entries!r}; it is a table of tables, as [{table}.NAME]")
+    return {name: _entry(entry, f"{table}.{name}", plan, source) for name, entry in entries.items()}
+
+
+def _entry(entry: Any, key: str, plan: type[msgspec.Struct], source: str) -> Any:
+    if not _NAME.fullmatch(key.partition(".")[2]):
+        raise WiringError(f"{source}: {key}: a name is made of letters, digits, - and _")
+    if not isinstance(entry, dict):
+        raise WiringError(
+            f"{source}: {key}: is {entry!r}; it is a table with the keys {', '.join(plan.__struct_fields__)}"
+        )
+    for inner in entry:
+        if inner not in plan.__struct_fields__:
+            raise WiringError(f"{source}: {key}: unknown key {inner!r}{nearest(inner, plan.__struct_fields__)}")
+    try:
+        return msgspec.convert(entry, plan)
+    except msgspec.ValidationError as error:
+        reason, _, where = str(error).partition(" - at `$")
+        inner = where.strip("`.").split("[")[0]
+        right = f"; one of: {', '.join(_ON_ERROR)}" if inner == "on_error" else ""
+        at = f"{key}.{inner}" if inner else key
+        raise WiringError(f"{source}: {at}: {reason[:1].lower() + reason[1:]}{right}") from None
 
 
 def to_toml(wiring: Wiring) -> str:

@@ -132,5 +132,6 @@ def to_utf8(content: bytes, charset: str) -> bytes:
     if content.isascii() and not charset.startswith(("utf-16", "iso-2022")):
         return content
     encoding = webencodings.lookup(charset) or webencodings.UTF8
+    text: str
     text, _ = webencodings.decode(content, encoding, "replace")
     return text.encode("utf-8", "replace")

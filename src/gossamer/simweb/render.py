@@ -70,12 +70,14 @@ class Skin:
     LIMIT: Final = 8_000
     """Skins kept for each realm (3 KB each); the cache starts again when it is full."""
 
-    def __init__(self, host: Host, pages: Pages, homes: bytes) -> None:
+    def __init__(self, host: Host, pages: Pages, homes: bytes, blocks: dict[tuple[int, int], bytes]) -> None:
         self.host = host
         self.group = size_class(host.log_size)
         self.homes = homes
         """Links to the hosts below this one, for its home page."""
         self.pool = text.pool(host.language, host.charset)
+        self.blocks = blocks
+        """Rendered blocks of local links by group and number; hosts of one language share them."""
         # Both the header and the page may name the charset. Old sites often name it in one place
         # only; a mirror has to have the same bytes as its source, hence `source`.
         named = host.charset == "utf-8" or host.source % 2 == 1
@@ -112,6 +114,7 @@ class Renderer:
 
     def __init__(self, hosts: Hosts, pages: Pages) -> None:
         self.hosts, self.pages = hosts, pages
+        self._blocks: dict[tuple[str, str], dict[tuple[int, int], bytes]] = {}
 
     def skin(self, host: Host, realm: Realm) -> Skin:
         """Return what a host's pages have in common under the names that the crawler uses."""
@@ -121,7 +124,9 @@ class Renderer:
                 realm.skins.clear()
             below = self.pages.homes_below(host.source)
             homes = b"".join(b'<li><a href="%b/">site</a>\n' % realm.prefix(r) for r in below)
-            known = realm.skins[host.rank] = Skin(host, self.pages, homes)
+            # Kept here and not with the text, which serves every web of this process.
+            blocks = self._blocks.setdefault((host.language, host.charset), {})
+            known = realm.skins[host.rank] = Skin(host, self.pages, homes, blocks)
         return known
 
     def html(self, skin: Skin, realm: Realm, view: View, changed: int) -> bytes:
@@ -167,7 +172,7 @@ class Renderer:
             parts.append(pool.items[(index - 1) // pages.spec.branching])
         parts += [pool.items[child] for child in pages.children(skin.host.size, index)]
         for number in local:
-            block = pool.blocks.get((skin.group, number))
+            block = skin.blocks.get((skin.group, number))
             parts.append(block or self._local_block(skin, number))
         for number in external:
             parts.append(realm.blocks.get(number) or self._external_block(realm, number))
@@ -179,7 +184,7 @@ class Renderer:
         """Render a block of links within a host, and keep it."""
         links = self.pages.local_block(skin.group, number)
         block = b"".join([skin.pool.items[index] for index in links])
-        skin.pool.blocks[skin.group, number] = block
+        skin.blocks[skin.group, number] = block
         return block
 
     def _external_block(self, realm: Realm, number: int) -> bytes:

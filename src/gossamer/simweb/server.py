@@ -42,6 +42,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     every_address: bool = False
     """Listen on all of 127.0.0.0/8 instead of 127.0.0.1 alone."""
     processes: int = 1
+    """Server processes that share the ports and the log; only `run` starts more than one."""
     authority: Path | None = None
     """Where to write the certificate that crawlers have to trust for HTTPS."""
 

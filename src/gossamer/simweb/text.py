@@ -93,8 +93,6 @@ class Pool:
         self._unrolled = made * 4
         self.anchors = [word.encode(charset) for word in self.words[-12:]]
         self.items = Items(self.anchors)
-        self.blocks: dict[tuple[int, int], bytes] = {}
-        """Rendered blocks of local links by group and number: at most some ten thousand."""
 
     def _paragraph(self, generator: Callable[[], float]) -> bytes:
         """Write one paragraph: words by Zipf's law in sentences of 8 to 20."""

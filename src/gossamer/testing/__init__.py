@@ -1,10 +1,36 @@
-"""Fakes and conformance suites, public: what a test of a crawl, or of a part of one's own, needs.
+"""Public fakes and conformance checks: prove a component, connector or store of your own with the suites that ours pass.
 
-No product code imports this package.
+Each name is imported from its module when it is first used, so that a test loads only what it needs.
 """
 
-from gossamer.testing.clock import FakeClock
-from gossamer.testing.fakeweb import FakeWeb, Page, Request
-from gossamer.testing.fetching import Case, check_protocol_module, check_resolver
+import importlib
+from typing import Any
 
-__all__ = ["Case", "FakeClock", "FakeWeb", "Page", "Request", "check_protocol_module", "check_resolver"]
+#: Where each public name lives.
+_HOMES = {
+    "FakeClock": "clock",
+    "FakeWeb": "fakeweb",
+    "Page": "fakeweb",
+    "Stand": "components",
+    "check_asynchronous": "components",
+    "check_connector": "connectors",
+    "check_consumer": "components",
+    "check_filter": "components",
+    "check_producer": "components",
+    "check_protocol_module": "fetching",
+    "check_resolver": "fetching",
+    "check_semi_synchronous": "components",
+    "check_synchronous": "components",
+}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)

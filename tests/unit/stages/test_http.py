@@ -19,8 +19,9 @@ from gossamer.testing.fakeweb import FakeWeb, Page, Source
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
+
 def zipped(data: bytes, level: int = 9) -> bytes:
-    """gzip without the time of day, so that every process that collects these tests gives them the same names."""
+    """Gzip without the time of day, so that every process that collects these tests gives them the same names."""
     return gzip.compress(data, level, mtime=0)
 
 

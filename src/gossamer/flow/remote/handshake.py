@@ -38,7 +38,7 @@ from gossamer.flow.remote.messages import (
 )
 
 #: Where the secret comes from when no file is named.
-SECRET_VARIABLE = "GOSSAMER_SECRET"  # noqa: S105  # the name of it, not the thing
+SECRET_VARIABLE = "GOSSAMER_SECRET"  # the name of it, not the thing
 
 #: A secret that can be guessed protects nothing; this is what `openssl rand -hex 16` halves to.
 _SECRET_BYTES = 16

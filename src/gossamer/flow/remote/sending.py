@@ -61,7 +61,7 @@ class Intake(LocalConnector[bytes]):
         """Nothing to check any more."""
 
     @property
-    def ended(self) -> bool:
+    def over(self) -> bool:
         """All producers have closed."""
         return self._ended
 
@@ -152,7 +152,7 @@ class Sender(Generic[T]):
     @property
     def ended(self) -> bool:
         """All producers have closed."""
-        return self._ended or self.intake.ended
+        return self._ended or self.intake.over
 
     @property
     def window(self) -> int:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Annotated
 
-import pycurl  # type: ignore[import-untyped]  # ships no types
+import pycurl
 
 from gossamer._version import __version__
 from gossamer.contracts.resolving import Endpoint, Resolver

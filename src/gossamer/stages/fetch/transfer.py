@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import pycurl  # type: ignore[import-untyped]  # ships no types
+import pycurl
 
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import path_of

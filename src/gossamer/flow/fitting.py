@@ -1,0 +1,174 @@
+"""What fits what: checks of a whole graph, and of one unit against what it is bound to.
+
+Planning asks before anything starts, and a running graph before it is changed: a change is refused for the same reasons,
+in the same words, as a wiring.
+"""
+
+import graphlib
+import inspect
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+from gossamer.flow import ports
+from gossamer.flow.component import AsynchronousFilter, OneInput
+from gossamer.flow.connector import class_of
+from gossamer.flow.errors import SettingError, WiringError
+from gossamer.flow.graph import ConnectorNode, Graph
+from gossamer.flow.sheet import build
+from gossamer.flow.transports import transport_of
+
+Finding = tuple[str, str]
+"""The key of the wiring that is wrong; what is wrong with it and what would be right."""
+
+
+def misfits(graph: Graph) -> list[Finding]:
+    """All that is wrong with a graph as a whole."""
+    return [*_arrows(graph), *_pools(graph), *_processes(graph), *_fused(graph), *_rings(graph)]
+
+
+def _arrows(graph: Graph) -> Iterator[Finding]:
+    """Both ends of an arrow speak of one type, and it has a codec."""
+    for connector in graph.connectors.values():
+        key = f"connectors.{connector.name}"
+        made, taken = _ends(graph, connector)
+        for source, makes in made:
+            for target, takes in taken:
+                if not assignable(makes, takes):
+                    yield (
+                        key,
+                        f"{source} makes {type_name(makes)}, but {target} takes {type_name(takes)}; bind ports of one type",
+                    )
+        try:
+            class_of(connector.item_type)
+            build(transport_of(connector.plan.address).sheet, connector.plan.options)
+        except (WiringError, SettingError) as error:
+            yield key, str(error)
+
+
+def _ends(graph: Graph, connector: ConnectorNode) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
+    """`component.role` and item type of each producer and consumer."""
+    made: list[tuple[str, Any]] = []
+    taken: list[tuple[str, Any]] = []
+    for node in graph.components.values():
+        declared = ports.declared(node.unit)
+        made += [
+            (f"{node.name}.{role}", declared.outputs[role])
+            for role, name in node.outputs.items()
+            if name == connector.name
+        ]
+        taken += [
+            (f"{node.name}.{role}", declared.inputs[role])
+            for role, name in node.inputs.items()
+            if name == connector.name
+        ]
+    return made, taken
+
+
+def _pools(graph: Graph) -> Iterator[Finding]:
+    for node in graph.components.values():
+        if node.plan.workers > 1 and not issubclass(node.unit, OneInput):
+            text = f"is {node.plan.workers}, but {node.use!r} is of kind {node.kind}, which has no pool; filters and consumers have"
+            yield f"components.{node.name}.workers", text
+
+
+def _processes(graph: Graph) -> Iterator[Finding]:
+    """An arrow between two processes is remote; a provider that keeps state lives in one process."""
+    where = {name: node.plan.process for name, node in graph.components.items()}
+    for connector in graph.connectors.values():
+        ends = {where[name] for name in (*connector.producers, *connector.consumers)}
+        if len(ends) > 1 and not _crosses(connector):
+            yield (
+                f"connectors.{connector.name}.address",
+                f"{connector.plan.address!r} joins processes {', '.join(sorted(ends))}; give it a unix: or tcp: address",
+            )
+    homes: dict[str, set[str]] = {}
+    for process in sorted(set(where.values())):
+        for name in graph.part(process).providers:
+            homes.setdefault(name, set()).add(process)
+    for name, processes in homes.items():
+        if len(processes) > 1 and graph.providers[name].unit.keeps_state:
+            yield (
+                f"providers.{name}",
+                (
+                    f"keeps state and is used from processes {', '.join(sorted(processes))}; "
+                    "give each process a provider of its own"
+                ),
+            )
+
+
+def _crosses(connector: ConnectorNode) -> bool:
+    """Whether its ends may be in two processes; an unknown scheme is another finding's."""
+    try:
+        return transport_of(connector.plan.address).remote
+    except WiringError:
+        return True
+
+
+def _fused(graph: Graph) -> Iterator[Finding]:
+    """A fused connector calls one filter or consumer."""
+    for connector in graph.connectors.values():
+        if connector.scheme != "fused":
+            continue
+        key = f"connectors.{connector.name}.address"
+        consumers = [graph.components[name] for name in connector.consumers]
+        if len(consumers) != 1 or consumers[0].plan.instances != 1:
+            yield key, "fused: takes one consumer of one instance; use local: for several"
+        elif not issubclass(consumers[0].unit, OneInput):
+            yield key, f"fused: takes a filter or a consumer; {consumers[0].name!r} is neither, use local:"
+
+
+def _rings(graph: Graph) -> Iterator[Finding]:
+    """A ring of bounded queues can stop dead: one input on it accepts always, and spills (DESIGN 1)."""
+    feeds: dict[str, set[str]] = {name: set() for name in graph.components}
+    for node in graph.components.values():
+        spilling = node.unit.spills if issubclass(node.unit, AsynchronousFilter) else frozenset()
+        for role, connector in node.inputs.items():
+            if role not in spilling:
+                feeds[node.name] |= set(graph.connectors[connector].producers)
+    try:
+        graphlib.TopologicalSorter(feeds).prepare()
+    except graphlib.CycleError as error:
+        ring = " -> ".join(error.args[1])
+        yield "components", f"{ring} is a ring without a spill and can stop dead; one input on it must spill to disk"
+
+
+def lacking(unit: type, interface: Any) -> list[str]:
+    """Methods of a Protocol (or base class) that a class lacks or takes other parameters for."""
+    bare = typing.get_origin(interface) or interface
+    missing = []
+    for name, wanted in inspect.getmembers(bare, callable):
+        if name.startswith("_"):
+            continue
+        offered = getattr(unit, name, None)
+        if not callable(offered):
+            missing.append(f"{name}()")
+        elif inspect.isfunction(offered) and inspect.isfunction(wanted) and not _takes(offered, wanted):
+            names = [p for p in inspect.signature(wanted).parameters if p != "self"]
+            missing.append(f"{name}({', '.join(names)})")
+    return missing
+
+
+def _takes(offered: Any, wanted: Any) -> bool:
+    """Whether one method can be called as another is: as many by position, and every keyword that it names."""
+    has, needs = inspect.signature(offered).parameters.values(), inspect.signature(wanted).parameters.values()
+    if any(p.kind is p.VAR_POSITIONAL for p in has):
+        return True
+    by_position = [p for p in has if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    given = [p for p in needs if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(by_position) < len(given) or any(p.default is p.empty for p in by_position[len(given) :]):
+        return False
+    named = {p.name for p in has} if not any(p.kind is p.VAR_KEYWORD for p in has) else None
+    return named is None or all(p.name in named for p in needs if p.kind is p.KEYWORD_ONLY)
+
+
+def assignable(made: Any, taken: Any) -> bool:
+    """Whether an item of one type may go where another is taken."""
+    if made == taken:
+        return True
+    return isinstance(made, type) and isinstance(taken, type) and issubclass(made, taken)
+
+
+def type_name(item_type: Any) -> str:
+    """A type or interface, as people write it."""
+    return getattr(item_type, "__name__", str(item_type))

@@ -1,0 +1,161 @@
+"""The gate of a component: how many of its handlers are at work, who waits outside, and when those inside have gone.
+
+The runner sends every piece of work through it. So a pool is a number of places, suspension is a shut gate, an exchange
+waits for a turnover, and a restart waits until nobody is left whom it could disturb. It knows nothing of items.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+
+class Gate:
+    """Lets work in, in the order of asking."""
+
+    def __init__(self, places: int | None = None) -> None:
+        """`places`: how many may be inside at once; None for any number."""
+        self.suspended = False
+        self._free = places
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._repairing = False
+        self._opened = asyncio.Event()
+        self._opened.set()
+        self._begun = 0
+        self._inside: set[int] = set()
+        self._turnovers: list[tuple[int, asyncio.Future[None]]] = []
+        self._aside = 0
+        self._moved = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<Gate: {'suspended' if self.suspended else 'open'}, {len(self._inside)} inside>"
+
+    @property
+    def inside(self) -> int:
+        """How many are at work."""
+        return len(self._inside)
+
+    @property
+    def shut(self) -> bool:
+        """Nobody is let in now."""
+        return self.suspended or self._repairing
+
+    def try_enter(self) -> int:
+        """Enter if that takes no waiting; 0 if it does. What :meth:`enter` does, for the many who find the gate open."""
+        if self.suspended or self._repairing or self._queue or self._free == 0:
+            return 0
+        if self._free is not None:
+            self._free -= 1
+        self._begun += 1
+        self._inside.add(self._begun)
+        return self._begun
+
+    async def enter(self) -> int:
+        """Wait for a place and for the gate to be open; the number is for :meth:`leave`."""
+        if self._free is not None:
+            if self._free and not self._queue:
+                self._free -= 1
+            else:
+                await self._queued()
+        if self.shut:
+            try:
+                await self.opened()
+            except BaseException:
+                self._pass_place_on()
+                raise
+        self._begun += 1
+        self._inside.add(self._begun)
+        return self._begun
+
+    def leave(self, number: int) -> None:
+        """What was let in is finished."""
+        self._inside.discard(number)
+        self._pass_place_on()
+        if self._repairing:
+            self._moved.set()
+        if self._turnovers:
+            self._tell_turnovers()
+
+    async def opened(self) -> None:
+        """Wait until the gate is open."""
+        while self.shut:
+            await self._opened.wait()
+
+    async def _queued(self) -> None:
+        place = asyncio.get_running_loop().create_future()
+        self._queue.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self._pass_place_on()
+            raise
+
+    def _pass_place_on(self) -> None:
+        if self._free is None:
+            return
+        while self._queue:
+            place = self._queue.popleft()
+            if not place.done():
+                place.set_result(None)
+                return
+        self._free += 1
+
+    # -- suspension and turnover
+
+    async def suspend(self) -> None:
+        """Let nobody in; returns when those inside have gone."""
+        self.suspended = True
+        self._opened.clear()
+        await self.turnover()
+
+    def resume(self) -> None:
+        """Let in again."""
+        self.suspended = False
+        if not self.shut:
+            self._opened.set()
+
+    async def turnover(self) -> None:
+        """Return when all who are inside now have gone, whoever came after them."""
+        if self._inside:
+            future = asyncio.get_running_loop().create_future()
+            self._turnovers.append((self._begun, future))
+            await future
+
+    def _tell_turnovers(self) -> None:
+        oldest = min(self._inside, default=self._begun + 1)
+        waiting = []
+        for number, future in self._turnovers:
+            if number < oldest:
+                if not future.done():
+                    future.set_result(None)
+            else:
+                waiting.append((number, future))
+        self._turnovers = waiting
+
+    # -- repair
+
+    @contextmanager
+    def standing_aside(self) -> Iterator[None]:
+        """One who is inside only waits for a repair, so that the repair need not wait for it."""
+        self._aside += 1
+        self._moved.set()
+        try:
+            yield
+        finally:
+            self._aside -= 1
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Shut the gate, and wait until all inside have gone or stand aside."""
+        self._repairing = True
+        self._opened.clear()
+        try:
+            while len(self._inside) > self._aside:
+                self._moved.clear()
+                await self._moved.wait()
+            yield
+        finally:
+            self._repairing = False
+            if not self.shut:
+                self._opened.set()

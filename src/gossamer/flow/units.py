@@ -1,0 +1,257 @@
+"""The units of one process: made from a graph, started in order, found by name, stopped in the opposite order.
+
+:class:`~gossamer.flow.running.RunningGraph` puts them to work and changes them.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from gossamer.flow.clock import Clock, SystemClock
+from gossamer.flow.component import Component
+from gossamer.flow.connector import Connector, In, Out
+from gossamer.flow.errors import FlowError, UnknownName
+from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles, used_names
+from gossamer.flow.performing import Policy
+from gossamer.flow.remote.links import Exchange
+from gossamer.flow.runner import Runner
+from gossamer.flow.sheet import nearest
+from gossamer.flow.transports import Opening, open_connector
+from gossamer.flow.unit import Provider, Unit
+from gossamer.flow.wiring import MAIN_PROCESS
+
+
+class Units:
+    """One process' part of a graph."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        process: str = MAIN_PROCESS,
+        clock: Clock | None = None,
+        report: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self.process = process
+        self.clock = clock or SystemClock()
+        self.report = report
+        self.providers: dict[str, Provider[Any]] = {}
+        """In the order in which they start: whoever is used comes first."""
+        self.connectors: dict[str, Connector[Any]] = {}
+        self.runners: dict[str, Runner] = {}
+        """By instance: `fetch`, or `fetch.1`, `fetch.2` where there are several."""
+        self._whole = graph
+        self._exchange = Exchange()
+        self._started: set[Unit[Any] | Connector[Any]] = set()
+
+    @property
+    def graph(self) -> Graph:
+        """What of the graph this process runs, as it stands now."""
+        return self._whole.part(self.process)
+
+    # -- starting and stopping
+
+    async def start(self) -> None:
+        """Make and start all units: providers, connectors, components.
+
+        Connectors are made first, so that an address which cannot be opened is known before anything has started.
+
+        Raises:
+            FlowError: a unit cannot start; names it. What was started is stopped by :meth:`stop`.
+        """
+        graph = self.graph
+        for connector in graph.connectors.values():
+            self.connectors[connector.name] = self.open(connector)
+        for provider in graph.providers.values():
+            self.providers[provider.name] = self.make_provider(provider, self.providers)
+            await self.start_one(self.providers[provider.name])
+        for component in graph.components.values():
+            self.make_component(component)
+        for opened in self.connectors.values():
+            await self.start_one(opened)
+        for runner in self.runners.values():
+            await self.start_one(runner.component)
+
+    async def start_one(self, unit: Unit[Any] | Connector[Any]) -> None:
+        """Start a unit or connector.
+
+        Raises:
+            FlowError: it raised; names it.
+        """
+        self._started.add(unit)
+        try:
+            await unit.start()
+        except FlowError:
+            raise
+        except Exception as error:
+            if hasattr(error, "exit_code"):
+                raise
+            raise FlowError(f"{_called(unit)} cannot start: {type(error).__name__}: {error}") from error
+
+    async def stop(self) -> None:
+        """Stop components, connectors and providers, in this order, each in the order opposite to its start.
+
+        What was never started is not stopped, and nothing is stopped twice. A unit that fails to stop is reported, and
+        the rest is stopped. What the units counted can still be read.
+        """
+        for runner in reversed(self.runners.values()):
+            await self.stop_one(runner.component)
+        for connector in reversed(self.connectors.values()):
+            await self.stop_one(connector)
+        for provider in reversed(self.providers.values()):
+            await self.stop_one(provider)
+
+    async def stop_one(self, unit: Unit[Any] | Connector[Any]) -> None:
+        """Stop a unit or connector, once; report it if it does not stop cleanly."""
+        if unit not in self._started:
+            return
+        self._started.discard(unit)
+        try:
+            await unit.stop()
+        except Exception as error:
+            self.report(f"{_called(unit)} did not stop cleanly: {type(error).__name__}: {error}")
+
+    @contextlib.asynccontextmanager
+    async def stopped_on_failure(self, unit: Unit[Any] | Connector[Any]) -> AsyncIterator[None]:
+        """If what follows fails, this unit is of no use to anybody."""
+        try:
+            yield
+        except BaseException:
+            await self.stop_one(unit)
+            raise
+
+    # -- making
+
+    def make_provider(self, node: ProviderNode, known: Mapping[str, Provider[Any]]) -> Provider[Any]:
+        """A provider, bound to others of those that are `known`."""
+        provider = node.unit(node.sheet)
+        self.set_up(provider, node.name, node.roles, known)
+        return provider
+
+    def set_up(self, unit: Unit[Any], name: str, roles: Roles, known: Mapping[str, Provider[Any]]) -> None:
+        """Name a unit, give it the clock and its providers."""
+        unit.name = name
+        unit.clock = self.clock
+        bind(unit, roles, known)
+
+    def open(self, node: ConnectorNode) -> Connector[Any]:
+        """The connector behind an address, as this process sees it: it sends into it, receives from it, or both."""
+        where = {name: self._whole.components[name].plan.process for name in (*node.producers, *node.consumers)}
+        sends = any(where[name] == self.process for name in node.producers)
+        receives = any(where[name] == self.process for name in node.consumers)
+        return open_connector(
+            Opening(
+                name=node.name,
+                item_type=node.item_type,
+                address=node.plan.address,
+                capacity=node.plan.capacity,
+                side="both" if sends and receives else "send" if sends else "receive",
+                slot=self.process,
+                senders=frozenset(where[name] for name in node.producers),
+                options=node.plan.options,
+                exchange=self._exchange,
+            )
+        )
+
+    def make_component(self, node: ComponentNode) -> list[Runner]:
+        """All instances of a component, bound to their connectors and providers, each with its runner."""
+        made = []
+        plan = node.plan
+        for number in range(1, plan.instances + 1):
+            component: Component[Any] = node.unit(node.sheet)
+            name = node.name if plan.instances == 1 else f"{node.name}.{number}"
+            self.set_up(component, name, node.roles, self.providers)
+            component.bind(
+                {role: In(role, self.connectors[end]) for role, end in node.inputs.items()},
+                {role: Out(role, self.connectors[end]) for role, end in node.outputs.items()},
+            )
+            policy = Policy(plan.on_error, plan.restarts)
+            self.runners[name] = Runner(component, workers=plan.workers, policy=policy, report=self.report)
+            made.append(self.runners[name])
+        return made
+
+    # -- finding
+
+    def unit(self, name: str) -> Unit[Any]:
+        """A provider, or the first instance of a component.
+
+        Raises:
+            UnknownName: there is none of that name here; lists those that are.
+        """
+        return self.units(name)[0]
+
+    def units(self, name: str) -> list[Unit[Any]]:
+        """A provider, all instances of a component (`fetch`), or one of them (`fetch.2`)."""
+        if name in self.providers:
+            return [self.providers[name]]
+        return [runner.component for runner in self.instances(name)]
+
+    def instances(self, name: str) -> list[Runner]:
+        """All instances of a component (`fetch`), or one of them (`fetch.2`)."""
+        found = [runner for key, runner in self.runners.items() if name in (key, key.rpartition(".")[0])]
+        if not found:
+            known = [*self.providers, *self.graph.components]
+            raise UnknownName(f"no unit {name!r} runs in process {self.process!r}{nearest(name, known)}")
+        return found
+
+    def connector_node(self, name: str) -> ConnectorNode:
+        """A connector of this process.
+
+        Raises:
+            UnknownName: there is none of that name here; lists those that are.
+        """
+        nodes = self.graph.connectors
+        if name not in nodes:
+            raise UnknownName(f"no connector {name!r} runs in process {self.process!r}{nearest(name, nodes)}")
+        return nodes[name]
+
+    def users(self, name: str) -> Iterator[tuple[Unit[Any], Roles]]:
+        """Every unit that is bound to a provider, with all its roles."""
+        graph = self.graph
+        for node in graph.providers.values():
+            if name in used_names(node.roles):
+                yield self.providers[node.name], node.roles
+        for component in graph.components.values():
+            if name in used_names(component.roles):
+                for runner in self.instances(component.name):
+                    yield runner.component, component.roles
+
+    def reaching(self, name: str) -> Iterator[Runner]:
+        """Every component that uses a provider, directly or through others."""
+        graph = self.graph
+        for component in graph.components.values():
+            if name in graph.reached(used_names(component.roles)):
+                yield from self.instances(component.name)
+
+    def ends(self, connector: Connector[Any]) -> tuple[list[In[Any]], list[Out[Any]]]:
+        """All ends of a connector in this process."""
+        components = [runner.component for runner in self.runners.values()]
+        return (
+            [end for component in components for end in component.ins.values() if end.connector is connector],
+            [end for component in components for end in component.outs.values() if end.connector is connector],
+        )
+
+
+def bind(unit: Unit[Any], roles: Roles, known: Mapping[str, Provider[Any]]) -> None:
+    """Set a unit's providers."""
+    for role, bound in roles.items():
+        if isinstance(bound, str):
+            setattr(unit, role, known[bound])
+        else:
+            setattr(unit, role, {key: tuple(known[name] for name in names) for key, names in bound.items()})
+
+
+def renamed(roles: Roles, old: str, new: str) -> Roles:
+    """Roles in which a provider is called by another name."""
+
+    def rename(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(new if name == old else name for name in names)
+
+    return {
+        role: rename([bound])[0] if isinstance(bound, str) else {key: rename(names) for key, names in bound.items()}
+        for role, bound in roles.items()
+    }
+
+
+def _called(unit: Unit[Any] | Connector[Any]) -> str:
+    return f"{'connector' if isinstance(unit, Connector) else 'unit'} {unit.name!r}"

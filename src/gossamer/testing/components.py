@@ -1,0 +1,302 @@
+"""A stand for one component, and conformance suites for the six kinds (seed 000, section 4.6.2).
+
+::
+
+    async with Stand(Links()) as stand:             # between connectors of its own, with a runner, started
+        await stand.give("inbox", page)
+        assert await stand.made("outbox") == [...]
+
+    await check_filter(Links, given=[page], expected=[link])
+
+Each `check_*` takes a function that makes a fresh component, provides it with what it is to be given and must make, and
+raises an AssertionError that says which promise of the kind is broken. Providers are set by `make`; they must not wait for
+anything but the event loop, because a suite gives the component a number of turns and never sleeps.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from gossamer.flow.component import (
+    AsynchronousFilter,
+    Component,
+    Consumer,
+    Filter,
+    Producer,
+    SemiSynchronousFilter,
+    SynchronousFilter,
+)
+from gossamer.flow.connector import DEFAULT_CAPACITY, Connector, In, Out
+from gossamer.flow.local import LocalConnector
+from gossamer.flow.performing import Policy
+from gossamer.flow.ports import declared
+from gossamer.flow.runner import Runner
+
+Make = Callable[[], Component[Any]]
+
+#: Turns of the loop that a component gets to do what it can do: many times what any chain of awaits here needs.
+TURNS = 200
+
+
+class Stand:
+    """One component at work between connectors that a test holds the other ends of."""
+
+    def __init__(
+        self,
+        component: Component[Any],
+        *,
+        workers: int = 1,
+        policy: Policy | None = None,
+        capacity: int | Mapping[str, int] = DEFAULT_CAPACITY,
+        report: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        """`capacity`: of all connectors, or of those named by role."""
+        ports = declared(type(component))
+        sizes = capacity if isinstance(capacity, Mapping) else dict.fromkeys([*ports.inputs, *ports.outputs], capacity)
+        self.component = component
+        self.connectors: dict[str, Connector[Any]] = {
+            role: LocalConnector(role, item_type, sizes.get(role, DEFAULT_CAPACITY))
+            for role, item_type in {**ports.inputs, **ports.outputs}.items()
+        }
+        self.feeds = {role: Out(role, self.connectors[role]) for role in ports.inputs}
+        self.results = {role: In(role, self.connectors[role]) for role in ports.outputs}
+        component.bind(
+            {role: In(role, self.connectors[role]) for role in ports.inputs},
+            {role: Out(role, self.connectors[role]) for role in ports.outputs},
+        )
+        self.runner = Runner(component, workers=workers, policy=policy, report=report)
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.component.start()
+        self._task = asyncio.create_task(self.runner.run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        await self.component.stop()
+
+    async def give(self, role: str, *items: Any) -> None:
+        """Send items into an input, and let the component do what it can."""
+        await self.feeds[role].send_many(items)
+        await self.settle()
+
+    def end(self, *roles: str) -> None:
+        """No more items will come on these inputs; on any, if none is named."""
+        for role in roles or self.feeds:
+            self.feeds[role].close()
+
+    async def settle(self, turns: int = TURNS) -> None:
+        """Let the component do what it can without being given anything more."""
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+    async def made(self, role: str, at_most: int = 1_000_000) -> list[Any]:
+        """What has come out so far; room is made for more as long as more comes, and not more than `at_most` has come."""
+        found: list[Any] = []
+        while True:
+            await self.settle()
+            items, receipts = self.connectors[role].poll(DEFAULT_CAPACITY)
+            for receipt in receipts or ():
+                if receipt is not None:
+                    receipt.release()
+            found += items
+            if not items or len(found) > at_most:
+                return found
+
+    @property
+    def handled(self) -> float:
+        """Items that the component has finished with."""
+        return self.component.metrics.counters["items"]
+
+    @property
+    def ended(self) -> bool:
+        """The component has ended by itself."""
+        assert self._task is not None
+        return self._task.done()
+
+    async def wait(self) -> None:
+        """Wait until the component ends; raises what it raised."""
+        assert self._task is not None
+        await asyncio.shield(self._task)
+
+
+def _sound(make: Make, kind: type[Component[Any]]) -> None:
+    component = make()
+    problems = type(component).problems()
+    assert not problems, "; ".join(problems)
+    assert isinstance(component, kind), f"{type(component).__name__} is a {component.kind}, not a {kind.kind}"
+    assert type(component).kind == kind.kind, f"{type(component).__name__} is a {component.kind}, not a {kind.kind}"
+
+
+def _only(roles: Mapping[str, Any]) -> str:
+    return next(iter(roles))
+
+
+async def _all_made(stand: Stand, expected: Mapping[str, Sequence[Any]]) -> None:
+    for role, wanted in expected.items():
+        made = await stand.made(role)
+        assert made == list(wanted), f"{role}: made {made}, not {list(wanted)}"
+
+
+async def _ends(stand: Stand) -> None:
+    """The component ends, closes its outputs, and can be seen to have."""
+    await stand.settle()
+    assert stand.ended, "it does not end when there is nothing more for it to do"
+    await stand.wait()
+    for role, connector in stand.connectors.items():
+        assert role not in stand.results or connector.ended, f"output {role} was left open at the end"
+
+
+async def check_consumer(make: Make, *, given: Sequence[Any]) -> None:
+    """A consumer takes what it is given, nothing while suspended, and ends with its input."""
+    _sound(make, Consumer)
+    async with Stand(make()) as stand:
+        await _takes_nothing_while_suspended(stand, given)
+        stand.end()
+        await _ends(stand)
+        assert stand.handled == len(given), f"{stand.handled:g} of {len(given)} items were handled"
+
+
+async def check_filter(
+    make: Make, *, given: Sequence[Any], expected: Sequence[Any] | Mapping[str, Sequence[Any]]
+) -> None:
+    """A filter turns each item into others, in order, takes nothing while suspended, and ends with its input.
+
+    Args:
+        make: a fresh filter.
+        given: two items at least.
+        expected: what comes out of the only output; or of each, by role.
+    """
+    _sound(make, Filter)
+    async with Stand(make()) as stand:
+        await _takes_nothing_while_suspended(stand, given)
+        await _all_made(stand, expected if isinstance(expected, Mapping) else {_only(stand.results): expected})
+        stand.end()
+        await _ends(stand)
+        assert stand.handled == len(given), f"{stand.handled:g} of {len(given)} items were handled"
+
+
+async def _takes_nothing_while_suspended(stand: Stand, given: Sequence[Any]) -> None:
+    role = _only(stand.feeds)
+    await stand.give(role, *given[:1])
+    assert stand.handled == 1, "an item is not handled as it comes"
+    await stand.runner.suspend()
+    await stand.give(role, *given[1:])
+    assert stand.handled == 1, "items are handled while it is suspended"
+    stand.runner.resume()
+    await stand.settle()
+
+
+async def check_producer(make: Make, *, expected: Sequence[Any]) -> None:
+    """A producer makes its items in order, ends after the last, and makes no more when it is drained.
+
+    Args:
+        make: a fresh producer.
+        expected: all its items, or the first of them where there is no end; three at least.
+    """
+    _sound(make, Producer)
+    async with Stand(make(), capacity=1) as stand:
+        role = _only(stand.results)
+        made = [await stand.results[role].receive() for _ in expected]
+        assert made == list(expected), f"made {made}, not {list(expected)}"
+    async with Stand(make(), capacity=1) as stand:
+        await stand.settle()
+        stand.runner.drain()
+        left = await stand.made(role, at_most=2)
+        assert left == list(expected)[: len(left)], (
+            f"made {left} until it was drained, which is no beginning of {expected}"
+        )
+        assert len(left) <= 2, f"{len(left)} items came out of a drained producer; two were in hand"
+        await _ends(stand)
+
+
+async def check_synchronous(
+    make: Make, *, given: Mapping[str, Sequence[Any]], expected: Mapping[str, Sequence[Any]]
+) -> None:
+    """A synchronous filter waits for every input, whichever is late, and ends with the first that ends.
+
+    Args:
+        make: a fresh filter.
+        given: as many items for each input.
+        expected: what comes out of each output.
+    """
+    _sound(make, SynchronousFilter)
+    for late in given:
+        async with Stand(make()) as stand:
+            for role, items in given.items():
+                if role != late:
+                    await stand.give(role, *items)
+            assert stand.handled == 0, f"it did not wait for input {late}"
+            await stand.give(late, *given[late])
+            await _all_made(stand, expected)
+            stand.end(late)
+            await stand.settle()
+            assert not stand.ended, "it ended while other inputs could still come: their producers would wait for ever"
+            surplus = [role for role in given if role != late]
+            await stand.give(surplus[0], given[surplus[0]][0])
+            stand.end()
+            await _ends(stand)
+            counted = stand.component.metrics.counters["unpaired"]
+            assert counted == 1, f"one item had no partner, {counted} were counted as unpaired"
+
+
+async def check_semi_synchronous(
+    make: Make, *, given: Sequence[tuple[str, Any]], expected: Sequence[tuple[str, Any]]
+) -> None:
+    """A semi-synchronous filter runs on any input, and what it makes is out before the next item is taken.
+
+    Args:
+        make: a fresh filter.
+        given: pairs of input and item.
+        expected: pairs of output and item, in the order in which they come out; more than two for the first output, or
+            it is not seen whether the filter waits for a full one.
+    """
+    _sound(make, SemiSynchronousFilter)
+    async with Stand(make()) as stand:
+        made: list[tuple[str, Any]] = []
+        for number, (role, item) in enumerate(given, 1):
+            await stand.give(role, item)
+            assert stand.handled == number, f"an item of input {role} waits although nothing else is at work"
+            made += [(output, thing) for output in stand.results for thing in await stand.made(output)]
+        assert made == list(expected), f"made {made}, not {list(expected)}"
+        stand.end()
+        await _ends(stand)
+    output = expected[0][0]
+    if sum(role == output for role, _ in expected) <= 2:
+        return
+    async with Stand(make(), capacity={output: 1}) as stand:
+        for role, item in given:
+            await stand.give(role, item)
+        assert stand.handled < len(given), "it took further items before what it had made was out"
+
+
+async def check_asynchronous(
+    make: Make, *, given: Sequence[tuple[str, Any]], expected: Mapping[str, Sequence[Any]]
+) -> None:
+    """An asynchronous filter takes inputs in any order, also while outputs are full, and emits as slots come free.
+
+    Args:
+        make: a fresh filter.
+        given: pairs of input and item, which make more than one item for some output.
+        expected: all that comes out of each output, whatever the order.
+    """
+    _sound(make, AsynchronousFilter)
+    for order in (given, [*reversed(given)]):
+        async with Stand(make(), capacity=dict.fromkeys(expected, 1)) as stand:
+            for role, item in order:
+                await stand.give(role, item)
+            assert stand.handled == len(given), "inputs wait for outputs: with a full output, not every item was taken"
+            for role in expected:
+                waiting = stand.connectors[role].statistics().waiting
+                assert waiting == min(1, len(expected[role])), f"{role}: {waiting} items are out, and there is one slot"
+            stand.end()
+            for role, wanted in expected.items():
+                made = await stand.made(role)
+                assert sorted(map(repr, made)) == sorted(map(repr, wanted)), f"{role}: made {made}, not {list(wanted)}"
+            await _ends(stand)
