@@ -3,10 +3,11 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
-from gossamer.flow.connector import In, Out, Statistics
-from gossamer.flow.errors import Closed, EndOfItems
+from gossamer.flow.connector import In, Out, Statistics, class_of
+from gossamer.flow.errors import Closed, EndOfItems, WiringError
 from gossamer.flow.local import LocalConnector
 from gossamer.flow.receipt import Receipt, current
 
@@ -135,6 +136,43 @@ def test_figures_go_on_after_an_exchange() -> None:
     before = Statistics(passed=5, waiting=0, peak=4, stalled=1.5, capacity=4)
     after = Statistics(passed=2, waiting=1, peak=3, stalled=0.5, capacity=9)
     assert after.after(before) == Statistics(passed=7, waiting=1, peak=4, stalled=2.0, capacity=9)
+
+
+class Plain:
+    """msgspec knows nothing of it."""
+
+
+class Tree(msgspec.Struct):
+    """It knows this, although it holds itself."""
+
+    branches: "list[Tree]" = []
+    anything: object = None
+
+
+class Hidden(msgspec.Struct):
+    """One of its fields is foreign."""
+
+    maybe: tuple[int, Plain] | None = None
+
+
+@pytest.mark.parametrize(("item_type", "bare"), [(int, int), (list[str], list), (Tree, Tree), (dict[str, Tree], dict)])
+def test_an_item_type_is_a_class_or_a_container_of_classes_with_a_codec(item_type: Any, bare: type) -> None:
+    assert class_of(item_type) is bare
+
+
+@pytest.mark.parametrize(
+    ("item_type", "message"),
+    [
+        (Plain, "items of type Plain have no codec, so they could not cross a process: Plain is neither plain data"),
+        (list[Plain], "items of type list have no codec, so they could not cross a process: Plain is neither"),
+        (Hidden, "items of type Hidden have no codec, so they could not cross a process: Plain is neither"),
+        (int | str, "cannot be an item type: name one class, or a container of classes"),
+        (Any, "cannot be an item type: name one class, or a container of classes"),
+    ],
+)
+def test_an_item_type_that_could_not_cross_a_process_is_refused_on_every_connector(item_type: Any, message: str) -> None:
+    with pytest.raises(WiringError, match=message):
+        LocalConnector("arrow", item_type)
 
 
 def test_ends_and_connectors_show_their_state() -> None:
