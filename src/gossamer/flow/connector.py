@@ -15,11 +15,13 @@ Promises of every connector (suite: `gossamer.testing.check_connector`):
 """
 
 import asyncio
+import functools
 import itertools
 import operator
+import types
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -80,15 +82,36 @@ def class_of(item_type: Any) -> type:
             process, also on `local:` (MISSION C2).
     """
     bare = typing.get_origin(item_type) or item_type
-    if not isinstance(bare, type):
+    if not isinstance(bare, type) or bare in (types.UnionType, Any):
         raise WiringError(f"{item_type!r} cannot be an item type: name one class, or a container of classes")
+    if why := _without_codec(item_type):
+        raise WiringError(f"items of type {bare.__name__} have no codec, so they could not cross a process: {why}")
+    return bare
+
+
+@functools.lru_cache(maxsize=256)
+def _without_codec(item_type: Any) -> str:
+    """Why items of this type cannot be coded; empty where they can. Kept, because a graph asks for each arrow several times."""
     try:
         msgspec.msgpack.Decoder(item_type)
+        foreign = next(_foreign(msgspec.inspect.type_info(item_type), set()), None)
     except TypeError as error:
-        raise WiringError(
-            f"items of type {bare.__name__} have no codec, so they could not cross a process: {error}"
-        ) from None
-    return bare
+        return str(error)
+    return f"{foreign.__name__} is neither plain data nor a msgspec struct" if foreign else ""
+
+
+def _foreign(info: object, seen: set[type]) -> Iterator[type]:
+    """Classes within a type that msgspec knows nothing of. It accepts them, and fails when the first item comes."""
+    if isinstance(info, msgspec.inspect.CustomType) and info.cls is not object:
+        yield info.cls
+    if not isinstance(info, msgspec.Struct) or getattr(info, "cls", None) in seen:
+        return
+    if hasattr(info, "cls"):
+        seen.add(info.cls)
+    for name in info.__struct_fields__:
+        part = getattr(info, name)
+        for inner in part if isinstance(part, tuple) else (part,):
+            yield from _foreign(inner, seen)
 
 
 class Connector(ABC, Generic[T]):
@@ -222,7 +245,7 @@ class Out(Generic[T]):
 
     async def send(self, item: T) -> None:
         """Send one item, suspended while there is no room."""
-        if self._held is None and self._usable().offer((item,), current.get()):
+        if self._held is None and self._open and self._connector.offer((item,), current.get()):
             return
         await self._send_slowly((item,))
 
@@ -358,7 +381,12 @@ class In(Generic[T]):
         Raises:
             EndOfItems: there will be none any more.
         """
-        return (await self.receive_many(1))[0]
+        if self._receipts is not None:
+            self.acknowledge()
+        items, self._receipts = self._connector.poll(1)
+        if not items:
+            items, self._receipts = await self.take(1)
+        return items[0]
 
     async def receive_many(self, limit: int = DEFAULT_LIMIT) -> list[T]:
         """Between one and `limit` items, suspended while there is none.
@@ -368,7 +396,9 @@ class In(Generic[T]):
         """
         if self._receipts is not None:
             self.acknowledge()
-        items, self._receipts = await self.take(limit)
+        items, self._receipts = self._connector.poll(limit)
+        if not items:
+            items, self._receipts = await self.take(limit)
         return items
 
     def receive_soon(self, callback: Callable[[T], object]) -> "asyncio.Task[T]":

@@ -57,6 +57,8 @@ class FifoBuffer(Generic[T]):
     def get(self, limit: int) -> tuple[list[T], Receipts]:
         """Take from the front."""
         items, receipts = self._items, self._receipts
+        if limit == 1 and receipts is None:
+            return [items.popleft()], None
         count = len(items)
         if count <= limit:
             taken = list(items)
@@ -79,6 +81,7 @@ class LocalConnector(Connector[T]):
         self._turns: deque[asyncio.Future[None]] = deque()
         self._rooms: deque[asyncio.Future[None]] = deque()
         self._idlers: list[asyncio.Future[None]] = []
+        self._waiting = 0
         self._sending = False
         self._ended = False
         self._retired = False
@@ -96,10 +99,11 @@ class LocalConnector(Connector[T]):
     def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
         """Accept all items now if they fit and nobody else is in the middle of a bulk."""
         self.check(items)
-        waiting = len(self._buffer) + len(items)
+        waiting = self._waiting + len(items)
         if self._sending or waiting > self.capacity:
             return False
         self._buffer.put(items, receipt)
+        self._waiting = waiting
         if waiting > self._peak:
             self._peak = waiting
         if self._consumers:
@@ -114,14 +118,15 @@ class LocalConnector(Connector[T]):
         try:
             start = 0
             while start < len(items):
-                free = self.capacity - len(self._buffer)
+                free = self.capacity - self._waiting
                 if free <= 0:
                     await self._wait_in(self._rooms)
                     continue
                 piece = items[start : start + free]
                 self._buffer.put(piece, receipt)
                 start += len(piece)
-                self._peak = max(self._peak, len(self._buffer))
+                self._waiting += len(piece)
+                self._peak = max(self._peak, self._waiting)
                 self._wake_consumers(len(piece))
         finally:
             self._stalled += time.monotonic() - began
@@ -129,9 +134,9 @@ class LocalConnector(Connector[T]):
 
     async def room(self) -> int:
         """Wait for free slots; other producers may be faster."""
-        while self._sending or len(self._buffer) >= self.capacity:
+        while self._sending or self._waiting >= self.capacity:
             await self._wait_in(self._rooms)
-        return self.capacity - len(self._buffer)
+        return self.capacity - self._waiting
 
     async def _take_turn(self) -> None:
         if not self._sending:
@@ -164,19 +169,21 @@ class LocalConnector(Connector[T]):
 
     def poll(self, limit: int) -> tuple[list[T], Receipts]:
         """What is there now."""
-        if not len(self._buffer):
+        if not self._waiting:
             return [], None
-        items, receipts = self._buffer.get(limit)
-        self._passed += len(items)
+        taken = self._buffer.get(limit)
+        count = len(taken[0])
+        self._waiting -= count
+        self._passed += count
         if self._rooms:
             self._wake(self._rooms)
         if self._idlers:
             self._tell_idlers()
-        return items, receipts
+        return taken
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
         """What is there, or the next that comes."""
-        while not len(self._buffer):
+        while not self._waiting:
             if self._ended and not self._sending:
                 raise EndOfItems(f"connector {self.name!r} has ended")
             if self._retired:
@@ -187,7 +194,7 @@ class LocalConnector(Connector[T]):
             try:
                 await arrival
             except asyncio.CancelledError:
-                if arrival.done() and not arrival.cancelled() and len(self._buffer):
+                if arrival.done() and not arrival.cancelled() and self._waiting:
                     self._wake_consumers(1)
                 raise
         return self.poll(limit)
@@ -218,7 +225,7 @@ class LocalConnector(Connector[T]):
 
     async def idle(self) -> None:
         """Wait until the queue is empty and no bulk is under way."""
-        while self._sending or len(self._buffer):
+        while self._sending or self._waiting:
             self._check_failure()
             future = asyncio.get_running_loop().create_future()
             self._idlers.append(future)
@@ -248,10 +255,10 @@ class LocalConnector(Connector[T]):
                 future.set_result(None)
 
     def _tell_idlers(self) -> None:
-        if not self._sending and not len(self._buffer):
+        if not self._sending and not self._waiting:
             idlers, self._idlers = self._idlers, []
             self._wake(deque(idlers))
 
     def statistics(self) -> Statistics:
         """The figures as they stand."""
-        return Statistics(self._passed, len(self._buffer), self._peak, self._stalled, self.capacity)
+        return Statistics(self._passed, self._waiting, self._peak, self._stalled, self.capacity)

@@ -69,5 +69,6 @@ def show_seconds(seconds: float) -> str:
     if seconds >= 3600:
         return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60):02d} min"
     if round(seconds, 1) >= 60:
-        return f"{int(seconds + 0.05) // 60} min {int(seconds + 0.05) % 60:02d} s"
+        whole = max(60, int(seconds))
+        return f"{whole // 60} min {whole % 60:02d} s"
     return f"{seconds:.1f} s"

@@ -1,0 +1,101 @@
+"""The graph is a value: parts, order of starting, changed copies."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from gossamer.flow.component import Component, Consumer, Filter
+from gossamer.flow.errors import WiringError
+from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, start_order, used_names
+from gossamer.flow.sheet import NoSettings, Sheet
+from gossamer.flow.unit import Provider
+from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, Wiring
+
+
+def component(
+    name: str, inputs: dict[str, str], outputs: dict[str, str], process: str = "main", **roles: Any
+) -> ComponentNode:
+    unit: type[Component[Any]] = Filter if outputs else Consumer
+    return ComponentNode(name, name, unit, NoSettings(), roles, inputs, outputs, ComponentPlan(name, process=process))
+
+
+def connector(
+    name: str, producers: tuple[str, ...], consumers: tuple[str, ...], address: str = "local:"
+) -> ConnectorNode:
+    return ConnectorNode(name, int, ConnectorPlan(address), producers, consumers)
+
+
+def provider(name: str, **roles: Any) -> ProviderNode:
+    return ProviderNode(name, name, Provider, NoSettings(), roles)
+
+
+GRAPH = Graph(
+    providers={"store": provider("store"), "cache": provider("cache", behind="store"), "log": provider("log")},
+    connectors={
+        "a": connector("a", ("one",), ("two",)),
+        "b": connector("b", ("two",), ("three",), "unix:/x"),
+    },
+    components={
+        "one": component("one", {}, {"outbox": "a"}),
+        "two": component("two", {"inbox": "a"}, {"outbox": "b"}, seen="cache"),
+        "three": component("three", {"inbox": "b"}, {}, "other", logs={"x": ("log",)}),
+    },
+    wiring=Wiring(),
+)
+
+
+def test_a_part_has_the_components_of_its_process_their_connectors_and_the_providers_that_they_reach() -> None:
+    main, other = GRAPH.part("main"), GRAPH.part("other")
+    assert [*main.components] == ["one", "two"]
+    assert [*main.connectors] == ["a", "b"]
+    assert [*main.providers] == ["store", "cache"]
+    assert [*other.components] == ["three"]
+    assert [*other.connectors] == ["b"]
+    assert [*other.providers] == ["log"]
+    assert not GRAPH.part("nowhere").components
+
+
+def test_used_names_are_those_of_single_and_keyed_roles() -> None:
+    assert sorted(used_names({"one": "a", "many": {"x": ("b", "c"), "y": ("b",)}})) == ["a", "b", "b", "c"]
+
+
+def test_whoever_is_used_starts_first_and_a_circle_is_refused() -> None:
+    nodes = {"c": provider("c", behind="b"), "b": provider("b", behind="a"), "a": provider("a")}
+    assert [*start_order(nodes)] == ["a", "b", "c"]
+    with pytest.raises(WiringError, match="use each other in a circle: .*; cut it in one place"):
+        start_order({**nodes, "a": provider("a", behind="c")})
+    with pytest.raises(WiringError, match="circle"):
+        GRAPH.with_providers(provider("store", behind="cache"))
+
+
+def test_an_added_component_stands_at_its_connectors_and_a_removed_one_does_not() -> None:
+    more = GRAPH.with_component(component("four", {"inbox": "a"}, {"outbox": "b"}))
+    assert more.connectors["a"].consumers == ("two", "four")
+    assert more.connectors["b"].producers == ("two", "four")
+    assert more.without_component("four") == GRAPH
+    assert "four" not in GRAPH.components
+
+
+def test_units_and_connectors_are_replaced_in_copies() -> None:
+    class Two(Sheet, frozen=True):
+        x: int = 1
+
+    changed = (
+        GRAPH.with_sheet("two", Two(x=2)).with_sheet("log", Two(x=3)).with_connector(connector("a", (), (), "fused:"))
+    )
+    assert changed.components["two"].sheet == Two(x=2)
+    assert changed.providers["log"].sheet == Two(x=3)
+    assert changed.connectors["a"].scheme == "fused"
+    assert GRAPH.connectors["a"].scheme == "local"
+
+
+def test_roles_of_all_units_are_told() -> None:
+    assert GRAPH.roles()["two"] == {"seen": "cache"}
+    assert GRAPH.roles()["cache"] == {"behind": "store"}
+
+
+def test_a_graph_is_frozen() -> None:
+    with pytest.raises(AttributeError):
+        GRAPH.wiring = Wiring()  # type: ignore[misc]
+    assert msgspec.structs.replace(GRAPH) == GRAPH

@@ -1,0 +1,176 @@
+"""Property sheets: built from what people write, changed while running, read by reflection; messages that help."""
+
+from typing import Annotated, Any
+
+import msgspec
+import pytest
+
+from gossamer.flow.errors import SettingError
+from gossamer.flow.sheet import NoSettings, Sheet, build, change, nearest, properties, setting
+from gossamer.flow.unit import Unit
+
+
+class FetchSheet(Sheet, frozen=True):
+    """Samples of everything that a sheet may hold."""
+
+    timeout: Annotated[float, setting("Seconds for a whole fetch.", unit="s", ge=0.1, le=3600)] = 120.0
+    body: Annotated[int, setting("The most that is kept.", unit="bytes", ge=1)] = 16_000_000
+    agent: Annotated[str, setting("Sent as User-Agent.", restart="it is part of open connections", min_length=1)] = "G"
+    pages: Annotated[int, setting("Stop after so many.", unit="pages", ge=1)] | None = None
+    follow: Annotated[bool, setting("Follow redirects.")] = True
+    hosts: Annotated[tuple[str, ...], setting("Only these.")] = ()
+
+
+class Contact(Sheet, frozen=True):
+    """One setting must be given."""
+
+    contact: Annotated[str, setting("A URL that says who crawls.", pattern="^https?:")]
+
+
+class Fetch(Unit[FetchSheet]):
+    """A unit with settings."""
+
+
+class Fast(Fetch):
+    """Inherits them."""
+
+
+class Bare(Unit[NoSettings]):
+    """None."""
+
+
+# -- building
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, FetchSheet()),
+        ({"timeout": "2m"}, FetchSheet(timeout=120)),
+        ({"timeout": "250ms"}, FetchSheet(timeout=0.25)),
+        ({"timeout": 5}, FetchSheet(timeout=5)),
+        ({"body": "2MiB"}, FetchSheet(body=2 * 1024 * 1024)),
+        ({"pages": "10"}, FetchSheet(pages=10)),
+        ({"pages": "none"}, FetchSheet(pages=None)),
+        ({"pages": None}, FetchSheet(pages=None)),
+        ({"follow": "no"}, FetchSheet(follow=False)),
+        ({"follow": "on"}, FetchSheet(follow=True)),
+        ({"hosts": ["a", "b"]}, FetchSheet(hosts=("a", "b"))),
+        ({"agent": "10m"}, FetchSheet(agent="10m")),
+    ],
+)
+def test_plain_values_and_text_become_a_sheet(values: dict[str, Any], expected: FetchSheet) -> None:
+    assert build(FetchSheet, values) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"timout": 1},
+            "unknown setting 'timout'; did you mean 'timeout'? Known: agent, body, follow, hosts, pages, timeout",
+        ),
+        ({"zzz": 1}, "unknown setting 'zzz'; known: agent, body, follow, hosts, pages, timeout"),
+        (
+            {"timeout": 0},
+            "setting 'timeout': 0 does not do: expected `float` >= 0.1 (a float s, >= 0.1, <= 3600; Seconds for a whole fetch.)",
+        ),
+        (
+            {"timeout": "10 parsecs"},
+            "setting 'timeout': '10 parsecs' is not a quantity; write 10m, 90s, 250ms, 1.5h or 1h30m",
+        ),
+        (
+            {"body": "0.5"},
+            "setting 'body': 0.5 does not do: expected `int`, got `float` (a int bytes, >= 1; The most that is kept.)",
+        ),
+        (
+            {"pages": 0},
+            "setting 'pages': 0 does not do: expected `int` >= 1 (a int | None pages, >= 1; Stop after so many.)",
+        ),
+        (
+            {"follow": "perhaps"},
+            "setting 'follow': 'perhaps' does not do: expected `bool`, got `str` (a bool; Follow redirects.)",
+        ),
+        (
+            {"hosts": [1]},
+            "setting 'hosts': [1] does not do: expected `str`, got `int` (a tuple[str, ...]; Only these.)",
+        ),
+        (
+            {"agent": ""},
+            "setting 'agent': '' does not do: expected `str` of length >= 1 (a str, length >= 1; Sent as User-Agent.)",
+        ),
+        ({"body": "9" * 400}, "setting 'body': '" + "9" * 400 + "' is not a quantity; write 16MB, 512KiB or 1GB"),
+    ],
+)
+def test_a_refused_setting_is_named_with_what_is_wrong_and_what_would_be_right(
+    values: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(SettingError) as caught:
+        build(FetchSheet, values)
+    assert str(caught.value) == message
+
+
+def test_a_setting_without_default_must_be_given() -> None:
+    with pytest.raises(SettingError) as caught:
+        build(Contact, {})
+    assert str(caught.value) == (
+        "setting 'contact' is not set and has no default (a str, matching ^https?:; A URL that says who crawls.)"
+    )
+    assert build(Contact, {"contact": "https://example.org"}).contact == "https://example.org"
+
+
+def test_a_sheet_cannot_be_written_to() -> None:
+    with pytest.raises(AttributeError):
+        FetchSheet().timeout = 3  # type: ignore[misc]
+
+
+# -- changing
+
+
+def test_a_live_setting_changes_while_running_and_the_others_stay() -> None:
+    before = FetchSheet(pages=5)
+    after = change(before, {"timeout": "1m"}, running=True)
+    assert after == FetchSheet(timeout=60, pages=5)
+    assert before == FetchSheet(pages=5)
+
+
+def test_a_restart_only_setting_is_refused_while_running_with_its_reason() -> None:
+    with pytest.raises(SettingError) as caught:
+        change(FetchSheet(), {"agent": "H"}, running=True)
+    assert str(caught.value) == "setting 'agent' can change only with a restart: it is part of open connections"
+    assert change(FetchSheet(), {"agent": "H"}, running=False).agent == "H"
+
+
+def test_a_change_is_checked_like_a_new_sheet() -> None:
+    with pytest.raises(SettingError, match="setting 'timeout': -1 does not do"):
+        change(FetchSheet(), {"timeout": -1}, running=True)
+
+
+# -- reflection
+
+
+def test_reflection_tells_everything_that_a_watcher_shows() -> None:
+    told = {prop.name: prop for prop in properties(FetchSheet)}
+    assert [*told] == ["timeout", "body", "agent", "pages", "follow", "hosts"]
+    timeout, agent, pages = told["timeout"], told["agent"], told["pages"]
+    assert (timeout.type, timeout.unit, timeout.default, timeout.bounds) == ("float", "s", 120.0, ">= 0.1, <= 3600")
+    assert timeout.live
+    assert timeout.doc == "Seconds for a whole fetch."
+    assert not agent.live
+    assert agent.reason == "it is part of open connections"
+    assert (pages.type, pages.unit, pages.bounds, pages.doc) == ("int | None", "pages", ">= 1", "Stop after so many.")
+    assert properties(Contact)[0].default is msgspec.NODEFAULT
+
+
+def test_a_unit_knows_the_class_of_its_sheet_and_has_a_default_one() -> None:
+    assert Fetch.sheet_type is FetchSheet
+    assert Fast.sheet_type is FetchSheet
+    assert Fast().sheet == FetchSheet()
+    assert Fast(FetchSheet(timeout=3)).sheet.timeout == 3
+    assert Bare.sheet_type is NoSettings
+
+
+def test_the_nearest_name_is_proposed_and_the_known_ones_are_listed() -> None:
+    assert nearest("fech", ["fetch", "commit"]) == "; did you mean 'fetch'? Known: commit, fetch"
+    assert nearest("x", ["fetch", "commit"]) == "; known: commit, fetch"
+    assert nearest("x", []) == "; known: none"
