@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import find_wiring, shipped
-from gossamer.assembly.crawl import Crawl, Summary, loop_factory
+from gossamer.assembly.crawl import Crawl, Summary
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.sheet import build
 from gossamer.flow.unit import Provider

@@ -7,7 +7,7 @@ from gossamer.model.task import Task
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
 from gossamer.stages.url_filter.patterns import PatternFilter, PatternSheet
 from gossamer.stages.url_filter.scope import SchemeFilter, ScopeFilter, ScopeSheet
-from gossamer.testing.judging import check_filter, check_processor
+from gossamer.testing.judging import check_processor, check_url_filter
 from gossamer.testing.storing import visit
 
 SEED = "https://www.example.co.uk/docs/index.html"
@@ -50,8 +50,8 @@ FILTERS: dict[str, tuple[UrlFilter, list[str], list[str]]] = {
 @pytest.mark.parametrize("name", FILTERS)
 def test_filter(name: str) -> None:
     rule, passes, refuses = FILTERS[name]
-    check_filter(rule, passes, refuses, HOME)
-    check_filter(rule, passes, refuses, HOME)  # and the same once its caches are warm
+    check_url_filter(rule, passes, refuses, HOME)
+    check_url_filter(rule, passes, refuses, HOME)  # and the same once its caches are warm
 
 
 PAGES = (

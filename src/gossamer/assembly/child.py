@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from gossamer.assembly.catalog import catalog
-from gossamer.assembly.crawl import loop_factory
+from gossamer.assembly.tuning import loop_factory, tune_collector
 from gossamer.flow.errors import FlowError
 from gossamer.flow.planning import plan
 from gossamer.flow.running import RunningGraph
@@ -25,6 +25,7 @@ def main() -> int:
 
     try:
         graph = plan(read(Path(path)), catalog())
+        tune_collector()
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(RunningGraph(graph, process=process, report=report).run())
     except (FlowError, GossamerError) as error:

@@ -7,7 +7,6 @@ long as it has these units; one that lacks them says so.
 import datetime
 import os
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,9 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "header": (("http", "header"),),
 }
 
+#: Where the shipped wirings lie, as files of the package.
+WIRINGS = Path(__file__).parent / "wirings"
+
 
 def shipped(name: str) -> Wiring:
     """A wiring that ships with the package.
@@ -47,11 +49,10 @@ def shipped(name: str) -> Wiring:
     Raises:
         WiringError: there is none of that name; lists those that are.
     """
-    folder = resources.files("gossamer.assembly") / "wirings"
-    known = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    known = sorted(path.stem for path in WIRINGS.glob("*.toml"))
     if name not in known:
         raise WiringError(f"no shipped wiring {name!r}; known: {', '.join(known)}")
-    return wirings.parse((folder / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
+    return wirings.parse((WIRINGS / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
 
 
 def find_wiring(name: str) -> Wiring:

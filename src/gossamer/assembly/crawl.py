@@ -20,6 +20,7 @@ from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import compile_wiring, default_directory, read_seeds, with_directory
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.processes import Fleet, with_sockets
+from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
 from gossamer.flow.errors import WiringError
@@ -271,6 +272,12 @@ class Crawl:
             limits.append((frontier.sheet.max_pages - now.pages) / now.pages_per_second)
         return show_seconds(max(0.0, min(limits))) if limits else ""
 
+    @property
+    def troubled(self) -> int:
+        """Pages that were kept but could not be processed in full; each row of the log says why."""
+        totals: Totals = self._component(Commit).totals
+        return totals.troubled
+
     def slowest_hosts(self, count: int) -> list[tuple[str, float]]:
         """The hosts that answer slowest, with their mean seconds an answer."""
         tallies = [r.component for r in self._running.runners.values() if isinstance(r.component, Tally)]
@@ -301,12 +308,3 @@ def run(crawl: Crawl) -> Summary:
     """Run a crawl on an event loop of its own, uvloop where it exists."""
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(crawl.run())
-
-
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's, where it is installed."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

@@ -10,7 +10,8 @@ import click
 import msgspec
 
 from gossamer.assembly.compiling import find_wiring
-from gossamer.assembly.crawl import Crawl, Summary, loop_factory
+from gossamer.assembly.crawl import Crawl, Summary
+from gossamer.assembly.tuning import loop_factory, tune_collector
 from gossamer.cli.options import crawl_options, read_options, read_seed_files, read_sets
 from gossamer.cli.progress import progress_display
 from gossamer.flow.quantities import show_bytes, show_seconds
@@ -60,6 +61,7 @@ def crawl(
     wiring = find_wiring(wiring_name) if wiring_name else None
     seeds = [*seed, *read_seed_files(seed_files)]
     job = Crawl(seeds, options, wiring=wiring, settings=read_sets(sets), report=_say)
+    tune_collector()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         summary = runner.run(_run(job, show=not (quiet or as_json)))
     if as_json:
@@ -105,6 +107,8 @@ def _print_report(job: Crawl, summary: Summary, verbose: bool) -> None:
     print(f"in {show_seconds(summary.seconds)} ({summary.pages_per_second:.1f} pages/s) into {summary.crawl}")
     if outcomes:
         print(f"outcomes: {outcomes}")
+    if job.troubled:
+        print(f"trouble:  {job.troubled} pages could not be processed in full; `trouble` in the log says why")
     if summary.queued:
         print(f"queued:   {summary.queued} URLs were found and not fetched")
     if verbose:

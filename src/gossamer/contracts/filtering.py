@@ -1,4 +1,4 @@
-"""URL filters (MISSION M5). Suite: `gossamer.testing.check_filter`."""
+"""URL filters (MISSION M5). Suite: `gossamer.testing.check_url_filter`."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -5,13 +5,16 @@ names them (`gossamer.components`, `gossamer.providers`).
 """
 
 from collections.abc import Mapping
-from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gossamer.flow.component import Component
 from gossamer.flow.errors import UnknownName, WiringError
+from gossamer.flow.installed import offered
 from gossamer.flow.sheet import nearest
 from gossamer.flow.unit import Provider
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 class Catalog:
@@ -54,14 +57,12 @@ class Catalog:
 
     def names(self, table: str) -> list[str]:
         """Every known name of `components` or `providers`, those of entry points included."""
-        return sorted(
-            {*self._classes[table], *(entry.name for entry in metadata.entry_points(group=f"gossamer.{table}"))}
-        )
+        return sorted({*self._classes[table], *(entry.name for entry in offered(f"gossamer.{table}"))})
 
     def _find(self, table: str, name: str, base: type) -> Any:
         known = self._classes[table]
         if name not in known:
-            entries = list(metadata.entry_points(group=f"gossamer.{table}", name=name))
+            entries = offered(f"gossamer.{table}", name)
             if len({entry.value for entry in entries}) > 1:
                 packages = ", ".join(sorted(_package(entry) for entry in entries))
                 raise WiringError(
@@ -74,7 +75,7 @@ class Catalog:
         return known[name]
 
 
-def _loaded(entry: metadata.EntryPoint, base: type) -> type:
+def _loaded(entry: "EntryPoint", base: type) -> type:
     try:
         found = entry.load()
     except (ImportError, AttributeError) as error:
@@ -86,5 +87,5 @@ def _loaded(entry: metadata.EntryPoint, base: type) -> type:
     return found
 
 
-def _package(entry: metadata.EntryPoint) -> str:
+def _package(entry: "EntryPoint") -> str:
     return entry.dist.name if entry.dist else "unknown"

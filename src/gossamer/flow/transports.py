@@ -13,7 +13,6 @@ A scheme of one's own is a :class:`Transport` that an installed package names in
 """
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from typing import Any
 
 import msgspec
@@ -21,6 +20,7 @@ import msgspec
 from gossamer.flow.connector import DEFAULT_CAPACITY, Connector
 from gossamer.flow.errors import SettingError, UnknownName, WiringError
 from gossamer.flow.fused import FusedConnector
+from gossamer.flow.installed import offered
 from gossamer.flow.local import LocalConnector
 from gossamer.flow.priority import PriorityConnector
 from gossamer.flow.remote.connector import DEFAULT_SLOT, RemoteConnector, RemoteSheet, Side
@@ -114,7 +114,7 @@ _BUILT_IN: Mapping[str, Transport] = {
 
 def known_schemes() -> list[str]:
     """Every scheme, built in or installed. Nothing is imported for it."""
-    return sorted({*_BUILT_IN, *(entry.name for entry in entry_points(group=GROUP))})
+    return sorted({*_BUILT_IN, *(entry.name for entry in offered(GROUP))})
 
 
 def transport_of(address: str) -> Transport:
@@ -129,7 +129,7 @@ def transport_of(address: str) -> Transport:
         raise WiringError(f"address {address!r} has no scheme; write SCHEME:..., as local: or unix:PATH")
     if scheme in _BUILT_IN:
         return _BUILT_IN[scheme]
-    for entry in entry_points(group=GROUP, name=scheme):
+    for entry in offered(GROUP, scheme):
         found = entry.load()
         if not isinstance(found, Transport):
             raise WiringError(f"connector scheme {scheme!r}: {entry.value} is no gossamer.flow.transports.Transport")

@@ -15,6 +15,8 @@ class Totals:
         self.documents = 0
         """Successful answers with a body that no earlier one had."""
         self.bytes = 0
+        self.troubled = 0
+        """Pages that were fetched and kept, but could not be processed in full."""
 
     def __repr__(self) -> str:
         return f"<Totals {self.pages} pages, {self.fetched} fetched>"
@@ -25,6 +27,7 @@ class Totals:
         self.outcomes[response.outcome] += 1
         self.bytes += len(response.body)
         self.pages += visit.is_page
+        self.troubled += bool(visit.trouble)
         self.documents += response.outcome is Outcome.OK and bool(response.body) and not visit.duplicate_of
 
     @property

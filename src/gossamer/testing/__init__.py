@@ -12,15 +12,22 @@ _HOMES = {
     "FakeWeb": "fakeweb",
     "Page": "fakeweb",
     "Stand": "components",
+    "check_archive": "storing",
     "check_asynchronous": "components",
     "check_connector": "connectors",
     "check_consumer": "components",
+    "check_content_index": "seen",
     "check_filter": "components",
+    "check_flights": "flights",
+    "check_processor": "judging",
     "check_producer": "components",
     "check_protocol_module": "fetching",
     "check_resolver": "fetching",
+    "check_row_log": "storing",
+    "check_seen_set": "seen",
     "check_semi_synchronous": "components",
     "check_synchronous": "components",
+    "check_url_filter": "judging",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

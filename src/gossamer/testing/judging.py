@@ -21,7 +21,7 @@ SHAPES = (
 )
 
 
-def check_filter(rule: UrlFilter, passes: Sequence[str], refuses: Sequence[str], source: Task) -> None:
+def check_url_filter(rule: UrlFilter, passes: Sequence[str], refuses: Sequence[str], source: Task) -> None:
     """A filter keeps its promises.
 
     Args:

@@ -69,7 +69,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 @pytest.mark.parametrize("thing", [int, 3, Log(), "log"])
 def test_what_is_no_unit_cannot_be_registered(thing: Any) -> None:
     with pytest.raises(
-        WiringError, match="'x': .* is neither a component nor a provider class; derive it from one of them"
+        WiringError, match=r"'x': .* is neither a component nor a provider class; derive it from one of them"
     ):
         Catalog().add("x", thing)
 

@@ -80,6 +80,8 @@ REQUISITE_RELATIONS = frozenset(
 #: `rel` tokens by which a page says that it does not vouch for a link (HTML, 4.6.6; Google's `ugc` and `sponsored`).
 NOFOLLOW = frozenset({"nofollow", "ugc", "sponsored"})
 
+_NOFOLLOW_BYTES = tuple(token.encode() for token in sorted(NOFOLLOW))
+
 #: Characters of an anchor text that are kept: enough for an index, bounded whatever the page (FAULTS 76).
 MAX_ANCHOR = 500
 
@@ -124,18 +126,26 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
             self.metrics.count("scanned")
             return self._scan(document.markup)
         sheet = self.sheet
-        # One walk by selector for all elements keeps document order, and costs less than a walk for each; `attributes`
-        # reads them all at once, which is cheaper than asking `attrs` for two of them.
+        # One walk by selector for all elements keeps document order, and costs less than a walk for each.
         found = []
+        text = document.markup.lower()
+        disowns = any(token in text for token in _NOFOLLOW_BYTES)
         for node in document.tree.css(_selector(sheet)):
-            attributes, tag = node.attributes, node.tag or ""
+            tag = node.tag or ""
             if tag == "a" and not sheet.anchors:
-                href = attributes["href"]
+                # Most links of most pages. Where no link can be disowned, one attribute is asked for, at half the price
+                # of reading them all; where two are needed, reading all is the cheaper way.
+                if not disowns:
+                    href = node.attrs.get("href")
+                    if href:
+                        found.append(Found(href))
+                    continue
+                attributes = node.attributes
+                href, rel = attributes["href"], attributes.get("rel")
                 if href:
-                    rel = attributes.get("rel")
                     found.append(Found(href, "a href", "", True) if rel and _disowned(rel) else Found(href))
                 continue
-            one = self._found(tag, attributes)
+            one = self._found(tag, node.attributes)
             if one is not None:
                 found.append(one if tag != "a" else Found(one.href, one.relation, _folded(node.text()), one.nofollow))
         return found

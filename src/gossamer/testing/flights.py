@@ -1,0 +1,18 @@
+"""The suite of `contracts.flights.Flights`."""
+
+from collections.abc import Callable
+
+from gossamer.contracts.flights import Flights
+
+
+def check_flights(make: Callable[[], Flights]) -> None:
+    """Assert the contract's promise: for every departure exactly one arrival is accepted."""
+    flights = make()
+    assert not flights.arrive("http://a.test/"), "what never departed does not arrive"
+    flights.depart("http://a.test/")
+    flights.depart("http://b.test/")
+    assert flights.arrive("http://a.test/"), "the first arrival is accepted"
+    assert not flights.arrive("http://a.test/"), "a second arrival is not"
+    assert flights.arrive("http://b.test/"), "flights do not disturb each other"
+    flights.depart("http://a.test/")
+    assert flights.arrive("http://a.test/"), "a new departure opens it again"

@@ -1,0 +1,36 @@
+"""Every public name can be loaded, and every contract's suite is one of them."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import gossamer
+import gossamer.testing
+
+CONTRACTS = Path(__file__).resolve().parents[2] / "src" / "gossamer" / "contracts"
+
+
+@pytest.mark.parametrize("name", gossamer.__all__)
+def test_a_public_name_of_the_package_loads(name: str) -> None:
+    assert getattr(gossamer, name) is not None
+    assert name in dir(gossamer)
+
+
+@pytest.mark.parametrize("name", gossamer.testing.__all__)
+def test_a_public_name_of_testing_loads(name: str) -> None:
+    assert getattr(gossamer.testing, name) is not None
+
+
+@pytest.mark.parametrize("contract", sorted(path.stem for path in CONTRACTS.glob("[a-z]*.py")))
+def test_a_contract_names_its_suites_and_they_are_public(contract: str) -> None:
+    text = importlib.import_module(f"gossamer.contracts.{contract}").__doc__ or ""
+    suites = re.findall(r"check_\w+", text)
+    assert suites, f"contracts/{contract}.py names no suite"
+    assert set(suites) <= set(gossamer.testing.__all__)
+
+
+def test_an_unknown_name_lists_the_public_ones() -> None:
+    with pytest.raises(AttributeError, match="crawl_sync"):
+        _ = gossamer.crawll
