@@ -10,7 +10,7 @@ import pytest
 
 
 #: Seconds after which a test that waits for ever is failed: many times what the slowest needs on a busy machine.
-PATIENCE = 120
+PATIENCE = 60
 
 
 @pytest.fixture

@@ -140,6 +140,11 @@ class Connector(ABC, Generic[T]):
     async def send(self, items: Sequence[T], receipt: Receipt | None) -> None:
         """Accept all items, contiguously, as room allows."""
 
+    async def adopt(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Accept what waited in a predecessor, in an exchange. Where it can, a connector does so beyond its capacity:
+        these items were accepted once, and whoever could make room may be suspended."""
+        await self.send(items, receipt)
+
     @abstractmethod
     def poll(self, limit: int) -> tuple[list[T], Receipts]:
         """Up to `limit` items that are there now, perhaps none. Never waits."""

@@ -126,6 +126,12 @@ class LocalConnector(Connector[T]):
             self._stalled += time.monotonic() - began
             self._pass_turn()
 
+    async def adopt(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Accept all, also beyond the capacity: nobody else can send here yet."""
+        self._buffer.put(items, receipt)
+        self._peak = max(self._peak, len(self._buffer))
+        self._wake_consumers(len(items))
+
     async def room(self) -> int:
         """Wait for free slots; other producers may be faster."""
         while self._sending or len(self._buffer) >= self.capacity:
