@@ -1,27 +1,39 @@
-"""What all tests share."""
+"""What every test may use."""
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine
+import tempfile
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+T = TypeVar("T")
 
-#: Seconds after which a test that waits for ever is failed: many times what the slowest needs on a busy machine.
-PATIENCE = 60
+#: Seconds after which a test hangs for sure, on the slowest machine.
+_HUNG = 60
 
 
 @pytest.fixture
-def run() -> Callable[[Coroutine[Any, Any, Any]], Any]:
-    """Run a coroutine to its end, on a loop of its own."""
+def run() -> Callable[[Coroutine[Any, Any, T]], T]:
+    """Run a coroutine to its end, on an event loop of its own; no task may be left behind."""
 
-    async def within(body: Coroutine[Any, Any, Any]) -> Any:
-        async with asyncio.timeout(PATIENCE):
-            return await body
+    async def whole(coroutine: Coroutine[Any, Any, T]) -> T:
+        async with asyncio.timeout(_HUNG):
+            result = await coroutine
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not left, f"tasks were left behind: {left}"
+        return result
 
-    return lambda body: asyncio.run(within(body))
+    return lambda coroutine: asyncio.run(whole(coroutine))
+
+
+@pytest.fixture
+def socket_folder() -> Iterator[Path]:
+    """A folder for sockets: their paths are limited to some 100 bytes, which pytest's own folders may exceed."""
+    with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,8 +81,8 @@ class Checkout:
             text=True,
         )
 
-    def run(self, *arguments: str, **how: object) -> subprocess.CompletedProcess[str]:
-        process = self.start(*arguments, **how)  # type: ignore[arg-type]
+    def run(self, *arguments: str, **how: Any) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments, **how)
         out, err = process.communicate()
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 

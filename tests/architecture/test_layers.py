@@ -58,7 +58,7 @@ def test_a_breach_of_a_contract_is_noticed(tmp_path: Path, contract: str, module
     [
         ("layers", "cli/extra.py", "from gossamer import assembly, model"),
         ("door", "flow/inside.py", "from gossamer._version import __version__"),
-        ("libcurl", "stages/protocols/http.py", "import pycurl"),
+        ("libcurl", "stages/fetch/other.py", "import pycurl"),
         ("libcurl", "services/dns.py", "import pycurl"),
         ("html-parser", "stages/links.py", "import selectolax.lexbor"),
     ],

@@ -196,7 +196,9 @@ def test_a_sample_of_each_kind(
 
 
 @pytest.mark.parametrize("sample", [Keep, Double, Count, Join, Merge, Pool], ids=lambda sample: str(sample.kind))
-@pytest.mark.parametrize(("proper", "check", "known"), [SOUND[i] for i in (0, 2, 6, 8, 10, 11)], ids=lambda x: getattr(x, "__name__", ""))
+@pytest.mark.parametrize(
+    ("proper", "check", "known"), [SOUND[i] for i in (0, 2, 6, 8, 10, 11)], ids=lambda x: getattr(x, "__name__", "")
+)
 def test_every_suite_tells_its_kind_from_the_others(
     sample: type[Component[Any]], proper: type[Component[Any]], check: Any, known: Any, run: Any
 ) -> None:

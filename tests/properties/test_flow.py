@@ -84,7 +84,7 @@ class Sending(Filter[Pace]):
         await self.outbox.send(item)
 
 
-class Any_(SemiSynchronousFilter[Pace]):
+class Either(SemiSynchronousFilter[Pace]):
     inbox: In[Item]
     outbox: Out[Item]
 
@@ -123,7 +123,15 @@ class Keep(Consumer[Pace]):
 
 
 CATALOG = Catalog(
-    {"source": Source, "plain": Plain, "emitting": Emitting, "sending": Sending, "any": Any_, "store": Store, "keep": Keep}
+    {
+        "source": Source,
+        "plain": Plain,
+        "emitting": Emitting,
+        "sending": Sending,
+        "any": Either,
+        "store": Store,
+        "keep": Keep,
+    }
 )
 POOLED = {"plain", "emitting", "sending", "keep"}
 TURNS = st.integers(0, 3)
@@ -232,7 +240,9 @@ def test_a_drain_at_any_time_leaves_nothing_between(wiring: dict[str, Any], turn
     asyncio.run(body())
 
 
-CHANGES = st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["local:", "priority:number"]), st.integers(0, 9)), max_size=6)
+CHANGES = st.lists(
+    st.tuples(st.integers(0, 4), st.sampled_from(["local:", "priority:number"]), st.integers(0, 9)), max_size=6
+)
 
 
 @random_graphs

@@ -16,7 +16,10 @@ TITLE = "# Changes\n\nMade from changes/ by `./gossamer dev changelog`, newest f
 
 def version() -> str:
     text = (ROOT / "src" / "gossamer" / "_version.py").read_text(encoding="utf-8")
-    return re.findall(r'__version__ = "([^"]+)"', text)[0]  # type: ignore[no-any-return]
+    found = re.search(r'__version__ = "([^"]+)"', text)
+    if found is None:
+        raise SystemExit("src/gossamer/_version.py does not state __version__")
+    return found[1]
 
 
 def bullet(fragment: Fragment) -> str:

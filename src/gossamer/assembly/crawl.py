@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ import msgspec
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import compile_wiring, default_directory, read_seeds, with_directory
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.processes import Fleet
+from gossamer.assembly.processes import Fleet, with_sockets
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
 from gossamer.flow.errors import WiringError
@@ -27,9 +28,11 @@ from gossamer.flow.planning import plan
 from gossamer.flow.quantities import show_seconds
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring, to_toml, with_settings
-from gossamer.model.errors import AddressRefused, CrawlDirectoryError, ResolutionFailed, UsageError
+from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
+from gossamer.model.totals import Totals
 from gossamer.model.url import endpoint_of
 from gossamer.services.dns import SystemResolver
+from gossamer.stages.commit import Commit
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
@@ -83,12 +86,14 @@ class Crawl:
             compiled = with_settings(compiled, unit, dict(values))
         self.directory = self._choose_directory(compiled)
         self.wiring = with_directory(compiled, str(self.directory))
-        self.graph: Graph = plan(self.wiring, catalog or shipped_catalog())
+        self.catalog = catalog or shipped_catalog()
+        self.graph: Graph = plan(self.wiring, self.catalog)
         self.seeds = self._seeds()
         if not self.seeds:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
         self._check_directory()
         self.running: RunningGraph | None = None
+        self.fleet: Fleet | None = None
         self._state = ""
         self._began = 0.0
         self._work: asyncio.Future[None] | None = None
@@ -116,7 +121,7 @@ class Crawl:
         if kept is not None:
             return Path(str(kept))
         seeds = [url for node in wiring.components.values() for url in node.settings.get("urls", ())]
-        return Path(default_directory(seeds, datetime.date.today()))
+        return Path(default_directory(seeds, datetime.datetime.now().astimezone().date()))
 
     def _check_directory(self) -> None:
         path = self.directory
@@ -126,7 +131,9 @@ class Crawl:
             raise UsageError(f"{path} is a file; name a directory with -o")
         if (path / CRAWL_FILE).exists():
             if not self.options.overwrite:
-                raise UsageError(f"{path} holds a crawl; name another directory with -o, or replace it with --overwrite")
+                raise UsageError(
+                    f"{path} holds a crawl; name another directory with -o, or replace it with --overwrite"
+                )
         elif any(path.iterdir()):
             raise UsageError(f"{path} is not empty and holds no crawl; name another directory with -o")
 
@@ -151,8 +158,14 @@ class Crawl:
     async def run(self) -> Summary:
         """Crawl to the end, or to :meth:`stop`."""
         self._began = time.monotonic()
-        running = self.running = RunningGraph(self.graph, report=self.report)
-        fleet = Fleet(self.wiring, self.report)
+        with TemporaryDirectory(prefix="gossamer-") as folder:
+            # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (DESIGN 9.13).
+            wiring = with_sockets(self.wiring, folder)
+            self.fleet = Fleet(wiring, folder, self.report)
+            self.running = RunningGraph(plan(wiring, self.catalog), report=self.report)
+            return await self._run(self.running, self.fleet)
+
+    async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
         made = False
         try:
             await running.start()
@@ -221,24 +234,24 @@ class Crawl:
         raise WiringError(f"the wiring has no component of class {kind.__name__}; a crawl needs one")
 
     def _summary(self) -> Summary:
-        tally: Tally = self._component(Tally)
+        totals: Totals = self._component(Commit).totals
         frontier: Frontier = self._component(Frontier)
         if self._state != "stopped":
-            self._state = "limit" if frontier.limit else "incomplete" if tally.unfinished else "finished"
+            self._state = "limit" if frontier.limit else "incomplete" if totals.unfinished else "finished"
         seconds = time.monotonic() - self._began
         return Summary(
             crawl=str(self.directory),
             state=self._state,
-            pages=tally.pages,
-            fetched=tally.fetched,
-            unique_documents=tally.documents,
-            bytes=tally.bytes,
-            outcomes={str(outcome): count for outcome, count in tally.outcomes.items()},
+            pages=totals.pages,
+            fetched=totals.fetched,
+            unique_documents=totals.documents,
+            bytes=totals.bytes,
+            outcomes={str(outcome): count for outcome, count in totals.outcomes.items()},
             discovered=int(frontier.metrics.counters["discovered"]),
             queued=len(frontier.queues),
             hosts=frontier.queues.hosts,
             seconds=round(seconds, 3),
-            pages_per_second=round(tally.pages / seconds, 2) if seconds else 0.0,
+            pages_per_second=round(totals.pages / seconds, 2) if seconds else 0.0,
             cpu_seconds=round(_cpu_seconds(), 3),
             peak_rss_bytes=_peak_rss(),
         )
@@ -260,8 +273,8 @@ class Crawl:
 
     def slowest_hosts(self, count: int) -> list[tuple[str, float]]:
         """The hosts that answer slowest, with their mean seconds an answer."""
-        tally: Tally = self._component(Tally)
-        return sorted(tally.slowest.items(), key=lambda pair: -pair[1])[:count]
+        tallies = [r.component for r in self._running.runners.values() if isinstance(r.component, Tally)]
+        return sorted((pair for tally in tallies for pair in tally.slowest.items()), key=lambda pair: -pair[1])[:count]
 
     def progress(self) -> Summary:
         """The summary as of now; its state is that of a crawl that would end here."""

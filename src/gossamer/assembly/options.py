@@ -18,37 +18,57 @@ class CrawlOptions(Sheet, frozen=True):
     """What `gossamer crawl` and `gossamer.crawl()` take, apart from the seeds."""
 
     output: Annotated[str, setting("Directory of the crawl; default ./crawl-HOST-DATE.", restart=_START)] = ""
-    overwrite: Annotated[bool, setting("Remove the crawl that the directory holds, and start anew.", restart=_START)] = False
+    overwrite: Annotated[
+        bool, setting("Remove the crawl that the directory holds, and start anew.", restart=_START)
+    ] = False
 
     scope: Annotated[
-        Scope, setting("Which links are followed, seen from the seeds: page, prefix, host, domain or any.", restart=_START)
+        Scope,
+        setting("Which links are followed, seen from the seeds: page, prefix, host, domain or any.", restart=_START),
     ] = "host"
-    include: Annotated[tuple[str, ...], setting("Follow only URLs that match this RE2 pattern (repeatable).", restart=_START)] = ()
-    exclude: Annotated[tuple[str, ...], setting("Never follow URLs that match this RE2 pattern (repeatable).", restart=_START)] = ()
-    depth: Annotated[int, setting("Links to follow away from the seeds.", unit="links", restart=_START, ge=0)] | None = None
+    include: Annotated[
+        tuple[str, ...], setting("Follow only URLs that match this RE2 pattern (repeatable).", restart=_START)
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...], setting("Never follow URLs that match this RE2 pattern (repeatable).", restart=_START)
+    ] = ()
+    depth: (
+        Annotated[int, setting("Links to follow away from the seeds.", unit="links", restart=_START, ge=0)] | None
+    ) = None
 
-    max_pages: Annotated[int, setting("Stop after so many HTML pages.", unit="pages", restart=_START, ge=1)] | None = None
+    max_pages: Annotated[int, setting("Stop after so many HTML pages.", unit="pages", restart=_START, ge=1)] | None = (
+        None
+    )
     max_pages_per_host: (
         Annotated[int, setting("Take so many URLs of one host.", unit="pages", restart=_START, ge=1)] | None
     ) = None
     max_time: Annotated[float, setting("Stop after this time.", unit="s", restart=_START, gt=0)] | None = None
-    max_bytes: Annotated[int, setting("Stop after so many bytes of bodies.", unit="bytes", restart=_START, ge=1)] | None = None
+    max_bytes: (
+        Annotated[int, setting("Stop after so many bytes of bodies.", unit="bytes", restart=_START, ge=1)] | None
+    ) = None
     max_page_size: Annotated[int, setting("Cut bodies at this size.", unit="bytes", restart=_START, ge=1)] = 16_000_000
     max_links: Annotated[int, setting("Links kept of one page.", unit="links", restart=_START, ge=0)] = 6000
 
-    concurrency: Annotated[int, setting("Requests in flight in all.", unit="requests", restart=_START, ge=1, le=4096)] = 64
+    concurrency: Annotated[
+        int, setting("Requests in flight in all.", unit="requests", restart=_START, ge=1, le=4096)
+    ] = 64
     per_host: Annotated[
-        int, setting("Live requests to one host; more than 1 only where you own it.", unit="requests", restart=_START, ge=1)
+        int,
+        setting("Live requests to one host; more than 1 only where you own it.", unit="requests", restart=_START, ge=1),
     ] = 1
 
     user_agent: Annotated[str, setting("Sent instead of `Gossamer/VERSION (+CONTACT)`.", restart=_START)] = ""
     contact: Annotated[
         str, setting("URL or mail address for site owners; also GOSSAMER_CONTACT. Needed off loopback.", restart=_START)
     ] = ""
-    header: Annotated[tuple[str, ...], setting("Send this header field, as `Name: value` (repeatable).", restart=_START)] = ()
+    header: Annotated[
+        tuple[str, ...], setting("Send this header field, as `Name: value` (repeatable).", restart=_START)
+    ] = ()
     resolve: Annotated[
         tuple[str, ...],
-        setting("Connect to ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080` (repeatable).", restart=_START),
+        setting(
+            "Connect to ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080` (repeatable).", restart=_START
+        ),
     ] = ()
     allow_network: Annotated[
         tuple[str, ...], setting("Private network (CIDR) that links may reach (repeatable).", restart=_START)

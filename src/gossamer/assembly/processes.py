@@ -8,13 +8,15 @@ import asyncio
 import contextlib
 import os
 import sys
-import tempfile
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from gossamer.flow.errors import FlowError
-from gossamer.flow.wiring import MAIN_PROCESS, Wiring, to_toml
+import msgspec
+
+from gossamer.flow.errors import FlowError, WiringError
+from gossamer.flow.sheet import nearest
+from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, Wiring, to_toml
 
 #: Deaths of one child within :data:`DEATH_WINDOW` seconds after which it is not started again: it would never get better.
 MAX_DEATHS = 5
@@ -24,14 +26,83 @@ DEATH_WINDOW = 10.0
 GRACE = 5.0
 
 
+def with_sockets(wiring: Wiring, folder: str) -> Wiring:
+    """A copy in which every connector at `unix:` without a path meets at a socket in `folder`."""
+    connectors = {
+        name: msgspec.structs.replace(plan, address=f"unix:{folder}/{name}.sock") if plan.address == "unix:" else plan
+        for name, plan in wiring.connectors.items()
+    }
+    return msgspec.structs.replace(wiring, connectors=connectors)
+
+
+def divide(wiring: Wiring, components: Collection[str], process: str) -> Wiring:
+    """A copy in which some components run in another process, and every arrow that now crosses is a socket.
+
+    A provider that keeps state and is used on both sides gets a copy for the other side, as the URL-seen stage may have
+    one that only filters ahead of the committer's check-and-put (DESIGN 9.1).
+
+    Raises:
+        WiringError: the wiring has no such component.
+    """
+    for name in components:
+        if name not in wiring.components:
+            raise WiringError(f"{wiring.source}: no component {name!r}{nearest(name, wiring.components)}")
+    moved = {
+        name: msgspec.structs.replace(plan, process=process) if name in components else plan
+        for name, plan in wiring.components.items()
+    }
+    ends: dict[str, set[str]] = {}
+    for plan in moved.values():
+        for connector in plan.ports.values():
+            ends.setdefault(connector, set()).add(plan.process)
+    connectors = {
+        name: msgspec.structs.replace(plan, address="unix:") if len(ends.get(name, ())) > 1 else plan
+        for name, plan in wiring.connectors.items()
+    }
+    return _with_own_providers(msgspec.structs.replace(wiring, components=moved, connectors=connectors), process)
+
+
+def _with_own_providers(wiring: Wiring, process: str) -> Wiring:
+    """A copy in which a provider that components of two processes use has a second one, of its own name, in `process`."""
+    here = {name for plan in wiring.components.values() if plan.process == process for name in _used(plan)}
+    there = {name for plan in wiring.components.values() if plan.process != process for name in _used(plan)}
+    renamed = {name: f"{name}-{process}" for name in here & there}
+    components = {
+        name: msgspec.structs.replace(plan, providers=_renamed(plan.providers, renamed))
+        if plan.process == process
+        else plan
+        for name, plan in wiring.components.items()
+    }
+    copies = {new: wiring.providers[old] for old, new in renamed.items()}
+    return msgspec.structs.replace(wiring, components=components, providers={**wiring.providers, **copies})
+
+
+def _used(plan: ComponentPlan) -> set[str]:
+    """Providers that a component's roles name."""
+    found: set[str] = set()
+    for bound in plan.providers.values():
+        for names in [bound] if isinstance(bound, str) else bound.values():
+            found |= {names} if isinstance(names, str) else set(names)
+    return found
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """Bound roles with some providers' names replaced, whatever their form."""
+    if isinstance(value, str):
+        return names.get(value, value)
+    if isinstance(value, list):
+        return [_renamed(inner, names) for inner in value]
+    return {key: _renamed(inner, names) for key, inner in value.items()}
+
+
 class Fleet:
     """The child processes of one crawl."""
 
-    def __init__(self, wiring: Wiring, report: Callable[[str], None]) -> None:
+    def __init__(self, wiring: Wiring, folder: str, report: Callable[[str], None]) -> None:
         self._wiring = wiring
+        self._folder = Path(folder)
         self._report = report
         self._names = [name for name in wiring.processes if name != MAIN_PROCESS]
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._ending = False
         self.children: dict[str, asyncio.subprocess.Process] = {}
@@ -43,8 +114,7 @@ class Fleet:
         """Write the wiring where children can read it, and start them."""
         if not self._names:
             return
-        self._folder = tempfile.TemporaryDirectory(prefix="gossamer-")
-        path = Path(self._folder.name) / "wiring.toml"
+        path = self._folder / "wiring.toml"
         path.write_text(to_toml(self._wiring), encoding="utf-8")
         for name in self._names:
             await self._spawn(name, path)
@@ -72,7 +142,9 @@ class Fleet:
                 return
             deaths = [*(moment for moment in deaths if loop.time() - moment < DEATH_WINDOW), loop.time()]
             if code == 2 or len(deaths) >= MAX_DEATHS:
-                raise FlowError(f"process {name!r} ended with status {code} {len(deaths)} times in a row; see its messages above")
+                raise FlowError(
+                    f"process {name!r} ended with status {code} {len(deaths)} times in a row; see its messages above"
+                )
             self._report(f"process {name!r} died ({_death(code)}); it is started again")
             await self._spawn(name, path)
 
@@ -105,8 +177,6 @@ class Fleet:
         for watcher in self._watchers.values():
             watcher.cancel()
         await asyncio.gather(*self._watchers.values(), return_exceptions=True)
-        if self._folder is not None:
-            self._folder.cleanup()
 
 
 def _death(code: int) -> str:

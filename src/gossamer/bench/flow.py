@@ -18,9 +18,10 @@ from gossamer.flow.connector import Connector, In, Out
 from gossamer.flow.errors import EndOfItems
 from gossamer.flow.local import LocalConnector
 from gossamer.flow.ports import Uses
+from gossamer.flow.remote.links import Exchange
 from gossamer.flow.runner import Runner
 from gossamer.flow.sheet import NoSettings
-from gossamer.flow.transports import Exchange, Opening, open_connector
+from gossamer.flow.transports import Opening, open_connector
 from gossamer.flow.unit import Provider
 
 #: Runs of each measurement; the median is printed, because a shared machine has bad moments.
@@ -149,7 +150,14 @@ async def remote(scheme: str, batch: int, items: int) -> float:
         address = f"unix:{Path(folder) / 'bench.sock'}" if scheme == "unix" else "tcp:127.0.0.1:0"
         exchange = Exchange()
         connector: Connector[str] = open_connector(
-            Opening("bench", str, address, 4 * max(batch, 256), "both", "main", ("main",), {"batch": batch}, exchange, print)
+            Opening(
+                name="bench",
+                item_type=str,
+                address=address,
+                capacity=4 * max(batch, 256),
+                options={"batch": batch},
+                exchange=exchange,
+            )
         )
         await connector.start()
         out, inlet = Out("out", connector), In("in", connector)
@@ -157,7 +165,6 @@ async def remote(scheme: str, batch: int, items: int) -> float:
         await asyncio.gather(_send(out, batch, items), _drain(inlet))
         seconds = time.perf_counter() - began
         await connector.stop()
-        await exchange.close()
         return seconds / items * 1e6
 
 
@@ -186,7 +193,9 @@ def run() -> Report:
 
 async def _measure() -> Report:
     report = Report("flow")
-    table = report.table("Building blocks (seed 000, table 6.3)", "action", "thesis us", "bound us", "here us", "here 1/s")
+    table = report.table(
+        "Building blocks (seed 000, table 6.3)", "action", "thesis us", "bound us", "here us", "here 1/s"
+    )
     for action, thesis, bound, measure in (
         ("calling a provider method", "6", "0.5", provider_call),
         ("one item through a local connector", "12", "3", local_single),
@@ -196,10 +205,12 @@ async def _measure() -> Report:
     ):
         cost = await _median(measure)
         table.add(action, thesis, bound, f"{cost:.2f}", f"{1e6 / cost:,.0f}")
-    table = report.table("Remote connector, one URL (seed 000, table 6.2)", "link", "batch", "thesis us", "here us", "here 1/s")
-    for batch, thesis in THESIS_REMOTE:
+    table = report.table(
+        "Remote connector, one URL (seed 000, table 6.2)", "link", "batch", "thesis us", "here us", "here 1/s"
+    )
+    for batch, told in THESIS_REMOTE:
         items = 20_000 if batch == 1 else 300_000
         costs = [await remote("unix", batch, items) for _ in range(REPEATS)]
         cost = statistics.median(costs)
-        table.add("unix:", batch, thesis, f"{cost:.2f}", f"{1e6 / cost:,.0f}")
+        table.add("unix:", batch, told, f"{cost:.2f}", f"{1e6 / cost:,.0f}")
     return report

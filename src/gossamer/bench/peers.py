@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,8 @@ def nginx(root: Path) -> Iterator[int]:
         config = Path(folder) / "nginx.conf"
         config.write_text(_NGINX.format(folder=folder, root=root, port=port))
         command = [binary, "-c", str(config), "-p", folder, "-g", "daemon off;"]
-        server = subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=_pin_last)
+        server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        _pin(server.pid, max)
         try:
             _wait_for(port)
             yield port
@@ -93,22 +94,17 @@ def _wait_for(port: int) -> None:
     raise UsageError("nginx did not start within 10 s")
 
 
-def _pin_last() -> None:
+def _pin(process: int, choose: Callable[[set[int]], int]) -> None:
+    """Give a process one processor where there are several: crawler and server must not share one."""
     if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) > 1:
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-
-
-def _pin_first() -> None:
-    if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) > 1:
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        os.sched_setaffinity(process, {choose(os.sched_getaffinity(0))})
 
 
 def measured(command: list[str], **environment: str) -> tuple[dict[str, Any], Run]:
     """Run a crawler that prints one line of JSON with `pages`, and account for it by the kernel's own figures."""
     began = time.monotonic()
-    child = subprocess.Popen(
-        command, stdout=subprocess.PIPE, preexec_fn=_pin_first, env={**os.environ, **environment}
-    )
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, **environment})
+    _pin(child.pid, min)
     assert child.stdout is not None
     output = child.stdout.read()
     _, status, usage = os.wait4(child.pid, 0)
@@ -168,7 +164,13 @@ def _compare(report: Report, root: Path, seed: str, folder: Path, repeats: int) 
         for name, crawler in CRAWLERS.items():
             runs[name].append(crawler(seed, folder, len(report.tables) * repeats + number))
     table = report.table(
-        f"{root.name}, {PER_HOST} live requests", "crawler", "pages", "ms CPU a page", "pages/s", "peak MB", "times scrapy"
+        f"{root.name}, {PER_HOST} live requests",
+        "crawler",
+        "pages",
+        "ms CPU a page",
+        "pages/s",
+        "peak MB",
+        "times scrapy",
     )
     for name, done in runs.items():
         cost = _median([one.cpu / max(one.pages, 1) * 1000 for one in done])

@@ -15,7 +15,9 @@ def machine() -> dict[str, str]:
     info = {"system": platform.platform(terse=True), "python": sys.version.split()[0], "cores": str(os.cpu_count())}
     cpu = Path("/proc/cpuinfo")
     if cpu.exists():
-        names = [line.partition(":")[2].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")]
+        names = [
+            line.partition(":")[2].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")
+        ]
         info["processor"] = names[0] if names else platform.processor()
     for name in ("pycurl", "selectolax", "ada-url", "msgspec", "isal", "uvloop", "rocksdict"):
         try:

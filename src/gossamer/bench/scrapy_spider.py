@@ -6,8 +6,8 @@ bodies' digests, and prints one line of JSON. It imports nothing of ours: the en
 
 import hashlib
 import json
+import re
 import sys
-from urllib.parse import urlsplit
 
 import scrapy  # type: ignore[import-not-found]  # lives in an environment of its own
 from scrapy.crawler import CrawlerProcess  # type: ignore[import-not-found]
@@ -23,7 +23,9 @@ class Docs(scrapy.Spider):  # type: ignore[misc]  # Scrapy has no types here
 
     name = "docs"
     start_urls = (seed,)
-    links = LinkExtractor(allow_domains=[urlsplit(seed).hostname], tags=("a", "area"), deny_extensions=[])
+    links = LinkExtractor(
+        allow=[re.escape(seed)], tags=("a", "area", "iframe", "frame"), attrs=("href", "src"), deny_extensions=[]
+    )
     handle_httpstatus_all = True
 
     def parse(self, response):  # type: ignore[no-untyped-def]  # Scrapy's signature

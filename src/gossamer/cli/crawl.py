@@ -16,12 +16,22 @@ from gossamer.cli.progress import progress_display
 from gossamer.flow.quantities import show_bytes, show_seconds
 
 
-@click.command(epilog="Exit status: 0 finished or a limit reached, 2 wrong usage, 3 stopped, 4 incomplete, 5 directory in use.")
+@click.command(
+    epilog="Exit status: 0 finished or a limit reached, 2 wrong usage, 3 stopped, 4 incomplete, 5 directory in use."
+)
 @click.argument("seed", nargs=-1)
 @crawl_options
-@click.option("--seeds", "seed_files", multiple=True, metavar="FILE", help="Read seeds from a file, one a line; - is standard input.")
+@click.option(
+    "--seeds",
+    "seed_files",
+    multiple=True,
+    metavar="FILE",
+    help="Read seeds from a file, one a line; - is standard input.",
+)
 @click.option("--config", metavar="FILE", help="Read options from a TOML file; the command line overrides it.")
-@click.option("--set", "sets", multiple=True, metavar="UNIT.SETTING=VALUE", help="Set any setting of any unit (repeatable).")
+@click.option(
+    "--set", "sets", multiple=True, metavar="UNIT.SETTING=VALUE", help="Set any setting of any unit (repeatable)."
+)
 @click.option("--wiring", "wiring_name", metavar="FILE", help="Use this wiring; see gossamer topology --format toml.")
 @click.option("--json", "as_json", is_flag=True, help="Print nothing but one line of JSON at the end.")
 @click.option("--quiet", is_flag=True, help="No progress.")
@@ -88,7 +98,9 @@ async def _run(job: Crawl, *, show: bool) -> Summary:
 
 
 def _print_report(job: Crawl, summary: Summary, verbose: bool) -> None:
-    outcomes = ", ".join(f"{count} {name}" for name, count in sorted(summary.outcomes.items(), key=lambda pair: -pair[1]))
+    outcomes = ", ".join(
+        f"{count} {name}" for name, count in sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
+    )
     print(f"{summary.state}: {summary.pages} pages, {summary.fetched} fetched, {show_bytes(summary.bytes)}", end=" ")
     print(f"in {show_seconds(summary.seconds)} ({summary.pages_per_second:.1f} pages/s) into {summary.crawl}")
     if outcomes:

@@ -13,6 +13,7 @@ from gossamer._version import __version__
 COMMANDS = {
     "crawl": ("gossamer.cli.crawl", "Crawl from one or more seeds into a directory."),
     "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
+    "simweb": ("gossamer.cli.simweb", "Serve a simulated web to test crawlers on, and audit them."),
     "bench": ("gossamer.cli.bench", "Measure this build on this machine."),
     "dev": ("gossamer.cli.dev", "Developers' chores; only in a checkout."),
 }
@@ -62,7 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.UsageError as error:
-        where = f"gossamer {error.ctx.info_name}" if error.ctx is not None and error.ctx.parent is not None else "gossamer"
+        where = (
+            f"gossamer {error.ctx.info_name}" if error.ctx is not None and error.ctx.parent is not None else "gossamer"
+        )
         return _refuse(f"{error.format_message()} (see {where} --help)", 2)
     except click.ClickException as error:
         return _refuse(error.format_message(), 2)

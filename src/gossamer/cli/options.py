@@ -1,5 +1,6 @@
 """Command-line options made from the table of crawl options: one source for names, types, bounds and words."""
 
+import sys
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -95,7 +96,7 @@ def read_seed_files(files: Sequence[str]) -> list[str]:
     seeds: list[str] = []
     for name in files:
         try:
-            text = click.get_text_stream("stdin").read() if name == "-" else Path(name).read_text(encoding="utf-8")
+            text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"seed file {name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
         found = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]

@@ -59,7 +59,9 @@ def _table(job: Crawl) -> Any:
 
     now = job.progress()
     table = Table.grid(padding=(0, 2))
-    table.add_row("pages", f"{now.pages} ({now.pages_per_second:.1f}/s)", "queued", str(now.queued), "hosts", str(now.hosts))
+    table.add_row(
+        "pages", f"{now.pages} ({now.pages_per_second:.1f}/s)", "queued", str(now.queued), "hosts", str(now.hosts)
+    )
     left = job.time_left(now)
     table.add_row("bytes", show_bytes(now.bytes), "time", show_seconds(now.seconds), *(("left", left) if left else ()))
     outcomes = sorted(now.outcomes.items(), key=lambda pair: -pair[1])[:6]

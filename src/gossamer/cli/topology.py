@@ -18,7 +18,9 @@ from gossamer.flow.wiring import to_toml, with_settings
 @click.option("--seeds", "seed_files", multiple=True, metavar="FILE", help="Read seeds from a file, one a line.")
 @crawl_options
 @click.option("--config", metavar="FILE", help="Read options from a TOML file; the command line overrides it.")
-@click.option("--set", "sets", multiple=True, metavar="UNIT.SETTING=VALUE", help="Set any setting of any unit (repeatable).")
+@click.option(
+    "--set", "sets", multiple=True, metavar="UNIT.SETTING=VALUE", help="Set any setting of any unit (repeatable)."
+)
 @click.option(
     "--format", "form", type=click.Choice(["text", "toml", "dot", "mermaid", "json"]), default="text", show_default=True
 )

@@ -54,7 +54,9 @@ class Catalog:
 
     def names(self, table: str) -> list[str]:
         """Every known name of `components` or `providers`, those of entry points included."""
-        return sorted({*self._classes[table], *(entry.name for entry in metadata.entry_points(group=f"gossamer.{table}"))})
+        return sorted(
+            {*self._classes[table], *(entry.name for entry in metadata.entry_points(group=f"gossamer.{table}"))}
+        )
 
     def _find(self, table: str, name: str, base: type) -> Any:
         known = self._classes[table]
@@ -62,7 +64,9 @@ class Catalog:
             entries = list(metadata.entry_points(group=f"gossamer.{table}", name=name))
             if len({entry.value for entry in entries}) > 1:
                 packages = ", ".join(sorted(_package(entry) for entry in entries))
-                raise WiringError(f"{table[:-1]} {name!r} is registered by several packages: {packages}; uninstall all but one")
+                raise WiringError(
+                    f"{table[:-1]} {name!r} is registered by several packages: {packages}; uninstall all but one"
+                )
             for entry in entries[:1]:
                 known[name] = _loaded(entry, base)
         if name not in known:
@@ -76,7 +80,9 @@ def _loaded(entry: metadata.EntryPoint, base: type) -> type:
     except (ImportError, AttributeError) as error:
         raise UnknownName(f"{entry.name!r} of package {_package(entry)} cannot be loaded: {error}") from error
     if not (isinstance(found, type) and issubclass(found, base)):
-        raise UnknownName(f"{entry.name!r} of package {_package(entry)} is no {base.__name__.lower()} class: {entry.value}")
+        raise UnknownName(
+            f"{entry.name!r} of package {_package(entry)} is no {base.__name__.lower()} class: {entry.value}"
+        )
     return found
 
 

@@ -64,7 +64,9 @@ async def exchange_provider(running: "RunningGraph", name: str, node: ProviderNo
 def _unused(name: str, running: "RunningGraph") -> str:
     """This name, or with a number, where an earlier exchange took it."""
     taken = {**running.whole.providers, **running.whole.components}
-    return next(free for number in itertools.count(1) if (free := name + (f"-{number}" if number > 1 else "")) not in taken)
+    return next(
+        free for number in itertools.count(1) if (free := name + (f"-{number}" if number > 1 else "")) not in taken
+    )
 
 
 def _refuse_unfit_provider(running: "RunningGraph", name: str, node: ProviderNode, known: Mapping[str, Any]) -> None:
@@ -87,7 +89,9 @@ async def exchange_connector(running: "RunningGraph", name: str, address: str, o
     """See :meth:`RunningGraph.exchange_connector`."""
     node = running.connector_node(name)
     old = running.connectors[name]
-    node = msgspec.structs.replace(node, plan=msgspec.structs.replace(node.plan, address=address, options=dict(options)))
+    node = msgspec.structs.replace(
+        node, plan=msgspec.structs.replace(node.plan, address=address, options=dict(options))
+    )
     whole = running.whole.with_connector(node)
     _refuse_misfits(f"connector {name!r} cannot become {address!r}", whole)
     new = running.open(node)

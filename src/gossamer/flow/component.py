@@ -58,7 +58,9 @@ class Component(Unit[S]):
     @classmethod
     def problems(cls) -> list[str]:
         """What is wrong with the class as one of its kind; empty where nothing is. Asked when a wiring is checked."""
-        return [f"class {cls.__name__} is of no kind that can run; derive it from Filter or another of gossamer.flow.component"]
+        return [
+            f"class {cls.__name__} is of no kind that can run; derive it from Filter or another of gossamer.flow.component"
+        ]
 
     async def emit_all(self, produced: Sequence[Any]) -> None:
         """Send what handlers returned, and what they put by."""
@@ -209,7 +211,8 @@ class SemiSynchronousFilter(Component[S]):
     def handlers(self) -> dict[str, Handling]:
         """A batch handler for each input, from `on_<input>` or `on_<input>_many`."""
         return {
-            role: self.batched(getattr(self, f"on_{role}", None), getattr(self, f"on_{role}_many", None)) for role in self.ins
+            role: self.batched(getattr(self, f"on_{role}", None), getattr(self, f"on_{role}_many", None))
+            for role in self.ins
         }
 
     @classmethod
@@ -274,5 +277,7 @@ class AsynchronousFilter(SemiSynchronousFilter[S]):
             if inspect.iscoroutinefunction(getattr(cls, f"take_{role}", None)):
                 wrong.append(f"{cls.__name__}.take_{role} is async; it returns what is there, without waiting")
         for role in sorted(cls.spills - set(ports.inputs)):
-            wrong.append(f"class {cls.__name__} spills {role!r}, which is none of its inputs: {', '.join(ports.inputs)}")
+            wrong.append(
+                f"class {cls.__name__} spills {role!r}, which is none of its inputs: {', '.join(ports.inputs)}"
+            )
         return wrong

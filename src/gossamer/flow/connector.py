@@ -21,13 +21,13 @@ import operator
 import types
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from gossamer.flow.errors import Closed, EndOfItems, WiringError, WrongItem
-from gossamer.flow.receipt import Receipt, current
+from gossamer.flow.receipt import Receipt, current, runs
 
 T = TypeVar("T")
 
@@ -53,6 +53,11 @@ class Statistics(msgspec.Struct, frozen=True):
     stalled: float = 0.0
     """Seconds that producers were suspended for want of room, in all."""
     capacity: int = 0
+    """The most that may wait. A remote connector's counts both queues and what is under way."""
+    unacknowledged: int = 0
+    """Items that left this process and are not known to be safe on the other side; remote connectors only."""
+    repeated: int = 0
+    """Items that came a second time over a mended link and were dropped; remote connectors only."""
 
     def after(self, earlier: "Statistics") -> "Statistics":
         """These figures continued from a predecessor's."""
@@ -61,6 +66,7 @@ class Statistics(msgspec.Struct, frozen=True):
             passed=self.passed + earlier.passed,
             peak=max(self.peak, earlier.peak),
             stalled=self.stalled + earlier.stalled,
+            repeated=self.repeated + earlier.repeated,
         )
 
 
@@ -177,6 +183,17 @@ class Connector(ABC, Generic[T]):
     def statistics(self) -> Statistics:
         """The figures as they stand."""
 
+    def position(self) -> dict[str, int]:
+        """How far each remote sender's items have been handed to consumers, by stream; empty without remote senders.
+
+        A consumer that keeps this in the same transaction as what it made of the items, and gives it back to
+        :meth:`resume` when it starts again, has every item exactly once. It must be the connector's only consumer.
+        """
+        return {}
+
+    def resume(self, positions: Mapping[str, int]) -> None:
+        """What a consumer that starts again has kept of :meth:`position`; before it receives anything."""
+
     def add_producer(self) -> None:
         """One more producer end is open."""
         self.producers += 1
@@ -197,11 +214,16 @@ class Connector(ABC, Generic[T]):
         expected = self.item_class
         for item in items:
             if type(item) is not expected and not isinstance(item, expected):
-                raise WrongItem(f"connector {self.name!r} carries {expected.__name__}, not {type(item).__name__}: {item!r:.100}")
+                raise WrongItem(
+                    f"connector {self.name!r} carries {expected.__name__}, not {type(item).__name__}: {item!r:.100}"
+                )
 
 
 class Out(Generic[T]):
-    """The producing end. Sync: :meth:`try_send`. Suspending: :meth:`send`, :meth:`send_many`. In the background: :meth:`send_soon`."""
+    """The producing end.
+
+    Sync: :meth:`try_send`. Suspending: :meth:`send`, :meth:`send_many`. In the background: :meth:`send_soon`.
+    """
 
     __slots__ = ("_clones", "_connector", "_held", "_open", "_pending", "role")
 
@@ -228,7 +250,7 @@ class Out(Generic[T]):
 
     async def send(self, item: T) -> None:
         """Send one item, suspended while there is no room."""
-        if self._held is None and self._usable().offer((item,), current.get()):
+        if self._held is None and self._open and self._connector.offer((item,), current.get()):
             return
         await self._send_slowly((item,))
 
@@ -331,8 +353,9 @@ class Out(Generic[T]):
 
 
 class In(Generic[T]):
-    """The consuming end. Sync: :meth:`try_receive`. Suspending: :meth:`receive`, :meth:`receive_many`. In the background: :meth:`receive_soon`.
+    """The consuming end.
 
+    Sync: :meth:`try_receive`. Suspending: :meth:`receive`, :meth:`receive_many`. In the background: :meth:`receive_soon`.
     Asking for the next items acknowledges the last: until then they count as being handled.
     """
 
@@ -363,7 +386,12 @@ class In(Generic[T]):
         Raises:
             EndOfItems: there will be none any more.
         """
-        return (await self.receive_many(1))[0]
+        if self._receipts is not None:
+            self.acknowledge()
+        items, self._receipts = self._connector.poll(1)
+        if not items:
+            items, self._receipts = await self.take(1)
+        return items[0]
 
     async def receive_many(self, limit: int = DEFAULT_LIMIT) -> list[T]:
         """Between one and `limit` items, suspended while there is none.
@@ -373,7 +401,9 @@ class In(Generic[T]):
         """
         if self._receipts is not None:
             self.acknowledge()
-        items, self._receipts = await self.take(limit)
+        items, self._receipts = self._connector.poll(limit)
+        if not items:
+            items, self._receipts = await self.take(limit)
         return items
 
     def receive_soon(self, callback: Callable[[T], object]) -> "asyncio.Task[T]":
@@ -390,9 +420,16 @@ class In(Generic[T]):
     def acknowledge(self) -> None:
         """What was received last is handled: its effects are safe. Called by the next receive if not before."""
         receipts, self._receipts = self._receipts, None
-        for receipt in receipts or ():
-            if receipt is not None:
-                receipt.release()
+        for receipt, times in runs(receipts):
+            receipt.release(times)
+
+    def position(self) -> dict[str, int]:
+        """What a durable consumer keeps with its results (:meth:`Connector.position`)."""
+        return self._connector.position()
+
+    def resume(self, positions: Mapping[str, int]) -> None:
+        """Give back what was kept, in the component's `start` (:meth:`Connector.resume`)."""
+        self._connector.resume(positions)
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
         """Items with their receipts, for the framework: whoever takes them releases these."""

@@ -13,11 +13,10 @@ from typing import Any
 from gossamer.flow import ports
 from gossamer.flow.component import AsynchronousFilter, OneInput
 from gossamer.flow.connector import class_of
-from gossamer.flow.errors import WiringError
+from gossamer.flow.errors import SettingError, WiringError
 from gossamer.flow.graph import ConnectorNode, Graph
-
-#: Address schemes whose connectors stay within a process.
-WITHIN_PROCESS = ("local", "fused", "priority")
+from gossamer.flow.sheet import build
+from gossamer.flow.transports import transport_of
 
 Finding = tuple[str, str]
 """The key of the wiring that is wrong; what is wrong with it and what would be right."""
@@ -36,10 +35,14 @@ def _arrows(graph: Graph) -> Iterator[Finding]:
         for source, makes in made:
             for target, takes in taken:
                 if not assignable(makes, takes):
-                    yield key, f"{source} makes {type_name(makes)}, but {target} takes {type_name(takes)}; bind ports of one type"
+                    yield (
+                        key,
+                        f"{source} makes {type_name(makes)}, but {target} takes {type_name(takes)}; bind ports of one type",
+                    )
         try:
             class_of(connector.item_type)
-        except WiringError as error:
+            build(transport_of(connector.plan.address).sheet, connector.plan.options)
+        except (WiringError, SettingError) as error:
             yield key, str(error)
 
 
@@ -49,8 +52,16 @@ def _ends(graph: Graph, connector: ConnectorNode) -> tuple[list[tuple[str, Any]]
     taken: list[tuple[str, Any]] = []
     for node in graph.components.values():
         declared = ports.declared(node.unit)
-        made += [(f"{node.name}.{role}", declared.outputs[role]) for role, name in node.outputs.items() if name == connector.name]
-        taken += [(f"{node.name}.{role}", declared.inputs[role]) for role, name in node.inputs.items() if name == connector.name]
+        made += [
+            (f"{node.name}.{role}", declared.outputs[role])
+            for role, name in node.outputs.items()
+            if name == connector.name
+        ]
+        taken += [
+            (f"{node.name}.{role}", declared.inputs[role])
+            for role, name in node.inputs.items()
+            if name == connector.name
+        ]
     return made, taken
 
 
@@ -66,7 +77,7 @@ def _processes(graph: Graph) -> Iterator[Finding]:
     where = {name: node.plan.process for name, node in graph.components.items()}
     for connector in graph.connectors.values():
         ends = {where[name] for name in (*connector.producers, *connector.consumers)}
-        if len(ends) > 1 and connector.scheme in WITHIN_PROCESS:
+        if len(ends) > 1 and not _crosses(connector):
             yield (
                 f"connectors.{connector.name}.address",
                 f"{connector.plan.address!r} joins processes {', '.join(sorted(ends))}; give it a unix: or tcp: address",
@@ -79,9 +90,19 @@ def _processes(graph: Graph) -> Iterator[Finding]:
         if len(processes) > 1 and graph.providers[name].unit.keeps_state:
             yield (
                 f"providers.{name}",
-                f"keeps state and is used from processes {', '.join(sorted(processes))}; "
-                "give each process a provider of its own",
+                (
+                    f"keeps state and is used from processes {', '.join(sorted(processes))}; "
+                    "give each process a provider of its own"
+                ),
             )
+
+
+def _crosses(connector: ConnectorNode) -> bool:
+    """Whether its ends may be in two processes; an unknown scheme is another finding's."""
+    try:
+        return transport_of(connector.plan.address).remote
+    except WiringError:
+        return True
 
 
 def _fused(graph: Graph) -> Iterator[Finding]:

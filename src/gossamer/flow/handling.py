@@ -37,7 +37,9 @@ class ItemFailed(Exception):
         self.cause = cause
 
 
-def handling(component: "Component[Any]", single: Callable[..., Any] | None, many: Callable[..., Any] | None) -> Handling:
+def handling(
+    component: "Component[Any]", single: Callable[..., Any] | None, many: Callable[..., Any] | None
+) -> Handling:
     """The batch handler of a method that takes an item (`single`) or of one that takes a list (`many`, preferred)."""
     if many is not None:
         return Handling(_whole_batch(component, many), component.batch, whole=True)

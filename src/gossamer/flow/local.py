@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from gossamer.flow.connector import DEFAULT_CAPACITY, Connector, Receipts, Retired, Statistics
-from gossamer.flow.errors import EndOfItems
+from gossamer.flow.errors import ConnectorError, EndOfItems
 from gossamer.flow.receipt import Receipt
 
 T = TypeVar("T")
@@ -57,6 +57,8 @@ class FifoBuffer(Generic[T]):
     def get(self, limit: int) -> tuple[list[T], Receipts]:
         """Take from the front."""
         items, receipts = self._items, self._receipts
+        if limit == 1 and receipts is None:
+            return [items.popleft()], None
         count = len(items)
         if count <= limit:
             taken = list(items)
@@ -79,9 +81,11 @@ class LocalConnector(Connector[T]):
         self._turns: deque[asyncio.Future[None]] = deque()
         self._rooms: deque[asyncio.Future[None]] = deque()
         self._idlers: list[asyncio.Future[None]] = []
+        self._waiting = 0
         self._sending = False
         self._ended = False
         self._retired = False
+        self._failure: ConnectorError | None = None
         self._passed = 0
         self._peak = 0
         self._stalled = 0.0
@@ -95,10 +99,11 @@ class LocalConnector(Connector[T]):
     def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
         """Accept all items now if they fit and nobody else is in the middle of a bulk."""
         self.check(items)
-        waiting = len(self._buffer) + len(items)
+        waiting = self._waiting + len(items)
         if self._sending or waiting > self.capacity:
             return False
         self._buffer.put(items, receipt)
+        self._waiting = waiting
         if waiting > self._peak:
             self._peak = waiting
         if self._consumers:
@@ -113,14 +118,15 @@ class LocalConnector(Connector[T]):
         try:
             start = 0
             while start < len(items):
-                free = self.capacity - len(self._buffer)
+                free = self.capacity - self._waiting
                 if free <= 0:
                     await self._wait_in(self._rooms)
                     continue
                 piece = items[start : start + free]
                 self._buffer.put(piece, receipt)
                 start += len(piece)
-                self._peak = max(self._peak, len(self._buffer))
+                self._waiting += len(piece)
+                self._peak = max(self._peak, self._waiting)
                 self._wake_consumers(len(piece))
         finally:
             self._stalled += time.monotonic() - began
@@ -129,14 +135,15 @@ class LocalConnector(Connector[T]):
     async def adopt(self, items: Sequence[T], receipt: Receipt | None) -> None:
         """Accept all, also beyond the capacity: nobody else can send here yet."""
         self._buffer.put(items, receipt)
-        self._peak = max(self._peak, len(self._buffer))
+        self._waiting += len(items)
+        self._peak = max(self._peak, self._waiting)
         self._wake_consumers(len(items))
 
     async def room(self) -> int:
         """Wait for free slots; other producers may be faster."""
-        while self._sending or len(self._buffer) >= self.capacity:
+        while self._sending or self._waiting >= self.capacity:
             await self._wait_in(self._rooms)
-        return self.capacity - len(self._buffer)
+        return self.capacity - self._waiting
 
     async def _take_turn(self) -> None:
         if not self._sending:
@@ -146,6 +153,7 @@ class LocalConnector(Connector[T]):
         self._turns.append(turn)
         try:
             await turn
+            self._check_failure()
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self._pass_turn()
@@ -161,28 +169,33 @@ class LocalConnector(Connector[T]):
         self._sending = False
         self._wake(self._rooms)
         self._tell_idlers()
+        if self._ended:
+            self._wake(self._consumers)
 
     # -- consuming
 
     def poll(self, limit: int) -> tuple[list[T], Receipts]:
         """What is there now."""
-        if not len(self._buffer):
+        if not self._waiting:
             return [], None
-        items, receipts = self._buffer.get(limit)
-        self._passed += len(items)
+        taken = self._buffer.get(limit)
+        count = len(taken[0])
+        self._waiting -= count
+        self._passed += count
         if self._rooms:
             self._wake(self._rooms)
         if self._idlers:
             self._tell_idlers()
-        return items, receipts
+        return taken
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
         """What is there, or the next that comes."""
-        while not len(self._buffer):
+        while not self._waiting:
             if self._ended and not self._sending:
                 raise EndOfItems(f"connector {self.name!r} has ended")
             if self._retired:
                 raise Retired
+            self._check_failure()
             arrival = asyncio.get_running_loop().create_future()
             self._consumers.append(arrival)
             try:
@@ -203,11 +216,24 @@ class LocalConnector(Connector[T]):
         self._ended = True
         self._wake(self._consumers)
 
+    def fail(self, error: ConnectorError) -> None:
+        """Who waits here now or later gets `error`: for a remote connector, whose other side may refuse it for good."""
+        self._failure = error
+        self._wake(self._consumers)
+        self._wake(self._turns)
+        self._wake(self._rooms)
+        self._wake(deque(self._idlers))
+
+    def _check_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
     # -- waiting and waking
 
     async def idle(self) -> None:
         """Wait until the queue is empty and no bulk is under way."""
-        while self._sending or len(self._buffer):
+        while self._sending or self._waiting:
+            self._check_failure()
             future = asyncio.get_running_loop().create_future()
             self._idlers.append(future)
             await future
@@ -222,9 +248,11 @@ class LocalConnector(Connector[T]):
                 items -= 1
 
     async def _wait_in(self, line: deque[asyncio.Future[None]]) -> None:
+        self._check_failure()
         future = asyncio.get_running_loop().create_future()
         line.append(future)
         await future
+        self._check_failure()
 
     @staticmethod
     def _wake(line: deque[asyncio.Future[None]]) -> None:
@@ -234,10 +262,10 @@ class LocalConnector(Connector[T]):
                 future.set_result(None)
 
     def _tell_idlers(self) -> None:
-        if not self._sending and not len(self._buffer):
+        if not self._sending and not self._waiting:
             idlers, self._idlers = self._idlers, []
             self._wake(deque(idlers))
 
     def statistics(self) -> Statistics:
         """The figures as they stand."""
-        return Statistics(self._passed, len(self._buffer), self._peak, self._stalled, self.capacity)
+        return Statistics(self._passed, self._waiting, self._peak, self._stalled, self.capacity)

@@ -28,6 +28,19 @@ def plan(wiring: Wiring, catalog: Catalog) -> Graph:
     return _Planner(wiring, catalog).graph()
 
 
+def provider_node(name: str, provider_plan: ProviderPlan, wiring: Wiring, catalog: Catalog) -> ProviderNode:
+    """One provider more for a graph that runs: checked as in a plan, before anything is exchanged.
+
+    Raises:
+        WiringError: what is wrong with it.
+    """
+    planner = _Planner(wiring, catalog)
+    node = planner.provider(name, provider_plan)
+    planner.stop_if_wrong()
+    assert node is not None
+    return node
+
+
 class _Planner:
     """Collects findings, so that a person mends them all at once."""
 
@@ -80,7 +93,9 @@ class _Planner:
         declared = ports.declared(unit)
         for role in plan.ports:
             if role not in declared.inputs and role not in declared.outputs:
-                self.finding(f"{key}.ports", f"unknown port {role!r}{nearest(role, [*declared.inputs, *declared.outputs])}")
+                self.finding(
+                    f"{key}.ports", f"unknown port {role!r}{nearest(role, [*declared.inputs, *declared.outputs])}"
+                )
         for role in (*declared.inputs, *declared.outputs):
             if role not in plan.ports:
                 self.finding(f"{key}.ports", f"port {role!r} of {plan.use!r} is not bound; name a connector for it")
@@ -131,9 +146,11 @@ class _Planner:
             else:
                 right = "one provider's name" if role in declared.uses else "a table of key = provider names"
                 self.finding(where, f"is {target!r}; it takes {right}")
-        for role in known:
+        for role, interface in known.items():
             if role not in bound:
-                self.finding(f"{key}.providers", f"role {role!r} is not bound; name a provider of {type_name(known[role])}")
+                self.finding(
+                    f"{key}.providers", f"role {role!r} is not bound; name a provider of {type_name(interface)}"
+                )
         return found
 
     def fits(self, where: str, name: str, interface: Any) -> None:
@@ -147,7 +164,8 @@ class _Planner:
         missing = lacking(unit, interface)
         if missing:
             self.finding(
-                where, f"provider {name!r} ({unit.__name__}) is no {type_name(interface)}: it lacks {', '.join(missing)}"
+                where,
+                f"provider {name!r} ({unit.__name__}) is no {type_name(interface)}: it lacks {', '.join(missing)}",
             )
 
     def start_order(self, providers: Mapping[str, ProviderNode]) -> dict[str, ProviderNode]:

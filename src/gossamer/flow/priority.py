@@ -47,7 +47,9 @@ class PriorityConnector(LocalConnector[T]):
     def __init__(self, name: str, item_type: type[T], capacity: int = DEFAULT_CAPACITY, *, field: str) -> None:
         if field not in getattr(item_type, "__struct_fields__", ()):
             known = ", ".join(getattr(item_type, "__struct_fields__", ())) or "none"
-            raise WiringError(f"connector {name!r}: items of type {item_type.__name__} have no field {field!r}; known: {known}")
+            raise WiringError(
+                f"connector {name!r}: items of type {item_type.__name__} have no field {field!r}; known: {known}"
+            )
         self._field = field
         super().__init__(name, item_type, capacity)
 

@@ -1,13 +1,14 @@
 """Receipts: how a remote connector learns that everything an item caused is safe, without any component helping.
 
-A remote receiver gives each batch a receipt. Every item that is derived from it, in any component of the process, *holds*
-the receipt until it is handled in turn; when nothing holds it any more, the batch is acknowledged to its sender.
+A remote receiver gives each batch a receipt. Every item that is derived from it, in any component of the process,
+*holds* the receipt until it is handled in turn; when nothing holds it any more, its sender is told.
 Inside one process the lineage travels in a context variable, so a filter's outputs inherit it by being sent while
 the input is handled. In a process without remote inputs there are no receipts, and this costs one look-up a send.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
+from itertools import groupby
 
 
 class Receipt:
@@ -55,6 +56,13 @@ def joint(receipts: Iterable[Receipt | None]) -> Receipt | None:
             parent.release()
 
     return Receipt(release_all)
+
+
+def runs(receipts: Iterable[Receipt | None] | None) -> Iterator[tuple[Receipt, int]]:
+    """Each receipt with the number of items in a row that have it: a frame's thousand items are one release."""
+    for receipt, run in groupby(receipts or ()):
+        if receipt is not None:
+            yield receipt, len(list(run))
 
 
 #: What the code that runs now is handling; outputs sent meanwhile inherit it.

@@ -81,14 +81,12 @@ def to_text(graph: Graph) -> str:
 def to_dot(graph: Graph) -> str:
     """Graphviz: components as ellipses, providers as cylinders, connectors as labelled arrows."""
     lines = ["digraph gossamer {", "  rankdir=LR;"]
-    for component in graph.components.values():
-        lines.append(f'  "{component.name}" [shape=ellipse, label="{component.name}\\n({component.kind})"];')
-    for provider in graph.providers.values():
-        lines.append(f'  "{provider.name}" [shape=cylinder];')
-    for source, target, label in _arrows(graph):
-        lines.append(f'  "{source}" -> "{target}" [label="{label}"];')
-    for user, used in _uses(graph):
-        lines.append(f'  "{user}" -> "{used}" [style=dashed, arrowhead=open];')
+    lines += [
+        f'  "{node.name}" [shape=ellipse, label="{node.name}\\n({node.kind})"];' for node in graph.components.values()
+    ]
+    lines += [f'  "{name}" [shape=cylinder];' for name in graph.providers]
+    lines += [f'  "{source}" -> "{target}" [label="{label}"];' for source, target, label in _arrows(graph)]
+    lines += [f'  "{user}" -> "{used}" [style=dashed, arrowhead=open];' for user, used in _uses(graph)]
     return "\n".join([*lines, "}"])
 
 

@@ -6,6 +6,7 @@ a component need not know: pools of workers, suspension, turnover for exchanges,
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ from gossamer.flow.fused import FusedConnector
 from gossamer.flow.gate import Gate
 from gossamer.flow.handling import Handling, own_failure
 from gossamer.flow.performing import Performer, Policy
+from gossamer.flow.receipt import Receipt
 
 #: There is no more: any item may be None.
 _END = object()
@@ -102,7 +104,9 @@ class Runner:
         elif isinstance(component, Producer):
             yield self._produce(component)
         else:
-            raise TypeError(f"{type(component).__name__} is of no kind that can run; derive it from one in flow.component")
+            raise TypeError(
+                f"{type(component).__name__} is of no kind that can run; derive it from one in flow.component"
+            )
 
     # -- taking items
 
@@ -188,28 +192,38 @@ class Runner:
             raise self._performer.failure(again, None) from again
 
     async def _serve_in_step(self, component: SynchronousFilter[Any]) -> None:
-        handling = component.handler()
-        (first, first_port), *others = component.ins.items()
-        while (batch := await self._receive(first_port, 1)) is not None:
-            items, held = {first: batch[0][0]}, [*(batch[1] or ())]
-            for role, port in others:
-                taken, receipts = port.connector.poll(1)
-                if not taken:
-                    try:
-                        taken, receipts = await port.take(1)
-                    except EndOfItems:
-                        await self._drop_unpaired(component, len(items), held)
-                        return
-                items[role] = taken[0]
-                held += receipts or ()
-            whole = receipts_.joint(held) if held else None
-            await self._performer.perform(handling, [items], None if whole is None else [whole])
-        await self._drop_unpaired(component, 0, [])
+        """One item of each input at a time, in hands that are filled together and emptied together.
 
-    async def _drop_unpaired(self, component: SynchronousFilter[Any], dropped: int, held: Receipts) -> None:
+        The first input gives a batch, the others at most as many, so that nothing is left in hand when the filter leaves.
+        """
+        handling = component.handler()
+        hands = [_Hand(role, port) for role, port in component.ins.items()]
+        while True:
+            for hand in hands:
+                if hand.items:
+                    continue
+                ahead = max(len(other.items) for other in hands)
+                batch = await (_take(hand.port, ahead) if ahead else self._receive(hand.port, component.batch))
+                if batch is None:
+                    await self._drop_unpaired(component, hands)
+                    return
+                hand.put(*batch)
+            steps = min(len(hand.items) for hand in hands)
+            rows = [
+                dict(zip(component.ins, row, strict=True))
+                for row in zip(*(hand.take(steps) for hand in hands), strict=True)
+            ]
+            if any(hand.held for hand in hands):
+                held = [receipts_.joint(row) for row in zip(*(hand.release(steps) for hand in hands), strict=True)]
+                await self._performer.perform(handling, rows, held)
+            else:
+                await self._performer.perform(handling, rows)
+
+    async def _drop_unpaired(self, component: SynchronousFilter[Any], hands: "list[_Hand]") -> None:
         """Take what still comes, from all inputs at once: one producer may feed several and must not be stuck at any."""
-        component.metrics.count("unpaired", dropped)
-        _release(held)
+        for hand in hands:
+            component.metrics.count("unpaired", len(hand.items))
+            _release(hand.release(len(hand.items)))
 
         async def drop(port: In[Any]) -> None:
             while (batch := await self._receive(port, component.batch)) is not None:
@@ -298,6 +312,40 @@ class Runner:
         self.drain()
         self._cut_receiving()
         await self.turnover()
+
+
+class _Hand:
+    """What a synchronous filter has taken from one input and not handled yet."""
+
+    def __init__(self, role: str, port: In[Any]) -> None:
+        self.role = role
+        self.port = port
+        self.items: deque[Any] = deque()
+        self.held: deque[Receipt | None] = deque()
+        """A receipt for each item, or nothing at all while no item has one."""
+
+    def put(self, items: list[Any], receipts: Receipts) -> None:
+        """More items, perhaps with receipts."""
+        if receipts is not None or self.held:
+            self.held.extend([None] * (len(self.items) - len(self.held)))
+            self.held.extend(receipts if receipts is not None else [None] * len(items))
+        self.items.extend(items)
+
+    def take(self, count: int) -> list[Any]:
+        """The first items."""
+        return [self.items.popleft() for _ in range(count)]
+
+    def release(self, count: int) -> list[Receipt | None]:
+        """The receipts of the first items."""
+        return [self.held.popleft() if self.held else None for _ in range(count)]
+
+
+async def _take(port: In[Any], limit: int) -> tuple[list[Any], Receipts] | None:
+    """The next batch, waited for whatever happens; None when there will be none."""
+    try:
+        return await port.take(limit)
+    except EndOfItems:
+        return None
 
 
 def _places(component: Component[Any], workers: int) -> int | None:

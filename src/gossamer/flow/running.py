@@ -144,7 +144,6 @@ class RunningGraph(Units):
             for name, connector in self.connectors.items()
         }
 
-
     # -- changing
 
     def set(self, name: str, values: Mapping[str, Any]) -> Sheet:

@@ -13,9 +13,10 @@ from gossamer.flow.connector import Connector, In, Out
 from gossamer.flow.errors import FlowError, UnknownName
 from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles, used_names
 from gossamer.flow.performing import Policy
+from gossamer.flow.remote.links import Exchange
 from gossamer.flow.runner import Runner
 from gossamer.flow.sheet import nearest
-from gossamer.flow.transports import Exchange, Opening, open_connector
+from gossamer.flow.transports import Opening, open_connector
 from gossamer.flow.unit import Provider, Unit
 from gossamer.flow.wiring import MAIN_PROCESS
 
@@ -97,7 +98,6 @@ class Units:
             await self.stop_one(runner.component)
         for connector in reversed(self.connectors.values()):
             await self.stop_one(connector)
-        await self._exchange.close()
         for provider in reversed(self.providers.values()):
             await self.stop_one(provider)
 
@@ -147,10 +147,9 @@ class Units:
                 capacity=node.plan.capacity,
                 side="both" if sends and receives else "send" if sends else "receive",
                 slot=self.process,
-                senders=tuple(sorted({where[name] for name in node.producers})),
+                senders=frozenset(where[name] for name in node.producers),
                 options=node.plan.options,
                 exchange=self._exchange,
-                report=self.report,
             )
         )
 

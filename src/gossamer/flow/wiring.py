@@ -157,7 +157,9 @@ def _entry(entry: Any, key: str, plan: type[msgspec.Struct], source: str) -> Any
     if not _NAME.fullmatch(key.partition(".")[2]):
         raise WiringError(f"{source}: {key}: a name is made of letters, digits, - and _")
     if not isinstance(entry, dict):
-        raise WiringError(f"{source}: {key}: is {entry!r}; it is a table with the keys {', '.join(plan.__struct_fields__)}")
+        raise WiringError(
+            f"{source}: {key}: is {entry!r}; it is a table with the keys {', '.join(plan.__struct_fields__)}"
+        )
     for inner in entry:
         if inner not in plan.__struct_fields__:
             raise WiringError(f"{source}: {key}: unknown key {inner!r}{nearest(inner, plan.__struct_fields__)}")

@@ -1,7 +1,8 @@
 """Which encoding a document is in, after the WHATWG rules, and its text as UTF-8 for the HTML parser.
 
-Order (HTML standard, section 13.2.3.2): byte order mark, `Content-Type`, a `meta` or XML declaration near the beginning,
-then a guess. Labels are those of the Encoding standard (`webencodings`); so UTF-7 is never an answer (FAULTS 59).
+Order (HTML standard, section 13.2.3.2): byte order mark, `Content-Type`, a `meta` or XML declaration near the
+beginning, then a guess. Labels are those of the Encoding standard (`webencodings`), so UTF-7 is never an answer
+(FAULTS 59).
 """
 
 import re
@@ -9,8 +10,8 @@ from collections.abc import Mapping
 
 import webencodings
 
-#: How far a declaration is looked for. The standard's prescan ends at 1,024 bytes, but its parser obeys a later `meta` too
-#: and starts again ("change the encoding"); looking further at once comes to the same.
+#: How far a declaration is looked for. The standard's prescan ends at 1,024 bytes, but its parser obeys a later `meta`
+#: too and starts again ("change the encoding"); looking further at once comes to the same.
 PRESCAN_BYTES = 16_384
 
 #: What Western browsers take where nothing is said (HTML, table of suggested defaults).
@@ -19,9 +20,9 @@ DEFAULT = "windows-1252"
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _PARAMETER = re.compile(r"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
 _XML = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*(?:"([^">]*)"|'([^'>]*)')""")
-# One attribute, or the white space and solidus before one. Possessive, so no byte is read twice.
+# One attribute with what stands before it. Possessive, so no byte is read twice.
 _ATTRIBUTE = re.compile(
-    rb"""[\s/]*+(?![>])([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)?))?""", re.DOTALL
+    rb"""[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)?))?""", re.DOTALL
 )
 _COMMENT_END = re.compile(rb"--!?>")
 _NAME_START = re.compile(rb"/?[A-Za-z]")
@@ -50,7 +51,7 @@ def of_declaration(content: bytes) -> str:
     """The encoding that the document declares in its first bytes (HTML, "prescan a byte stream"); empty if none."""
     head = content[:PRESCAN_BYTES]
     at = head.find(b"<")
-    while 0 <= at:
+    while at >= 0:
         after = head[at + 1 : at + 8].lower()
         if after.startswith(b"!--"):
             end = _COMMENT_END.search(head, at + 2)  # from there: `<!-->` is a whole comment
@@ -131,5 +132,6 @@ def to_utf8(content: bytes, charset: str) -> bytes:
     if content.isascii() and not charset.startswith(("utf-16", "iso-2022")):
         return content
     encoding = webencodings.lookup(charset) or webencodings.UTF8
+    text: str
     text, _ = webencodings.decode(content, encoding, "replace")
     return text.encode("utf-8", "replace")

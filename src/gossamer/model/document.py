@@ -2,6 +2,7 @@
 
 from functools import cached_property
 
+import re2
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.model import charset, markup
@@ -14,6 +15,9 @@ MAX_TITLE = 1_000
 
 #: Schemes that a `base` must not have (HTML, 4.2.3, "frozen base URL").
 _NO_BASE = frozenset({"data", "javascript"})
+
+# Asked before the tree is: one such search is a third of a walk for an element that hardly any page has.
+_BASE = re2.compile(rb"(?i)<base")
 
 
 class Document:
@@ -58,13 +62,8 @@ class Document:
         return charset.to_utf8(self.content, self.charset)
 
     @cached_property
-    def lowered(self) -> bytes:
-        """`markup` in ASCII lower case: to ask cheaply whether a tag occurs at all."""
-        return self.markup.lower()
-
-    @cached_property
     def trouble(self) -> str:
-        """`parse_skipped` where the page would cost the parser too much, and has no tree (FAULTS 54, 55); otherwise empty."""
+        """`parse_skipped` where the page would cost the parser too much and has no tree (FAULTS 54, 55); or empty."""
         return "parse_skipped" if markup.suspicion(self.markup) else ""
 
     @cached_property
@@ -81,7 +80,7 @@ class Document:
     @cached_property
     def title(self) -> str:
         """The text of the first `<title>`, with runs of white space folded; empty without a tree."""
-        if self.trouble or b"<title" not in self.lowered:
+        if self.trouble:
             return ""
         node = self.tree.css_first("title")
         return " ".join(node.text().split())[:MAX_TITLE] if node is not None else ""
@@ -89,7 +88,7 @@ class Document:
     @cached_property
     def base(self) -> str:
         """What relative links are resolved against: the first `<base href>` where there is one, otherwise the URL."""
-        if b"<base" not in self.lowered:
+        if _BASE.search(self.markup) is None:
             return self.url
         href = self._base_href()
         if href is None:

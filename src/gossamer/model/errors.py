@@ -29,6 +29,10 @@ class UnreadableUrl(ValueError):
     """A text that the WHATWG URL parser refuses, or that no crawler should ask for. Becomes a counted rejection."""
 
 
+class UrlTooLong(UnreadableUrl):
+    """A URL of more bytes than are kept. Becomes a counted rejection of its own."""
+
+
 class ResolutionFailed(Exception):
     """A host name that has no address now. The message is the resolver's own word; the outcome is `dns_failed`."""
 
@@ -38,4 +42,4 @@ class AddressRefused(Exception):
 
 
 class ParseSkipped(Exception):
-    """A page whose markup would cost the parser too much (FAULTS 54, 55). The page is kept, and says `parse_skipped`."""
+    """A page whose markup would cost the parser too much (FAULTS 54, 55). It is kept, and says `parse_skipped`."""

@@ -1,10 +1,10 @@
 """Tags without a tree: a linear scan for pages that the parser must not see, and the check that tells which these are.
 
-The parser is quadratic on nesting and on attributes of one tag (FAULTS 54, 55; measured with lexbor: 5,000 open elements
-50 ms, 20,000 765 ms; 5,000 attributes 57 ms, 20,000 906 ms; a million `<br>` are 50 times their bytes in memory).
-:func:`suspicion` is asked before it; for ordinary pages it costs a count and a few searches. Its answer errs to the safe side.
-It knows the tokenizer's rules but not the tree builder's, so who writes markup against this very code can still cost
-a second or two; processes that can be killed are the answer to that.
+The parser is quadratic on nesting and on attributes of one tag (FAULTS 54, 55; measured with lexbor: 5,000 open
+elements 50 ms, 20,000 765 ms; 5,000 attributes 57 ms, 20,000 906 ms; a million `<br>` are 50 times their bytes in
+memory). :func:`suspicion` is asked before it; for ordinary pages it costs a count and a few searches. Its answer errs
+to the safe side. It knows the tokenizer's rules but not the tree builder's, so who writes markup against this very code
+can still cost a second or two; processes that can be killed are the answer to that.
 """
 
 import html
@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
+import re2
 
 #: More `<` than this is a tree of over 100 MB (16 MB of `<br>`: 746 MB), whatever its shape (DESIGN 5).
 MAX_TAGS = 150_000
@@ -21,10 +22,11 @@ MAX_TAGS = 150_000
 TRUSTED_TAGS = 8_000
 
 #: Up to this many, opening and closing tags are only counted against each other: who hides closing tags from the parser
-#: (in comments, as `</x>`) gains 0.4 s. Beyond it every tag is looked at, for 1.5 us each.
+#: (in comments, as `</x>`) gains 0.4 s. Beyond it they are counted by name, and where that is not plain, looked at one by one.
 COUNTED_TAGS = 30_000
 
-#: How much is counted at a time, so that closing tags at the end do not hide the depth before them.
+#: How much is counted at a time, so that closing tags at the end do not hide the depth before them: the count is off by
+#: no more than a slice's tags.
 SLICE = 16_384
 
 #: Open elements at once: 50 ms. Real pages stay far below 500.
@@ -45,8 +47,8 @@ _ONE = (
     rb"""(?:[%(s)s]*+=[%(s)s]*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^%(s)s"'>][^%(s)s>]*+|(?=>)|\Z))?+"""
 ) % {b"s": _SPACE}
 _ALL = rb"(?:[%(s)s/]++|%(one)s)*+" % {b"s": _SPACE, b"one": _ONE}
-# Comment, element with raw text (through to its end tag), tag, anything else that begins with `<`. Each alternative that
-# begins to match matches, if need be to the end of the page, so nothing is scanned twice.
+# Comment, element with raw text (through to its end tag), tag, anything else that begins with `<`. Each alternative
+# that begins to match matches, if need be to the end of the page, so nothing is scanned twice.
 _TOKEN = re.compile(
     rb"<!(?=--).*?(?:--!?>|\Z)"
     rb"|<((script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[%(s)s/>])(?P<raw>%(all)s)(?:>|\Z)"
@@ -55,6 +57,29 @@ _TOKEN = re.compile(
     rb"|<[!?/][^>]*+" % {b"s": _SPACE, b"all": _ALL},
     re.DOTALL | re.IGNORECASE,
 )
+_BYTES = re2.Options()
+_BYTES.encoding = re2.Options.Encoding.LATIN1
+_BYTES.dot_nl = True
+
+# Comments and raw text, which hide tags from the parser. RE2: many times faster than `re` over a whole page.
+_HIDDEN = re2.compile(
+    rb"<!--.*?--!?>"
+    + b"".join(
+        rb"|(?i:<%(n)s(?:[\t\n\f\r /][^<>]*)?>).*?(?i:</%(n)s)" % {b"n": name}
+        for name in b"script style textarea title xmp iframe noembed noframes".split()
+    ),
+    _BYTES,
+)
+# A tag with another `<` in it; a quoted value with `<` or `>`; declarations, instructions and bogus comments; and the
+# comments that end where they begin.
+_CONFUSING = re2.compile(
+    rb"<[a-zA-Z][^<>]*<"
+    rb"""|=[\t\n\f\r ]*(?:"[^"<>]*[<>]|'[^'<>]*[<>])"""
+    rb"|<(?:![^dD]|\?|/[^a-zA-Z])",
+    _BYTES,
+)
+_SHORT_COMMENTS = (b"<!-->", b"<!--->")
+_NAME = re.compile(rb"<(/?[a-zA-Z][^%(s)s/>]*+)" % {b"s": _SPACE})
 _ATTRIBUTE = re.compile(
     rb"([^%(s)s/>][^%(s)s/>=]*+)"
     rb"""(?:[%(s)s]*+=[%(s)s]*+(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^%(s)s"'>][^%(s)s>]*+)|(?=>)|\Z))?+"""
@@ -82,11 +107,11 @@ class Tag(msgspec.Struct, frozen=True, gc=False):
 
 
 def tags(markup: bytes) -> Iterator[Tag]:
-    """Every tag outside comments and raw text, in order; an element with raw text only by its opening tag. Linear."""
+    """Every tag outside comments and raw text, in order. Linear. A tag that the page ends in is none."""
     for match in _TOKEN.finditer(markup):
-        if match["name"] is not None:
+        if match["name"] is not None and match.end("attributes") < len(markup):
             yield Tag(match["name"].lower(), bool(match["closing"]), match["attributes"])
-        elif match[2] is not None:
+        elif match[2] is not None and match.end("raw") < len(markup):
             yield Tag(match[2].lower(), False, match["raw"])
 
 
@@ -104,15 +129,19 @@ def attributes(tag: Tag) -> dict[str, str]:
 
 
 def suspicion(markup: bytes) -> str:
-    """Why a page must not be parsed in this process: `too_many_tags`, `too_deep`, `too_many_attributes`; empty if it may."""
-    count = markup.count(b"<")
+    """Why a page must not be parsed in this process; empty if it may.
+
+    The reasons: `too_many_tags`, `too_deep`, `too_many_attributes`.
+    """
+    # No tag is shorter than three bytes, so there is nothing to count on a small page.
+    count = markup.count(b"<") if len(markup) > 3 * TRUSTED_TAGS else 0
     if count > MAX_TAGS:
         return "too_many_tags"
     if count <= TRUSTED_TAGS:
         find = markup.find
         if all(find(b"<", start, start + WINDOW) >= 0 for start in range(0, len(markup) - WINDOW, WINDOW)):
             return ""
-    elif count <= COUNTED_TAGS and _most_open(markup) <= MAX_DEPTH:
+    elif (count <= COUNTED_TAGS and _most_open(markup) <= MAX_DEPTH) or _is_plainly_flat(markup):
         return ""
     return _shape(markup)
 
@@ -125,6 +154,31 @@ def _most_open(markup: bytes) -> int:
         surplus += markup.count(b"<", start, end) - 2 * markup.count(b"</", start, end + 1)
         most = max(most, surplus)
     return most
+
+
+def _is_plainly_flat(markup: bytes) -> bool:
+    """Whether tags counted by name, 0.1 us each, already show that little is open at once; :func:`_shape` costs 1.5 us each.
+
+    Counting is right only where every `<name` and `</name` that is seen is a tag to the tokenizer as well. So comments and
+    raw text are taken out first, and a page that has `<` or `>` inside a tag or a quoted value, or markup of any other
+    kind, is not judged here.
+    """
+    plain = _HIDDEN.sub(b"", markup)
+    if _CONFUSING.search(plain) or any(comment in markup for comment in _SHORT_COMMENTS):
+        return False
+    surplus: Counter[bytes] = Counter()
+    for start in range(0, len(plain), SLICE):
+        for name, count in Counter(_NAME.findall(plain, start, start + SLICE)).items():
+            if name[:1] == b"/":
+                surplus[name[1:].lower()] -= count
+            else:
+                surplus[name.lower()] += count
+        for name, count in list(surplus.items()):
+            if count <= 0 or name in _NOT_NESTED:
+                del surplus[name]
+        if surplus.total() > MAX_DEPTH:
+            return False
+    return True
 
 
 def _shape(markup: bytes) -> str:

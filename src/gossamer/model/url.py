@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import ada_url
 
-from gossamer.model.errors import UnreadableUrl
+from gossamer.model.errors import UnreadableUrl, UrlTooLong
 
 #: Bytes of the longest URL that is kept (DESIGN 9.12); servers and archives of the field agree on about 2 KB.
 MAX_URL_BYTES = 2048
@@ -22,7 +22,8 @@ def canonical(text: str, base: str | None = None) -> str:
     """The canonical form of `text`, resolved against `base` where that is given.
 
     Raises:
-        UnreadableUrl: the parser refuses it, or it is longer than :data:`MAX_URL_BYTES`.
+        UnreadableUrl: the parser refuses it.
+        UrlTooLong: it is longer than :data:`MAX_URL_BYTES`.
     """
     try:
         url = ada_url.normalize_url(text) if base is None else ada_url.join_url(base, text)
@@ -32,7 +33,7 @@ def canonical(text: str, base: str | None = None) -> str:
     if cut >= 0:
         url = url[:cut]
     if len(url) > MAX_URL_BYTES:
-        raise UnreadableUrl(f"a URL of {len(url)} bytes; at most {MAX_URL_BYTES} are kept")
+        raise UrlTooLong(f"a URL of {len(url)} bytes; at most {MAX_URL_BYTES} are kept")
     return _without_user(url) if "@" in url else url
 
 
@@ -43,6 +44,33 @@ def _without_user(url: str) -> str:
         return url
     authority, slash, path = rest.partition("/")
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
+#: Schemes that a rejection is counted under by name. Pages can make up any number of others: those share one counter.
+_NAMED_SCHEMES = frozenset(
+    [
+        "about",
+        "blob",
+        "data",
+        "file",
+        "ftp",
+        "gopher",
+        "http",
+        "https",
+        "javascript",
+        "mailto",
+        "sms",
+        "tel",
+        "ws",
+        "wss",
+    ]
+)
+
+
+def scheme_rule(url: str) -> str:
+    """The rule that refuses a canonical URL for its scheme, as counted: `scheme:mailto`, or `scheme:other`."""
+    scheme = scheme_of(url)
+    return f"scheme:{scheme}" if scheme in _NAMED_SCHEMES else "scheme:other"
 
 
 def scheme_of(url: str) -> str:

@@ -9,7 +9,7 @@ import hashlib
 
 import msgspec
 
-from gossamer.model.outcome import ANSWERED, Outcome
+from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 
 
@@ -125,8 +125,8 @@ class Visit(msgspec.Struct, frozen=True):
 
     @property
     def is_answered(self) -> bool:
-        """A server's answer stands behind the outcome, so there is something to archive."""
-        return self.response.outcome in ANSWERED and bool(self.response.response_head)
+        """A server's head came in, whole or with a body that broke off: there is something to archive."""
+        return bool(self.response.response_head)
 
 
 class Location(msgspec.Struct, frozen=True, gc=False):

@@ -130,7 +130,7 @@ class SystemResolver(Provider[ResolverSheet]):
         addresses = [entry.address] if entry else await self._addresses(host)
         dialled = (entry.port if entry else 0) or port
         self._refuse(host, guard.refusal(addresses, self._networks, seed=seed, only_loopback=sheet.only_loopback))
-        named = guard.seeded(host, port, {s for s in self._seeds if s.endswith(f":{port}")})
+        named = guard.port_seeded(host, port, self._seeds)
         explicit = dialled in sheet.allow_ports or (named and all(map(guard.is_loopback, addresses)))
         self._refuse(host, guard.judge_port(dialled, explicit=explicit))
         return Endpoint(addresses[0], dialled, tuple(addresses[1:MAX_ADDRESSES]))

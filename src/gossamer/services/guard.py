@@ -258,5 +258,13 @@ def refusal(addresses: Sequence[str], allowed: tuple[Network, ...], *, seed: boo
 
 def seeded(host: str, port: int, seed_hosts: Collection[str]) -> bool:
     """The host, or the host at this port, was given as a seed: `name` stands for every port, `name:port` for one."""
-    shown = f"[{host}]" if ":" in host else host
-    return shown in seed_hosts or f"{shown}:{port}" in seed_hosts
+    return _shown(host) in seed_hosts or port_seeded(host, port, seed_hosts)
+
+
+def port_seeded(host: str, port: int, seed_hosts: Collection[str]) -> bool:
+    """The host was given as a seed with this very port."""
+    return f"{_shown(host)}:{port}" in seed_hosts
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

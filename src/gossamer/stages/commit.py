@@ -13,6 +13,7 @@ from gossamer.flow.component import Filter
 from gossamer.flow.ports import In, Out, Uses
 from gossamer.flow.sheet import NoSettings
 from gossamer.model.task import Committed, Task
+from gossamer.model.totals import Totals
 from gossamer.model.visit import Record, Visit
 
 
@@ -30,6 +31,12 @@ class Commit(Filter[NoSettings]):
     #: Small groups: a slot is free only after its group's commit (DESIGN 4.1 asks for about half the slots).
     batch = 32
 
+    def __init__(self, sheet: NoSettings | None = None) -> None:
+        super().__init__(sheet)
+        self.totals = Totals()
+        self.metrics.gauge("pages", lambda: self.totals.pages)
+        self.metrics.gauge("bytes", lambda: self.totals.bytes)
+
     async def filter_many(self, visits: list[Visit]) -> None:
         """Commit a group; what a link sent twice has no flight any more and is dropped."""
         group = [visit for visit in visits if self.flights.arrive(visit.url)]
@@ -39,6 +46,8 @@ class Commit(Filter[NoSettings]):
         group = [self._decided(visit) for visit in group]
         locations = self.archive.append(group)
         self.log.append(group, locations)
+        for visit in group:
+            self.totals.add(visit)
         await self.committed.send_many([self._committed(visit) for visit in group])
         await self.records.send_many([Record(v, location) for v, location in zip(group, locations, strict=True)])
 

@@ -1,1 +1,1 @@
-"""Where things rest: documents (WARC), rows of visits, seen sets. Parts behind `contracts.storing` and `contracts.seen`."""
+"""Where things rest: documents (WARC), rows of visits, seen sets. Behind `contracts.storing` and `contracts.seen`."""

@@ -20,7 +20,8 @@ class MemorySeen(Provider[NoSettings]):
     """Every URL of the crawl as a 128-bit fingerprint. Contract: `seen.SeenSet`.
 
     Cost: 83 bytes a URL at one million, 0.17 us a URL asked. A collision would lose a URL; among n URLs its odds are
-    n²/2^129, which is 1.5e-23 for 100 million. XXH3 resists accidents, not people, so it is keyed with a number that no server can know.
+    n²/2^129, which is 1.5e-23 for 100 million. XXH3 resists accidents, not people, so it is keyed with a number that no
+    server can know.
     """
 
     def __init__(self, sheet: NoSettings | None = None) -> None:
@@ -61,12 +62,12 @@ class RecentlySeenSheet(Sheet, frozen=True):
 
 
 class RecentlySeen(Provider[RecentlySeenSheet]):
-    """The recently-seen table of seed 000, section 5.3.1: recent and popular URLs stop here, the rest goes on to `behind`.
+    """The recently-seen table of seed 000, section 5.3.1: recent and popular URLs stop here, the rest goes on.
 
-    Links follow Zipf's law, so a small table answers most questions. It holds the URLs themselves, never fingerprints, and
-    only such as `behind` has been offered: what it holds back is certainly seen. Full, it replaces by second chance: a hit
-    sets the entry's reference bit; the hand that looks for a place clears bits and takes the first entry without one.
-    Contract: `seen.SeenSet`, for any `behind` that keeps it.
+    Links follow Zipf's law, so a small table answers most questions. It holds the URLs themselves, never fingerprints,
+    and only such as `behind` has been offered: what it holds back is certainly seen. Full, it replaces by second
+    chance: a hit sets the entry's reference bit; the hand that looks for a place clears bits and takes the first entry
+    without one. Contract: `seen.SeenSet`, for any `behind` that keeps it.
     """
 
     behind: Uses[SeenSet]
@@ -128,8 +129,7 @@ class RecentlySeen(Provider[RecentlySeenSheet]):
 class MemoryContents(Provider[NoSettings]):
     """The first URL of every digest. Contract: `seen.ContentIndex`. Cost: 223 bytes a document.
 
-    A digest of SHA-1's length cannot meet another by accident; keeping whole texts costs less care than packing them, and a
-    crawl that is too large for it uses the ledger.
+    Two documents do not share a SHA-1 by accident. Who makes two that do loses links of his own page, nothing else.
     """
 
     def __init__(self, sheet: NoSettings | None = None) -> None:

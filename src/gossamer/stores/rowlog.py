@@ -1,14 +1,15 @@
 """`logs/crawl.jsonl`: one event a line, for people with `grep` and `jq`, in the order of the commits.
 
-Place in the flow: the committing component calls `append` with a group's visits and the archive's locations. A visit gives
-one line with `"event": "page"`, each item of a user's processor one with `"event": "item"`. The columns of a page line
-bear the names of the `pages` table, so that a query is the same over both.
+Place in the flow: the committing component calls `append` with a group's visits and the archive's locations. A visit
+gives one line with `"event": "page"`, each item of a user's processor one with `"event": "item"`. The columns of a page
+line bear the names of the `pages` table, so that a query is the same over both.
 
-Everything in a row was written by a stranger (FAULTS 70): JSON escapes C0 controls; this module also escapes DEL, C1 controls,
-line separators and bidirectional controls, which a terminal or a pager would obey, and replaces lone surrogates by U+FFFD,
-since no strict JSON reader takes them (FAULTS 58).
+Everything in a row was written by a stranger (FAULTS 70). JSON escapes C0 controls; this module also escapes every
+other character that is not printable: DEL, C1 controls, line separators, bidirectional and other format controls, which
+a terminal or a pager would obey. Lone surrogates become U+FFFD, since no strict JSON reader takes them (FAULTS 58).
 """
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,14 +30,12 @@ LOG_PATH = "logs/crawl.jsonl"
 #: Bytes read at first to find the end of the last whole line; doubled until it is found.
 TAIL_BYTES = 1 << 16
 
-# DEL and C1; Arabic letter mark, LRM and RLM; line and paragraph separator; embeddings and overrides; isolates; the
-# byte order mark, which readers swallow.
-_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_NOT_ASCII = re.compile("[\x7f-\U0010ffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class PageRow(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field="event", tag="page"):
-    """One visit. Text columns that are empty, and counts that are 0, are left out of the line where a default says so."""
+    """One visit. A column at its default (empty, or 0 where that is the default) is left out of the line."""
 
     url: str
     host: str
@@ -127,8 +126,16 @@ def line(row: Row, encoder: msgspec.json.Encoder) -> bytes:
     except UnicodeEncodeError:  # lone surrogates, which a processor can have put into an item
         text = encoder.encode(_without_surrogates(msgspec.to_builtins(row)))
     if not text.isascii() or b"\x7f" in text:
-        text = _UNSAFE.sub(lambda m: f"\\u{ord(m[0]):04x}", text.decode()).encode()
+        shown = text.decode()
+        if not shown.isprintable():
+            text = _NOT_ASCII.sub(_escape, shown).encode()
     return text + b"\n"
+
+
+def _escape(match: re.Match[str]) -> str:
+    """One character, as a JSON escape where it cannot be seen or does something to its surroundings."""
+    character = match[0]
+    return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
 def _without_surrogates(value: object) -> object:

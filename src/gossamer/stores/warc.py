@@ -1,7 +1,7 @@
 """The archive: every answer as it came, in WARC/1.1 files that grow by whole groups of visits.
 
-Place in the flow: the committing component calls `append` with the visits of a group *before* it commits them, so that what
-the ledger points to is there (DESIGN 4.1). Bytes of records: :mod:`gossamer.stores.warc_records`.
+Place in the flow: the committing component calls `append` with the visits of a group *before* it commits them, so that
+what the ledger points to is there (DESIGN 4.1). Bytes of records: :mod:`gossamer.stores.warc_records`.
 """
 
 from collections import OrderedDict
@@ -57,9 +57,9 @@ class WarcSheet(Sheet, frozen=True):
 
 
 class WarcArchive(Provider[WarcSheet]):
-    """Writes `warcinfo`, `request`, `response` and `revisit` records, one gzip member each. Contract: `storing.Archive`.
+    """Writes `warcinfo`, `request`, `response` and `revisit` records, one gzip member each.
 
-    The first file is made at the first record: a crawl that is refused leaves nothing behind.
+    Contract: `storing.Archive`. The first file is made at the first record: a refused crawl leaves nothing behind.
     """
 
     def __init__(self, sheet: WarcSheet | None = None) -> None:
@@ -129,7 +129,12 @@ class WarcArchive(Provider[WarcSheet]):
             except FileExistsError:
                 continue
             break
-        file.append(warcinfo(path.name, now, self._told()), sync=self.sheet.sync)
+        try:
+            file.append(warcinfo(path.name, now, self._told()), sync=self.sheet.sync)
+        except OSError:
+            file.close()
+            path.unlink()
+            raise
         self.metrics.count("files")
         return file
 
@@ -139,9 +144,7 @@ class WarcArchive(Provider[WarcSheet]):
         return {
             "software": sheet.software,
             "conformsTo": "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-            "operator": f"{sheet.operator} <{sheet.contact}>"
-            if sheet.operator and sheet.contact
-            else sheet.operator or sheet.contact,
+            "operator": " ".join(part for part in (sheet.operator, sheet.contact and f"<{sheet.contact}>") if part),
             "http-header-user-agent": sheet.user_agent,
             "robots": sheet.robots,
             "description": sheet.description,

@@ -3,11 +3,13 @@
 Written by hand because a record costs less than a library's call: one join of bytes, one SHA-1 over the block, one gzip
 member. Format: ISO 28500:2017 (WARC/1.1); revisit profile: section 6.7.2.
 
-Nothing that a server sends reaches a field unjudged (FAULTS 67): URIs are printable ASCII, addresses are made of address
-characters, truncation words come from a closed list, and the header block of the server is either well-formed or rewritten
-line by line. Block lengths are counted from the bytes that are written.
+Nothing that a server sends reaches a field unjudged (FAULTS 67): URIs are printable ASCII, addresses are made of
+address characters, truncation words come from a closed list, and the header block of the server is either well-formed
+or rewritten line by line. Block lengths are counted from the bytes that are written.
 """
 
+import base64
+import hashlib
 import os
 import re
 from collections.abc import Mapping
@@ -51,7 +53,7 @@ class Written(msgspec.Struct, frozen=True, gc=False):
 
 
 def record_id() -> str:
-    """A new record identifier (a random UUID, version 4) with its angle brackets; a third of the cost of `uuid.uuid4`."""
+    """A new record identifier: a random UUID in angle brackets, at a third of the cost of `uuid.uuid4`."""
     text = os.urandom(16).hex()
     return f"<urn:uuid:{text[:8]}-{text[8:12]}-4{text[13:16]}-{'89ab'[int(text[16], 16) & 3]}{text[17:20]}-{text[20:]}>"
 
@@ -71,8 +73,8 @@ def text_field(text: str) -> str:
 def http_head(head: bytes) -> bytes:
     """A header block that ends once, at its end.
 
-    A well-formed one passes byte for byte, but for the name of `Transfer-Encoding`. In any other, bare CR and LF end a line
-    as CR LF does, empty lines go, and control characters are written as `%XX` (FAULTS 19).
+    A well-formed one passes byte for byte, but for the name of `Transfer-Encoding`. In any other, bare CR and LF end a
+    line as CR LF does, empty lines go, and control characters are written as `%XX` (FAULTS 19).
     """
     if _WELL_FORMED_HEAD.fullmatch(head) is None:
         lines = [_CONTROL_BYTE.sub(lambda m: b"%%%02X" % m[0][0], line) for line in _LINE_END.split(head)]
@@ -82,10 +84,16 @@ def http_head(head: bytes) -> bytes:
     return _TRANSFER_ENCODING.sub(ORIGINAL_TRANSFER_ENCODING, head)
 
 
-def member(fields: str, block: bytes) -> bytes:
-    """One record as one gzip member; `fields` are whole lines without version, length and the empty line at the end."""
-    head = f"WARC/1.1\r\n{fields}Content-Length: {len(block)}\r\n\r\n".encode()
-    return igzip_lib.compress(b"".join((head, block, b"\r\n\r\n")), COMPRESSION_LEVEL, igzip_lib.COMP_GZIP)
+def member(fields: str, block: bytes, body: bytes = b"") -> bytes:
+    """One record as one gzip member.
+
+    Args:
+        fields: whole lines, without version, length and the empty line at the end.
+        block: the record's block, or its beginning.
+        body: the rest of the block, apart so that a page is copied once.
+    """
+    head = f"WARC/1.1\r\n{fields}Content-Length: {len(block) + len(body)}\r\n\r\n".encode()
+    return igzip_lib.compress(b"".join((head, block, body, b"\r\n\r\n")), COMPRESSION_LEVEL, igzip_lib.COMP_GZIP)
 
 
 def warcinfo(file_name: str, at: float, lines: Mapping[str, str]) -> bytes:
@@ -136,16 +144,17 @@ def _request(head: bytes, common: str, response_id: str) -> bytes:
 
 
 def _response(head: bytes, body: bytes, cut: str, fields: str) -> bytes:
-    block = head + body
     if cut:
         fields += f"WARC-Truncated: {cut if cut in TRUNCATION_WORDS else 'unspecified'}\r\n"
     # The block's digest covers the header fields too. It is another hash of the body's bytes, with another beginning:
     # there is no way to derive it from the payload's.
+    digest = hashlib.sha1(head, usedforsecurity=False)
+    digest.update(body)
     fields = (
-        f"WARC-Type: response\r\n{fields}WARC-Block-Digest: sha1:{sha1_base32(block)}\r\n"
+        f"WARC-Type: response\r\n{fields}WARC-Block-Digest: sha1:{base64.b32encode(digest.digest()).decode()}\r\n"
         "Content-Type: application/http;msgtype=response\r\n"
     )
-    return member(fields, block)
+    return member(fields, head, body)
 
 
 def _revisit(original: str, original_at: float, fields: str, head: bytes) -> bytes:

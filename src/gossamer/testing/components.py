@@ -163,7 +163,9 @@ async def check_consumer(make: Make, *, given: Sequence[Any]) -> None:
         assert stand.handled == len(given), f"{stand.handled:g} of {len(given)} items were handled"
 
 
-async def check_filter(make: Make, *, given: Sequence[Any], expected: Sequence[Any] | Mapping[str, Sequence[Any]]) -> None:
+async def check_filter(
+    make: Make, *, given: Sequence[Any], expected: Sequence[Any] | Mapping[str, Sequence[Any]]
+) -> None:
     """A filter turns each item into others, in order, takes nothing while suspended, and ends with its input.
 
     Args:
@@ -207,7 +209,9 @@ async def check_producer(make: Make, *, expected: Sequence[Any]) -> None:
         await stand.settle()
         stand.runner.drain()
         left = await stand.made(role, at_most=2)
-        assert left == list(expected)[: len(left)], f"made {left} until it was drained, which is no beginning of {expected}"
+        assert left == list(expected)[: len(left)], (
+            f"made {left} until it was drained, which is no beginning of {expected}"
+        )
         assert len(left) <= 2, f"{len(left)} items came out of a drained producer; two were in hand"
         await _ends(stand)
 
@@ -242,7 +246,9 @@ async def check_synchronous(
             assert counted == 1, f"one item had no partner, {counted} were counted as unpaired"
 
 
-async def check_semi_synchronous(make: Make, *, given: Sequence[tuple[str, Any]], expected: Sequence[tuple[str, Any]]) -> None:
+async def check_semi_synchronous(
+    make: Make, *, given: Sequence[tuple[str, Any]], expected: Sequence[tuple[str, Any]]
+) -> None:
     """A semi-synchronous filter runs on any input, and what it makes is out before the next item is taken.
 
     Args:
@@ -282,7 +288,7 @@ async def check_asynchronous(
     """
     _sound(make, AsynchronousFilter)
     for order in (given, [*reversed(given)]):
-        async with Stand(make(), capacity={role: 1 for role in expected}) as stand:
+        async with Stand(make(), capacity=dict.fromkeys(expected, 1)) as stand:
             for role, item in order:
                 await stand.give(role, item)
             assert stand.handled == len(given), "inputs wait for outputs: with a full output, not every item was taken"

@@ -12,6 +12,7 @@ A key is a path, which every host name has, or a whole URL without port (`http:/
 """
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
@@ -80,7 +81,14 @@ _NOT_FOUND = Page("not found", status=404, type="text/plain")
 class FakeWeb:
     """Serves pages on a free loopback port: `async with` on the running loop, plain `with` on a thread of its own."""
 
-    def __init__(self, pages: Mapping[str, Source], *, root: str = "/", reachable: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        pages: Mapping[str, Source],
+        *,
+        root: str = "/",
+        reachable: Iterable[str] = (),
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.pages = dict(pages)
         self.requests: list[Request] = []
         """Every request, in order of arrival."""
@@ -88,9 +96,11 @@ class FakeWeb:
         """How many have been accepted."""
         self.root = root
         self._reachable = tuple(reachable)
+        self._tls = tls
         self._server: asyncio.Server | None = None
         self._open: set[_Connection] = set()
         self._thread: threading.Thread | None = None
+        self._arrival = threading.Condition()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.port = 0
 
@@ -132,7 +142,24 @@ class FakeWeb:
 
     def url(self, key: str = "/") -> str:
         """The URL of a path on this server; a whole URL is its own."""
-        return f"http://{self.authority}{key}" if key.startswith("/") else key
+        scheme = "https" if self._tls else "http"
+        return f"{scheme}://{self.authority}{key}" if key.startswith("/") else key
+
+    def note(self, request: Request) -> None:
+        """A request came in: log it, and tell who waits for it."""
+        with self._arrival:
+            self.requests.append(request)
+            self._arrival.notify_all()
+
+    def wait_for(self, requests: int, timeout: float = 30.0) -> None:
+        """Block until so many requests have come in: how a test on another thread knows that a crawler is busy.
+
+        Raises:
+            FlowError: they have not within `timeout` seconds.
+        """
+        with self._arrival:
+            if not self._arrival.wait_for(lambda: len(self.requests) >= requests, timeout):
+                raise FlowError(f"only {len(self.requests)} of {requests} requests came in within {timeout} s")
 
     def targets(self) -> list[str]:
         """Paths and queries asked for, in order."""
@@ -149,7 +176,7 @@ class FakeWeb:
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", 0, backlog=1024)
+        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", 0, backlog=1024, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -236,7 +263,7 @@ class _Connection(asyncio.Protocol):
         method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
         request = Request(method, rest.rpartition(" ")[0], "", head, self._number)
         request = msgspec.structs.replace(request, host=request.header("host"))
-        self._web.requests.append(request)
+        self._web.note(request)
         page = self._web.answer(request)
         if page.silent:
             return

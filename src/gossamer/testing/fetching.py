@@ -39,10 +39,12 @@ async def check_protocol_module(
     """
     for case in cases:
         response = await _fetch(module, case.url)
-        assert response.outcome == case.outcome, f"{case.url}: {response.outcome} ({response.error}), not {case.outcome}"
+        assert response.outcome == case.outcome, (
+            f"{case.url}: {response.outcome} ({response.error}), not {case.outcome}"
+        )
         assert case.content is None or response.content == case.content, f"{case.url}: other bytes than were served"
-        assert len(response.body) <= cap and len(response.content) <= cap, f"{case.url}: more than {cap} bytes kept"
-        assert response.started > 0 and response.elapsed >= 0, f"{case.url}: without its times"
+        assert max(len(response.body), len(response.content)) <= cap, f"{case.url}: more than {cap} bytes kept"
+        assert min(response.started, response.elapsed) >= 0, f"{case.url}: without its times"
 
     before = asked()
     redirects = [case.url for case in cases if case.outcome is Outcome.REDIRECT]
@@ -60,7 +62,9 @@ async def check_protocol_module(
     else:
         raise AssertionError("a cancelled fetch returned")
     together = await asyncio.gather(*(_fetch(module, case.url) for case in cases))
-    assert [r.outcome for r in together] == [c.outcome for c in cases], "fetches at once or after a cancelled one differ"
+    assert [r.outcome for r in together] == [c.outcome for c in cases], (
+        "fetches at once or after a cancelled one differ"
+    )
 
 
 def _task(url: str) -> Task:

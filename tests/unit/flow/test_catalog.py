@@ -11,7 +11,7 @@ from gossamer.flow.connector import In
 from gossamer.flow.errors import UnknownName, WiringError
 from gossamer.flow.unit import Provider
 
-MODULE = '''
+MODULE = """
 from gossamer.flow.component import Consumer
 from gossamer.flow.connector import In
 from gossamer.flow.unit import Provider
@@ -22,7 +22,7 @@ class Keep(Consumer):
 
 class Shelf(Provider):
     pass
-'''
+"""
 
 
 class Log(Consumer):
@@ -68,7 +68,9 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 @pytest.mark.parametrize("thing", [int, 3, Log(), "log"])
 def test_what_is_no_unit_cannot_be_registered(thing: Any) -> None:
-    with pytest.raises(WiringError, match="'x': .* is neither a component nor a provider class; derive it from one of them"):
+    with pytest.raises(
+        WiringError, match=r"'x': .* is neither a component nor a provider class; derive it from one of them"
+    ):
         Catalog().add("x", thing)
 
 
@@ -105,5 +107,7 @@ def test_two_packages_that_want_one_name_are_named(tmp_path: Path, monkeypatch: 
         folder.mkdir()
         install(folder, package, f"[gossamer.components]\nboth = {package}:Keep\n")
         monkeypatch.syspath_prepend(folder)
-    with pytest.raises(WiringError, match="component 'both' is registered by several packages: one, two; uninstall all but one"):
+    with pytest.raises(
+        WiringError, match="component 'both' is registered by several packages: one, two; uninstall all but one"
+    ):
         Catalog().component("both")

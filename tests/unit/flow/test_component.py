@@ -105,7 +105,10 @@ class Late(AsynchronousFilter):
 @pytest.mark.parametrize(
     ("unit", "problems"),
     [
-        (Neither, ["class Neither is of no kind that can run; derive it from Filter or another of gossamer.flow.component"]),
+        (
+            Neither,
+            ["class Neither is of no kind that can run; derive it from Filter or another of gossamer.flow.component"],
+        ),
         (NoConsume, ["class NoConsume defines none of: consume, consume_many"]),
         (Talking, ["class Talking is a consumer and declares one In and no Out"]),
         (TwoInputs, ["class TwoInputs is a filter and declares one In; several make it a complex filter"]),

@@ -170,7 +170,9 @@ def test_an_item_type_is_a_class_or_a_container_of_classes_with_a_codec(item_typ
         (Any, "cannot be an item type: name one class, or a container of classes"),
     ],
 )
-def test_an_item_type_that_could_not_cross_a_process_is_refused_on_every_connector(item_type: Any, message: str) -> None:
+def test_an_item_type_that_could_not_cross_a_process_is_refused_on_every_connector(
+    item_type: Any, message: str
+) -> None:
     with pytest.raises(WiringError, match=message):
         LocalConnector("arrow", item_type)
 

@@ -13,12 +13,16 @@ from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, Wiring
 
 
-def component(name: str, inputs: dict[str, str], outputs: dict[str, str], process: str = "main", **roles: Any) -> ComponentNode:
+def component(
+    name: str, inputs: dict[str, str], outputs: dict[str, str], process: str = "main", **roles: Any
+) -> ComponentNode:
     unit: type[Component[Any]] = Filter if outputs else Consumer
     return ComponentNode(name, name, unit, NoSettings(), roles, inputs, outputs, ComponentPlan(name, process=process))
 
 
-def connector(name: str, producers: tuple[str, ...], consumers: tuple[str, ...], address: str = "local:") -> ConnectorNode:
+def connector(
+    name: str, producers: tuple[str, ...], consumers: tuple[str, ...], address: str = "local:"
+) -> ConnectorNode:
     return ConnectorNode(name, int, ConnectorPlan(address), producers, consumers)
 
 
@@ -59,7 +63,7 @@ def test_used_names_are_those_of_single_and_keyed_roles() -> None:
 def test_whoever_is_used_starts_first_and_a_circle_is_refused() -> None:
     nodes = {"c": provider("c", behind="b"), "b": provider("b", behind="a"), "a": provider("a")}
     assert [*start_order(nodes)] == ["a", "b", "c"]
-    with pytest.raises(WiringError, match="use each other in a circle: .*; cut it in one place"):
+    with pytest.raises(WiringError, match=r"use each other in a circle: .*; cut it in one place"):
         start_order({**nodes, "a": provider("a", behind="c")})
     with pytest.raises(WiringError, match="circle"):
         GRAPH.with_providers(provider("store", behind="cache"))
@@ -77,7 +81,9 @@ def test_units_and_connectors_are_replaced_in_copies() -> None:
     class Two(Sheet, frozen=True):
         x: int = 1
 
-    changed = GRAPH.with_sheet("two", Two(x=2)).with_sheet("log", Two(x=3)).with_connector(connector("a", (), (), "fused:"))
+    changed = (
+        GRAPH.with_sheet("two", Two(x=2)).with_sheet("log", Two(x=3)).with_connector(connector("a", (), (), "fused:"))
+    )
     assert changed.components["two"].sheet == Two(x=2)
     assert changed.providers["log"].sheet == Two(x=3)
     assert changed.connectors["a"].scheme == "fused"

@@ -106,7 +106,9 @@ def test_without_a_policy_the_crawl_stops_with_the_components_name_and_its_item(
     async def body() -> None:
         async with Stand(form({3: 9})) as stand:
             await stand.give("inbox", 1, 2, 3, 4)
-            with pytest.raises(ComponentFailed, match=f"component '{form.__name__}' failed on 3: ValueError: cannot do 3"):
+            with pytest.raises(
+                ComponentFailed, match=f"component '{form.__name__}' failed on 3: ValueError: cannot do 3"
+            ):
                 await stand.wait()
             assert await stand.made("outbox") == [1, 2, 2, 4]
 
@@ -114,7 +116,9 @@ def test_without_a_policy_the_crawl_stops_with_the_components_name_and_its_item(
 
 
 @FORMS
-def test_after_a_restart_the_item_is_given_once_more_and_nothing_of_it_comes_twice(form: type[Fragile], run: Any) -> None:
+def test_after_a_restart_the_item_is_given_once_more_and_nothing_of_it_comes_twice(
+    form: type[Fragile], run: Any
+) -> None:
     async def body() -> None:
         # A method that takes many is asked for the whole batch first, which fails, too.
         times = 2 if form.__name__.startswith("Many") else 1
@@ -212,7 +216,9 @@ def test_a_unit_that_does_not_come_back_is_named(run: Any) -> None:
     async def body() -> None:
         async with Stand(Gone({1: 1}), policy=RESTART) as stand:
             await stand.give("inbox", 1)
-            with pytest.raises(ComponentFailed, match="component 'Gone' could not be restarted: OSError: the disk is gone"):
+            with pytest.raises(
+                ComponentFailed, match="component 'Gone' could not be restarted: OSError: the disk is gone"
+            ):
                 await stand.wait()
 
     run(body())

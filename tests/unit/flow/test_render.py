@@ -41,9 +41,18 @@ GRAPH = Graph(
     providers={"disk": ProviderNode("disk", "files", Disk, Disk().sheet, {})},
     connectors={"the-numbers": ConnectorNode("the-numbers", int, ConnectorPlan("local:", 7), ("a-b",), ("end", "a_b"))},
     components={
-        "a-b": ComponentNode("a-b", "count", Count, CountSheet(), {}, {}, {"outbox": "the-numbers"}, ComponentPlan("count")),
+        "a-b": ComponentNode(
+            "a-b", "count", Count, CountSheet(), {}, {}, {"outbox": "the-numbers"}, ComponentPlan("count")
+        ),
         "end": ComponentNode(
-            "end", "keep", Keep, Keep().sheet, {"store": "disk"}, {"inbox": "the-numbers"}, {}, ComponentPlan("keep", workers=4)
+            "end",
+            "keep",
+            Keep,
+            Keep().sheet,
+            {"store": "disk"},
+            {"inbox": "the-numbers"},
+            {},
+            ComponentPlan("keep", workers=4),
         ),
         "a_b": ComponentNode(
             "a_b", "keep", Keep, Keep().sheet, {}, {"inbox": "the-numbers"}, {}, ComponentPlan("keep", instances=2)

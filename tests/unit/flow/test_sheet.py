@@ -75,13 +75,22 @@ def test_plain_values_and_text_become_a_sheet(values: dict[str, Any], expected: 
             {"timeout": 0},
             "setting 'timeout': 0 does not do: expected `float` >= 0.1 (a float s, >= 0.1, <= 3600; Seconds for a whole fetch.)",
         ),
-        ({"timeout": "10 parsecs"}, "setting 'timeout': '10 parsecs' is not a quantity; write 10m, 90s, 250ms, 1.5h or 1h30m"),
+        (
+            {"timeout": "10 parsecs"},
+            "setting 'timeout': '10 parsecs' is not a quantity; write 10m, 90s, 250ms, 1.5h or 1h30m",
+        ),
         (
             {"body": "0.5"},
             "setting 'body': 0.5 does not do: expected `int`, got `float` (a int bytes, >= 1; The most that is kept.)",
         ),
-        ({"pages": 0}, "setting 'pages': 0 does not do: expected `int` >= 1 (a int | None pages, >= 1; Stop after so many.)"),
-        ({"follow": "perhaps"}, "setting 'follow': 'perhaps' does not do: expected `bool`, got `str` (a bool; Follow redirects.)"),
+        (
+            {"pages": 0},
+            "setting 'pages': 0 does not do: expected `int` >= 1 (a int | None pages, >= 1; Stop after so many.)",
+        ),
+        (
+            {"follow": "perhaps"},
+            "setting 'follow': 'perhaps' does not do: expected `bool`, got `str` (a bool; Follow redirects.)",
+        ),
         (
             {"hosts": [1]},
             "setting 'hosts': [1] does not do: expected `str`, got `int` (a tuple[str, ...]; Only these.)",

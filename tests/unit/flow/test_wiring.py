@@ -69,17 +69,29 @@ def test_a_plan_is_read_with_its_defaults() -> None:
     ("text", "message"),
     [
         ("[components", "w: not TOML: "),
-        ("component = 3", "w: unknown key 'component'; did you mean 'components'? Known: components, connectors, description, providers"),
+        (
+            "component = 3",
+            "w: unknown key 'component'; did you mean 'components'? Known: components, connectors, description, providers",
+        ),
         ("components = 3", "w: components: is 3; it is a table of tables, as [components.NAME]"),
         ("description = 3", "w: description: is 3; it is a text"),
         ("[components]\nfetch = 3", "w: components.fetch: is 3; it is a table with the keys use, ports, "),
-        ("[components.fetch]\nuse='f'\nworker=3", "w: components.fetch: unknown key 'worker'; did you mean 'workers'? Known: "),
-        ("[connectors.tasks]\ncapacitiy=3", "w: connectors.tasks: unknown key 'capacitiy'; did you mean 'capacity'? Known: "),
+        (
+            "[components.fetch]\nuse='f'\nworker=3",
+            "w: components.fetch: unknown key 'worker'; did you mean 'workers'? Known: ",
+        ),
+        (
+            "[connectors.tasks]\ncapacitiy=3",
+            "w: connectors.tasks: unknown key 'capacitiy'; did you mean 'capacity'? Known: ",
+        ),
         ("[components.fetch]\nworkers=3", "w: components.fetch: object missing required field `use`"),
         ("[components.fetch]\nuse='f'\nworkers=0", "w: components.fetch.workers: expected `int` >= 1"),
         ("[components.fetch]\nuse='f'\nworkers='3'", "w: components.fetch.workers: expected `int`, got `str`"),
         ("[components.fetch]\nuse='f'\nports={a=1}", "w: components.fetch.ports: expected `str`, got `int`"),
-        ("[components.fetch]\nuse='f'\non_error='go on'", "w: components.fetch.on_error: invalid enum value 'go on'; one of: stop, restart"),
+        (
+            "[components.fetch]\nuse='f'\non_error='go on'",
+            "w: components.fetch.on_error: invalid enum value 'go on'; one of: stop, restart",
+        ),
         ("[connectors.tasks]\ncapacity=0", "w: connectors.tasks.capacity: expected `int` >= 1"),
         ("[components.'a.b']\nuse='f'", "w: components.a.b: a name is made of letters, digits, - and _"),
         ("[connectors.'']", "w: connectors.: a name is made of letters, digits, - and _"),
@@ -129,7 +141,9 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     max_leaves=6,
 )
 SETTINGS = st.dictionaries(NAMES, VALUES, max_size=3)
-ROLES = st.dictionaries(NAMES, NAMES | st.dictionaries(TEXTS, NAMES | st.lists(NAMES, max_size=3), max_size=3), max_size=3)
+ROLES = st.dictionaries(
+    NAMES, NAMES | st.dictionaries(TEXTS, NAMES | st.lists(NAMES, max_size=3), max_size=3), max_size=3
+)
 PROVIDERS = st.builds(ProviderPlan, TEXTS, ROLES, SETTINGS)
 CONNECTORS = st.builds(ConnectorPlan, TEXTS, st.integers(1, 2**40), SETTINGS)
 COMPONENTS = st.builds(
@@ -159,7 +173,10 @@ def test_every_plan_is_written_back_as_it_was(wiring: Wiring) -> None:
     assert parse(to_toml(wiring)) == wiring
 
 
-@given(st.dictionaries(TEXTS, VALUES, max_size=3) | st.dictionaries(st.sampled_from(["components", "providers", "connectors"]), VALUES))
+@given(
+    st.dictionaries(TEXTS, VALUES, max_size=3)
+    | st.dictionaries(st.sampled_from(["components", "providers", "connectors"]), VALUES)
+)
 def test_any_other_data_is_refused_as_a_plan_in_words(plain: dict[str, Any]) -> None:
     try:
         from_plain(plain, "w")

@@ -130,7 +130,9 @@ def test_answers_live_as_long_as_their_time_says(run: Any) -> None:
 
 def test_a_full_cache_forgets_the_oldest(run: Any) -> None:
     async def body() -> None:
-        resolver = Scripted(ResolverSheet(only_loopback=False, capacity=2), **{f"h{n}": ["93.184.216.34"] for n in "123"})
+        resolver = Scripted(
+            ResolverSheet(only_loopback=False, capacity=2), **{f"h{n}": ["93.184.216.34"] for n in "123"}
+        )
         resolver.known = {f"h{n}.test": ["93.184.216.34"] for n in "123"}
         for host in ("h1.test", "h2.test", "h3.test", "h3.test", "h2.test"):
             await resolver.resolve(host, 80)

@@ -16,8 +16,8 @@ ACCEPTED = "gzip, deflate"
 #: Codings one inside the other (DESIGN 9.12): gzip of gzip reached 247,000:1.
 MAX_CODINGS = 2
 
-#: Output to input above which a body is a bomb, once it is larger than :data:`RATIO_FROM` (FAULTS, section 2): deflate
-#: reaches 1032:1 at most, HTML 4-20:1, long tables of zeros 100:1.
+#: Output to input above which a body is a bomb, once it is larger than :data:`RATIO_FROM` (FAULTS, section 2). Deflate
+#: can reach 1032:1; a page that large and that empty is no page.
 MAX_RATIO = 200
 RATIO_FROM = 1 << 20
 

@@ -6,7 +6,7 @@ Codes that the table does not name cannot come from a server; they count as `pro
 """
 
 import msgspec
-import pycurl  # type: ignore[import-untyped]  # ships no types
+import pycurl
 
 from gossamer.model.outcome import Outcome
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Annotated
 
-import pycurl  # type: ignore[import-untyped]  # ships no types
+import pycurl
 
 from gossamer._version import __version__
 from gossamer.contracts.resolving import Endpoint, Resolver
@@ -29,7 +29,7 @@ from gossamer.model.visit import Response
 from gossamer.stages.fetch import coding
 from gossamer.stages.fetch.endings import ending_of
 from gossamer.stages.fetch.head import Head
-from gossamer.stages.fetch.transfer import Limits, Options, Transfer, Verdict, constant_options, overdue
+from gossamer.stages.fetch.transfer import Limits, Transfer, Verdict, constants, overdue
 
 #: Asked for in this order by browsers and crawlers alike; servers that negotiate then choose HTML.
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -44,7 +44,7 @@ _VISIBLE = re.compile(r"[\x20-\x7e]*\Z")
 #: Further addresses of a host that are tried when the first lets nobody in: one more of each kind is enough.
 _SPARE_ADDRESSES = 2
 
-#: How often deadlines are looked at, at most: they are meant in seconds, and a look costs half a microsecond each.
+#: Seconds between two looks at the deadlines, at most: they are meant in seconds, and no request pays for a timer.
 _TICK = 1.0
 
 
@@ -55,7 +55,7 @@ class HttpSheet(Sheet, frozen=True):
     contact: Annotated[str, setting("URL or mail address that people who see our requests can turn to.")] = ""
     header: Annotated[tuple[str, ...], setting("Further request fields, each as `Name: value`.")] = ()
     connect: Annotated[float, setting("For the TCP connection.", unit="s", gt=0)] = 10.0
-    tls: Annotated[float, setting("For the TLS handshake.", unit="s", gt=0)] = 10.0
+    tls: Annotated[float, setting("For the TLS handshake, after `connect`.", unit="s", gt=0)] = 10.0
     first_byte: Annotated[float, setting("From the request to the end of the answer's head.", unit="s", gt=0)] = 30.0
     deadline: Annotated[float, setting("For a whole fetch.", unit="s", gt=0)] = 120.0
     least_speed: Annotated[float, setting("A body slower than this is given up.", unit="bytes/s", ge=0)] = 100.0
@@ -115,8 +115,7 @@ class HttpModule(Provider[HttpSheet]):
     def _read(self, sheet: HttpSheet) -> None:
         agent, fields = user_agent(sheet), request_fields(sheet)
         ca_file = sheet.ca_file or ssl.get_default_verify_paths().cafile or ""
-        self._options: Options = constant_options(fields, agent, verify=sheet.verify, ca_file=ca_file)
-        self._fields = "".join(f"{field}\r\n" for field in (f"User-Agent: {agent}", *fields))
+        self._shared = constants(fields, agent, verify=sheet.verify, ca_file=ca_file)
         self._limits = Limits(
             connect=sheet.connect,
             tls=sheet.tls,
@@ -177,7 +176,7 @@ class HttpModule(Provider[HttpSheet]):
 
     async def _attempt(self, url: str, address: str, port: int, started: float) -> Response:
         """One request to one address. However it ends, the handle goes back to the pool, clean."""
-        transfer = self._idle.pop() if self._idle else Transfer(self._options)
+        transfer = self._idle.pop() if self._idle else Transfer(self._shared)
         code, message, is_out = 0, "", False
         try:
             transfer.begin(url, address, port, self.sheet.max_body, self.clock.monotonic())
@@ -200,7 +199,7 @@ class HttpModule(Provider[HttpSheet]):
             with suppress(RuntimeError):
                 self._multi.remove_handle(transfer.curl)
         transfer.clear()
-        if transfer.options is self._options and not self._multi.closed:
+        if transfer.shared is self._shared and not self._multi.closed:
             self._idle.append(transfer)
         else:
             transfer.close()
@@ -237,7 +236,7 @@ class HttpModule(Provider[HttpSheet]):
             sent = transfer.is_sent
             return Response(
                 verdict.outcome,
-                request_head=self._request_head(url) if sent else b"",
+                request_head=_request_head(transfer, url) if sent else b"",
                 address=address if sent else "",
                 started=started,
                 elapsed=elapsed,
@@ -247,7 +246,7 @@ class HttpModule(Provider[HttpSheet]):
         return Response(
             verdict.outcome,
             status=head.status,
-            request_head=self._request_head(url),
+            request_head=_request_head(transfer, url),
             response_head=head.raw,
             headers=head.fields,
             body=body,
@@ -267,6 +266,7 @@ class HttpModule(Provider[HttpSheet]):
             return _beside_status(transfer.verdict, status)
         if not code:
             return Verdict(of_status(status), "" if status else "closed before the end of the head")
+        message = message or f"libcurl's error {code}"
         meaning = ending_of(code, transfer.curl.getinfo(pycurl.OS_ERRNO), message)
         if not status:
             return Verdict(meaning.early, message)
@@ -276,7 +276,7 @@ class HttpModule(Provider[HttpSheet]):
         """The body as it came, without its content coding where it has one, and the verdict after that."""
         chunks = transfer.chunks
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        if not head.content_coding or not body:
+        if not head.content_coding or not body or verdict.outcome is Outcome.PROTOCOL_FAILED:
             return body, None, verdict
         applied = coding.codings(head.content_coding)
         if not applied:
@@ -290,10 +290,11 @@ class HttpModule(Provider[HttpSheet]):
             verdict = _beside_status(Verdict(Outcome.TRUNCATED, undone.cut, "length"), head.status)
         return body, undone.data, verdict
 
-    def _request_head(self, url: str) -> bytes:
-        """The request as libcurl sends it, byte for byte: built, not recorded, which would cost 10 us."""
-        head = f"GET {urls.path_of(url)} HTTP/1.1\r\nHost: {urls.authority_of(url)}\r\n{self._fields}\r\n"
-        return head.encode("latin-1", "replace")
+
+def _request_head(transfer: Transfer, url: str) -> bytes:
+    """The request as libcurl sent it, byte for byte: built, since recording it costs a Python call for each part."""
+    head = f"GET {urls.path_of(url)} HTTP/1.1\r\nHost: {urls.authority_of(url)}\r\n{transfer.shared.fields}\r\n"
+    return head.encode("latin-1", "replace")
 
 
 def _beside_status(verdict: Verdict, status: int) -> Verdict:
@@ -304,8 +305,8 @@ def _beside_status(verdict: Verdict, status: int) -> Verdict:
 
 
 def _decode_failed(verdict: Verdict, reason: str, status: int) -> Verdict:
-    """The same for a body that cannot be decoded."""
-    if of_status(status) is not Outcome.OK:
+    """The same for a body that cannot be decoded; a deadline or a broken protocol weighs more."""
+    if of_status(status) is not Outcome.OK or verdict.outcome not in (Outcome.OK, Outcome.TRUNCATED):
         return verdict
     return Verdict(Outcome.DECODE_FAILED, reason, verdict.cut)
 

@@ -1,19 +1,22 @@
 """One libcurl handle, used for many requests, and what the request under way has received.
 
-A handle costs 30 us to make and its constant options 15 more, so handles are kept; only the URL and the place to
-connect to change between requests. Nothing else of a request stays in one: cookies, credentials and redirects are off,
-connections belong to the pool behind all handles, and what was received is dropped by :meth:`Transfer.begin`.
+Making a handle and setting its constant options costs 17 us, so handles are kept; only the URL, its exact request
+target and the place to connect change between requests. Nothing else stays: cookies, credentials and redirects are off,
+connections belong to the pool behind all handles, and what was received is dropped by :meth:`Transfer.clear`.
 A head is judged when the first byte of its body arrives, or at the end: one that lies, and a body beyond its cap, end
 the transfer on the spot.
 """
 
-from collections.abc import Iterable
+import os
+import socket
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import pycurl  # type: ignore[import-untyped]  # ships no types
+import pycurl
 
 from gossamer.model.outcome import Outcome
+from gossamer.model.url import path_of
 from gossamer.stages.fetch.head import BrokenHead, Head, IncompleteHead, read
 
 #: What a callback returns to make libcurl end the transfer, and close its connection.
@@ -21,8 +24,6 @@ _STOP = -1
 
 #: libcurl hands over at most this much at once; most pages then come in one or two pieces.
 _BUFFER = 64 * 1024
-
-Options = tuple[tuple[int, Any], ...]
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -34,8 +35,16 @@ class Verdict(msgspec.Struct, frozen=True):
     """The WARC-Truncated word, where a part of the body is kept."""
 
 
-def constant_options(fields: Iterable[str], user_agent: str, *, verify: bool, ca_file: str) -> Options:
-    """What every request of a crawl has in common, set once for each handle."""
+class Constants(msgspec.Struct, frozen=True):
+    """What every request has in common until the sheet changes."""
+
+    options: tuple[tuple[int, Any], ...]
+    fields: str
+    """The request's fields after Host, as they are sent."""
+
+
+def constants(fields: Sequence[str], user_agent: str, *, verify: bool, ca_file: str) -> Constants:
+    """The options that are set once for each handle, and the fields that follow from them."""
     options: list[tuple[int, Any]] = [
         (pycurl.NOSIGNAL, 1),
         (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
@@ -56,24 +65,41 @@ def constant_options(fields: Iterable[str], user_agent: str, *, verify: bool, ca
     ]
     if ca_file:
         options.append((pycurl.CAINFO, ca_file))
-    return tuple(options)
+    sent = "".join(f"{field}\r\n" for field in (f"User-Agent: {user_agent}", *fields))
+    return Constants(tuple(options), sent)
 
 
 class Transfer:
     """A handle of the pool. `begin` makes it ready; afterwards its attributes tell what came."""
 
-    __slots__ = ("_endpoint", "_room", "began", "chunks", "curl", "head", "lines", "mark", "options", "size", "verdict")
+    __slots__ = (
+        "_endpoint",
+        "_fd",
+        "_room",
+        "_target",
+        "began",
+        "chunks",
+        "curl",
+        "head",
+        "lines",
+        "mark",
+        "shared",
+        "size",
+        "verdict",
+    )
 
-    def __init__(self, options: Options) -> None:
-        self.options = options
+    def __init__(self, shared: Constants) -> None:
+        self.shared = shared
         self.lines: list[bytes] = []
         self.curl = pycurl.Curl()
-        for option, value in options:
+        for option, value in shared.options:
             self.curl.setopt(option, value)
         # Ten lines a page: they are only collected here, and judged together. libcurl stops at 300 KB or 5,000 lines.
         self.curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         self.curl.setopt(pycurl.WRITEFUNCTION, self._on_body)
+        self.curl.setopt(pycurl.SOCKOPTFUNCTION, self._on_socket)
         self._endpoint: tuple[str, int] | None = None
+        self._target = ""
         self.clear()
 
     def clear(self) -> None:
@@ -86,6 +112,7 @@ class Transfer:
         self.chunks: list[bytes] = []
         self.size = 0
         self._room = 0
+        self._fd = -1
 
     def begin(self, url: str, address: str, port: int, room: int, now: float) -> None:
         """Make the handle ready to fetch `url` from an address, keeping at most `room` bytes of the body."""
@@ -97,6 +124,14 @@ class Transfer:
             shown = f"[{address}]" if ":" in address else address
             self.curl.setopt(pycurl.CONNECT_TO, [f"::{shown}:{port}"])
             self._endpoint = (address, port)
+        # libcurl writes %7e as %7E; servers may tell them apart, and the URL of the task is what is asked for.
+        target = path_of(url) if "%" in url else ""
+        if target != self._target:
+            if target:
+                self.curl.setopt(pycurl.REQUEST_TARGET, target)
+            else:
+                self.curl.unsetopt(pycurl.REQUEST_TARGET)
+            self._target = target
 
     def close(self) -> None:
         """Give the handle back to libcurl."""
@@ -104,11 +139,25 @@ class Transfer:
 
     @property
     def is_sent(self) -> bool:
-        """Connected, TLS included: the request is on its way. Asked only of slow transfers."""
-        return bool(self.curl.getinfo(pycurl.PRETRANSFER_TIME) > 0)
+        """Connected, TLS included, and the request is on its way. Asked only of slow and failed transfers."""
+        return bool(self.curl.getinfo(pycurl.REQUEST_SIZE) > 0)
+
+    @property
+    def is_connected(self) -> bool:
+        """TCP is connected. libcurl tells only after TLS, so a transfer that is not sent yet asks the socket itself."""
+        try:
+            with socket.socket(fileno=os.dup(self._fd)) as own:
+                own.getpeername()
+        except OSError:
+            return False
+        return True
+
+    def _on_socket(self, fd: int, purpose: int) -> int:
+        self._fd = fd
+        return 0
 
     def judge_head(self) -> bool:
-        """Read the head once it is complete. False while it is not, or cannot be believed: the verdict then says why."""
+        """Read the head once it is complete. False while it is not, or cannot be believed: then there is a verdict."""
         if self.head is None and self.verdict is None:
             try:
                 self.head = read(self.lines)
@@ -152,16 +201,16 @@ def overdue(transfer: Transfer, limits: Limits, now: float) -> Verdict | None:
         return Verdict(Outcome.TIMED_OUT, f"not whole within {limits.whole:g} s", "time" if has_head else "")
     if has_head:
         return _slow(transfer, limits, now)
-    if waited <= min(limits.connect, limits.tls, limits.head):
+    if waited <= min(limits.connect, limits.head):
         return None
     if transfer.is_sent:
         if waited - transfer.curl.getinfo(pycurl.PRETRANSFER_TIME) > limits.head:
             return Verdict(Outcome.TIMED_OUT, f"no complete head within {limits.head:g} s")
-    elif connected := transfer.curl.getinfo(pycurl.CONNECT_TIME):
-        if waited - connected > limits.tls:
-            return Verdict(Outcome.TLS_FAILED, f"no TLS session within {limits.tls:g} s")
-    elif waited > limits.connect:
-        return Verdict(Outcome.CONNECT_FAILED, f"no connection within {limits.connect:g} s")
+    elif not transfer.is_connected:
+        if waited > limits.connect:
+            return Verdict(Outcome.CONNECT_FAILED, f"no connection within {limits.connect:g} s")
+    elif waited > limits.connect + limits.tls:
+        return Verdict(Outcome.TLS_FAILED, f"no TLS session within {limits.tls:g} s")
     return None
 
 

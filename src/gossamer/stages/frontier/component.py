@@ -19,11 +19,22 @@ from gossamer.stages.frontier.queues import HostQueues
 class FrontierSheet(Sheet, frozen=True):
     """How many at once, and when to stop."""
 
-    concurrency: Annotated[int, setting("Requests in flight in all, from hand-out to commit.", unit="requests", ge=1)] = 64
-    per_host: Annotated[int, setting("Live requests to one host; more only where you own it.", unit="requests", ge=1)] = 1
-    max_pages: Annotated[int, setting("Stop after so many HTML pages; never one more.", unit="pages", ge=1)] | None = None
-    max_pages_per_host: Annotated[int, setting("Hand out so many tasks for one host.", unit="tasks", ge=1)] | None = None
-    max_time: Annotated[float, setting("Stop after this time.", unit="s", gt=0, restart="the timer is set at the start")] | None = None
+    concurrency: Annotated[
+        int, setting("Requests in flight in all, from hand-out to commit.", unit="requests", ge=1)
+    ] = 64
+    per_host: Annotated[
+        int, setting("Live requests to one host; more only where you own it.", unit="requests", ge=1)
+    ] = 1
+    max_pages: Annotated[int, setting("Stop after so many HTML pages; never one more.", unit="pages", ge=1)] | None = (
+        None
+    )
+    max_pages_per_host: Annotated[int, setting("Hand out so many tasks for one host.", unit="tasks", ge=1)] | None = (
+        None
+    )
+    max_time: (
+        Annotated[float, setting("Stop after this time.", unit="s", gt=0, restart="the timer is set at the start")]
+        | None
+    ) = None
     max_bytes: Annotated[int, setting("Stop after so many bytes of bodies.", unit="bytes", ge=1)] | None = None
 
 
@@ -45,6 +56,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.limit = ""
         """The limit that ended the crawl, by its setting's name; empty while none has."""
         self._in_flight = 0
+        self._asked: dict[str, str] = {}
+        """URL -> host of requests that have no answer yet: an answer that a mended link brings twice frees no host twice."""
         self._pages = 0
         self._bytes = 0
         self._handed_out: dict[str, int] = {}
@@ -89,11 +102,12 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def on_answers(self, answer: Answer) -> None:
         """The host is free again."""
-        self.queues.free(answer.host)
+        self._free_host(answer.url)
         self.signal("tasks")
 
     def on_committed(self, committed: Committed) -> None:
         """The slot is free again, and there may be new tasks."""
+        self._free_host(committed.url)
         self._in_flight -= 1
         self._pages += committed.is_page
         self._bytes += committed.bytes
@@ -120,6 +134,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             if task is None:
                 break
             self._in_flight += 1
+            self._asked[task.url] = task.host
             self.flights.depart(task.url)
             found.append(task)
         self._end_if_done()
@@ -136,6 +151,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             return False
         # Every URL in flight may turn out to be a page, so each reserves one: the limit is never exceeded (DESIGN 9.6).
         return self._pages + self._in_flight < limit
+
+    def _free_host(self, url: str) -> None:
+        host = self._asked.pop(url, None)
+        if host is not None:
+            self.queues.free(host)
 
     def _add(self, task: Task) -> None:
         limit = self.sheet.max_pages_per_host

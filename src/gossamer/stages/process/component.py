@@ -4,7 +4,7 @@ Processors of the wiring come first; then those that a program registered with `
 document, but a target: that is a link of its own kind, which every later stage judges like any other (DESIGN 9.4).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -37,7 +37,7 @@ class Process(Filter[NoSettings]):
             return (visit,)
         return (self._processed(visit, processors),)
 
-    def _processed(self, visit: Visit, processors: list[Callable[[Document], Iterable[Found | Item]]]) -> Visit:
+    def _processed(self, visit: Visit, processors: Sequence[Callable[[Document], Iterable[Found | Item]]]) -> Visit:
         document = Document(visit)
         found: list[Found] = []
         items: list[Item] = []

@@ -1,0 +1,123 @@
+"""The reference, generated: commands, options, units with their settings, connectors' schemes, outcomes, errors.
+
+`./gossamer dev docs` writes these pages to docs/reference/; the check fails when they are stale. Nothing in them is
+written by hand, so nothing in them can be wrong by itself.
+"""
+
+import importlib
+import inspect
+from collections.abc import Iterator, Sequence
+
+import click
+
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.options import CrawlOptions
+from gossamer.cli.main import COMMANDS, commands
+from gossamer.flow import errors as flow_errors
+from gossamer.flow import ports
+from gossamer.flow.component import Component
+from gossamer.flow.sheet import Property, Sheet, properties
+from gossamer.model import errors as model_errors
+from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
+
+
+def pages() -> dict[str, str]:
+    """Every page of the reference, by file name."""
+    return {
+        "commands.md": _commands(),
+        "options.md": _page("Options of a crawl", _settings(CrawlOptions)),
+        "units.md": _units(),
+        "outcomes.md": _outcomes(),
+        "errors.md": _errors(),
+    }
+
+
+def _page(title: str, *parts: str) -> str:
+    return "\n\n".join([f"# {title}", *parts]) + "\n"
+
+
+def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    def line(cells: tuple[str, ...]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    return "\n".join([line(columns), "|" + "---|" * len(columns), *map(line, rows)])
+
+
+def _commands() -> str:
+    parts = []
+    for name, (module, _) in COMMANDS.items():
+        command: click.Command = getattr(importlib.import_module(module), name.replace("-", "_"))
+        context = click.Context(
+            command, info_name=f"gossamer {name}", parent=click.Context(commands, info_name="gossamer")
+        )
+        context.info_name = name
+        parts.append(f"## gossamer {name}\n\n```\n{command.get_help(context)}\n```")
+    return _page("Commands", *parts)
+
+
+def _settings(sheet: type[Sheet]) -> str:
+    rows = [
+        (f"`{p.name}`", p.type, _default(p), _unit(p), "restart" if p.reason else "live", p.doc)
+        for p in properties(sheet)
+    ]
+    return _table(("setting", "type", "default", "unit, bounds", "changes", "what it does"), rows)
+
+
+def _default(prop: Property) -> str:
+    return "" if prop.default in (None, "", ()) else f"`{prop.default}`"
+
+
+def _unit(prop: Property) -> str:
+    return ", ".join(filter(None, (prop.unit, prop.bounds)))
+
+
+def _units() -> str:
+    known = catalog()
+    parts = []
+    for table in ("components", "providers"):
+        for name in known.names(table):
+            unit = known.component(name) if table == "components" else known.provider(name)
+            parts.append(_unit_section(name, unit))
+    return _page("Components and providers", *parts)
+
+
+def _unit_section(name: str, unit: type) -> str:
+    declared = ports.declared(unit)
+    kind = unit.kind if issubclass(unit, Component) else "provider"
+    lines = [f"## {name} ({kind})", inspect.getdoc(unit) or ""]
+    ends = [f"`{role}` takes {_name(item)}" for role, item in declared.inputs.items()]
+    ends += [f"`{role}` makes {_name(item)}" for role, item in declared.outputs.items()]
+    ends += [f"`{role}` uses a {_name(item)}" for role, item in {**declared.uses, **declared.uses_many}.items()]
+    if ends:
+        lines.append("Ends: " + "; ".join(ends) + ".")
+    if properties(unit.sheet_type):  # type: ignore[attr-defined]  # every unit has a sheet type
+        lines.append(_settings(unit.sheet_type))  # type: ignore[attr-defined]  # the same
+    return "\n\n".join(lines)
+
+
+def _name(item: object) -> str:
+    return getattr(item, "__name__", str(item))
+
+
+def _outcomes() -> str:
+    rows = [
+        (f"`{outcome}`", "yes" if outcome in ANSWERED else "", "yes" if outcome in TRANSIENT else "")
+        for outcome in Outcome
+    ]
+    text = "The closed list of words for how a fetch ended, the same in log, tables, metrics and JSON."
+    return _page("Outcomes", text, _table(("outcome", "a server answered", "a later try may succeed"), rows))
+
+
+def _errors() -> str:
+    rows = [
+        (f"`{error.__name__}`", str(getattr(error, "exit_code", "")), (inspect.getdoc(error) or "").replace("\n", " "))
+        for module in (model_errors, flow_errors)
+        for error in _own_errors(module)
+    ]
+    return _page("Errors", _table(("error", "exit status", "meaning"), rows))
+
+
+def _own_errors(module: object) -> Iterator[type[Exception]]:
+    for _, found in inspect.getmembers(module, inspect.isclass):
+        if issubclass(found, Exception) and found.__module__ == module.__name__:  # type: ignore[attr-defined]  # a module
+            yield found

@@ -1,0 +1,216 @@
+"""`gossamer simweb`: serve a simulated web, say what a crawl of it should find, judge one that was.
+
+Place in the flow: the command line's door to `gossamer.simweb`. Mistakes of the user end here, as
+one line and exit code 2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from gossamer.simweb import ServeOptions, Serving, SimWeb, SpecError, WebSpec, run
+from gossamer.simweb.log import LogError
+
+SCOPES: Final = ("page", "prefix", "host", "domain", "any")
+
+_UNITS: Final = {
+    "time": {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0},
+    "size": {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9},
+}
+
+HELP: Final = """Serve a simulated web, for crawlers to be tested on.
+
+The whole web follows from --seed: the same numbers give the same web, byte for byte.
+Nothing is stored, so a web of a hundred million pages starts at once. It listens on the loopback
+interface only, and knows what every crawl of it should find.
+
+\b
+Serve 10,000 pages on 100 hosts, and log every request:
+    gossamer simweb --port 8080 --log requests.log
+Crawl it with Gossamer, by names:
+    gossamer crawl http://www.amber0.sim/ --scope any --resolve '*.sim=127.0.0.1:8080'
+With any crawler that knows proxies:
+    http_proxy=http://127.0.0.1:8080 wget -r -l inf -H http://www.amber0.sim/
+By addresses, one for each host, without names at all:
+    gossamer simweb --addresses --port 8080
+    wget -r http://127.0.0.1:8080/
+Then ask how the crawler did:
+    gossamer simweb --audit requests.log --scope any --plot order.svg
+List what a crawl should find:
+    gossamer simweb --expected --scope host --depth 3
+Slow hosts, a large web, four processes:
+    gossamer simweb --pages 100m --hosts 1m --latency 80ms --bandwidth 2MB --processes 4
+
+Any other parameter of the web is set by --set, e.g. --set trap_share=0 --set time_scale=86400;
+docs/simweb.md lists them with their sources."""
+
+
+class Quantity(click.ParamType[float]):
+    """A number with a unit: of "time" in seconds, of "size" in bytes, or a plain "count" (k, m)."""
+
+    def __init__(self, kind: str) -> None:
+        self.name = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number in its base unit."""
+        if isinstance(value, int | float):
+            return value
+        match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*([a-z]*)", value.strip().lower().replace(",", ""))
+        units = _UNITS.get(self.name, {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9})
+        if match is None or match[2] not in units:
+            known = ", ".join(unit for unit in units if unit)
+            self.fail(f"{value!r} is not a {self.name}; units are {known}", param, ctx)
+        number = float(match[1]) * units[match[2]]
+        return number if self.name == "time" else round(number)
+
+
+def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """Return the parameters that --set names, converted to their types."""
+    defaults = WebSpec()
+    known = {name: type(getattr(defaults, name)) for name in WebSpec.__struct_fields__}
+    result: dict[str, Any] = {}
+    for pair in pairs:
+        name, separator, text = pair.partition("=")
+        if not separator or name not in known:
+            import difflib
+
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise click.UsageError(f"--set wants PARAMETER=VALUE, not {pair!r}{hint}")
+        try:
+            kind = known[name]
+            result[name] = _truth(text) if kind is bool else kind(text)
+        except ValueError as error:
+            raise click.UsageError(f"--set {name}: {text!r} is no {kind.__name__}") from error
+    return result
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "false", "1", "0", "yes", "no"):
+        raise ValueError(text)
+    return text.lower() in ("true", "1", "yes")
+
+
+def _one_line(action: Callable[[], None]) -> None:
+    """Run an action; what the user got wrong ends as one line and exit code 2."""
+    try:
+        action()
+    except (SpecError, LogError) as error:
+        raise click.UsageError(str(error)) from error
+    except OSError as error:
+        raise click.UsageError(f"{error.strerror or error}: {error.filename or 'port'}") from error
+    except ModuleNotFoundError as error:
+        hint = "install the extra: pip install 'gossamer[simweb]'"
+        raise click.UsageError(f"this needs the package {error.name}; {hint}") from error
+
+
+@click.command("simweb", help=HELP)
+@click.option("--seed", type=int, default=1, show_default=True, help="Everything follows from it.")
+@click.option("--pages", type=Quantity("count"), default=10_000, show_default=True)
+@click.option("--hosts", type=Quantity("count"), default=None, help="[default: pages / 100]")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other parameter.")
+@click.option("--latency", type=Quantity("time"), default=0.0, help="Median wait per host: 80ms.")
+@click.option("--bandwidth", type=Quantity("size"), default=0, help="Bytes/s a connection: 2MB.")
+@click.option("--gzip", is_flag=True, help="Compress for crawlers that accept it.")
+@click.option("--port", type=int, default=8080, show_default=True, help="0 lets the system choose.")
+@click.option("--https", "https_port", type=int, help="Also serve HTTPS on this port.")
+@click.option("--ca-file", type=click.Path(path_type=Path), help="Where to write the CA to trust.")
+@click.option("--dns-port", type=int, help="Also answer DNS queries on this UDP port.")
+@click.option("--addresses", is_flag=True, help="Listen on all of 127.0.0.0/8, a host on each.")
+@click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True)
+@click.option("--log", type=click.Path(path_type=Path), help="Write one line for each request.")
+@click.option("--audit", "audit_log", type=click.Path(path_type=Path), help="Judge this log.")
+@click.option("--expected", is_flag=True, help="Print the URLs that a crawl should fetch.")
+@click.option("--scope", type=click.Choice(SCOPES), default="any", show_default=True)
+@click.option("--depth", type=click.IntRange(0), help="Most clicks from a seed.")
+@click.option("--from", "seeds", multiple=True, metavar="URL", help="Seed URLs of the crawl.")
+@click.option("--agent", default="", help="Judge only this user agent.")
+@click.option("--delay", type=Quantity("time"), default=0.0, help="Least gap per host to demand.")
+@click.option("--json", "as_json", is_flag=True, help="The audit as one line of JSON.")
+@click.option("--plot", type=click.Path(path_type=Path), help="The audit's curves, as SVG.")
+def simweb(**options: Any) -> None:
+    """Serve, list or audit, as the options say."""
+    if options["audit_log"] is not None:
+        _one_line(lambda: _audit(options))
+    elif options["expected"]:
+        _one_line(lambda: _expected(_spec(options), options))
+    else:
+        _one_line(lambda: _serve(_spec(options), options))
+
+
+def _spec(options: dict[str, Any]) -> WebSpec:
+    """Build the web's parameters from the options."""
+    named = {
+        "seed": options["seed"],
+        "pages": options["pages"],
+        "hosts": options["hosts"] or max(1, options["pages"] // 100),
+        "latency": options["latency"],
+        "bandwidth": options["bandwidth"],
+        "compression": options["gzip"],
+    }
+    return WebSpec(**(named | _settings(options["settings"])))
+
+
+def _serve(spec: WebSpec, options: dict[str, Any]) -> None:
+    chosen = ServeOptions(
+        port=options["port"],
+        https_port=options["https_port"],
+        dns_port=options["dns_port"],
+        log=options["log"],
+        every_address=options["addresses"],
+        processes=options["processes"],
+        authority=options["ca_file"],
+    )
+    run(spec, chosen, _announce)
+
+
+def _announce(serving: Serving) -> None:
+    hosts = serving.web.hosts
+    count = f"{hosts.pages:,} pages on {len(hosts):,} hosts"
+    click.echo(f"Serving {count} at {serving.url()}")
+    click.echo(f"  by name    http://{hosts.name(0)}/ with --resolve '*.sim=127.0.0.1:{serving.port}'")
+    click.echo(f"  by proxy   http_proxy=http://127.0.0.1:{serving.port}")
+    if serving.https_port is not None:
+        click.echo(f"  by HTTPS   --resolve '*.sim=127.0.0.1:{serving.https_port}'")
+    if serving.dns_port is not None:
+        click.echo(f"  by DNS     127.0.0.1:{serving.dns_port} (UDP)")
+    click.echo("Stop with Ctrl-C.")
+
+
+def _expected(spec: WebSpec, options: dict[str, Any]) -> None:
+    from gossamer.simweb.graph import Graph, GraphError
+
+    try:
+        graph = Graph(SimWeb(spec))
+        seeds = list(options["seeds"]) or None
+        agent = options["agent"] or "Gossamer"
+        found = graph.expected(seeds, options["scope"], options["depth"], agent)
+    except GraphError as error:
+        raise click.UsageError(str(error)) from error
+    for page in found.pages:
+        click.echo(graph.url(int(page)))
+
+
+def _audit(options: dict[str, Any]) -> None:
+    from gossamer.simweb.audit import AuditOptions, audit, to_json, to_svg, to_text
+    from gossamer.simweb.graph import GraphError
+
+    meant = AuditOptions(
+        seeds=list(options["seeds"]) or None,
+        scope=options["scope"],
+        depth=options["depth"],
+        agent=options["agent"],
+        delay=options["delay"],
+    )
+    try:
+        verdict = audit(options["audit_log"], meant)
+    except GraphError as error:
+        raise click.UsageError(str(error)) from error
+    if options["plot"] is not None:
+        options["plot"].write_text(to_svg(verdict))
+    click.echo(to_json(verdict) if options["as_json"] else to_text(verdict), nl=options["as_json"])

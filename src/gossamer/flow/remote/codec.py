@@ -1,0 +1,95 @@
+"""Items to bytes and back, of one type. Used by :mod:`.sending` at the entrance, by :mod:`.receiving` at the exit.
+
+Items are encoded one by one when they are sent: what cannot cross is refused to who sends it, and sizes are known
+before a frame is cut. A frame's payload is the number of its first item and a msgpack array, put together from those.
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from gossamer.flow.errors import BrokenFrame, WrongItem
+
+T = TypeVar("T")
+
+#: First item's number, then the head of a msgpack array with a 32 bit length.
+_HEAD = struct.Struct("!QBI")
+_NUMBER = struct.Struct("!Q")
+_ARRAY_32 = 0xDD
+
+#: Bytes that a frame has beside its items.
+OVERHEAD = _HEAD.size
+
+#: Of these every value that encodes decodes as well; of others, a field may hold what its type does not allow.
+_SELF_EVIDENT = (str, bytes, int, float, bool)
+
+
+def type_name(item_type: Any) -> str:
+    """What both sides must agree on."""
+    return getattr(item_type, "__qualname__", "") if isinstance(item_type, type) else str(item_type)
+
+
+class Codec(Generic[T]):
+    """Encodes and decodes items of one type."""
+
+    def __init__(self, name: str, item_type: Any, item_class: type, limit: int) -> None:
+        self._name = name
+        self._class = item_class
+        self._limit = limit - OVERHEAD - 1
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._try = msgspec.msgpack.Decoder(item_type).decode
+        self._proven = item_type in _SELF_EVIDENT
+        self._decode_many = msgspec.msgpack.Decoder(list[item_type]).decode
+
+    def encode(self, items: Sequence[T]) -> list[bytes]:
+        """Each item on its own.
+
+        Raises:
+            WrongItem: an item is not of the type, not even a subclass of it (the other side would get another class),
+                cannot be decoded again as it is filled, or is longer than a frame may be.
+        """
+        try:
+            encoded = [self._encode(item) for item in items if type(item) is self._class]
+            if not self._proven:
+                for parcel in encoded:
+                    self._try(parcel)
+        except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+            raise WrongItem(
+                f"connector {self._name!r}: an item cannot cross to the other side: {error}; among {items!r:.100}"
+            ) from None
+        if len(encoded) != len(items):
+            wrong = next(item for item in items if type(item) is not self._class)
+            raise WrongItem(
+                f"connector {self._name!r} carries {self._class.__name__} to another process, "
+                f"not {type(wrong).__name__}: {wrong!r:.100}"
+            )
+        if encoded and len(max(encoded, key=len)) > self._limit:
+            size = len(max(encoded, key=len))
+            raise WrongItem(
+                f"connector {self._name!r}: an item of {size} bytes is longer than its frame_limit, {self._limit} bytes"
+            )
+        return encoded
+
+    @staticmethod
+    def pack(first: int, parcels: Sequence[bytes]) -> bytes:
+        """A frame's payload."""
+        return b"".join((_HEAD.pack(first, _ARRAY_32, len(parcels)), *parcels))
+
+    def unpack(self, payload: bytes) -> tuple[int, list[T]]:
+        """The number of the first item, and the items.
+
+        Raises:
+            BrokenFrame: it is not what :meth:`pack` makes.
+        """
+        try:
+            (first,) = _NUMBER.unpack_from(payload)
+            items = self._decode_many(memoryview(payload)[_NUMBER.size :])
+        except (struct.error, msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise BrokenFrame(
+                f"connector {self._name!r}: a frame holds no items of {self._class.__name__}: {error}"
+            ) from None
+        if not items or not first:
+            raise BrokenFrame(f"connector {self._name!r}: a frame without items or without a number came")
+        return first, items

@@ -1,0 +1,178 @@
+"""The auditor's verdict: every judge's findings in one value, as text and as JSON.
+
+Place in the flow: the last step of an audit. `audit` reads a log, asks each judge, and returns an
+`Audit`; the command line prints it, tests look into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from gossamer.simweb.audit.coverage import (
+    Coverage,
+    Freshness,
+    Order,
+    Repeats,
+    Spending,
+    judge_coverage,
+    judge_freshness,
+    judge_order,
+    judge_repeats,
+    judge_spending,
+)
+from gossamer.simweb.audit.politeness import Gaps, RobotsReport, judge_gaps, judge_robots
+from gossamer.simweb.audit.trace import Trace, read_trace
+from gossamer.simweb.graph import Graph
+
+
+class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the crawl was meant to do; the log alone cannot tell."""
+
+    seeds: list[str] | None = None
+    """Where it began; None for the first page of the web."""
+    scope: str = "any"
+    depth: int | None = None
+    agent: str = ""
+    """Judge only requests whose user agent contains this."""
+    delay: float = 0.0
+    """The least gap between requests to one host, in seconds, that it was told to keep."""
+
+
+class Audit(msgspec.Struct, frozen=True):
+    """Everything that can be said about a crawl from its server's log."""
+
+    agents: list[str]
+    requests: int
+    bytes: int
+    seconds: float
+    """From the start of the first request to the end of the last."""
+    statuses: dict[str, int]
+    coverage: Coverage
+    repeats: Repeats
+    robots: RobotsReport
+    host: Gaps
+    domain: Gaps
+    address: Gaps
+    order: Order
+    freshness: Freshness
+    spending: list[Spending]
+
+
+def audit(path: Path, options: AuditOptions | None = None) -> Audit:
+    """Judge the crawl that a request log tells of.
+
+    Raises LogError for a file that is no log or holds no such requests, GraphError for seeds or a
+    scope unknown to the web, OSError if the file cannot be read.
+    """
+    options = options or AuditOptions()
+    return judge(read_trace(path, options.agent), options)
+
+
+def judge(trace: Trace, options: AuditOptions) -> Audit:
+    """Judge the requests of a trace; raises GraphError as `audit` does."""
+    graph = Graph(trace.web)
+    # Robots groups go by the crawler's name; a log of several is judged by its first.
+    name = trace.agents[int(trace.agent[0])]
+    expected = graph.expected(options.seeds, options.scope, options.depth, agent=name)
+    codes, counts = np.unique(trace.status, return_counts=True)
+    return Audit(
+        agents=trace.agents,
+        requests=len(trace),
+        bytes=int(trace.size.sum()),
+        seconds=float(trace.end.max() - trace.start.min()) / 1e6,
+        statuses={str(code): int(n) for code, n in zip(codes, counts, strict=True)},
+        coverage=judge_coverage(trace, graph, expected),
+        repeats=judge_repeats(trace),
+        robots=judge_robots(trace),
+        host=judge_gaps(trace, "host", options.delay),
+        domain=judge_gaps(trace, "domain", options.delay),
+        address=judge_gaps(trace, "address", options.delay),
+        order=judge_order(trace, graph, expected),
+        freshness=judge_freshness(trace, graph),
+        spending=judge_spending(trace, graph),
+    )
+
+
+def to_json(verdict: Audit) -> str:
+    """Return an audit as one line of JSON."""
+    return msgspec.json.encode(verdict).decode()
+
+
+def to_text(verdict: Audit) -> str:
+    """Return an audit as a page to read."""
+    return "\n".join(_lines(verdict)) + "\n"
+
+
+def _lines(verdict: Audit) -> Iterator[str]:
+    rate = verdict.requests / verdict.seconds if verdict.seconds else 0.0
+    agents = ", ".join(agent or "(none)" for agent in verdict.agents[:3])
+    yield f"Crawler      {agents}"
+    yield (f"Requests     {verdict.requests:,} in {verdict.seconds:,.1f} s ({rate:,.0f}/s), {verdict.bytes:,} bytes")
+    statuses = "  ".join(f"{code}: {count:,}" for code, count in verdict.statuses.items())
+    yield f"Statuses     {statuses}"
+    yield from _coverage_lines(verdict.coverage, verdict.repeats)
+    yield from _robots_lines(verdict.robots)
+    for label, gaps in (
+        ("host", verdict.host),
+        ("domain", verdict.domain),
+        ("address", verdict.address),
+    ):
+        yield from _gap_lines(label, gaps)
+    order = verdict.order
+    yield (
+        f"Order        {order.crawl_area:.3f} of an oracle's importance over time; "
+        f"breadth-first has {order.breadth_first_area:.3f}"
+    )
+    if verdict.freshness.fresh:
+        yield f"Freshness    {verdict.freshness.fresh[-1]:.1%} of the copies current at the end"
+    yield "Spent on"
+    total = verdict.bytes or 1
+    for part in verdict.spending:
+        share = part.bytes / total
+        yield f"  {part.what:<27}{part.requests:>9,} requests {part.bytes:>14,} bytes {share:6.1%}"
+
+
+def _coverage_lines(coverage: Coverage, repeats: Repeats) -> Iterator[str]:
+    share = coverage.found / coverage.expected if coverage.expected else 1.0
+    yield (
+        f"Coverage     {coverage.found:,} of {coverage.expected:,} expected pages ({share:.2%}), "
+        f"{coverage.missed:,} missed ({coverage.missed_flaky:,} of them flaky), "
+        f"{coverage.extra:,} extra"
+    )
+    for url in coverage.missed_examples[:5]:
+        yield f"  missed {url}"
+    for url in coverage.extra_examples[:5]:
+        yield f"  extra  {url}"
+    yield (
+        f"Repeats      {repeats.pages:,} pages fetched again ({repeats.requests:,} requests), "
+        f"{repeats.aliases:,} under a second URL, {repeats.conditional:,} conditional "
+        f"({repeats.not_modified:,} not modified)"
+    )
+
+
+def _robots_lines(robots: RobotsReport) -> Iterator[str]:
+    yield (
+        f"Robots       {robots.breaches:,} breaches; of {robots.hosts:,} hosts "
+        f"{robots.never_asked:,} never asked for robots.txt, {robots.asked_late:,} asked late; "
+        f"{robots.delay_breaches:,} requests inside a Crawl-delay"
+    )
+    for example in robots.examples:
+        yield f"  breach {example}"
+
+
+def _gap_lines(label: str, gaps: Gaps) -> Iterator[str]:
+    if gaps.shortest is None or gaps.median is None:
+        measured = "no two requests apart"
+    else:
+        measured = f"gaps from {gaps.shortest:.3f} s, median {gaps.median:.3f} s"
+    yield (
+        f"Per {label:<9}{gaps.keys:,} asked, {measured}, {gaps.below:,} too short, "
+        f"{gaps.overlapping:,} overlapping, at most {gaps.most_in_flight:,} in flight"
+    )
+    if gaps.below or gaps.overlapping:
+        for line in gaps.worst:
+            yield f"  {line}"

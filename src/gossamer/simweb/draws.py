@@ -1,0 +1,114 @@
+"""Random numbers that need no generator: every draw is a function of (seed, number).
+
+Place in the flow: the bottom of the simulated web. `hosts`, `pages` and `changes` ask here what a
+host or page is like; `graph` does the same sums on whole arrays. For the two to agree to the last
+page, everything here is integer arithmetic: a floating-point power may differ in its last bit
+between the scalar and the vector unit, an integer product may not.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+MASK64 = (1 << 64) - 1
+MASK60 = (1 << 60) - 1
+MASK30 = (1 << 30) - 1
+# Link draws are products of two 30-bit numbers: Python holds 60 bits in two digits, and NumPy's
+# 64-bit integers hold them without overflow.
+
+# Odd constants with about as many ones as zeros. The first is 2^64 divided by the golden ratio,
+# which spreads consecutive numbers as evenly as possible.
+GOLDEN = 0x9E3779B97F4A7C15
+MIX_1 = 0xBF58476D1CE4E5B9
+MIX_2 = 0x94D049BB133111EB
+
+FRACTION_BITS = 24
+"""Fixed-point bits of a logarithm to base 2: enough for webs of 2^39 pages in 64-bit sums."""
+
+EXP2_BITS = 12
+"""log2 of the entries in `EXP2`."""
+
+EXP2: tuple[int, ...] = tuple(round(2.0 ** (20 + k / 4096)) for k in range(4096))
+"""2^(k/4096) with 20 fraction bits: the one table behind `zipf`."""
+
+JITTER = tuple((1 << max(0, octave - EXP2_BITS)) - 1 for octave in range(40))
+"""Per octave, the mask that spreads a draw between two neighbouring entries of `EXP2`."""
+
+
+def mix(number: int) -> int:
+    """Scatter a number (any integer) over 64 bits; a bijection on 0..2^64-1.
+
+    The finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+    generators", OOPSLA 2014).
+    """
+    number &= MASK64
+    number = ((number ^ (number >> 30)) * MIX_1) & MASK64
+    number = ((number ^ (number >> 27)) * MIX_2) & MASK64
+    return number ^ (number >> 31)
+
+
+def draw(key: int, number: int) -> int:
+    """Return 64 random bits for `number` under `key`; equal arguments give equal bits."""
+    return mix(key + number * GOLDEN)
+
+
+def multipliers(salt: int, count: int) -> tuple[int, ...]:
+    """Return `count` odd 30-bit multipliers; a page's own 30 bits times these are its link draws."""
+    return tuple((draw(salt, number) >> 34) | 1 for number in range(count))
+
+
+def log2_fixed(count: int) -> int:
+    """Return log2(`count`) in fixed point, `FRACTION_BITS` after the point; `count` >= 1."""
+    return int(math.log2(count) * (1 << FRACTION_BITS))
+
+
+def zipf(bits: int, log_count: int) -> int:
+    """Turn 30 random bits into a rank 1, 2, ... that follows Zipf's law with exponent 1.
+
+    `log_count` is `log2_fixed(count)`. The rank is 2^(u log2 count) for uniform u, which makes the
+    chance of rank k fall as 1/k. The jitter may carry a draw a little past `count`: clamp it.
+    """
+    scaled = bits * log_count >> 30
+    octave = scaled >> FRACTION_BITS
+    return ((EXP2[scaled >> 12 & 4095] << octave) >> 20) + (bits & JITTER[octave])
+
+
+def lognormal_table(median: float, sigma: float, entries: int, low: int, high: int) -> list[int]:
+    """Return a log-normal distribution as equally likely integers between `low` and `high`."""
+    normal = NormalDist()
+    raw = (median * math.exp(sigma * normal.inv_cdf((k + 0.5) / entries)) for k in range(entries))
+    return [min(high, max(low, round(value))) for value in raw]
+
+
+def pareto_table(mean: float, exponent: float, entries: int, high: int) -> list[int]:
+    """Return a power law of density x^-`exponent` as equally likely integers up to `high`.
+
+    The least value is found so that the mean of the *table* (rounded and capped) comes as near to
+    `mean` as its granularity lets it; `exponent` > 2, else there is no mean.
+    """
+
+    def table(least: float) -> list[int]:
+        tail = -1.0 / (exponent - 1.0)
+        return [min(high, int(least * math.pow(1 - (k + 0.5) / entries, tail))) for k in range(entries)]
+
+    low, top = 0.0, mean + 1.0
+    for _ in range(40):
+        middle = (low + top) / 2
+        if sum(table(middle)) < mean * entries:
+            low = middle
+        else:
+            top = middle
+    return table(top)
+
+
+def pick_table(weights: dict[str, float], entries: int) -> tuple[str, ...]:
+    """Return the keys of `weights` repeated in proportion, `entries` in all (largest remainder)."""
+    total = sum(weights.values())
+    exact = {name: weight * entries / total for name, weight in weights.items()}
+    counts = {name: int(value) for name, value in exact.items()}
+    short = entries - sum(counts.values())
+    by_remainder = sorted(exact, key=lambda name: counts[name] - exact[name])
+    for name in by_remainder[:short]:
+        counts[name] += 1
+    return tuple(name for name in weights for _ in range(counts[name]))

@@ -1,0 +1,289 @@
+"""The hosts of the web: how many pages each has, what it is called, where it lives, how it behaves.
+
+Place in the flow: `pages` asks for a host's size, `site` finds a host by the name in a request,
+`dns` answers with its address, `graph` and the auditor walk all of them. Host sizes have a closed
+form, so that a page number leads to its host and back without any table, however large the web.
+
+Ranks 0..hosts-1 are hosts of their own, largest first; the ranks after them are mirrors, each an
+exact copy of one of the former under another name.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate
+from typing import Final
+
+import msgspec
+
+from gossamer.simweb import draws
+from gossamer.simweb.spec import WebSpec
+
+PORTFOLIO: Final = (0, 1, 2, 3, 0, 0, 4, 4)
+"""Which of a block's five domains each of eight consecutive ranks belongs to: most domains have one
+host, some two, some three."""
+
+LABELS: Final = ("www", "www", "www", "www", "blog", "shop", "www", "docs")
+"""The first label of each of those eight."""
+
+DOMAINS_PER_BLOCK: Final = 5
+
+WORDS: Final = (
+    *("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "jasper"),
+    *("kelp", "lotus", "maple", "nectar", "onyx", "pearl", "quartz", "raven", "sable", "topaz"),
+)
+
+LANGUAGES: Final = {
+    "en": 49.4,
+    "es": 6.0,
+    "de": 5.6,
+    "ja": 5.0,
+    "fr": 4.4,
+    "ru": 4.0,
+    "pt": 3.8,
+    "zh": 1.2,
+}
+"""Content languages in per cent of sites, W3Techs (2024), the eight that the simulator can write."""
+
+UTF8_SHARE: Final = 0.983
+"""Sites in UTF-8, W3Techs (2024); the others take the charset that their language used before."""
+
+OLD_CHARSETS: Final = {
+    "en": "windows-1252",
+    "es": "iso-8859-1",
+    "de": "iso-8859-15",
+    "fr": "windows-1252",
+    "pt": "iso-8859-1",
+    "ru": "windows-1251",
+    "ja": "shift_jis",
+    "zh": "gb2312",
+}
+
+ROBOTS_KINDS: Final = {
+    "allow": 35.0,
+    "missing": 14.0,
+    "sections": 20.0,
+    "wildcard": 6.0,
+    "longest": 6.0,
+    "agents": 6.0,
+    "delay": 4.0,
+    "bom": 3.0,
+    "redirect": 2.0,
+    "forbidden": 1.0,
+    "html": 1.0,
+    "deny": 1.0,
+    "error": 1.0,
+}
+"""Kinds of robots.txt in per cent of hosts; `robots` says what each holds. Our choice."""
+
+TRAPS: Final = ("calendar", "loop", "session", "facets", "soft404")
+
+VALIDATORS: Final = {"both": 45.0, "date": 20.0, "etag": 10.0, "none": 25.0}
+"""Which of Last-Modified and ETag a host sends, in per cent of hosts. Our choice."""
+
+
+class Host(msgspec.Struct, frozen=True):
+    """One host and everything about it that does not depend on a page."""
+
+    rank: int
+    name: str
+    domain: str
+    """The registered domain, by the rule that the last label is the public suffix."""
+    base: int
+    """Number of its first page."""
+    size: int
+    """Its pages."""
+    source: int
+    """Rank of the host whose pages it shows: its own, unless it is a mirror."""
+    key: int
+    """Number of the first page of `source`; a page's draws depend on that one."""
+    log_size: int
+    """`draws.log2_fixed(size)`."""
+    address: str
+    """Where its name resolves to; shared with other hosts."""
+    own_address: str
+    """An address that stands for this host alone, in 127.128.0.0/9."""
+    language: str
+    charset: str
+    robots: str
+    trap: str
+    """The kind of trap, or an empty string."""
+    validators: str
+    sitemap: bool
+    feed: bool
+    latency: float
+    """Median seconds before its first byte."""
+
+
+class Hosts:
+    """All hosts of one web, each made when it is asked for; `len()` counts mirrors too."""
+
+    CACHE: Final = 100_000
+    """Hosts kept ready; the cache starts again when it is full."""
+
+    def __init__(self, spec: WebSpec) -> None:
+        self.spec = spec
+        self.mirrors = int(spec.hosts * spec.mirror_share) if spec.hosts > 1 else 0
+        self._power = -1.0 / (spec.host_exponent - 1.0)
+        self._scale = self._shape(spec.hosts) or 1.0
+        self._salt = draws.draw(spec.seed, 1)
+        self._sources = [self._source_of(number) for number in range(self.mirrors)]
+        sizes = (self.base(rank + 1) - self.base(rank) for rank in self._sources)
+        self._mirror_bases = list(accumulate(sizes, initial=spec.pages))
+        self.pages = self._mirror_bases[-1]
+        """Pages of the whole web, mirrors included."""
+        self.log_count = draws.log2_fixed(len(self))
+        """`draws.log2_fixed` of the hosts: what a draw of a linked host needs."""
+        self._addresses = -(-len(self) // spec.hosts_per_address)
+        self._languages = draws.pick_table(LANGUAGES, 256)
+        self._robots = draws.pick_table(ROBOTS_KINDS, 256)
+        self._validators = draws.pick_table(VALIDATORS, 256)
+        self._latencies = draws.lognormal_table(1000, spec.latency_sigma, 256, 1, 1_000_000)
+        self._cache: dict[int, Host] = {}
+
+    def __len__(self) -> int:
+        return self.spec.hosts + self.mirrors
+
+    def __repr__(self) -> str:
+        return f"Hosts({len(self)} hosts, {self.mirrors} of them mirrors, {self.pages} pages)"
+
+    def _shape(self, rank: int) -> float:
+        """Return the pages of the first `rank` hosts, up to a factor: the integral of r^power."""
+        exponent = self._power + 1.0
+        if abs(exponent) < 1e-9:
+            return math.log1p(rank)
+        return (math.pow(1.0 + rank, exponent) - 1.0) / exponent
+
+    def _source_of(self, mirror: int) -> int:
+        """Return the rank that a mirror copies: any but the largest."""
+        return 1 + draws.draw(self._salt ^ 0x5A5A, mirror) % (self.spec.hosts - 1)
+
+    def base(self, rank: int) -> int:
+        """Return the number of the first page of a host; `rank` may be one past the last."""
+        hosts = self.spec.hosts
+        if rank > hosts:
+            return self._mirror_bases[rank - hosts]
+        if rank == hosts:
+            return self.spec.pages
+        spread = int((self.spec.pages - hosts) * (self._shape(rank) / self._scale))
+        return rank + spread
+
+    def rank_of_page(self, number: int) -> int:
+        """Return the rank of the host that holds a page; `number` is 0..pages-1."""
+        low, high = 0, len(self)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.base(middle) <= number:
+                low = middle
+            else:
+                high = middle
+        return low
+
+    def size(self, rank: int) -> int:
+        """Return how many pages a host has."""
+        known = self._cache.get(rank)
+        return known.size if known else self.base(rank + 1) - self.base(rank)
+
+    def domain(self, rank: int) -> str:
+        """Return the registered domain of a host."""
+        if rank >= self.spec.hosts:
+            return f"mirror{rank - self.spec.hosts}.sim"
+        number = rank // 8 * DOMAINS_PER_BLOCK + PORTFOLIO[rank % 8]
+        return f"{WORDS[number % len(WORDS)]}{number}.sim"
+
+    def name(self, rank: int) -> str:
+        """Return the name of a host."""
+        label = LABELS[rank % 8] if rank < self.spec.hosts else "www"
+        return f"{label}.{self.domain(rank)}"
+
+    def address(self, rank: int) -> str:
+        """Return the address that a host's name resolves to, shared with others."""
+        return _dotted(1 << 16 | 1, rank % self._addresses)
+
+    def own_address(self, rank: int) -> str:
+        """Return the address that stands for one host alone: 127.0.0.1 for the first."""
+        return _dotted(128 << 16, rank) if rank else "127.0.0.1"
+
+    def rank_of_name(self, name: str) -> int | None:
+        """Return the rank of a host by its name or its own address; None for no host of this web."""
+        if name.startswith("127."):
+            return self._rank_of_address(name)
+        label, _, domain = name.partition(".")
+        word, _, suffix = domain.rpartition(".")
+        stem = word.rstrip("0123456789")
+        digits = word[len(stem) :]
+        if suffix != "sim" or not digits or len(digits) > 9:
+            return None
+        rank = self._rank_in_domain(label, stem, int(digits))
+        return rank if rank is not None and self.name(rank) == name else None
+
+    def _rank_in_domain(self, label: str, stem: str, number: int) -> int | None:
+        """Return the only rank that may have this label in this domain, or None."""
+        if stem == "mirror":
+            return self.spec.hosts + number if number < self.mirrors else None
+        block, member = divmod(number, DOMAINS_PER_BLOCK)
+        for offset in range(8):
+            if PORTFOLIO[offset] == member and LABELS[offset] == label:
+                rank = block * 8 + offset
+                return rank if rank < self.spec.hosts else None
+        return None
+
+    def _rank_of_address(self, address: str) -> int | None:
+        parts = address.split(".")
+        if len(parts) != 4 or not all(part.isdecimal() and len(part) < 4 for part in parts):
+            return None
+        _, second, third, fourth = map(int, parts)
+        if address == "127.0.0.1":
+            return 0
+        rank = (second - 128) << 16 | third << 8 | fourth
+        return rank if 0 < rank < len(self) and self.own_address(rank) == address else None
+
+    def host(self, rank: int) -> Host:
+        """Return a host by its rank, 0..len-1; raises IndexError for any other."""
+        known = self._cache.get(rank)
+        if known is None:
+            if not 0 <= rank < len(self):
+                raise IndexError(f"no host of rank {rank}: this web has {len(self)}")
+            if len(self._cache) >= self.CACHE:
+                self._cache.clear()
+            known = self._cache[rank] = self._make(rank)
+        return known
+
+    def _make(self, rank: int) -> Host:
+        """Draw a host. The largest is kept plain, so that every crawl has a sound place to start."""
+        spec = self.spec
+        source = self._sources[rank - spec.hosts] if rank >= spec.hosts else rank
+        bits = draws.draw(self._salt, source)
+        base = self.base(rank)
+        size = self.base(rank + 1) - base
+        plain = source == 0
+        language = "en" if plain else self._languages[bits & 255]
+        modern = plain or (bits >> 8 & 1023) < UTF8_SHARE * 1024
+        trapped = not plain and (bits >> 18 & 1023) < spec.trap_share * 1024
+        manner = self._robots[draws.draw(self._salt ^ 0xA5A5, rank) & 255]
+        return Host(
+            rank=rank,
+            name=self.name(rank),
+            domain=self.domain(rank),
+            base=base,
+            size=size,
+            source=source,
+            key=self.base(source),
+            log_size=draws.log2_fixed(size),
+            address=self.address(rank),
+            own_address=self.own_address(rank),
+            language=language,
+            charset="utf-8" if modern else OLD_CHARSETS[language],
+            robots="allow" if plain or spec.plain_robots else manner,
+            trap=TRAPS[(bits >> 28) % len(TRAPS)] if trapped else "",
+            validators="both" if plain else self._validators[bits >> 34 & 255],
+            sitemap=plain or bool(bits >> 42 & 1),
+            feed=plain or bool(bits >> 43 & 1),
+            latency=spec.latency * self._latencies[bits >> 44 & 255] / 1000,
+        )
+
+
+def _dotted(offset: int, number: int) -> str:
+    """Return the loopback address `offset` + `number` places into 127.0.0.0/8."""
+    place = offset + number
+    return f"127.{place >> 16 & 255}.{place >> 8 & 255}.{place & 255}"

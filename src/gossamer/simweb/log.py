@@ -1,0 +1,159 @@
+"""The request log: one line for each request, written by the server, read by the auditor.
+
+Place in the flow: `protocol` adds a line when an answer has been handed to the socket (or given up),
+`audit` reads them back. The first line carries the spec, so a log explains itself. Lines gather for
+a moment and go out in one append; since the server writes them, a killed crawler loses none, and
+since each batch is one `write` to a file opened for appending, several server processes share it.
+
+Fields, separated by tabs: start and duration in microseconds of the monotonic clock, start in
+microseconds since 1970, status, body bytes sent, flags, host, address served on, target, user agent.
+Flags: G or H for the method (O for any other), c for a conditional request, a for an answer that
+the crawler did not wait for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from gossamer.simweb.spec import SpecError, WebSpec, spec_from_dict, spec_to_dict
+
+MAGIC: Final = "#gossamer-simweb-log 1 "
+
+BATCH_LINES: Final = 512
+BATCH_SECONDS: Final = 0.2
+"""A batch goes out when it has so many lines, or is so old."""
+
+
+class LogError(ValueError):
+    """A file is no request log, or one of another version: said in one line."""
+
+
+class Entry(NamedTuple):
+    """One line of the log."""
+
+    start: int
+    duration: int
+    wall: int
+    status: int
+    size: int
+    flags: str
+    host: str
+    address: str
+    target: str
+    agent: str
+
+
+FIELDS: Final = len(Entry._fields)
+
+
+def clean(value: str) -> str:
+    """Return text that came from a request with nothing in it that could break a line."""
+    if value.isprintable():
+        return value
+    return "".join(c if c.isprintable() else f"%{ord(c) & 255:02X}" for c in value)
+
+
+class RequestLog:
+    """Appends lines to a file in batches. Use as a context manager inside a running event loop."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines: list[str] = []
+        self._file = -1
+        self._timer: asyncio.TimerHandle | None = None
+
+    def open(self, spec: WebSpec, started: float, join: bool = False) -> None:
+        """Create the file with its first line, or `join` one that another process has created.
+
+        `started` is the reading of the monotonic clock at which the web's own time began. Raises
+        LogError if the file to be created holds something already.
+        """
+        if not join and self.path.exists() and self.path.stat().st_size:
+            raise LogError(f"{self.path} exists and is not empty: name a new file for the log")
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        if not join:
+            offset = time.time() - time.monotonic()
+            clocks = {"wall": started + offset, "monotonic": started}
+            header = msgspec.json.encode({"spec": spec_to_dict(spec), **clocks})
+            os.write(self._file, MAGIC.encode() + header + b"\n")
+
+    def __enter__(self) -> RequestLog:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def add(self, line: str) -> None:
+        """Take one line (with its line end); it is in the file `BATCH_SECONDS` later at the latest."""
+        self._lines.append(line)
+        if len(self._lines) >= BATCH_LINES:
+            self.flush()
+        elif self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(BATCH_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        """Write what has gathered."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._lines:
+            data = memoryview("".join(self._lines).encode("utf-8", "replace"))
+            self._lines.clear()
+            while data:
+                data = data[os.write(self._file, data) :]
+
+    def close(self) -> None:
+        """Write what has gathered and close the file; closing twice does no harm."""
+        if self._file >= 0:
+            self.flush()
+            os.close(self._file)
+            self._file = -1
+
+
+def read_header(path: Path) -> tuple[WebSpec, float]:
+    """Return the spec of a log, and the monotonic clock (seconds) when its web's time began.
+
+    Raises LogError with one line if the file is no log, OSError if it cannot be read.
+    """
+    with path.open("rb") as file:
+        line = file.readline(65_536)
+    if not line.startswith(MAGIC.encode()):
+        raise LogError(f"{path} is not a request log of a simulated web")
+    try:
+        header: dict[str, Any] = msgspec.json.decode(line[len(MAGIC) :])
+        return spec_from_dict(header["spec"]), float(header["monotonic"])
+    except (msgspec.DecodeError, KeyError, TypeError, SpecError) as error:
+        raise LogError(f"{path} has a damaged first line: {error}") from error
+
+
+def read_lines(path: Path) -> Iterator[list[str]]:
+    """Yield the lines of a log as their ten fields, in the order of the file.
+
+    Lines that are not whole (the last one of a server that was killed) are left out.
+    """
+    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+        for line in file:
+            parts = line.split("\t")
+            if len(parts) == FIELDS and line[-1] == "\n":
+                parts[-1] = parts[-1][:-1]
+                yield parts
+
+
+def read_entries(path: Path) -> Iterator[Entry]:
+    """Yield the entries of a log in the order of the file; a torn last line is left out."""
+    for start, duration, wall, status, size, *rest in read_lines(path):
+        yield Entry(int(start), int(duration), int(wall), int(status), int(size), *rest)

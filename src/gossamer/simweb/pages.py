@@ -1,0 +1,252 @@
+"""What a page is and where its links go: the graph of the web, one page at a time.
+
+Place in the flow: `render` turns what stands here into HTML, `graph` computes the same for all
+pages at once (a property test holds the two together), the auditor asks what a fetched URL was.
+
+The pages of a host form a tree in which page i has the children b i + 1 ... b i + b, so that every
+page can be reached and depth grows with the logarithm of the size. On top lie a menu that all pages
+repeat, links drawn by Zipf's law (the first pages of a host, and the first hosts, are popular), and
+a second tree through the hosts' home pages. Only leaves of the tree are copies, redirects or errors:
+nothing hangs below them.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+import msgspec
+
+from gossamer.simweb import draws
+from gossamer.simweb.hosts import Host, Hosts
+from gossamer.simweb.spec import WebSpec
+
+DIRECTORY: Final = 50
+"""Pages in one directory of a host: page 123 is /s2/123.html."""
+
+HOST_BRANCHING: Final = 8
+"""Homes of other hosts that a host's home page links to, so that every host can be reached."""
+
+LOCAL_BLOCK: Final = 5
+"""Links to the same host come in blocks of so many, as the boxes of a real page do. A block is drawn
+and rendered once and then serves many pages: that is what makes a page cheap."""
+
+LOCAL_BLOCKS: Final = 512
+"""Different blocks for hosts of about one size: 9 bits choose one."""
+
+EXTERNAL_BLOCK: Final = 2
+"""Links in a block of links to other hosts."""
+
+EXTERNAL_BLOCKS: Final = 4096
+"""Different blocks of those: 12 bits choose one."""
+
+BLOCK_LIMIT: Final = 50
+"""The most local blocks of one page; a power law has no end of its own."""
+
+
+class Kind(IntEnum):
+    """What a page answers."""
+
+    PLAIN = 0
+    DUPLICATE = 1
+    NEAR_DUPLICATE = 2
+    REDIRECT = 3
+    GONE = 4
+    FLAKY = 5
+
+
+class Links(msgspec.Struct, frozen=True):
+    """Where a page's links go. Local targets are indexes within the page's own host."""
+
+    menu: range
+    parent: int | None
+    children: range
+    local: list[int]
+    external: list[tuple[int, int]]
+    """Pairs of host rank and index within that host."""
+    homes: range
+    """Ranks of the hosts that hang below this one; only on home pages."""
+    dead: bool
+    """Whether one more link leads to a page that does not exist."""
+
+
+class Choice(NamedTuple):
+    """The numbers of the blocks that a page shows."""
+
+    local: list[int]
+    external: list[int]
+
+
+class Pages:
+    """The pages of one web, as functions of host and index; nothing is stored."""
+
+    def __init__(self, spec: WebSpec, hosts: Hosts) -> None:
+        self.spec = spec
+        self.hosts = hosts
+        self.salt = draws.draw(spec.seed, 2)
+        self._navigation, self._branching = spec.navigation, spec.branching
+        leaving = spec.external_share / (1 - spec.external_share) / EXTERNAL_BLOCK
+        self.external_weight = int(leaving * 65536)
+        most = (101 + BLOCK_LIMIT * LOCAL_BLOCK) * leaving + 1
+        salt = draws.draw(spec.seed, 3)
+        self.multipliers = draws.multipliers(salt, max(BLOCK_LIMIT, int(most) + 1))
+        # Besides the drawn links a page has its menu, its parent and on average one child.
+        drawn = max(LOCAL_BLOCK, spec.links * (1 - spec.external_share) - spec.navigation - 2.0)
+        self.degrees = draws.pareto_table(drawn / LOCAL_BLOCK, spec.link_exponent, 256, BLOCK_LIMIT)
+        self._local_blocks: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._external_blocks: dict[int, tuple[tuple[int, int], ...]] = {}
+        self.sizes = draws.lognormal_table(spec.size_median, spec.size_sigma, 4096, 500, spec.size_limit)
+        self.thresholds = self._kind_thresholds()
+        self.dead_weight = int(spec.dead_link_share * 1024)
+
+    def _kind_thresholds(self) -> tuple[tuple[int, Kind], ...]:
+        """Return the upper ends, of 65536, of each kind's part of the leaves."""
+        spec = self.spec
+        leaves = 1 - 1 / spec.branching
+        total = 0.0
+        ends: list[tuple[int, Kind]] = []
+        for share, kind in (
+            (spec.duplicate_share, Kind.DUPLICATE),
+            (spec.near_duplicate_share, Kind.NEAR_DUPLICATE),
+            (spec.redirect_share, Kind.REDIRECT),
+            (spec.gone_share, Kind.GONE),
+            (spec.flaky_share, Kind.FLAKY),
+        ):
+            total += share / leaves
+            ends.append((int(total * 65536), kind))
+        return tuple(ends)
+
+    def bits(self, host: Host, index: int) -> int:
+        """Return the 64 bits that decide a page's kind, size and number of links."""
+        return draws.draw(self.salt, host.key + index)
+
+    def inner(self, size: int) -> int:
+        """Return how many pages of a host of `size` pages have children (at least the home page)."""
+        return (size - 2) // self._branching + 1 if size > 1 else 1
+
+    def kind(self, host: Host, index: int, bits: int | None = None) -> Kind:
+        """Return what a page answers; `bits` are the page's, where they are known already."""
+        if index < self.inner(host.size):
+            return Kind.PLAIN
+        roll = (self.bits(host, index) if bits is None else bits) & 65535
+        if roll >= self.thresholds[-1][0]:
+            return Kind.PLAIN
+        for end, kind in self.thresholds:
+            if roll < end:
+                return kind
+        return Kind.PLAIN
+
+    def original(self, host: Host, index: int) -> int:
+        """Return the page that a copy repeats, or that a redirect leads to: always a plain one."""
+        return (self.bits(host, index) >> 20) % self.inner(host.size)
+
+    def content(self, host: Host, index: int) -> int:
+        """Return the index of the page whose text and links a page shows: its own or another's."""
+        kind = self.kind(host, index)
+        copied = kind in (Kind.DUPLICATE, Kind.NEAR_DUPLICATE)
+        return self.original(host, index) if copied else index
+
+    def byte_size(self, bits: int) -> int:
+        """Return the bytes that a page aims at, from its bits."""
+        return self.sizes[bits >> 16 & 4095]
+
+    def choice(self, host: Host, bits: int) -> Choice:
+        """Return which blocks of links a page shows, from its bits."""
+        count = self.degrees[bits >> 28 & 255] if host.size > 1 else 0
+        menu = self._navigation if self._navigation < host.size else host.size - 1
+        linked = menu + 1 + count * LOCAL_BLOCK
+        leaving = (linked * self.external_weight + (bits >> 36 & 65535)) >> 16
+        seed = draws.mix(bits)
+        first, second = seed & draws.MASK30, seed >> 30 & draws.MASK30
+        return Choice(
+            [first * factor >> 51 for factor in self.multipliers[:count]],
+            [second * factor >> 48 for factor in self.multipliers[:leaving]],
+        )
+
+    def links(self, host: Host, index: int) -> Links:
+        """Return the links of a page with content of its own."""
+        bits = self.bits(host, index)
+        local, external = self.choice(host, bits)
+        group = size_class(host.log_size)
+        return Links(
+            menu=range(1, min(self.spec.navigation, host.size - 1) + 1),
+            parent=(index - 1) // self.spec.branching if index else None,
+            children=self.children(host.size, index),
+            local=[link for block in local for link in self.local_block(group, block)],
+            external=[link for block in external for link in self.external_block(block)],
+            homes=self.homes_below(host.source) if index == 0 else range(0),
+            dead=self.has_dead_link(bits),
+        )
+
+    def has_dead_link(self, bits: int) -> bool:
+        """Return whether a page links to one that does not exist."""
+        return (bits >> 52 & 1023) < self.dead_weight
+
+    def children(self, size: int, index: int) -> range:
+        """Return the indexes below a page in the tree of its host."""
+        first = index * self._branching + 1
+        if first >= size:
+            return range(0)
+        last = first + self._branching
+        return range(first, last if last < size else size)
+
+    def local_block(self, group: int, number: int) -> tuple[int, ...]:
+        """Return a block's links within a host: indexes by Zipf's law below the least size of the
+        group, so that one block serves all hosts of about that size."""
+        known = self._local_blocks.get((group, number))
+        if known is None:
+            log_size, last = group << draws.FRACTION_BITS - 1, max(1, int(2.0 ** (group / 2)) - 1)
+            seed = draws.draw(self.salt ^ 0x11, number)
+            bits = (draws.mix(seed + place) & draws.MASK30 for place in range(LOCAL_BLOCK))
+            known = tuple(min(draws.zipf(roll, log_size), last) for roll in bits)
+            self._local_blocks[group, number] = known
+        return known
+
+    def external_block(self, number: int) -> tuple[tuple[int, int], ...]:
+        """Return a block's links to other hosts: (rank, index), the host by Zipf's law, half of
+        the time its home page, else a page by Zipf's law."""
+        known = self._external_blocks.get(number)
+        if known is None:
+            seed = draws.draw(self.salt ^ 0x22, number)
+            places = range(EXTERNAL_BLOCK)
+            known = tuple(self._external(draws.mix(seed + place)) for place in places)
+            self._external_blocks[number] = known
+        return known
+
+    def _external(self, bits: int) -> tuple[int, int]:
+        hosts = self.hosts
+        rank = min(draws.zipf(bits & draws.MASK30, hosts.log_count), len(hosts)) - 1
+        host = hosts.host(rank)
+        if host.size == 1 or bits >> 60 & 1:
+            return rank, 0
+        return rank, min(draws.zipf(bits >> 30 & draws.MASK30, host.log_size), host.size - 1)
+
+    def homes_below(self, rank: int) -> range:
+        """Return the ranks of the hosts whose home pages a host's home page links to."""
+        first = rank * HOST_BRANCHING + 1
+        count = len(self.hosts)
+        return range(min(first, count), min(first + HOST_BRANCHING, count))
+
+
+def size_class(log_size: int) -> int:
+    """Return the group of hosts of about one size: half octaves, rounded down."""
+    return log_size >> draws.FRACTION_BITS - 1
+
+
+def path_of(index: int) -> str:
+    """Return the path of a page within its host."""
+    return f"/s{index // DIRECTORY}/{index}.html" if index else "/"
+
+
+def index_of(path: str) -> int | None:
+    """Return the index that a path names, or None; only the one spelling of `path_of` counts."""
+    if path == "/":
+        return 0
+    if path[:2] != "/s" or path[-5:] != ".html":
+        return None
+    directory, _, digits = path[2:-5].partition("/")
+    # Only ASCII digits without a leading zero are written by `path_of`.
+    if not digits.isdecimal() or not digits.isascii() or len(digits) > 12 or digits[0] == "0":
+        return None
+    index = int(digits)
+    return index if directory == str(index // DIRECTORY) else None

@@ -1,0 +1,286 @@
+"""HTTP/1.1 on one connection: bytes in, requests to the web, answers out, a line in the log.
+
+Place in the flow: `server` makes one `Connection` for each accepted socket; `site` makes the
+answers. Built for speed: a request whose header fields were seen before (as all of a crawler's on
+one host are) costs one dictionary look-up to parse, and an answer goes out in one write. Requests
+that arrive together are answered one after the other, in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import zlib
+from typing import Final, NamedTuple, cast
+
+from gossamer.simweb.log import RequestLog, clean
+from gossamer.simweb.site import Answer, Conditions, Door, SimWeb
+
+HEADER_LIMIT: Final = 65_536
+"""Bytes of a request's header; more is answered 431. Twice what crawlers send with many cookies."""
+
+WAITING_LIMIT: Final = 262_144
+"""Bytes of further requests that wait their turn before the socket is left unread."""
+
+REMEMBERED: Final = 8_192
+"""Header blocks kept parsed; the memory starts again when it is full."""
+
+SLICES: Final = 20
+"""Writes a second where bandwidth is limited."""
+
+
+class Fields(NamedTuple):
+    """What of a request's header fields matters here."""
+
+    host: str
+    agent: str
+    conditions: Conditions
+    close: bool
+    keep: bool
+    body: bool
+    """Whether a body follows, which this server never reads."""
+
+
+class Shared:
+    """What all connections of a server process share."""
+
+    def __init__(self, web: SimWeb, log: RequestLog | None, started: float, local_only: bool) -> None:
+        self.web, self.log, self.started = web, log, started
+        self.local_only = local_only
+        """Refuse connections to addresses outside 127.0.0.0/8."""
+        self.fields: dict[bytes, Fields] = {}
+        self.connections: set[Connection] = set()
+        self.delayed = web.spec.latency > 0 or web.spec.bandwidth > 0
+
+    def moment(self, now: float) -> float:
+        """Return the web's own time at a reading of the monotonic clock, in seconds."""
+        spec = self.web.spec
+        return spec.epoch + (now - self.started) * spec.time_scale
+
+    def parse(self, block: bytes) -> Fields:
+        """Return the header fields of a request; `block` is everything after its first line."""
+        known = self.fields.get(block)
+        if known is None:
+            if len(self.fields) >= REMEMBERED:
+                self.fields.clear()
+            known = self.fields[block] = parse_fields(block)
+        return known
+
+
+def parse_fields(block: bytes) -> Fields:
+    """Parse a request's header fields; a field that is sent twice counts as sent last."""
+    found: dict[str, str] = {}
+    for line in block.decode("latin-1").split("\r\n"):
+        name, _, value = line.partition(":")
+        found[name.lower()] = value.strip()
+    connection = found.get("connection", "").lower() + found.get("proxy-connection", "").lower()
+    conditions = Conditions(
+        found.get("if-none-match", ""),
+        found.get("if-modified-since", ""),
+        "gzip" in found.get("accept-encoding", "").lower(),
+    )
+    return Fields(
+        found.get("host", ""),
+        clean(found.get("user-agent", "")),
+        conditions,
+        "close" in connection,
+        "keep-alive" in connection,
+        found.get("content-length", "0") != "0" or "transfer-encoding" in found,
+    )
+
+
+class Job(NamedTuple):
+    """One request on its way to being answered, with what its line in the log needs."""
+
+    start: int
+    wall: float
+    method: str
+    host: str
+    target: str
+    fields: Fields | None
+    close: bool
+
+
+class Connection(asyncio.Protocol):
+    """One connection of a crawler."""
+
+    def __init__(self, shared: Shared, scheme: str) -> None:
+        self._shared, self._scheme = shared, scheme
+        self._transport: asyncio.Transport = cast(asyncio.Transport, None)
+        self._address = "-"
+        self._buffer = b""
+        self._arrived = 0
+        self._busy = False
+        self._choked = False
+        self._unread = False
+        self._waiting: tuple[Job, Answer, int] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Remember the connection, unless it reached us from outside this machine."""
+        self._transport = cast(asyncio.Transport, transport)
+        name = transport.get_extra_info("sockname")
+        self._address = name[0] if name else "-"
+        if self._shared.local_only and not self._address.startswith("127."):
+            self._transport.abort()
+            return
+        self._shared.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Log an answer that was still owed as given up."""
+        self._shared.connections.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._waiting is not None:
+            job, answer, sent = self._waiting
+            self._waiting = None
+            self._note(job, answer.status, max(0, sent - len(answer.head)), "a")
+
+    def close(self) -> None:
+        """Close the connection now, with whatever is on its way."""
+        self._transport.abort()
+
+    def pause_writing(self) -> None:
+        """The crawler reads slower than we write: take up no further request."""
+        self._choked = True
+
+    def resume_writing(self) -> None:
+        """The crawler has caught up."""
+        self._choked = False
+        self._go_on()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes of one or several requests, or of a part of one."""
+        if self._buffer:
+            self._buffer += data
+        else:
+            self._buffer = data
+            self._arrived = time.monotonic_ns()
+        if not self._busy and not self._choked:
+            self._go_on()
+        elif len(self._buffer) > WAITING_LIMIT:
+            self._unread = True
+            self._transport.pause_reading()
+
+    def _go_on(self) -> None:
+        """Answer what requests stand complete in the buffer."""
+        while self._buffer and not self._busy and not self._choked:
+            end = self._buffer.find(b"\r\n\r\n")
+            if end < 0 or end > HEADER_LIMIT:
+                if len(self._buffer) > HEADER_LIMIT:
+                    self._refuse(431)
+                break
+            request = self._buffer[:end]
+            self._buffer = self._buffer[end + 4 :].lstrip(b"\r\n")
+            self._take(request)
+        if self._unread and len(self._buffer) <= WAITING_LIMIT:
+            self._unread = False
+            self._transport.resume_reading()
+
+    def _take(self, request: bytes) -> None:
+        """Answer one request; `request` is its header without the empty line."""
+        first, _, block = request.partition(b"\r\n")
+        try:
+            method, target, version = first.decode("ascii").split(" ")
+        except ValueError:
+            self._refuse(400)
+            return
+        if not version.startswith("HTTP/1."):
+            self._refuse(505)
+            return
+        fields = self._shared.parse(block)
+        host = fields.host
+        if not target.startswith("/"):
+            # The form that crawlers use towards a proxy: http://host/path.
+            _, separator, rest = target.partition("://")
+            host, slash, path = rest.partition("/")
+            target = slash + path if slash else "/"
+            if not separator:
+                self._refuse(400)
+                return
+        close = fields.close or (version == "HTTP/1.0" and not fields.keep)
+        job = Job(self._arrived, time.time(), method, host, target, fields, close)
+        self._answer(job, fields)
+
+    def _answer(self, job: Job, fields: Fields) -> None:
+        shared = self._shared
+        web = shared.web
+        moment = shared.moment(self._arrived / 1e9)
+        door = web.door(job.host, self._scheme)
+        if job.method not in ("GET", "HEAD") or fields.body:
+            self._send(job._replace(close=True), web.refusal(405, moment))
+        elif door is None:
+            self._send(job, web.refusal(421, moment))
+        else:
+            answer = web.answer(door, job.target, fields.conditions, moment)
+            if job.method == "HEAD":
+                answer = Answer(answer.status, answer.head)
+            if shared.delayed:
+                self._delay(job, answer, door)
+            else:
+                self._send(job, answer)
+
+    def _refuse(self, status: int) -> None:
+        """Answer what is no request, and close."""
+        answer = self._shared.web.refusal(status, self._shared.moment(self._arrived / 1e9))
+        self._buffer = b""
+        self._send(Job(self._arrived, time.time(), "-", "-", "-", None, True), answer)
+
+    def _send(self, job: Job, answer: Answer) -> None:
+        """Write a whole answer and its line in the log."""
+        self._transport.writelines((answer.head, answer.body))
+        self._finish(job, answer)
+
+    def _finish(self, job: Job, answer: Answer) -> None:
+        self._note(job, answer.status, len(answer.body), "")
+        self._arrived = time.monotonic_ns()
+        if job.close:
+            self._buffer = b""
+            self._busy = True
+            self._transport.close()
+
+    def _delay(self, job: Job, answer: Answer, door: Door) -> None:
+        """Wait as long as the host takes to answer: its median, give or take a half by URL."""
+        share = 0.5 + (zlib.crc32(job.target.encode("utf-8", "replace")) & 1023) / 1024
+        self._busy = True
+        self._waiting = (job, answer, 0)
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(door.host.latency * share, self._pour)
+
+    def _pour(self) -> None:
+        """Write the next slice of an answer, as large as the bandwidth allows."""
+        if self._waiting is None:
+            return
+        job, answer, sent = self._waiting
+        whole = answer.head + answer.body
+        bandwidth = self._shared.web.spec.bandwidth
+        size = max(512, bandwidth // SLICES) if bandwidth else len(whole)
+        piece = whole[sent : sent + size]
+        self._transport.write(piece)
+        sent += len(piece)
+        if sent < len(whole):
+            self._waiting = (job, answer, sent)
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(len(piece) / bandwidth, self._pour)
+            return
+        self._waiting, self._timer, self._busy = None, None, False
+        self._finish(job, answer)
+        self._go_on()
+
+    def _note(self, job: Job, status: int, size: int, extra: str) -> None:
+        """Add the request's line to the log."""
+        log = self._shared.log
+        if log is None:
+            return
+        end = time.monotonic_ns()
+        method = job.method[0] if job.method in ("GET", "HEAD") else "O"
+        conditional, agent = "", "-"
+        if job.fields is not None:
+            when, agent = job.fields.conditions, job.fields.agent
+            conditional = "c" if when.if_none_match or when.if_modified_since else ""
+        target = job.target if job.target.isprintable() else clean(job.target)
+        host = job.host if job.host.isprintable() else clean(job.host)
+        log.add(
+            f"{job.start // 1000}\t{(end - job.start) // 1000}\t{int(job.wall * 1e6)}\t{status}\t"
+            f"{size}\t{method}{conditional}{extra}\t{host}\t{self._address}\t{target}\t{agent}\n"
+        )

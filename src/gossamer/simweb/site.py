@@ -1,0 +1,298 @@
+"""One request in, one answer out: the whole web as a function, without any network.
+
+Place in the flow: `protocol` hands over what it parsed from a connection and writes what comes back;
+tests may call `SimWeb.answer` directly. The only state is the count of failures that flaky pages
+have given; everything else follows from the spec.
+"""
+
+from __future__ import annotations
+
+import zlib
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import msgspec
+
+from gossamer.simweb import extras, robots, traps
+from gossamer.simweb.changes import Changes
+from gossamer.simweb.hosts import Host, Hosts
+from gossamer.simweb.pages import Kind, Pages, index_of
+from gossamer.simweb.render import IMAGES, Realm, Renderer, View, http_date
+from gossamer.simweb.spec import WebSpec
+
+REASONS: Final = {
+    200: "OK",
+    301: "Moved Permanently",
+    302: "Found",
+    303: "See Other",
+    304: "Not Modified",
+    307: "Temporary Redirect",
+    308: "Permanent Redirect",
+    400: "Bad Request",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    410: "Gone",
+    414: "URI Too Long",
+    421: "Misdirected Request",
+    431: "Request Header Fields Too Large",
+    503: "Service Unavailable",
+    505: "HTTP Version Not Supported",
+}
+
+_REDIRECTS: Final = (301, 302, 303, 307, 308)
+
+
+class Role(StrEnum):
+    """What a URL of this web is."""
+
+    PAGE = "page"
+    ALIAS = "alias"
+    """A page under a second URL (a campaign parameter, /index.html)."""
+    ROBOTS = "robots"
+    SITEMAP = "sitemap"
+    FEED = "feed"
+    IMAGE = "image"
+    TRAP = "trap"
+    MISSING = "missing"
+
+
+class Conditions(NamedTuple):
+    """The parts of a request's header that an answer depends on."""
+
+    if_none_match: str = ""
+    if_modified_since: str = ""
+    gzip: bool = False
+
+
+class Answer(NamedTuple):
+    """One answer: status, complete header with its empty line, and body."""
+
+    status: int
+    head: bytes
+    body: bytes = b""
+
+
+class Door(msgspec.Struct, frozen=True, eq=False):
+    """A host as one value of the Host header names it."""
+
+    host: Host
+    realm: Realm
+
+
+class SimWeb:
+    """A simulated web: `spec` decides everything. Cheap to make, whatever its size."""
+
+    DOORS: Final = 100_000
+    """Values of the Host header remembered; the memory starts again when it is full."""
+
+    def __init__(self, spec: WebSpec | None = None) -> None:
+        self.spec = spec or WebSpec()
+        self.hosts = Hosts(self.spec)
+        self.pages = Pages(self.spec, self.hosts)
+        self.changes = Changes()
+        self.renderer = Renderer(self.hosts, self.pages)
+        self._realms: dict[tuple[str, bool, str], Realm] = {}
+        self._doors: dict[tuple[str, str], Door | None] = {}
+        self._failures: dict[int, int] = {}
+        self._date = (0, b"")
+
+    def __repr__(self) -> str:
+        return f"SimWeb(seed={self.spec.seed}, {self.hosts!r})"
+
+    def door(self, authority: str, scheme: str = "http") -> Door | None:
+        """Return the host that a Host header names, or None if this web has no such host.
+
+        Links will name other hosts in the same way: by address if this one is, with its port.
+        """
+        key = (scheme, authority)
+        if key not in self._doors:
+            if len(self._doors) >= self.DOORS:
+                self._doors.clear()
+            self._doors[key] = self._find_door(authority, scheme)
+        return self._doors[key]
+
+    def _find_door(self, authority: str, scheme: str) -> Door | None:
+        name, colon, port = authority.strip().lower().rpartition(":")
+        if not colon:
+            name, port = port, ""
+        rank = self.hosts.rank_of_name(name.rstrip("."))
+        if rank is None or (port and not port.isdecimal()):
+            return None
+        default = "443" if scheme == "https" else "80"
+        suffix = f":{port}" if port and port != default else ""
+        key = (scheme, name.startswith("127."), suffix)
+        realm = self._realms.setdefault(key, Realm(self.hosts, *key))
+        return Door(self.hosts.host(rank), realm)
+
+    def locate(self, host: Host, target: str) -> tuple[Role, int]:
+        """Say what a path with its query is on a host; the number is a page's index, or -1."""
+        index = index_of(target)
+        if index is not None and index < host.size:
+            return Role.PAGE, index
+        path, _, query = target.partition("?")
+        if path == "/robots.txt" or (path == robots.MOVED and host.robots == "redirect"):
+            return Role.ROBOTS, -1
+        index = 0 if path == "/index.html" else index_of(path)
+        if index is not None and index < host.size and (not query or query.startswith("utm_")):
+            return Role.ALIAS, index
+        if host.sitemap and path.startswith("/sitemap"):
+            return Role.SITEMAP, -1
+        if host.feed and path == "/feed.xml":
+            return Role.FEED, -1
+        if path.startswith("/img/") and path.endswith(".png"):
+            return Role.IMAGE, -1
+        if traps.belongs(host.trap, target):
+            return Role.TRAP, -1
+        return Role.MISSING, -1
+
+    def answer(self, door: Door, target: str, when: Conditions, moment: float) -> Answer:
+        """Answer a request for `target` (path and query) at a `moment` of the web's own time."""
+        role, index = self.locate(door.host, target)
+        if role is Role.PAGE or role is Role.ALIAS:
+            return self._page(door, index, when, moment)
+        return self._extra(door, role, target, moment)
+
+    def changed(self, host: Host, index: int, kind: Kind, moment: float) -> int:
+        """Return when the bytes of a page last changed; an exact copy changes with its original."""
+        shown = self.pages.original(host, index) if kind is Kind.DUPLICATE else index
+        return self.changes.last(self.pages.bits(host, shown), moment)
+
+    def _page(self, door: Door, index: int, when: Conditions, moment: float) -> Answer:
+        host = door.host
+        bits = self.pages.bits(host, index)
+        kind = self.pages.kind(host, index, bits)
+        if kind is Kind.REDIRECT:
+            status = _REDIRECTS[(bits >> 40) % 5]
+            path = b"/s%d/%d.html"
+            target = self.pages.original(host, index)
+            place = path % (target // 50, target) if target else b"/"
+            return self._bare(status, moment, b"Location: " + door.realm.prefix(host.rank) + place)
+        if kind is Kind.GONE:
+            gone = bits >> 40 & 1
+            return self._error(410 if gone else 404, moment)
+        if kind is Kind.FLAKY and self._still_failing(host.base + index):
+            return self._error(503, moment, b"Retry-After: 1\r\n")
+        view = View(index, kind, bits, index, bits)
+        if kind is Kind.DUPLICATE or kind is Kind.NEAR_DUPLICATE:
+            shown = (bits >> 20) % self.pages.inner(host.size)
+            view = View(index, kind, bits, shown, self.pages.bits(host, shown))
+        history = view.shown_bits if kind is Kind.DUPLICATE else bits
+        changed = self.changes.last(history, moment)
+        tag, fields = self._validators(host, index, changed, when)
+        if self._matches(host, tag, changed, when):
+            return self._bare(304, moment, fields.removesuffix(b"\r\n"))
+        skin = self.renderer.skin(host, door.realm)
+        body = self.renderer.html(skin, door.realm, view, changed)
+        return self._full(200, moment, skin.content_type, body, fields, when.gzip)
+
+    def _still_failing(self, number: int) -> bool:
+        """Count one more answer of a flaky page; True while it has not healed."""
+        count = self._failures.get(number, 0)
+        if count >= self.spec.flaky_failures:
+            return False
+        self._failures[number] = count + 1
+        return True
+
+    @staticmethod
+    def _validators(host: Host, index: int, changed: int, when: Conditions) -> tuple[str, bytes]:
+        """Return a page's entity tag, and the header fields that its host sends of the two."""
+        tag = f"{host.key + index:x}-{changed:x}"
+        fields = b""
+        if host.validators in ("both", "etag"):
+            fields += f'ETag: "{tag}{"-gz" if when.gzip else ""}"\r\n'.encode()
+        if host.validators in ("both", "date"):
+            fields += f"Last-Modified: {http_date(changed)}\r\n".encode()
+        return tag, fields
+
+    @staticmethod
+    def _matches(host: Host, tag: str, changed: int, when: Conditions) -> bool:
+        """Say whether the crawler's copy is current, as RFC 9110 section 13.2 puts it."""
+        if when.if_none_match:
+            return host.validators in ("both", "etag") and tag in when.if_none_match
+        if when.if_modified_since:
+            # Crawlers send back the very date they got; comparing text spares a date parser, and
+            # another date is answered in full, which is always right.
+            dated = host.validators in ("both", "date")
+            return dated and when.if_modified_since == http_date(changed)
+        return False
+
+    def _extra(self, door: Door, role: Role, target: str, moment: float) -> Answer:
+        """Answer for anything but a page."""
+        host = door.host
+        prefix = door.realm.prefix(host.rank).decode()
+        if role is Role.ROBOTS:
+            return self._robots(door, target, moment)
+        if role is Role.TRAP:
+            return self._full(200, moment, b"text/html; charset=utf-8", traps.page(host.trap, target))
+        body: bytes | None = None
+        kind = b"application/xml"
+        if role is Role.SITEMAP:
+            body = extras.sitemap(self.pages, host, prefix, target.partition("?")[0])
+        elif role is Role.FEED:
+            body, kind = extras.feed(host, prefix, moment), b"application/rss+xml"
+        elif role is Role.IMAGE:
+            digits = target.partition("?")[0][5:-4]
+            kind = b"image/png"
+            if digits.isdecimal() and len(digits) < 4 and int(digits) < IMAGES:
+                body = extras.image(int(digits))
+        return self._error(404, moment) if body is None else self._full(200, moment, kind, body)
+
+    def _robots(self, door: Door, target: str, moment: float) -> Answer:
+        manner = robots.KINDS[door.host.robots]
+        prefix = door.realm.prefix(door.host.rank)
+        if manner.status == 301 and not target.startswith(robots.MOVED):
+            return self._bare(301, moment, b"Location: " + prefix + robots.MOVED.encode())
+        if manner.status not in (200, 301):
+            fields = b"Retry-After: 1\r\n" if manner.status == 503 else b""
+            return self._error(manner.status, moment, fields)
+        sitemaps = [f"{prefix.decode()}/sitemap.xml"] if door.host.sitemap else []
+        return self._full(200, moment, b"text/plain", robots.text(manner, sitemaps))
+
+    def refusal(self, status: int, moment: float) -> Answer:
+        """Return the answer to a request that names no host of this web, or that is not HTTP."""
+        return self._error(status, moment, b"" if status == 421 else b"Connection: close\r\n")
+
+    def _error(self, status: int, moment: float, fields: bytes = b"") -> Answer:
+        reason = REASONS[status]
+        body = f"<html><head><title>{status} {reason}</title></head><body></body></html>\n".encode()
+        return self._full(status, moment, b"text/html", body, fields)
+
+    def _bare(self, status: int, moment: float, field: bytes) -> Answer:
+        """Return an answer without a body and with one more header field (without line end)."""
+        length = b"" if status == 304 else b"Content-Length: 0\r\n"
+        separator = b"\r\n" if field else b""
+        head = self._start(status, moment) + length + field + separator + b"\r\n"
+        return Answer(status, head)
+
+    def _full(
+        self,
+        status: int,
+        moment: float,
+        kind: bytes,
+        body: bytes,
+        fields: bytes = b"",
+        gzip: bool = False,
+    ) -> Answer:
+        if gzip and self.spec.compression:
+            packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+            body = packer.compress(body) + packer.flush()
+            fields += b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n"
+        head = b"%bContent-Type: %b\r\nContent-Length: %d\r\n%b\r\n" % (
+            self._start(status, moment),
+            kind,
+            len(body),
+            fields,
+        )
+        return Answer(status, head, body)
+
+    def _start(self, status: int, moment: float) -> bytes:
+        """Return status line and Date field; the date is written once a second."""
+        second = int(moment)
+        if self._date[0] != second:
+            date = f"Date: {http_date(second)}\r\nServer: gossamer-simweb\r\n"
+            self._date = (second, date.encode())
+        return _STATUS_LINES[status] + self._date[1]
+
+
+_STATUS_LINES: Final = {status: f"HTTP/1.1 {status} {reason}\r\n".encode() for status, reason in REASONS.items()}

@@ -1,0 +1,131 @@
+"""Words, paragraphs and titles in eight languages, encoded and cut ready for use.
+
+Place in the flow: `render` joins a page from paragraphs made here. A pool of paragraphs exists once
+for each language and charset; a page takes every n-th one from its own starting place, so that the
+pages of a web share hardly any run of paragraphs, and near-duplicates are those that we make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from random import Random
+from typing import Final
+
+from gossamer.simweb.pages import path_of
+
+WORDS: Final = {
+    "en": "the of and to in a is that for it as was with be by on not he his but at are this have "
+    "from or had an they which one you were all her she there would their we him been has when who "
+    "will no more if out so said what up its about into than them can only other new some could "
+    "time these two may then do first any my now such like our over man me even most made after "
+    "harbour lantern meadow orchard compass bridge river signal archive garden weather station",
+    "es": "el de la que y en un ser se no haber por con su para como estar tener le lo todo pero "
+    "más hacer o poder decir este ir otro ese si me ya ver porque dar cuando él muy sin vez mucho "
+    "saber qué sobre mi alguno mismo también hasta año dos querer entre así primero desde grande "
+    "puente río señal jardín estación mañana camino montaña bosque linterna brújula huerto",
+    "de": "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als auch es "
+    "an werden aus er hat dass sie nach wird bei einer um am sind noch wie einem über einen so zum "
+    "war haben nur oder aber vor zur bis mehr durch man sein wurde Brücke Fluss Zeichen Garten "
+    "Wetter Bahnhof Wiese Laterne Straße Größe Mühle Hafen",
+    "fr": "le de un être et à il avoir ne je son que se qui ce dans en du elle au pour pas vous par "
+    "sur faire plus dire me on mon lui nous comme mais pouvoir avec tout y aller voir bien où sans "
+    "tu ou leur homme si deux mari moi vouloir été pont rivière signal jardin météo gare forêt "
+    "lanterne boussole château fenêtre verger",
+    "pt": "o de a que e do da em um para é com não uma os no se na por mais as dos como mas foi ao "
+    "ele das tem à seu sua ou ser quando muito há nos já está eu também só pelo pela até isso ela "
+    "entre era depois sem mesmo aos ter ponte rio sinal jardim estação manhã caminho lanterna "
+    "bússola coração floresta",
+    "ru": "и в не на я быть он с что а по это она этот к но они мы весь который из у то за свой "
+    "от так для ты же все тот мочь год один такой тогда только себя ещё какой когда уже вот мост "
+    "река сигнал сад погода станция луг фонарь компас гавань лес дорога",
+    "ja": "これ それ 日本 時間 東京 天気 駅 庭 川 橋 山 森 海 町 人 仕事 学校 新聞 電車 "
+    "今日 明日 昨日 写真 音楽 言葉 世界 問題 生活 研究 社会 歴史 文化 です ます した ある "
+    "いる する なる は が を に で と も",
+    "zh": "的 一 是 不 了 在 人 有 我 他 这 个 们 中 来 上 大 为 和 国 地 到 以 说 时 要 就 "
+    "出 会 可 也 你 对 生 能 而 子 那 得 于 着 下 自 之 年 天气 花园 车站 河流 森林 城市 "
+    "学校 历史 文化",
+}
+"""Common words of each language, most frequent first, with some that make a better title."""
+
+PARAGRAPHS: Final = 1024
+"""Paragraphs in a pool: enough that two pages of fifteen share a fifth of one on average."""
+
+STRIDES: Final = 256
+"""Different distances between a page's paragraphs in the pool."""
+
+PARAGRAPH_BYTES: Final = 1100
+"""About how long a paragraph is once encoded; pages are whole paragraphs long."""
+
+
+class Items(dict[int, bytes]):
+    """List items that link to a page of the same host, by the page's index.
+
+    Paths do not depend on the host and popular pages are linked often, so most of a page's links
+    are found here ready-made. Bounded: it starts again when it is full.
+    """
+
+    LIMIT: Final = 100_000
+
+    def __init__(self, anchors: list[bytes]) -> None:
+        self._anchors = anchors
+
+    def __missing__(self, index: int) -> bytes:
+        if len(self) >= self.LIMIT:
+            self.clear()
+        word = self._anchors[index % len(self._anchors)]
+        item = b'<li><a href="%b">%b</a>\n' % (path_of(index).encode(), word)
+        self[index] = item
+        return item
+
+
+class Pool:
+    """The text of one language in one charset, as encoded bytes; made by `pool` once."""
+
+    def __init__(self, language: str, charset: str) -> None:
+        self.language, self.charset = language, charset
+        self.words = WORDS[language].split()
+        self._gap = "" if language in ("ja", "zh") else " "
+        generator = Random(f"{language}/{charset}").random
+        made = [self._paragraph(generator) for _ in range(PARAGRAPHS)]
+        self.mean = sum(map(len, made)) // PARAGRAPHS
+        self._paragraphs = made
+        self._unrolled = made * 4
+        self.anchors = [word.encode(charset) for word in self.words[-12:]]
+        self.items = Items(self.anchors)
+
+    def _paragraph(self, generator: Callable[[], float]) -> bytes:
+        """Write one paragraph: words by Zipf's law in sentences of 8 to 20."""
+        parts: list[bytes] = []
+        size = 0
+        count = len(self.words)
+        while size < PARAGRAPH_BYTES:
+            length = 8 + int(generator() * 13)
+            words = [self.words[int(count ** generator()) - 1] for _ in range(length)]
+            sentence = self._gap.join(words)
+            encoded = (sentence[0].upper() + sentence[1:] + ". ").encode(self.charset)
+            parts.append(encoded)
+            size += len(encoded)
+        return b"<p>" + b"".join(parts) + b"</p>\n"
+
+    def paragraphs(self, bits: int, count: int) -> list[bytes]:
+        """Return `count` paragraphs chosen by `bits` (18 of them are used)."""
+        start = bits & (PARAGRAPHS - 1)
+        stride = (bits >> 10) % STRIDES + 1
+        end = start + count * stride
+        if end <= len(self._unrolled):
+            return self._unrolled[start:end:stride]
+        return [self._paragraphs[k % PARAGRAPHS] for k in range(start, end, stride)]
+
+    def title(self, bits: int, token: str) -> bytes:
+        """Return a title of two common words and a `token` that no other page has."""
+        words = self.words
+        first = words[bits % len(words)]
+        second = words[(bits >> 12) % len(words)]
+        return f"{first[0].upper()}{first[1:]}{self._gap}{second} {token}".encode(self.charset)
+
+
+@cache
+def pool(language: str, charset: str) -> Pool:
+    """Return the pool of a language in a charset; the first call makes it in about 0.1 s."""
+    return Pool(language, charset)

@@ -1,0 +1,1 @@
+"""Links: what the processors found becomes canonical URLs, each once, in document order."""

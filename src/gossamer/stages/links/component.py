@@ -1,0 +1,39 @@
+"""The links stage: between process, which says what a page wrote, and filter, which judges URLs."""
+
+from typing import Annotated
+
+import msgspec
+
+from gossamer.flow.component import Filter
+from gossamer.flow.ports import In, Out
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.model.visit import Visit
+from gossamer.stages.links.resolving import MAX_LINKS, JoinCache, resolve_links
+
+
+class LinksSheet(Sheet, frozen=True):
+    """Settings of :class:`Links`."""
+
+    max_links: Annotated[int, setting("Links kept of one page; more are cut and counted.", unit="links", ge=0)] = (
+        MAX_LINKS
+    )
+
+
+class Links(Filter[LinksSheet]):
+    """Fills in `links`, and counts by rule what is no link to follow."""
+
+    inbox: In[Visit]
+    outbox: Out[Visit]
+
+    def __init__(self, sheet: LinksSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._cache = JoinCache()
+        self.metrics.gauge("joins_remembered", lambda: len(self._cache))
+
+    def filter(self, visit: Visit) -> tuple[Visit]:
+        """Resolve a page's links; what was found has served and is dropped from the envelope."""
+        if not visit.found:
+            return (visit,)
+        base = visit.base or visit.url
+        links, rejected = resolve_links(visit.found, base, visit.url, self._cache, self.sheet.max_links)
+        return (msgspec.structs.replace(visit, found=(), links=links, rejected=rejected),)

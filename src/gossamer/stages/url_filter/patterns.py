@@ -1,0 +1,88 @@
+"""Filter by the user's own patterns: `--include` and `--exclude`.
+
+Place in the flow: links ─► **filter** ─► URL-seen. Patterns are RE2: linear, whatever they are (FAULTS 63).
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Any
+
+import re2
+
+from gossamer.flow.errors import SettingError
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.task import Task
+from gossamer.model.visit import Link
+
+#: Bytes of the longest pattern (FAULTS 63): longer ones are lists, which belong into a filter of their own.
+MAX_PATTERN_BYTES = 1024
+
+#: URLs whose verdict is remembered: a match costs 2 us by way of Python, and the pages of a site repeat their links.
+REMEMBERED_URLS = 32_768
+
+
+class PatternSheet(Sheet, frozen=True):
+    """Settings of :class:`PatternFilter`."""
+
+    include: Annotated[
+        tuple[str, ...], setting("RE2 patterns; if there are any, a URL must match one of them somewhere.")
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...], setting("RE2 patterns; a URL that matches one somewhere is refused. Wins.")
+    ] = ()
+
+
+class PatternFilter(Provider[PatternSheet]):
+    """Refuses links by pattern: `exclude`, or `include` where none of those matches. Contract: `filtering.UrlFilter`.
+
+    Raises:
+        SettingError: a pattern is too long, or RE2 refuses it.
+    """
+
+    def __init__(self, sheet: PatternSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._compile()
+
+    def changed(self, before: PatternSheet) -> None:
+        """Take the new patterns, or keep the old ones if a new one is bad."""
+        self._compile()
+
+    def _compile(self) -> None:
+        include, exclude = _any_of("include", self.sheet.include), _any_of("exclude", self.sheet.exclude)
+
+        def verdict(url: str) -> str:
+            if exclude is not None and exclude.search(url) is not None:
+                return "exclude"
+            return "include" if include is not None and include.search(url) is None else ""
+
+        self._idle = include is None and exclude is None
+        self._verdict = lru_cache(REMEMBERED_URLS)(verdict)
+
+    def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
+        """`exclude` or `include` for each link that is refused."""
+        if self._idle:
+            return [""] * len(links)
+        verdict = self._verdict
+        return [verdict(link.url) for link in links]
+
+
+def _any_of(name: str, patterns: Sequence[str]) -> Any:
+    """One pattern that matches where any of them does; None without any. Each must be whole by itself."""
+    if not patterns:
+        return None
+    options = re2.Options()
+    options.log_errors = False
+    for pattern in patterns:
+        if len(pattern.encode("utf-8", "replace")) > MAX_PATTERN_BYTES:
+            raise SettingError(f"{name}: {pattern[:40]!r}... is too long; at most {MAX_PATTERN_BYTES} bytes a pattern")
+        try:
+            re2.compile(pattern, options)
+        except (re2.error, UnicodeError) as error:
+            reason = error.args[0] if error.args else error
+            shown = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
+            raise SettingError(f"{name}: {pattern!r} is no RE2 pattern: {shown}") from None
+    try:
+        return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns), options)
+    except re2.error:
+        raise SettingError(f"{name}: {len(patterns)} patterns are too much for one expression; use fewer") from None

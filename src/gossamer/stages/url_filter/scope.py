@@ -1,0 +1,157 @@
+"""Filters by where a link leads: scope around the seeds, depth, and schemes that somebody can fetch.
+
+Place in the flow: links ─► **filter** ─► URL-seen. Nearly all links of a page lead to its own host, so a page's host is
+judged once and its links by their beginning; only links that leave it are taken apart.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from publicsuffixlist import PublicSuffixList
+
+from gossamer.flow.errors import SettingError
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.errors import UnreadableUrl
+from gossamer.model.task import Task
+from gossamer.model.url import authority_of, canonical, host_of, scheme_of, scheme_rule
+from gossamer.model.visit import Link
+
+#: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
+REMEMBERED_HOSTS = 65_536
+
+Scope = Literal["page", "prefix", "host", "domain", "any"]
+
+
+class ScopeSheet(Sheet, frozen=True):
+    """Settings of :class:`ScopeFilter`."""
+
+    scope: Annotated[
+        Scope,
+        setting(
+            "`page`: the seeds alone; `prefix`: their directories; `host`: their hosts; `domain`: their registered "
+            "domains; `any`: everything."
+        ),
+    ] = "host"
+    seeds: Annotated[tuple[str, ...], setting("URLs that the scope is drawn around.")] = ()
+    depth: Annotated[int, setting("Links further from the nearest seed are refused.", unit="links", ge=0)] | None = None
+
+
+class ScopeFilter(Provider[ScopeSheet]):
+    """Refuses links out of scope (`scope:host`, ...) and too deep (`depth`). Contract: `filtering.UrlFilter`.
+
+    Scheme and port do not matter, since hosts go by name (DESIGN 9.5). A redirect keeps the depth of its source; in
+    scope `page` a seed's redirect passes while it stays on the seeds' hosts, as `http` to `https` does.
+    """
+
+    def __init__(self, sheet: ScopeSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._draw()
+
+    def changed(self, before: ScopeSheet) -> None:
+        """Draw the scope anew."""
+        self._draw()
+
+    def _draw(self) -> None:
+        try:
+            seeds = [canonical(seed) for seed in self.sheet.seeds]
+        except UnreadableUrl as error:
+            raise SettingError(f"setting 'seeds': {error}; write it in full, as https://example.org/") from None
+        self._rule = f"scope:{self.sheet.scope}"
+        self._pages = frozenset(map(_rest, seeds))
+        self._prefixes = tuple(sorted({_rest(_directory_of(seed)) for seed in seeds}))
+        # What most links in scope begin with, so that they need not be taken apart.
+        self._starts = tuple(sorted({_directory_of(seed) for seed in seeds}))
+        self._hosts = frozenset(map(host_of, seeds))
+        self._suffixes = PublicSuffixList() if self.sheet.scope == "domain" else None
+        self._domains = frozenset(map(self._domain, self._hosts)) if self._suffixes else frozenset()
+        self._verdicts: dict[str, str] = {}
+
+    def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
+        """`depth` or `scope:...` for each link that is refused."""
+        limit = self.sheet.depth
+        if limit is not None and source.depth >= limit:
+            return [self._judge_place(link) if _keeps_depth(link, source, limit) else "depth" for link in links]
+        if self.sheet.scope == "any":
+            return [""] * len(links)
+        if self.sheet.scope in ("page", "prefix"):
+            return [self._judge_place(link) for link in links]
+        home = f"{scheme_of(source.url)}://{authority_of(source.url)}/"
+        at_home = self._judge_host(home)
+        return [at_home if link.url.startswith(home) else self._judge_host(link.url) for link in links]
+
+    def _judge_place(self, link: Link) -> str:
+        """The verdict of the scope alone on one link."""
+        scope = self.sheet.scope
+        if scope == "any":
+            return ""
+        if scope == "page":
+            inside = _rest(link.url) in self._pages or (
+                link.relation == "redirect" and host_of(link.url) in self._hosts
+            )
+            return "" if inside else self._rule
+        if scope == "prefix":
+            inside = link.url.startswith(self._starts) or _rest(link.url).startswith(self._prefixes)
+            return "" if inside else self._rule
+        return self._judge_host(link.url)
+
+    def _judge_host(self, url: str) -> str:
+        authority = authority_of(url)
+        verdict = self._verdicts.get(authority)
+        if verdict is None:
+            host = host_of(url)
+            inside = self._domain(host) in self._domains if self._suffixes else host in self._hosts
+            if len(self._verdicts) >= REMEMBERED_HOSTS:
+                self._verdicts.clear()
+            verdict = self._verdicts[authority] = "" if inside else self._rule
+        return verdict
+
+    def _domain(self, host: str) -> str:
+        """The registered domain of a host; the host itself where it has none (addresses, public suffixes)."""
+        assert self._suffixes is not None
+        if ":" in host or host.replace(".", "").isdigit():
+            return host
+        return self._suffixes.privatesuffix(host) or host
+
+
+def _keeps_depth(link: Link, source: Task, limit: int) -> bool:
+    return link.relation == "redirect" and source.depth <= limit
+
+
+def _directory_of(url: str) -> str:
+    """A URL up to its last slash."""
+    return url.partition("?")[0].rpartition("/")[0] + "/"
+
+
+def _rest(url: str) -> str:
+    """Host without port, path and query: a URL without what the scope does not look at."""
+    start = url.find("://") + 3
+    slash = url.find("/", start)
+    return host_of(url) + (url[slash:] if slash >= 0 else "/")
+
+
+class SchemeSheet(Sheet, frozen=True):
+    """Settings of :class:`SchemeFilter`."""
+
+    schemes: Annotated[tuple[str, ...], setting("URL schemes that some protocol module serves.")] = ("http", "https")
+
+
+class SchemeFilter(Provider[SchemeSheet]):
+    """Refuses links that nobody could fetch (`scheme:ftp`, ...). Contract: `filtering.UrlFilter`."""
+
+    def __init__(self, sheet: SchemeSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._starts = _starts(self.sheet)
+
+    def changed(self, before: SchemeSheet) -> None:
+        """Take the new schemes."""
+        self._starts = _starts(self.sheet)
+
+    def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
+        """`scheme:...` for each link that is refused."""
+        starts = self._starts
+        return ["" if link.url.startswith(starts) else scheme_rule(link.url) for link in links]
+
+
+def _starts(sheet: SchemeSheet) -> tuple[str, ...]:
+    return tuple(f"{scheme.lower()}:" for scheme in sheet.schemes)

@@ -1,0 +1,48 @@
+"""Conformance suites for seen sets and content indexes: run them over an implementation of your own."""
+
+import random
+
+from gossamer.contracts.seen import ContentIndex, SeenSet
+
+
+def check_seen_set(seen: SeenSet, *, urls: int = 2_000, seed: int = 1) -> None:
+    """A seen set keeps its three promises under random interleavings.
+
+    Args:
+        seen: empty.
+        urls: how many different URLs are offered; more than any cache inside holds.
+        seed: of the order in which they come; popular ones come often, as on the web.
+    """
+    known = [f"http://host{n % 7}.test/path/{n}?q={n}" for n in range(urls)]
+    choose = random.Random(seed)
+    came_out: list[str] = []
+    offered: set[str] = set()
+    assert seen.unseen([]) == [], "nothing comes of nothing"
+    assert seen.offer([]) == [], "nothing comes of nothing"
+    while len(offered) < urls:
+        batch = [known[int(urls * choose.random() ** 2)] for _ in range(choose.randrange(1, 80))]
+        if choose.random() < 0.02:
+            batch += [url for url in known if url not in offered][:100]
+        maybe = seen.unseen(batch)
+        assert [url for url in batch if url in set(maybe)] == maybe, "unseen keeps the order of what it was asked"
+        assert not [url for url in batch if url not in offered and url not in maybe], "unseen held back a new URL"
+        new = seen.offer(batch)
+        expected = list(dict.fromkeys(url for url in batch if url not in offered))
+        assert not set(new) - set(batch), "a URL came out that was not offered"
+        assert len(set(new)) == len(new), "a URL came out twice of one batch"
+        assert not set(new) & set(came_out), "a URL came out twice"
+        assert new == expected, "the new URLs of a batch come out of it, in order"
+        came_out += new
+        offered.update(batch)
+    assert seen.offer(known) == [], "a URL came out twice"
+    assert set(came_out) == offered, "a new URL never came out"
+
+
+def check_content_index(index: ContentIndex) -> None:
+    """A content index, empty at first, keeps its promise."""
+    assert index.first("A" * 32, "http://a.test/1") == "", "a new digest has no first URL"
+    assert index.first("B" * 32, "http://a.test/2") == "", "another digest has none either"
+    for _ in range(2):
+        assert index.first("A" * 32, "http://a.test/3") == "http://a.test/1", "the first URL stays the answer"
+    assert index.first("A" * 32, "http://a.test/1") == "http://a.test/1", "also for itself, when it is met again"
+    assert index.first("B" * 32, "http://a.test/3") == "http://a.test/2", "each digest has its own"

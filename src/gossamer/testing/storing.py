@@ -1,0 +1,155 @@
+"""Conformance suites for archives and row logs: run them over an implementation of your own.
+
+Each check is one promise of the contract's docstring. A broken promise is an AssertionError that says which.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from gossamer.contracts.storing import Archive, RowLog
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.visit import Item, Location, Response, Visit, sha1_base32
+
+#: What servers send in order to end a record, begin one, or forge a field (FAULTS 19, 67, 70).
+HOSTILE_TEXTS = (
+    "a\r\nWARC-Type: warcinfo",
+    "a\nb",
+    "\r\n\r\nWARC/1.1\r\n",
+    "\x00\x1b[31m\x7f\x9b31m",
+    "\u202eevil\u2066\u200f\u2028\u2029\x85",
+    "\ufeff\ufffe",
+    '"}\n{"event":"page"',
+)
+
+#: Header blocks that a server can send.
+HOSTILE_HEADS = (
+    b"HTTP/1.1 200 OK\r\nX: a\r\n\r\nWARC/1.1\r\nWARC-Type: warcinfo\r\n\r\n",
+    b"HTTP/1.1 200 OK\nLF: only\n\nmore: lines\n\n",
+    b"HTTP/1.1 200 \x00\x1b[0m\r\nBare: a\rb\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nFolded: a\r\n b\r\nEight: \xff\xfe\r\n\r\n",
+    b"ICY 200 OK\r\n\r\n",
+    b"\r\n\r\n",
+    b"HTTP/1.1 200 OK",
+)
+
+
+def visit(
+    url: str = "http://a.test/",
+    body: bytes = b"<p>hello",
+    *,
+    head: bytes = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n",
+    outcome: Outcome = Outcome.OK,
+    duplicate_of: str = "",
+    cut: str = "",
+) -> Visit:
+    """A visit as the committer receives it."""
+    return Visit(
+        task=Task(url, host="a.test"),
+        response=Response(
+            outcome,
+            status=200,
+            request_head=b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n",
+            response_head=head,
+            headers=(("content-type", "text/html"),),
+            body=body,
+            address="127.0.0.1",
+            started=1_700_000_000.25,
+            elapsed=0.125,
+            cut=cut,
+        ),
+        digest=sha1_base32(body),
+        duplicate_of=duplicate_of,
+    )
+
+
+def unanswered(url: str = "http://a.test/gone") -> Visit:
+    """A visit without an answer."""
+    return Visit(Task(url, host="a.test"), Response(Outcome.CONNECT_FAILED, error="refused", started=1_700_000_000.0))
+
+
+def hostile_visits() -> list[Visit]:
+    """Visits in which everything that a server or a page can write is hostile."""
+    found = [visit(head=head, body=b"\r\n\r\nWARC/1.1\r\n\r\n") for head in HOSTILE_HEADS]
+    for text in HOSTILE_TEXTS:
+        one = visit(url=f"http://a.test/{text}", duplicate_of=f"http://a.test/{text}", cut=text)
+        response = msgspec.structs.replace(one.response, address=text, error=text, headers=(("content-type", text),))
+        found.append(
+            msgspec.structs.replace(
+                one,
+                response=response,
+                title=text,
+                charset=text,
+                trouble=text,
+                items=(Item(text, one.url, {text: [text]}),),
+                rejected={text: 1},
+            )
+        )
+    return found
+
+
+def check_archive(archive: Archive, read: Callable[[Location], tuple[str, str, bytes]]) -> None:
+    """An archive keeps its promises.
+
+    Args:
+        archive: empty.
+        read: opens a location in another process's stead, and returns the record's type, target URI and block.
+    """
+    assert archive.append([]) == [], "an empty group has no locations"
+    assert archive.append([unanswered()]) == [None], "a visit without an answer is not written: its location is None"
+    mixed = [visit("http://a.test/1", b"one"), unanswered(), visit("http://a.test/2", b"two")]
+    _check_group(archive, mixed, read)
+    _check_group(archive, [visit("http://a.test/3", b"one", duplicate_of="http://a.test/1")], read)
+    _check_group(archive, hostile_visits(), read)
+
+
+def _check_group(archive: Archive, visits: Sequence[Visit], read: Callable[[Location], tuple[str, str, bytes]]) -> None:
+    locations = archive.append(visits)
+    assert len(locations) == len(visits), "one location for each visit, in order"
+    for one, location in zip(visits, locations, strict=True):
+        assert (location is None) == (not one.is_answered), "a location for each answered visit, and for no other"
+        if location is None:
+            continue
+        kind, uri, block = read(location)
+        assert kind == ("revisit" if one.duplicate_of else "response"), f"a {kind} record where the answer should be"
+        assert not {"\r", "\n"} & set(uri), "a URL forged a field"
+        if one.url.isascii() and one.url.isprintable():
+            assert uri == one.url, f"{uri} where {one.url} was archived"
+        end = block.find(b"\r\n\r\n") + 4
+        body = b"" if one.duplicate_of else one.response.body
+        assert block[end:] == body, "the header block ends elsewhere, or the body is not as it came"
+
+
+def check_row_log(log: RowLog, read: Callable[[], bytes]) -> None:
+    """A row log keeps its promises.
+
+    Args:
+        log: empty.
+        read: the whole log as another process sees it, one row a line.
+    """
+    log.append([], [])
+    visits = [visit(), unanswered()]
+    log.append(visits, [Location("warc/a.warc.gz", 1, 2), None])
+    rows = _rows(read())
+    assert [row["url"] for row in rows] == [one.url for one in visits], "one row for each visit, in order"
+    assert rows[0]["warc_offset"] == 1, "the row says where the record is"
+    assert "warc_offset" not in rows[1], "a row without a record says where one is"
+
+    hostile = hostile_visits()
+    before = len(rows)
+    log.append(hostile, [None] * len(hostile))
+    text = read()
+    rows = _rows(text)[before:]
+    pages = [row for row in rows if row["event"] == "page"]
+    items = [row for row in rows if row["event"] == "item"]
+    assert len(pages) == len(hostile), "one event is one line, whatever a server sent"
+    assert len(items) == sum(len(one.items) for one in hostile), "one line for each item"
+    assert [row.get("title", "") for row in pages] == [one.title for one in hostile], "escaping changed a text"
+    shown = text.decode()
+    assert not [c for c in shown if c != "\n" and not c.isprintable()], "a control character stands in the log"
+
+
+def _rows(text: bytes) -> list[dict[str, object]]:
+    assert text.endswith(b"\n"), "the last row is not a whole line"
+    return [msgspec.json.decode(line, type=dict[str, object]) for line in text.splitlines()]

@@ -1,0 +1,87 @@
+"""The promises of ./gossamer dev: its verbs, the locks, the change fragments."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools import __main__ as dispatcher
+from tools import fragments
+from tools.checkout import REQUIREMENTS, ROOT
+from tools.chores import changelog, check, docs, lock, test
+
+
+def test_dev_alone_lists_every_verb_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatcher.main([]) == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == sorted(dispatcher.verbs())
+    assert all(len(line.split(maxsplit=1)[1]) > 10 for line in lines)
+
+
+def test_an_unknown_verb_is_refused_with_the_nearest_known_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatcher.main(["chekc"]) == 2
+    assert capsys.readouterr().err == "gossamer dev: there is no 'chekc'; did you mean 'check'?\n"
+
+
+def test_every_verb_is_documented_for_contributors() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert [verb for verb in dispatcher.verbs() if f"| `{verb}" not in text] == []
+
+
+def test_an_unknown_check_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.main(["tipes"]) == 2
+    assert "lint, format, types" in capsys.readouterr().err
+
+
+def test_one_named_test_runs_alone_and_the_suite_runs_on_every_core() -> None:
+    assert "-n" in test.command([])
+    assert "-n" not in test.command(["tests/unit/test_url.py::test_one"])
+    assert test.command(["-n", "3"]).count("-n") == 1
+
+
+def test_the_locks_are_fresh_and_the_larger_holds_the_smaller() -> None:
+    assert lock.problems() == []
+    assert lock.pins("run").items() <= lock.pins("dev").items()
+
+
+@pytest.mark.parametrize("kind", ["run", "dev"])
+def test_a_lock_has_hashes_and_names_no_place(kind: str) -> None:
+    text = (REQUIREMENTS / f"{kind}.lock").read_text(encoding="utf-8")
+    packages = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
+    assert len(packages) == len(lock.pins(kind))
+    assert all("--hash=sha256:" in package for package in packages)
+    assert "/" not in re.sub(r"^# Made by .*$", "", text, count=1, flags=re.MULTILINE)
+
+
+def test_every_change_fragment_is_well_formed() -> None:
+    assert fragments.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("Bad Name.added.md", "Something.", "the name must be"),
+        ("fine.improved.md", "Something.", "KIND one of"),
+        ("fine.added.md", " \n", "is empty"),
+        ("fine.added.md", "- A bullet.", "without heading or bullet"),
+        ("fine.added.md", "No full stop", "ending in a full stop"),
+    ],
+)
+def test_a_malformed_fragment_is_told_in_one_line(tmp_path: Path, name: str, text: str, reason: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    (problem,) = fragments.problems(tmp_path)
+    assert problem.startswith(f"changes/{name}: ")
+    assert reason in problem
+
+
+def test_the_change_log_groups_fragments_by_kind(tmp_path: Path) -> None:
+    for name, text in {"b.fixed.md": "Mended.", "a.added.md": "New,\nand good.", "c.added.md": "Newer."}.items():
+        (tmp_path / name).write_text(f"{text}\n", encoding="utf-8")
+    read = [fragments.read(path) for path in fragments.paths(tmp_path)]
+    assert changelog.section(read, "1.0 (today)") == (
+        "## 1.0 (today)\n\n### Added\n\n- New,\n  and good.\n- Newer.\n\n### Fixed\n\n- Mended.\n"
+    )
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    assert docs.problems() == []

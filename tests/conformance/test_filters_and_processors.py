@@ -1,0 +1,68 @@
+"""Every URL filter and every processor of ours keeps the promises of its contract."""
+
+import pytest
+
+from gossamer.contracts.filtering import UrlFilter
+from gossamer.model.task import Task
+from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
+from gossamer.stages.url_filter.patterns import PatternFilter, PatternSheet
+from gossamer.stages.url_filter.scope import SchemeFilter, ScopeFilter, ScopeSheet
+from gossamer.testing.judging import check_filter, check_processor
+from gossamer.testing.storing import visit
+
+SEED = "https://www.example.co.uk/docs/index.html"
+HOME = Task(SEED, host="www.example.co.uk", depth=1)
+SAME_HOST = ["http://www.example.co.uk/", "https://www.example.co.uk:8443/docs/a?b=c"]
+SAME_DOMAIN = ["https://example.co.uk/", "http://a.b.example.co.uk/x"]
+ELSEWHERE = [
+    "https://www.other.co.uk/docs/",
+    "http://co.uk/",
+    "http://127.0.0.1/",
+    "https://www.example.co.uk.evil.test/",
+]
+
+FILTERS: dict[str, tuple[UrlFilter, list[str], list[str]]] = {
+    "page": (ScopeFilter(ScopeSheet(scope="page", seeds=(SEED,))), [SEED], [*SAME_HOST, *SAME_DOMAIN, *ELSEWHERE]),
+    "prefix": (
+        ScopeFilter(ScopeSheet(scope="prefix", seeds=(SEED,))),
+        [SEED, "http://www.example.co.uk/docs/", SAME_HOST[1]],
+        [SAME_HOST[0], "https://www.example.co.uk/docs", "https://www.example.co.uk/docsx/", *SAME_DOMAIN, *ELSEWHERE],
+    ),
+    "host": (ScopeFilter(ScopeSheet(seeds=(SEED,))), [SEED, *SAME_HOST], [*SAME_DOMAIN, *ELSEWHERE]),
+    "domain": (
+        ScopeFilter(ScopeSheet(scope="domain", seeds=(SEED,))),
+        [SEED, *SAME_HOST, *SAME_DOMAIN],
+        ELSEWHERE,
+    ),
+    "any": (ScopeFilter(ScopeSheet(scope="any")), [SEED, *SAME_DOMAIN, *ELSEWHERE], []),
+    "depth reached": (ScopeFilter(ScopeSheet(scope="any", depth=1)), [], [SEED, *ELSEWHERE]),
+    "depth left": (ScopeFilter(ScopeSheet(seeds=(SEED,), depth=2)), [SEED], ELSEWHERE),
+    "scheme": (SchemeFilter(), [SEED, *SAME_HOST], ["ftp://a.test/", "httpsx://a.test/", "gopher://a.test/1"]),
+    "patterns": (
+        PatternFilter(PatternSheet(include=(r"/docs/", r"\.html$"), exclude=(r"\?",))),
+        [SEED, "https://www.other.co.uk/docs/"],
+        ["https://www.other.co.uk/", "https://www.other.co.uk/docs/?a"],
+    ),
+    "no patterns": (PatternFilter(), [SEED, *ELSEWHERE], []),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_filter(name: str) -> None:
+    rule, passes, refuses = FILTERS[name]
+    check_filter(rule, passes, refuses, HOME)
+    check_filter(rule, passes, refuses, HOME)  # and the same once its caches are warm
+
+
+PAGES = (
+    b'<link rel=next href=/n><a href="a.html">A</a><a rel=nofollow href=b>B</a>',
+    b"<base href=/x/><area href=c><iframe src=d></iframe><meta http-equiv=refresh content='0;url=e'>",
+    b"<div>" * 9_000 + b"<a href=deep>",
+    b"\xff\xfe<\x00a\x00 \x00h\x00r\x00e\x00f\x00=\x00u\x00>\x00",
+    b"",
+)
+
+
+@pytest.mark.parametrize("sheet", [HtmlLinksSheet(), HtmlLinksSheet(anchors=True, requisites=True)], ids=str)
+def test_html_links(sheet: HtmlLinksSheet) -> None:
+    check_processor(HtmlLinks(sheet), [visit(body=page) for page in PAGES])

@@ -1,0 +1,71 @@
+"""Every store of ours keeps the promises of `contracts.storing` and `contracts.seen`."""
+
+from pathlib import Path
+
+import pytest
+
+from gossamer.model.visit import Location
+from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen, RecentlySeenSheet
+from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
+from gossamer.stores.warc import NoArchive, WarcArchive, WarcSheet
+from gossamer.testing.seen import check_content_index, check_seen_set
+from gossamer.testing.storing import check_archive, check_row_log, hostile_visits, visit
+
+READERS = ["warcio", "fastwarc"]
+
+
+def read_record(reader: str, directory: Path, location: Location) -> tuple[str, str, bytes]:
+    """One record's type, target URI and block, by somebody else's reader from exactly the bytes of the location."""
+    data = (directory / location.file).read_bytes()[location.offset : location.offset + location.length]
+    return read_bytes(reader, data)
+
+
+def read_bytes(reader: str, data: bytes) -> tuple[str, str, bytes]:
+    """The one record of these bytes."""
+    import io
+
+    if reader == "warcio":
+        warcio = pytest.importorskip("warcio.archiveiterator")
+        [(kind, uri, block)] = [
+            (r.rec_type, r.rec_headers.get_header("WARC-Target-URI"), r.raw_stream.read())
+            for r in warcio.ArchiveIterator(io.BytesIO(data), no_record_parse=True)
+        ]
+        return kind, uri, block
+    fastwarc = pytest.importorskip("fastwarc.warc")
+    [(kind, uri, block)] = [
+        (r.headers["WARC-Type"], r.headers["WARC-Target-URI"], r.reader.read())
+        for r in fastwarc.ArchiveIterator(io.BytesIO(data), parse_http=False)
+    ]
+    return kind, uri, block
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("rotate", [1, 10**9], ids=["many files", "one file"])
+def test_warc_archive(tmp_path: Path, reader: str, rotate: int) -> None:
+    archive = WarcArchive(WarcSheet(directory=str(tmp_path), rotate_bytes=rotate))
+    check_archive(archive, lambda location: read_record(reader, tmp_path, location))
+
+
+def test_no_archive_has_no_location_for_anything() -> None:
+    visits = [visit(), *hostile_visits()]
+    assert NoArchive().append(visits) == [None] * len(visits)
+
+
+def test_json_log(tmp_path: Path) -> None:
+    log = JsonLog(JsonLogSheet(directory=str(tmp_path)))
+    check_row_log(log, (tmp_path / LOG_PATH).read_bytes)
+
+
+def test_memory_seen() -> None:
+    check_seen_set(MemorySeen())
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 50, 100_000])
+def test_recently_seen_in_front_of_memory_seen(capacity: int) -> None:
+    seen = RecentlySeen(RecentlySeenSheet(capacity=capacity))
+    seen.behind = MemorySeen()
+    check_seen_set(seen)
+
+
+def test_memory_contents() -> None:
+    check_content_index(MemoryContents())

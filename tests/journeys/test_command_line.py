@@ -1,0 +1,201 @@
+"""The command line as a person meets it, in a process of its own: output, exit statuses, and one clear line for bad input."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gossamer.testing.fakeweb import FakeWeb, Page
+
+SOURCE = str(Path(__file__).resolve().parents[2] / "src")
+
+
+def start(*arguments: str, stdin: int = subprocess.DEVNULL, cwd: Path | None = None) -> "subprocess.Popen[str]":
+    """Start the command with nothing of the test's environment that it could lean on."""
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": os.environ.get("HOME", "/")}
+    command = [sys.executable, "-m", "gossamer", *arguments]
+    return subprocess.Popen(
+        command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=cwd
+    )
+
+
+def gossamer(*arguments: str, given: str = "", cwd: Path | None = None) -> tuple[int, str, str]:
+    """Run the command to its end: exit status, standard output, standard error."""
+    process = start(*arguments, stdin=subprocess.PIPE, cwd=cwd)
+    out, err = process.communicate(given, timeout=60)
+    return process.returncode, out, err
+
+
+def test_json_prints_one_line_with_every_promised_field(tmp_path: Path) -> None:
+    with FakeWeb.tree(2, 3) as web:
+        status, out, err = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json")
+    assert (status, err) == (0, "")
+    told = json.loads(out)
+    assert out.count("\n") == 1
+    assert told["crawl"] == str(tmp_path / "c")
+    assert (told["state"], told["pages"], told["fetched"], told["unique_documents"]) == ("finished", 13, 13, 13)
+    assert set(told) >= {"bytes", "outcomes", "discovered", "queued", "hosts", "seconds", "pages_per_second"}
+    assert told["cpu_seconds"] > 0
+    assert told["peak_rss_bytes"] > 1_000_000
+
+
+def test_without_json_a_person_reads_one_report(tmp_path: Path) -> None:
+    with FakeWeb.tree(1, 2) as web:
+        status, out, _ = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"))
+    assert status == 0
+    assert out.startswith("finished: 3 pages, 3 fetched")
+    assert "outcomes: 3 ok" in out
+
+
+def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> None:
+    with FakeWeb.tree(0, 0) as web:
+        status, out, _ = gossamer("crawl", web.url("/"), "--json", cwd=tmp_path)
+    assert status == 0
+    assert json.loads(out)["crawl"].startswith("crawl-127.0.0.1-2")
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["http://"], "not a URL"),
+        (["docs.example"], "did you mean http://docs.example"),
+        (["nonsense://127.0.0.1/"], "nonsense"),
+        (["http://127.0.0.1:9/", "--scoop", "host"], "--scope"),
+        (["http://127.0.0.1:9/", "--scope", "hots"], "scope"),
+        (["http://127.0.0.1:9/", "--depth", "many"], "depth"),
+        (["http://127.0.0.1:9/", "--max-time", "10 parsecs"], "10m"),
+        (["http://127.0.0.1:9/", "--set", "frontier.per_hots=2"], "per_host"),
+        (["http://127.0.0.1:9/", "--set", "fontier.per_host=2"], "frontier"),
+        (["http://127.0.0.1:9/", "--wiring", "no-such"], "default"),
+        (["http://127.0.0.1:9/", "--exclude", "("], "exclude"),
+        (["http://127.0.0.1:9/", "--resolve", "nonsense"], "resolve"),
+        (["http://192.0.2.7/"], "loopback"),
+        ([], "seed"),
+    ],
+)
+def test_bad_usage_is_one_clear_line_and_no_directory(tmp_path: Path, arguments: list[str], says: str) -> None:
+    status, out, err = gossamer("crawl", *arguments, "-o", str(tmp_path / "c"))
+    assert status == 2, err
+    assert out == ""
+    assert says in err
+    assert err.startswith("gossamer: ")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_directory_that_holds_a_crawl_is_refused_and_replaced_on_request(tmp_path: Path) -> None:
+    with FakeWeb.tree(1, 2) as web:
+        folder = str(tmp_path / "c")
+        assert gossamer("crawl", web.url("/"), "-o", folder)[0] == 0
+        status, _, err = gossamer("crawl", web.url("/"), "-o", folder)
+        assert status == 2
+        assert "holds a crawl" in err
+        assert gossamer("crawl", web.url("/"), "-o", folder, "--overwrite", "--json")[0] == 0
+
+
+def test_a_directory_with_other_things_is_never_touched(tmp_path: Path) -> None:
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "thesis.txt").write_text("mine")
+    status, _, err = gossamer("crawl", "http://127.0.0.1:9/", "-o", str(tmp_path / "c"), "--overwrite")
+    assert status == 2
+    assert "not empty" in err
+    assert (tmp_path / "c" / "thesis.txt").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_an_unwritable_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "locked").mkdir(mode=0o500)
+    status, _, err = gossamer("crawl", "http://127.0.0.1:9/", "-o", str(tmp_path / "locked" / "c"))
+    assert status == 2
+    assert "cannot be written" in err
+
+
+def test_a_path_through_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    status, _, err = gossamer("crawl", "http://127.0.0.1:9/", "-o", str(tmp_path / "file" / "c"))
+    assert status == 2
+    assert "cannot be written" in err
+
+
+def test_an_empty_seed_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_text("# nothing yet\n\n")
+    status, _, err = gossamer("crawl", "--seeds", str(tmp_path / "seeds.txt"), "-o", str(tmp_path / "c"))
+    assert status == 2
+    assert "holds no seed" in err
+
+
+def test_seeds_are_read_from_standard_input(tmp_path: Path) -> None:
+    with FakeWeb({"/a": "a", "/b": "b"}) as web:
+        seeds = f"{web.url('/a')}\n# a comment\n{web.url('/b')}\n"
+        status, out, _ = gossamer("crawl", "--seeds", "-", "-o", str(tmp_path / "c"), "--json", given=seeds)
+    assert status == 0
+    assert json.loads(out)["pages"] == 2
+
+
+def test_an_unreachable_seed_ends_at_once_with_4_and_no_directory(tmp_path: Path) -> None:
+    with FakeWeb({}) as web:
+        seed = web.url("/")
+    status, out, _ = gossamer("crawl", seed, "-o", str(tmp_path / "c"), "--json")
+    assert status == 4
+    assert json.loads(out)["state"] == "incomplete"
+    assert not (tmp_path / "c").exists()
+
+
+def test_ctrl_c_ends_gracefully_and_a_second_one_at_once(tmp_path: Path) -> None:
+    with FakeWeb({"/": '<a href="/slow">x</a>', "/slow": Page(silent=True)}) as web:
+        process = start("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json")
+        web.wait_for(2)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        assert "once more" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert json.loads(out)["state"] == "stopped"
+    assert len((tmp_path / "c" / "logs" / "crawl.jsonl").read_text().splitlines()) == 1
+
+
+def test_an_unknown_command_names_the_nearest() -> None:
+    status, _, err = gossamer("crawll", "http://127.0.0.1:9/")
+    assert status == 2
+    assert "did you mean 'crawl'" in err
+
+
+def test_version_and_help_teach() -> None:
+    status, out, _ = gossamer("--version")
+    assert (status, out.startswith("gossamer ")) == (0, True)
+    status, out, _ = gossamer("crawl", "--help")
+    assert status == 0
+    assert "Ctrl-C stops gracefully" in out
+
+
+@pytest.mark.parametrize("form", ["text", "toml", "dot", "mermaid", "json"])
+def test_topology_shows_every_unit_in_every_form(form: str) -> None:
+    status, out, _ = gossamer("topology", "--format", form)
+    assert status == 0
+    for unit in ("frontier", "content-seen", "commit", "seen", "records"):
+        assert unit in out
+
+
+def test_the_toml_that_topology_prints_runs(tmp_path: Path) -> None:
+    with FakeWeb.tree(2, 2) as web:
+        status, out, _ = gossamer("topology", web.url("/"), "--depth", "1", "--format", "toml")
+        assert status == 0
+        (tmp_path / "my.toml").write_text(out)
+        status, out, _ = gossamer("crawl", "--wiring", str(tmp_path / "my.toml"), "-o", str(tmp_path / "c"), "--json")
+    assert status == 0
+    assert json.loads(out)["pages"] == 3
+
+
+def test_a_wiring_with_several_mistakes_says_them_all(tmp_path: Path) -> None:
+    broken = gossamer("topology", "--format", "toml")[1].replace('use = "frontier"', 'use = "fronteer"')
+    broken = broken.replace('inbox = "processed"', 'inbox = "procesed"')
+    (tmp_path / "my.toml").write_text(broken)
+    status, _, err = gossamer("crawl", "http://127.0.0.1:9/", "--wiring", str(tmp_path / "my.toml"))
+    assert status == 2
+    assert "did you mean 'frontier'" in err

@@ -1,0 +1,90 @@
+"""A crawl whose stages stand in two processes fetches the same pages, also when one of the two is killed.
+
+Every arrow that may leave the main process (DESIGN 9.1) is listed here with the stages whose move makes it cross; the suite
+moves one set, `./gossamer dev divided` moves them all.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gossamer.assembly.compiling import shipped
+from gossamer.assembly.crawl import Crawl, Summary
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.processes import divide
+from gossamer.flow.sheet import build
+from gossamer.testing.fakeweb import FakeWeb
+
+#: Arrow -> stages that run elsewhere so that it crosses.
+CUTS: dict[str, Sequence[str]] = {
+    "seeds": ("seeds",),
+    "tasks, answers, fetched": ("fetch",),
+    "fetched, filtered": ("content-seen", "process", "links", "filter"),
+    "checked": ("process", "links", "filter"),
+    "processed": ("links", "filter"),
+    "linked": ("filter",),
+    "filtered, visits": ("url-seen",),
+    "records": ("tally",),
+    "tasks to filtered": ("fetch", "content-seen", "process", "links", "filter"),
+}
+
+
+def crawl_divided(elsewhere: Sequence[str], web: FakeWeb, folder: Path, kill_at: Sequence[int] = ()) -> Summary:
+    """Crawl a fake web with some stages in another process, which is killed (-9) at these request counts."""
+    wiring = divide(shipped("default"), elsewhere, "elsewhere")
+    options = build(CrawlOptions, {"output": str(folder / "crawl"), "per_host": 8})
+    job = Crawl([web.url("/")], options, wiring=wiring)
+
+    async def crawl() -> Summary:
+        loop = asyncio.get_running_loop()
+        plain = web.note
+        count = 0
+
+        def kill() -> None:
+            assert job.fleet is not None
+            job.fleet.children["elsewhere"].kill()
+
+        def note(request: object) -> None:
+            nonlocal count
+            count += 1
+            if count in kill_at:
+                loop.call_soon_threadsafe(kill)
+            plain(request)  # type: ignore[arg-type]
+
+        web.note = note  # type: ignore[method-assign]
+        return await job.run()
+
+    return asyncio.run(crawl())
+
+
+def assert_same(summary: Summary, web: FakeWeb, *, killed: bool = False) -> None:
+    """Every page of the graph was committed once, and without a kill fetched once."""
+    assert summary.state == "finished"
+    assert summary.pages == summary.fetched == len(web.expected)
+    fetched = Counter(map(web.url, web.targets()))
+    assert set(fetched) == set(web.expected)
+    if not killed:
+        assert max(fetched.values()) == 1
+
+
+def test_stages_in_another_process_fetch_the_same_pages(tmp_path: Path) -> None:
+    with FakeWeb.tree(3, 5) as web:
+        assert_same(crawl_divided(CUTS["checked"], web, tmp_path), web)
+
+
+def test_a_stage_that_is_killed_comes_back_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    with FakeWeb.tree(3, 6, latency=0.002) as web:
+        assert_same(crawl_divided(CUTS["checked"], web, tmp_path, kill_at=(30, 120)), web, killed=True)
+    rows = (tmp_path / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines()
+    assert len(rows) == len(web.expected)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kills", [(), (25, 90, 200)], ids=["whole", "killed"])
+@pytest.mark.parametrize("cut", CUTS)
+def test_every_arrow_that_may_leave_the_process_may_be_cut(cut: str, kills: Sequence[int], tmp_path: Path) -> None:
+    with FakeWeb.tree(3, 7, latency=0.003) as web:
+        assert_same(crawl_divided(CUTS[cut], web, tmp_path, kill_at=kills), web, killed=bool(kills))

@@ -1,0 +1,86 @@
+"""Canonical URLs and resolved links agree with the WHATWG parser, whatever the input."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import ada_url
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.model.errors import UnreadableUrl
+from gossamer.model.url import MAX_URL_BYTES, canonical
+from gossamer.model.visit import Found
+from gossamer.stages.links.resolving import JoinCache, resolve_links
+
+#: What URLs are made of, and what breaks them.
+PIECES = st.one_of(
+    st.sampled_from(
+        ("http://", "https:", "//", "/", "a", "b.test", ":8080", ":80", "?q=", "#f", "..", ".", "%2e", "[::1]")
+    ),
+    st.sampled_from(
+        (" ", "\t", "\n", "@", "ü", "\\", "mailto:", "javascript:x", "\x00", "%", "u:p", "ftp://", "file:", "\ud800")
+    ),
+)
+HREFS = st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(max_size=30))
+#: What a page can hold: its text is well-formed by the time that anybody reads it.
+PAGE_HREFS = HREFS.map(lambda text: text.encode("utf-8", "replace").decode())
+BASES = st.sampled_from(
+    ["http://a.test/", "http://a.test/d/e/f?q/r", "https://b.test:8443/x#y", "ftp://a.test/d/", "http://a.test/d/e/"]
+).map(canonical)
+CACHE = JoinCache(capacity=500)
+
+
+@given(text=HREFS, base=BASES)
+def test_the_canonical_form_is_a_fixed_point(text: str, base: str) -> None:
+    try:
+        url = canonical(text, base)
+    except UnreadableUrl:
+        return
+    assert canonical(url) == url
+    assert canonical(url, "http://elsewhere.test/") == url
+    assert "#" not in url
+    assert url.isascii()
+    assert url.isprintable()
+    assert len(url) <= MAX_URL_BYTES
+
+
+@given(hrefs=st.lists(PAGE_HREFS, max_size=10), base=BASES, page=BASES)
+def test_links_agree_with_the_parser(hrefs: list[str], base: str, page: str) -> None:
+    links, rejected = resolve_links([Found(href) for href in hrefs], base, page, CACHE)
+    expected: list[str] = []
+    refused = 0
+    for href in hrefs:
+        try:
+            url = canonical(ada_url.join_url(base, href))
+        except (ValueError, UnicodeError):
+            refused += 1
+            continue
+        if "://" not in url:
+            refused += 1
+        elif url != page and url not in expected:
+            expected.append(url)
+    assert [link.url for link in links] == expected
+    assert sum(rejected.values()) == refused
+    assert len(CACHE) <= 500
+
+
+def test_the_standards_own_cases(test_data: Path) -> None:
+    cases = json.loads((test_data / "url-wpt" / "urltestdata.json").read_text(encoding="utf-8"))
+    wrong = [case for case in cases if isinstance(case, dict) and not _agrees(case)]
+    assert len(cases) > 500
+    assert wrong == []
+
+
+def _agrees(case: dict[str, Any]) -> bool:
+    base = case.get("base")
+    try:
+        url = canonical(case["input"], base)
+    except UnreadableUrl:
+        return bool(case.get("failure"))
+    if case.get("failure"):
+        return False
+    expected = case["href"].partition("#")[0]
+    if case["username"] or case["password"]:
+        expected = expected.replace(f"{expected.partition('://')[2].partition('@')[0]}@", "", 1)
+    return bool(url == expected)

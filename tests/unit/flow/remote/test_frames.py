@@ -1,0 +1,117 @@
+"""Frames: cut anywhere, judged before they are kept."""
+
+import asyncio
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gossamer.flow.errors import BrokenFrame
+from gossamer.flow.remote.frames import HANDSHAKE_LIMIT, FramePipe, Kind, LinkLost
+
+Run = Callable[[Any], Any]
+
+
+def frame(kind: int, payload: bytes) -> bytes:
+    return struct.pack("!IB", len(payload) + 1, kind) + payload
+
+
+@pytest.mark.parametrize("piece", [1, 3, 1000])
+def test_frames_are_read_however_they_were_cut(piece: int, run: Run, lone_pipe: Any) -> None:
+    async def test() -> None:
+        pipe, _ = lone_pipe()
+        data = frame(Kind.ACK, b"abc") + frame(Kind.END, b"") + frame(Kind.DATA, b"x" * 500)
+        for start in range(0, len(data), piece):
+            pipe.data_received(data[start : start + piece])
+        assert [await pipe.read() for _ in range(3)] == [(Kind.ACK, b"abc"), (Kind.END, b""), (Kind.DATA, b"x" * 500)]
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xff\xff\xff\xff\x05",
+        struct.pack("!I", HANDSHAKE_LIMIT + 1),
+        struct.pack("!I", 0),
+        frame(0, b"zero"),
+        frame(99, b"unknown"),
+        b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n",
+    ],
+    ids=["4 GiB", "over the limit", "empty", "kind 0", "kind 99", "HTTP"],
+)
+def test_hostile_bytes_drop_the_connection(data: bytes, run: Run, lone_pipe: Any) -> None:
+    async def test() -> None:
+        pipe, transport = lone_pipe()
+        pipe.data_received(frame(Kind.ACK, b"good"))
+        pipe.data_received(data)
+        assert transport.is_closing()
+        assert await pipe.read() == (Kind.ACK, b"good")
+        for _ in range(2):
+            with pytest.raises(BrokenFrame):
+                await pipe.read()
+        pipe.data_received(frame(Kind.ACK, b"late"))
+        with pytest.raises(BrokenFrame):
+            await pipe.read()
+
+    run(test())
+
+
+def test_a_truncated_frame_is_never_read(run: Run, lone_pipe: Any) -> None:
+    async def test() -> None:
+        pipe, transport = lone_pipe()
+        pipe.data_received(frame(Kind.DATA, b"whole") + frame(Kind.DATA, b"truncated")[:-1])
+        transport.close()
+        assert await pipe.read() == (Kind.DATA, b"whole")
+        with pytest.raises(LinkLost):
+            await pipe.read()
+
+    run(test())
+
+
+def test_reading_pauses_while_nobody_reads_and_goes_on_after(run: Run, lone_pipe: Any) -> None:
+    async def test() -> None:
+        pipe, transport = lone_pipe()
+        frames = 0
+        while transport.reading:
+            pipe.data_received(frame(Kind.DATA, b"x" * 100))
+            frames += 1
+            assert frames < 10_000
+        for _ in range(frames):
+            await pipe.read()
+        assert transport.reading
+
+    run(test())
+
+
+def test_writing_waits_while_the_peer_does_not_read(run: Run, lone_pipe: Any) -> None:
+    async def test() -> None:
+        pipe, transport = lone_pipe()
+        pipe.pause_writing()
+        writing = asyncio.ensure_future(pipe.write(Kind.DATA, b"x"))
+        await asyncio.sleep(0)
+        assert not writing.done()
+        pipe.resume_writing()
+        await writing
+        pipe.pause_writing()
+        cut_off = asyncio.ensure_future(pipe.write(Kind.DATA, b"y"))
+        transport.close()
+        with pytest.raises(LinkLost):
+            await cut_off
+
+    run(test())
+
+
+def test_frames_of_one_tick_leave_in_one_write(run: Run, lone_pipe: Any) -> None:
+    async def test() -> None:
+        pipe, transport = lone_pipe()
+        pipe.put(Kind.ACK, b"1")
+        pipe.put(Kind.ACK, b"2")
+        assert not transport.written
+        await asyncio.sleep(0)
+        assert transport.written == frame(Kind.ACK, b"1") + frame(Kind.ACK, b"2")
+        lost = FramePipe()
+        lost.put(Kind.ACK, b"into nothing")
+
+    run(test())

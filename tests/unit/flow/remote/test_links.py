@@ -1,0 +1,310 @@
+"""Sockets: who may listen where, and what strangers on them achieve."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.flow.connector import In, Out
+from gossamer.flow.errors import Closed, ConnectorError, EndOfItems, RemoteRefused, WiringError
+from gossamer.flow.receipt import Receipt
+from gossamer.flow.remote.addresses import parse
+from gossamer.flow.remote.connector import RemoteConnector, RemoteSheet
+from gossamer.flow.remote.links import HALF_OPEN, LONGEST_DELAY, Exchange
+
+Run = Callable[[Any], Any]
+
+SECRET = {"GOSSAMER_SECRET": "a secret of sufficient length"}
+
+
+def connector(address: str, name: str = "words", **more: Any) -> RemoteConnector[str]:
+    return RemoteConnector(name, str, address, exchange=more.pop("exchange", None) or Exchange({}), **more)
+
+
+async def receive_all(end: In[str]) -> list[str]:
+    received: list[str] = []
+    try:
+        while True:
+            received += await end.receive_many()
+    except EndOfItems:
+        return received
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["unix:", "unix:" + "x" * 200, "tcp:", "tcp:9100", "tcp:localhost", "tcp:localhost:http", "tcp:h:70000", "udp:h:1"],
+)
+def test_malformed_addresses_are_told_how_they_are_written(address: str) -> None:
+    with pytest.raises(WiringError, match=r"write|choose"):
+        parse(address)
+
+
+def test_addresses_are_read_and_written_alike() -> None:
+    for address in ("unix:run/links.sock", "tcp:127.0.0.1:9100", "tcp:[::1]:9100"):
+        assert str(parse(address)) == address
+
+
+def test_tcp_needs_a_secret(socket_folder: Path) -> None:
+    with pytest.raises(WiringError, match="GOSSAMER_SECRET"):
+        connector("tcp:127.0.0.1:0")
+    connector("tcp:127.0.0.1:0", exchange=Exchange(SECRET))
+
+
+def test_a_socket_is_private_and_gone_after_stop(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        tested = connector(f"unix:{socket_folder}/run/s")
+        await tested.start()
+        assert (socket_folder / "run").stat().st_mode & 0o777 == 0o700
+        assert (socket_folder / "run/s").stat().st_mode & 0o777 == 0o600
+        await tested.stop()
+        assert list((socket_folder / "run").iterdir()) == []
+
+    run(test())
+
+
+def test_only_the_socket_of_a_dead_process_is_replaced(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        stale = socket.socket(socket.AF_UNIX)
+        stale.bind(str(socket_folder / "stale"))
+        stale.close()
+        first = connector(f"unix:{socket_folder}/stale")
+        await first.start()
+        second = connector(f"unix:{socket_folder}/stale")
+        with pytest.raises(WiringError, match="another process"):
+            await second.start()
+        await second.stop()
+        assert (socket_folder / "stale").is_socket(), "the second one's stop does not touch the first one's socket"
+        await first.stop()
+        for name in ("file", "link"):
+            path = socket_folder / name
+            path.symlink_to("/dev/null") if name == "link" else path.write_text("precious")
+            refused = connector(f"unix:{path}")
+            with pytest.raises(WiringError, match="no socket"):
+                await refused.start()
+            await refused.stop()
+        assert (socket_folder / "file").read_text() == "precious"
+
+    run(test())
+
+
+def test_a_folder_that_others_can_enter_is_refused(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        (socket_folder / "open").mkdir(mode=0o755)
+        (socket_folder / "linked").symlink_to(socket_folder)
+        for folder in ("open", "linked"):
+            refused = connector(f"unix:{socket_folder}/{folder}/s")
+            with pytest.raises(WiringError, match="chmod 700"):
+                await refused.start()
+            await refused.stop()
+
+    run(test())
+
+
+def test_strangers_do_not_disturb_a_link(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        path = str(socket_folder / "s")
+        tested = connector(f"unix:{path}")
+        await tested.start()
+        silent = [await asyncio.open_unix_connection(path) for _ in range(HALF_OPEN // 2)]
+        for garbage in (b"\xff\xff\xff\xff\x05", b"GET / HTTP/1.1\r\n\r\n", b"\0\0\0\1\x05"):
+            reader, writer = await asyncio.open_unix_connection(path)
+            writer.write(garbage)
+            await reader.read()
+            writer.close()
+        out, end = Out("out", tested), In("in", tested)
+        await out.send_many(["a", "b"])
+        out.close()
+        assert await receive_all(end) == ["a", "b"]
+        await tested.stop()
+        for _, writer in silent:
+            writer.close()
+
+    run(test())
+
+
+def test_two_connectors_of_one_address_make_a_link_both_ways(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        address, here, there = f"unix:{socket_folder}/s", Exchange(SECRET), Exchange(SECRET)
+        sides = [
+            connector(address, "requests", exchange=here, side="receive"),
+            connector(address, "answers", exchange=here, side="send", options=RemoteSheet(listen="sender")),
+            connector(address, "requests", exchange=there, side="send"),
+            connector(address, "answers", exchange=there, side="receive", options=RemoteSheet(listen="sender")),
+        ]
+        for side in sides:
+            await side.start()
+        requests, answers = Out("requests", sides[2]), Out("answers", sides[1])
+        await requests.send("what?")
+        requests.close()
+        assert await receive_all(In("requests", sides[0])) == ["what?"]
+        await answers.send("that")
+        answers.close()
+        assert await receive_all(In("answers", sides[3])) == ["that"]
+        with pytest.raises(Closed, match="receiving side is not in this process"):
+            await sides[1].take(1)
+        with pytest.raises(Closed, match="sending side is not in this process"):
+            await sides[3].send(["x"], None)
+        for side in sides:
+            await side.stop()
+
+    run(test())
+
+
+def test_a_refused_dialer_tells_its_producers_and_does_not_come_again(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        address = f"unix:{socket_folder}/s"
+        receiving = connector(address, side="receive", exchange=Exchange(SECRET))
+        sending = connector(address, side="send", exchange=Exchange({"GOSSAMER_SECRET": "another secret altogether"}))
+        await receiving.start()
+        await sending.start()
+        with pytest.raises(RemoteRefused, match="secret"):
+            await sending.send(["x"] * 10_000, None)
+        await sending.stop()
+        await receiving.stop()
+
+    run(test())
+
+
+def test_a_dialer_backs_off_until_the_other_side_is_there(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        waits: list[float] = []
+        address = f"unix:{socket_folder}/s"
+        receiving = connector(address, side="receive")
+
+        async def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 8:
+                await receiving.start()
+            await asyncio.sleep(0)
+
+        sending = connector(address, side="send", exchange=Exchange({}, sleep=sleep, chance=lambda: 1.0))
+        await sending.start()
+        out = Out("out", sending)
+        await out.send("patience")
+        out.close()
+        assert await receive_all(In("in", receiving)) == ["patience"]
+        assert waits[:8] == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, LONGEST_DELAY, LONGEST_DELAY]
+        await sending.stop()
+        await receiving.stop()
+
+    run(test())
+
+
+def test_connectors_of_one_address_have_names_and_a_secret_in_common(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        exchange = Exchange({})
+        first = connector(f"unix:{socket_folder}/s", exchange=exchange, side="receive")
+        await first.start()
+        second = connector(f"unix:{socket_folder}/s", exchange=exchange, side="receive")
+        with pytest.raises(WiringError, match="names at one address must differ"):
+            await second.start()
+        await first.stop()
+
+    run(test())
+
+
+def test_a_connector_that_its_process_opens_later_is_asked_for_again(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        address, there = f"unix:{socket_folder}/s", Exchange({})
+        early = connector(address, "early", exchange=there, side="receive")
+        late = connector(address, "late", exchange=there, side="receive")
+        await early.start()
+        waits: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 3:
+                await late.start()
+            await asyncio.sleep(0)
+
+        sending = connector(address, "late", side="send", exchange=Exchange({}, sleep=sleep))
+        await sending.start()
+        out = Out("out", sending)
+        await out.send("at last")
+        out.close()
+        assert await receive_all(In("in", late)) == ["at last"]
+        for side in (sending, late, early):
+            await side.stop()
+
+    run(test())
+
+
+def test_a_connector_that_never_comes_is_a_mistake(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        address = f"unix:{socket_folder}/s"
+        early = connector(address, "early", side="receive")
+        await early.start()
+        sending = connector(address, "misspelt", side="send", exchange=Exchange({}, sleep=lambda _: asyncio.sleep(0)))
+        await sending.start()
+        with pytest.raises(RemoteRefused, match=r"no connector 'misspelt'.*known: early"):
+            await sending.send(["x"] * 10_000, None)
+        await sending.stop()
+        await early.stop()
+
+    run(test())
+
+
+def test_stopping_tells_what_nobody_acknowledged(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        sending = connector(f"unix:{socket_folder}/s", side="send", options=RemoteSheet(linger=0))
+        await sending.start()
+        out = Out("out", sending)
+        await out.send_many(["a", "b"])
+        out.close()
+        with pytest.raises(ConnectorError, match="2 items were not acknowledged"):
+            await sending.stop()
+        kept = RemoteSheet(linger=0, journal=str(socket_folder / "journal"))
+        sending = connector(f"unix:{socket_folder}/s", side="send", options=kept)
+        await sending.start()
+        out = Out("out", sending)
+        await out.send_many(["a", "b"])
+        out.close()
+        await sending.stop()
+
+    run(test())
+
+
+def test_what_consumers_still_hold_when_both_sides_stop_is_acknowledged_later(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        done: list[bool] = []
+        receipt = Receipt(lambda: done.append(True))
+        tested = connector(f"unix:{socket_folder}/s")
+        await tested.start()
+        await tested.send(["a", "b"], receipt)
+        receipt.release()
+        items: list[str] = []
+        held: list[Receipt | None] = []
+        while len(items) < 2:
+            taken, receipts = await tested.take(2)
+            items += taken
+            held += receipts or ()
+        await tested.idle()
+        await tested.stop()
+        assert not done
+        for each in held:
+            assert each is not None
+            each.release()
+        assert done == [True]
+
+    run(test())
+
+
+@pytest.mark.parametrize("journal", ["", "journal"])
+def test_who_waits_to_send_when_a_connector_stops_is_told(journal: str, run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        options = RemoteSheet(journal=journal and str(socket_folder / journal), window=10)
+        tested = connector(f"unix:{socket_folder}/s", options=options)
+        await tested.start()
+        waiting = [asyncio.ensure_future(tested.send(["x"] * 200, None)) for _ in range(3)]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        await tested.stop()
+        for each in waiting[1:]:
+            with pytest.raises(Closed):
+                await each
+        await asyncio.wait(waiting)
+
+    run(test())

@@ -1,0 +1,76 @@
+"""What the filters say beyond their contract: rules' names, redirects, settings that cannot be."""
+
+import pytest
+
+from gossamer.flow.errors import SettingError
+from gossamer.model.task import Task
+from gossamer.model.visit import Link
+from gossamer.stages.url_filter.patterns import PatternFilter, PatternSheet
+from gossamer.stages.url_filter.scope import SchemeFilter, SchemeSheet, Scope, ScopeFilter, ScopeSheet
+
+SEED = "http://a.test/docs/"
+SOURCE = Task(SEED, host="a.test", depth=3)
+
+
+def verdicts(rule: ScopeFilter | SchemeFilter | PatternFilter, *links: str | Link) -> list[str]:
+    return list(rule.judge([Link(link) if isinstance(link, str) else link for link in links], SOURCE))
+
+
+def test_rules_are_named() -> None:
+    assert verdicts(ScopeFilter(ScopeSheet(seeds=(SEED,))), "http://b.test/") == ["scope:host"]
+    assert verdicts(ScopeFilter(ScopeSheet(scope="any", depth=3)), SEED) == ["depth"]
+    assert verdicts(SchemeFilter(), "ftp://a.test/", "zzz://a.test/") == ["scheme:ftp", "scheme:other"]
+    both = PatternFilter(PatternSheet(include=("x",), exclude=("y",)))
+    assert verdicts(both, "http://a.test/xy", "http://a.test/z", "http://a.test/x") == ["exclude", "include", ""]
+
+
+@pytest.mark.parametrize("scope", ["page", "prefix", "host", "domain", "any"])
+def test_a_redirect_keeps_its_depth_and_obeys_the_scope(scope: Scope) -> None:
+    rule = ScopeFilter(ScopeSheet(scope=scope, seeds=(SEED,), depth=3))
+    inside, outside = Link("https://a.test/docs/x", "redirect"), Link("http://b.test/", "redirect")
+    assert verdicts(rule, inside, "https://a.test/docs/x") == ["", "depth"]
+    assert verdicts(rule, outside) == ["" if scope == "any" else f"scope:{scope}"]
+
+
+def test_a_changed_sheet_draws_the_scope_anew() -> None:
+    rule = ScopeFilter(ScopeSheet(seeds=(SEED,)))
+    before, rule.sheet = rule.sheet, ScopeSheet(seeds=("http://b.test/",))
+    rule.changed(before)
+    assert verdicts(rule, SEED, "http://b.test/") == ["scope:host", ""]
+
+
+def test_a_host_that_is_an_address_or_a_suffix_is_its_own_domain() -> None:
+    rule = ScopeFilter(ScopeSheet(scope="domain", seeds=("http://10.0.0.1/", "http://[::1]/", "http://localhost/")))
+    assert verdicts(rule, "http://10.0.0.1:8/", "http://[::1]:8/", "http://localhost/") == ["", "", ""]
+    assert verdicts(rule, "http://10.0.0.2/", "http://0.1/", "http://x.localhost/")[0] == "scope:domain"
+
+
+def test_schemes_are_whole_words() -> None:
+    rule = SchemeFilter(SchemeSheet(schemes=("HTTP", "gopher")))
+    assert verdicts(rule, "http://a.test/", "https://a.test/", "gopher://a.test/") == ["", "scheme:https", ""]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"exclude": ("(",)}, r"exclude: '\(' is no RE2 pattern"),
+        ({"include": (r"(?=x)",)}, "include: .* is no RE2 pattern"),
+        ({"include": ("ok", r"(a)\1")}, "include: .* is no RE2 pattern"),
+        ({"include": ("x" * 2000,)}, "at most 1024 bytes"),
+        ({"include": ("a)|(b",)}, "is no RE2 pattern"),
+    ],
+)
+def test_a_bad_pattern_is_refused_in_one_line(values: dict[str, tuple[str, ...]], message: str) -> None:
+    with pytest.raises(SettingError, match=message) as raised:
+        PatternFilter(PatternSheet(**values))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_bad_seed_is_refused_in_one_line() -> None:
+    with pytest.raises(SettingError, match="setting 'seeds': not a URL"):
+        ScopeFilter(ScopeSheet(seeds=("example.org",)))
+
+
+def test_a_catastrophic_pattern_costs_nothing() -> None:
+    rule = PatternFilter(PatternSheet(exclude=(r"^(a+)+$",)))
+    assert verdicts(rule, "a" * 2000 + "!") == [""]

@@ -1,0 +1,125 @@
+"""Which links an HTML page has."""
+
+import pytest
+
+from gossamer.model.document import Document
+from gossamer.model.errors import ParseSkipped
+from gossamer.model.markup import MAX_DEPTH
+from gossamer.model.visit import Found
+from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet, refresh_target
+from gossamer.testing.storing import visit
+
+
+def document(page: bytes) -> Document:
+    return Document(visit("http://a.test/dir/page", page))
+
+
+def links(page: bytes, **settings: bool) -> list[Found]:
+    return list(HtmlLinks(HtmlLinksSheet(**settings)).process(document(page)))
+
+
+def hrefs(page: bytes, **settings: bool) -> list[str]:
+    return [f"{found.relation}: {found.href}" for found in links(page, **settings)]
+
+
+EVERYTHING = (
+    b"<link rel='alternate' href=1><link rel=stylesheet href=2><link rel='alternate stylesheet' href=3><link href=4>"
+    b"<meta http-equiv=Refresh content='5; URL=\"5\"'><img src=6><a href=7>t</a><map><area href=8></map>"
+    b"<iframe src=9></iframe><script src=10></script><a name=x><a href><link rel=NEXT href=11><a href=12>"
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, [1, 5, 7, 8, 9, 11, 12]),
+        ({"link_elements": False}, [5, 7, 8, 9, 12]),
+        ({"frames": False}, [1, 5, 7, 8, 11, 12]),
+        ({"requisites": True}, [1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12]),
+        ({"requisites": True, "link_elements": False}, [2, 3, 5, 6, 7, 8, 9, 10, 12]),
+    ],
+    ids=str,
+)
+def test_elements_in_document_order(settings: dict[str, bool], expected: list[int]) -> None:
+    assert [int(found.href) for found in links(EVERYTHING, **settings)] == expected
+    # A page that the parser must not see has the same links.
+    assert [int(found.href) for found in links(EVERYTHING + b"<i>" * 2 * MAX_DEPTH, **settings)] == expected
+
+
+def test_relations_name_tag_and_attribute() -> None:
+    assert hrefs(b"<a href=a><area href=b><link rel=next href=c><frameset><frame src=d>") == [
+        "a href: a",
+        "area href: b",
+        "link href: c",
+    ]
+    assert hrefs(b"<frameset><frame src=d>") == ["frame src: d"]
+    assert hrefs(b"<meta http-equiv=refresh content='0;r'>") == ["meta content: r"]
+
+
+@pytest.mark.parametrize("rel", ["nofollow", "UGC", "me  sponsored", "n&#111;follow"])
+def test_nofollow_is_recorded(rel: str) -> None:
+    page = f"<a href=x rel='{rel}'><area href=y rel='{rel}'><a href=z rel=nofollowing>".encode()
+    assert [found.nofollow for found in links(page)] == [True, True, False]
+
+
+def test_anchor_texts_are_folded_and_bounded_and_off_by_default() -> None:
+    page = b"<a href=x> the\n <b>text</b>  here </a><a href=y>" + b"long " * 1000
+    assert [found.anchor for found in links(page)] == ["", ""]
+    first, second = [found.anchor for found in links(page, anchors=True)]
+    assert first == "the text here"
+    assert len(second) == 500
+
+
+def test_pages_in_other_encodings() -> None:
+    assert hrefs("<a href='größe'>".encode("utf-16")) == ["a href: größe"]
+    assert hrefs(b"<meta charset=koi8-r><a href='\xc1'>") == ["a href: а"]
+
+
+@pytest.mark.parametrize(
+    ("content", "target"),
+    [
+        ("0;url=x", "x"),
+        ("5", None),
+        ("0", None),
+        (" 1.5 , URL = 'a b' c", "a b"),
+        ("0; x", "x"),
+        ('0;url="x', "x"),
+        ("url=x", None),
+        ("10000000000;x", "x"),
+        ("0;url=", None),
+        ("", None),
+    ],
+)
+def test_refresh(content: str, target: str | None) -> None:
+    assert refresh_target(content) == target
+
+
+@pytest.mark.parametrize(
+    ("page", "base"),
+    [
+        (b"", "http://a.test/dir/page"),
+        (b"<base><base href=/x/><base href=/y/>", "http://a.test/x/"),
+        (b"<BASE HREF='http://b.test'>", "http://b.test/"),
+        (b"<div><base href=/late/>", "http://a.test/late/"),
+        (b"<base href='http://['><base href=/y/>", "http://a.test/dir/page"),
+        (b"<base href='data:,x'>", "http://a.test/dir/page"),
+        (b"<base href='javascript:1'>", "http://a.test/dir/page"),
+        (b"<base href=''>", "http://a.test/dir/page"),
+    ],
+)
+def test_base(page: bytes, base: str) -> None:
+    assert document(page).base == base
+    assert document(page + b"<i>" * 2 * MAX_DEPTH).base == base
+
+
+def test_a_page_in_trouble_says_so_and_is_not_parsed() -> None:
+    page = document(b"<title>t</title>" + b"<div>" * 2 * MAX_DEPTH)
+    assert (page.trouble, page.title, page.charset) == ("parse_skipped", "", "windows-1252")
+    with pytest.raises(ParseSkipped, match="too_deep"):
+        page.css("a")
+
+
+def test_titles_are_folded_and_bounded() -> None:
+    assert document(b"<title> a\n&amp;  b </title>").title == "a & b"
+    assert len(document(b"<title>" + b"x" * 10_000).title) == 1_000
+    assert document(b"<p>").title == ""

@@ -1,0 +1,468 @@
+"""http: what is sent, what is kept, and the outcome of everything that a server can do (FAULTS A, B)."""
+
+import asyncio
+import gzip
+import zlib
+from typing import Any
+
+import pytest
+
+from gossamer import _version
+from gossamer.contracts.resolving import Endpoint
+from gossamer.flow.errors import SettingError
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.visit import Response
+from gossamer.stages.fetch.http import HttpModule, HttpSheet
+from gossamer.testing.clock import FakeClock
+from gossamer.testing.fakeweb import FakeWeb, Page, Source
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+def zipped(data: bytes, level: int = 9) -> bytes:
+    """Gzip without the time of day, so that every process that collects these tests gives them the same names."""
+    return gzip.compress(data, level, mtime=0)
+
+
+HTML = b"<!doctype html><title>t</title>" * 40
+
+
+def task(url: str) -> Task:
+    return Task(url, host="host")
+
+
+def one(run: Any, fetching: Any, page: Page, sheet: HttpSheet | None = None) -> Response:
+    """What comes of fetching a single page."""
+
+    async def body() -> Response:
+        async with FakeWeb({"/": page}) as web, fetching(web, sheet) as module:
+            response: Response = await module.fetch(task(web.url()))
+            return response
+
+    answer: Response = run(body())
+    return answer
+
+
+def test_a_page_is_kept_as_it_came(run: Any, fetching: Any) -> None:
+    async def body() -> None:
+        async with FakeWeb({"/": Page(HTML, headers=(("X-A", "1"), ("x-a", "2")))}) as web, fetching(web) as module:
+            response = await module.fetch(task(web.url()))
+            assert (response.outcome, response.status, response.cut, response.error) == (Outcome.OK, 200, "", "")
+            assert response.body == response.content == HTML
+            assert response.decoded is None
+            assert response.address == "127.0.0.1"
+            assert response.headers[:2] == (("x-a", "1"), ("x-a", "2"))
+            assert response.mime == "text/html"
+            assert response.response_head.startswith(b"HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a: 2\r\n")
+            assert response.response_head.endswith(b"\r\n\r\n")
+
+    run(body())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.test/",
+        "http://a.test/?",
+        "http://a.test/a%2Fb/..c/%7e?q=1&r=|{}^[]'%20x",
+        "http://a.test:8099/x;y=z",
+        "http://a.test./deep/",
+        "http://127.0.0.1:8099/",
+        "http://[::1]:8099/a",
+        "http://a_b.test/%F0%9F%98%80?%00",
+    ],
+)
+def test_the_request_head_is_what_the_server_got(run: Any, fetching: Any, url: str) -> None:
+    async def body() -> None:
+        sheet = HttpSheet(contact="https://example.org/bot", header=("X-One: 1", "accept: text/plain"))
+        async with FakeWeb({}) as web, fetching(web, sheet) as module:
+            response = await module.fetch(task(url))
+            assert web.requests[0].head == response.request_head
+            agent = f"Gossamer/{_version.__version__} (+https://example.org/bot)"
+            assert web.requests[0].header("user-agent") == agent
+            assert web.requests[0].header("accept") == "text/plain"
+
+    run(body())
+
+
+def test_environment_proxies_and_netrc_are_ignored(
+    run: Any, fetching: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    (tmp_path / ".netrc").write_text("default login me password secret\n")
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9/")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    response = one(run, fetching, Page(HTML))
+    assert response.outcome is Outcome.OK
+    assert b"secret" not in response.request_head
+    assert b"uthorization" not in response.request_head
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (200, Outcome.OK),
+        (204, Outcome.OK),
+        (206, Outcome.OK),
+        (301, Outcome.REDIRECT),
+        (304, Outcome.NOT_MODIFIED),
+        (404, Outcome.CLIENT_ERROR),
+        (407, Outcome.CLIENT_ERROR),
+        (429, Outcome.RATE_LIMITED),
+        (503, Outcome.SERVER_ERROR),
+        (999, Outcome.PROTOCOL_FAILED),
+    ],
+)
+def test_statuses(run: Any, fetching: Any, status: int, outcome: Outcome) -> None:
+    page = Page("x", status=status, headers=(("Location", "/elsewhere"), ("Retry-After", "7")))
+    response = one(run, fetching, page)
+    assert (response.outcome, response.status) == (outcome, status)
+    assert response.header("retry-after") == "7"
+
+
+def chunked(*chunks: bytes) -> bytes:
+    return HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"".join(chunks)
+
+
+BROKEN = {
+    "nothing": b"",
+    "SMTP": b"220 mail.test ESMTP\r\n",
+    "SSH": b"SSH-2.0-OpenSSH_9.6\r\n",
+    "HTTP 0.9": b"<html>hello",
+    "ICY": b"ICY 200 OK\r\n\r\n",
+    "HTTP/2 in text": b"HTTP/2 200\r\n\r\n",
+    "status 099": b"HTTP/1.1 099 OK\r\n\r\n",
+    "status 101": b"HTTP/1.1 101 Switching\r\n\r\nx",
+    "status of four digits": b"HTTP/1.1 2000 OK\r\n\r\n",
+    "no end of the head": HEAD + b"A: b\r\n",
+    "length and chunks": HEAD + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    "chunks and length": HEAD + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    "two lengths": HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+    "a list of lengths": HEAD + b"Content-Length: 3, 3\r\n\r\nabc",
+    "negative length": HEAD + b"Content-Length: -3\r\n\r\nabc",
+    "hexadecimal length": HEAD + b"Content-Length: 0x3\r\n\r\nabc",
+    "length 10^30": HEAD + b"Content-Length: 1" + b"0" * 30 + b"\r\n\r\nabc",
+    "length in full-width digits": HEAD + "Content-Length: \uff13\r\n\r\nabc".encode(),
+    "unasked transfer coding": HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "chunks in HTTP/1.0": b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunk size without digits": chunked(b"zz\r\nabc\r\n0\r\n\r\n"),
+    "chunk size of 17 digits": chunked(b"fffffffffffffffff\r\nabc"),
+    "chunk without line end": chunked(b"3\r\nabcX4\r\n"),
+    "NUL in a field": HEAD + b"A: b\0c\r\n\r\n",
+    "bare CR in a field": HEAD + b"A: b\rSet-Cookie: c\r\n\r\n",
+    "escape in a field": HEAD + b"A: \x1b[31m\r\n\r\n",
+    "escape in the reason": b"HTTP/1.1 200 \x1b[31m\r\n\r\n",
+    "name with a space": HEAD + b"Content-Length : 3\r\n\r\nabc",
+    "name in emoji": HEAD + "\U0001f600: 3\r\n\r\nabc".encode(),
+    "field without colon": HEAD + b"Abc\r\n\r\nx",
+    "a field of 1 MiB": HEAD + b"A: " + b"x" * (1 << 20) + b"\r\n\r\n",
+    "a head of 80 KB": HEAD + b"A: " + b"x" * 40_000 + b"\r\nB: " + b"x" * 40_000 + b"\r\n\r\nbody",
+    "201 fields": HEAD + b"A: b\r\n" * 201 + b"\r\nbody",
+    "100,000 fields": HEAD + b"A: b\r\n" * 100_000 + b"\r\n",
+    "11 interim answers": b"HTTP/1.1 103 Early\r\n\r\n" * 11 + HEAD + b"\r\nbody",
+    "a reason of 1 MiB": b"HTTP/1.1 200 " + b"x" * (1 << 20) + b"\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_no_proper_http_is_protocol_failed(run: Any, fetching: Any, name: str) -> None:
+    response = one(run, fetching, Page(raw=BROKEN[name]))
+    assert response.outcome is Outcome.PROTOCOL_FAILED, response.error
+    assert response.error or response.status in (101, 999)
+
+
+@pytest.mark.parametrize(
+    ("raw", "body"),
+    [
+        (HEAD + b"\r\nuntil the end", b"until the end"),
+        (HEAD + b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", b"abc"),
+        (HEAD + b"Content-Length: 0003\r\n\r\nabc and what does not belong to it", b"abc"),
+        (b"HTTP/1.0 200 OK\nA: b\n\nabc", b"abc"),
+        (b"HTTP/1.1 200\r\n\r\nabc", b"abc"),
+        (HEAD + b"A: b\r\n folded\r\n\r\nabc", b"abc"),
+        (HEAD + b"A: \xe9\r\n\r\nabc", b"abc"),
+        (HEAD + b"A: b\r\n" * 199 + b"\r\nabc", b"abc"),
+        (b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" * 10 + HEAD + b"\r\nabc", b"abc"),
+        (chunked(b"3;ext=1\r\nabc\r\n2\r\nde\r\n0\r\nContent-Length: 9\r\n\r\n"), b"abcde"),
+    ],
+)
+def test_what_may_be_read_is_read(run: Any, fetching: Any, raw: bytes, body: bytes) -> None:
+    response = one(run, fetching, Page(raw=raw))
+    assert (response.outcome, response.body) == (Outcome.OK, body), response.error
+    assert response.response_head.count(b"\r\n\r\n") == 1
+    assert response.header("link") == ""
+    assert b"Content-Length: 9" not in response.response_head
+
+
+@pytest.mark.parametrize("page", [Page(HTML, cut=50), Page(HTML, cut=50, chunked=True)])
+def test_a_server_that_dies_leaves_a_truncated_page(run: Any, fetching: Any, page: Page) -> None:
+    response = one(run, fetching, page)
+    assert (response.outcome, response.cut, response.body) == (Outcome.TRUNCATED, "disconnect", HTML[:50])
+
+
+def test_a_cut_error_page_stays_an_error(run: Any, fetching: Any) -> None:
+    response = one(run, fetching, Page(HTML, status=503, cut=50))
+    assert (response.outcome, response.cut) == (Outcome.SERVER_ERROR, "disconnect")
+
+
+@pytest.mark.parametrize(
+    "page", [Page(b"x" * 5000), Page(b"x" * 5000, chunked=True), Page(raw=HEAD + b"\r\n" + b"x" * 5000)]
+)
+def test_a_body_over_the_cap_is_kept_up_to_it(run: Any, fetching: Any, page: Page) -> None:
+    response = one(run, fetching, page, HttpSheet(max_body=4096))
+    assert (response.outcome, response.cut, response.body) == (Outcome.TRUNCATED, "length", b"x" * 4096)
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("gzip", zipped(HTML)),
+        ("x-gzip", zipped(HTML)),
+        ("GZIP", zipped(HTML[:700]) + zipped(HTML[700:])),
+        ("deflate", zlib.compress(HTML)),
+        ("deflate", zlib.compress(HTML)[2:-4]),
+        ("deflate, gzip", zipped(zlib.compress(HTML))),
+        ("identity", HTML),
+    ],
+)
+def test_content_codings_are_kept_and_undone(run: Any, fetching: Any, coding: str, body: bytes) -> None:
+    response = one(run, fetching, Page(body, headers=(("Content-Encoding", coding),)))
+    assert (response.outcome, response.body, response.content) == (Outcome.OK, body, HTML)
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("gzip", HTML),
+        ("gzip", zipped(HTML)[:-9]),
+        ("gzip", zipped(HTML) + b"junk"),
+        ("deflate", b"\x78\x9cnot deflate"),
+        ("br", b"\x0b\x02\x80"),
+        ("gzip, gzip, gzip", zipped(zipped(zipped(HTML)))),
+    ],
+)
+def test_a_body_that_is_not_what_it_says_is_kept_undecoded(run: Any, fetching: Any, coding: str, body: bytes) -> None:
+    response = one(run, fetching, Page(body, headers=(("Content-Encoding", coding),)))
+    assert (response.outcome, response.body, response.decoded) == (Outcome.DECODE_FAILED, body, None)
+    assert response.error
+
+
+def test_a_broken_protocol_weighs_more_than_a_broken_coding(run: Any, fetching: Any) -> None:
+    raw = HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n"
+    assert one(run, fetching, Page(raw=raw)).outcome is Outcome.PROTOCOL_FAILED
+
+
+def test_a_cut_body_is_decoded_as_far_as_it_goes(run: Any, fetching: Any) -> None:
+    page = Page(zipped(HTML, 0), headers=(("Content-Encoding", "gzip"),), cut=700)
+    response = one(run, fetching, page)
+    assert (response.outcome, response.cut) == (Outcome.TRUNCATED, "disconnect")
+    assert response.content
+    assert HTML.startswith(response.content)
+
+
+def test_an_empty_body_has_no_coding_to_fail(run: Any, fetching: Any) -> None:
+    assert one(run, fetching, Page("", headers=(("Content-Encoding", "gzip"),))).outcome is Outcome.OK
+
+
+def test_a_redirect_with_a_broken_body_is_a_redirect(run: Any, fetching: Any) -> None:
+    page = Page(HTML, status=302, headers=(("Location", "/x"), ("Content-Encoding", "gzip")))
+    assert one(run, fetching, page).outcome is Outcome.REDIRECT
+
+
+def test_bombs_stop_at_the_cap(run: Any, fetching: Any) -> None:
+    page = Page(zipped(bytes(100 << 20)), headers=(("Content-Encoding", "gzip"),))
+    response = one(run, fetching, page, HttpSheet(max_body=2 << 20))
+    assert (response.outcome, response.cut) == (Outcome.TRUNCATED, "length")
+    assert len(response.content) <= 2 << 20
+
+
+def test_refused_unresolved_and_unreachable(run: Any, fetching: Any) -> None:
+    async def body() -> None:
+        async with FakeWeb({}) as web, fetching(web) as module:
+            closed = web.port
+            for url, outcome in (
+                ("ftp://a.test/", Outcome.SCHEME_REFUSED),
+                ("http://a$b.test/", Outcome.ADDRESS_REFUSED),
+            ):
+                response = await module.fetch(task(url))
+                assert response.outcome is outcome, response.error
+                assert response.error
+                assert not response.request_head
+            assert not web.requests
+        async with fetching(web) as module:
+            response = await module.fetch(task(f"http://a.test:{closed}/"))
+            assert (response.outcome, response.address) == (Outcome.CONNECT_FAILED, "")
+
+    run(body())
+
+
+@pytest.mark.parametrize(
+    ("page", "after", "outcome", "word"),
+    [
+        (Page(silent=True), 30, Outcome.TIMED_OUT, "no complete head within 30 s"),
+        (Page(raw=HEAD + b"A: b\r\n", stay=True), 30, Outcome.TIMED_OUT, "no complete head within 30 s"),
+        (Page(HTML, cut=50, stay=True), 30, Outcome.TOO_SLOW, "less than 100 bytes/s"),
+        (Page(raw=HEAD + b"Content-Length: 9\r\n\r\n", stay=True), 30, Outcome.TOO_SLOW, "less than 100 bytes/s"),
+        (Page(raw=b"HTTP/1.1 103 Early\r\n\r\n" * 20, stay=True), 0, Outcome.PROTOCOL_FAILED, "interim"),
+    ],
+)
+def test_deadlines(run: Any, fetching: Any, page: Page, after: float, outcome: Outcome, word: str) -> None:
+    async def body() -> None:
+        clock = FakeClock()
+        async with FakeWeb({"/": page, "/next": "next"}) as web, fetching(web, clock=clock) as module:
+            waiting = asyncio.ensure_future(module.fetch(task(web.url())))
+            while not web.requests:
+                await asyncio.sleep(0)
+            await clock.advance(0.0, turns=500)
+            await clock.advance(after, turns=50)
+            assert not waiting.done()
+            await clock.advance(3, turns=50)
+            response = await waiting
+            assert response.outcome is outcome
+            assert word in response.error
+            assert (await module.fetch(task(web.url("/next")))).body == b"next"
+            assert web.connections == 2, "a connection with an answer under way must not be used again"
+
+    run(body())
+
+
+def test_a_whole_fetch_has_a_deadline(run: Any, fetching: Any) -> None:
+    async def body() -> None:
+        clock = FakeClock()
+        page = Page(HTML, cut=50, stay=True)
+        async with FakeWeb({"/": page}) as web, fetching(web, HttpSheet(least_speed=0), clock) as module:
+            waiting = asyncio.ensure_future(module.fetch(task(web.url())))
+            while not web.requests:
+                await asyncio.sleep(0)
+            await clock.advance(119.5, turns=50)
+            assert not waiting.done()
+            await clock.advance(2)
+            response = await waiting
+            assert (response.outcome, response.cut) == (Outcome.TIMED_OUT, "time")
+            assert response.body == HTML[:50]
+
+    run(body())
+
+
+def test_a_tls_handshake_has_a_deadline_of_its_own(run: Any, fetching: Any) -> None:
+    async def body() -> None:
+        clock = FakeClock()
+        accepted = asyncio.Event()
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read(1)
+            accepted.set()
+            await reader.read()
+            writer.close()
+
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        async with FakeWeb({}) as web:
+            web.port = server.sockets[0].getsockname()[1]
+            async with fetching(web, clock=clock) as module:
+                waiting = asyncio.ensure_future(module.fetch(task("https://a.test/")))
+                await accepted.wait()
+                await clock.advance(22)
+                response = await waiting
+                assert (response.outcome, response.error) == (Outcome.TLS_FAILED, "no TLS session within 10 s")
+        server.close()
+
+    run(body())
+
+
+def test_connections_are_kept_alive_and_nothing_leaks_between_requests(run: Any, fetching: Any) -> None:
+    async def body() -> None:
+        pages: dict[str, Source] = {
+            "/a": Page("a", headers=(("Set-Cookie", "id=1"), ("WWW-Authenticate", "Basic"))),
+            "/b": Page("b", status=401, chunked=True),
+            "/c": "c",
+        }
+        async with FakeWeb(pages) as web, fetching(web) as module:
+            for key, expected in (("/a", b"a"), ("/b", b"b"), ("/c", b"c"), ("/a", b"a")):
+                response = await module.fetch(task(web.url(key)))
+                assert response.body == expected
+            assert web.connections == 1
+            assert not any(request.header("cookie") or request.header("referer") for request in web.requests)
+            assert module.metrics.counters["connects"] == 1
+
+    run(body())
+
+
+def test_bytes_after_an_answer_never_reach_the_next_url(run: Any, fetching: Any) -> None:
+    async def body() -> None:
+        poison = HEAD + b"Content-Length: 1\r\n\r\na" + HEAD + b"Content-Length: 6\r\n\r\npoison"
+        async with FakeWeb({"/a": Page(raw=poison, stay=True), "/b": "b"}) as web, fetching(web) as module:
+            assert (await module.fetch(task(web.url("/a")))).body == b"a"
+            assert (await module.fetch(task(web.url("/b")))).body == b"b"
+            assert web.connections == 2
+
+    run(body())
+
+
+def test_names_do_not_share_connections(run: Any, fetching: Any) -> None:
+    async def body() -> None:
+        async with FakeWeb({"http://a.test/": "a", "http://b.test/": "b"}) as web, fetching(web) as module:
+            assert (await module.fetch(task("http://a.test/"))).body == b"a"
+            assert (await module.fetch(task("http://b.test/"))).body == b"b"
+            assert web.connections == 2
+
+    run(body())
+
+
+def test_cancelling_closes_the_connection_and_cleans_the_handle(run: Any, fetching: Any) -> None:
+    async def body() -> None:
+        async with FakeWeb({"/slow": Page(HTML, cut=50, stay=True), "/": "next"}) as web, fetching(web) as module:
+            waiting = asyncio.ensure_future(module.fetch(task(web.url("/slow"))))
+            while not web.requests:
+                await asyncio.sleep(0)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            assert module.metrics.snapshot()["in_flight"] == 0
+            response = await module.fetch(task(web.url()))
+            assert (response.body, web.connections) == (b"next", 2)
+
+    run(body())
+
+
+def test_a_second_address_is_tried_where_the_first_lets_nobody_in(run: Any, fetching: Any) -> None:
+    async def body() -> None:
+        class Two:
+            async def resolve(self, host: str, port: int) -> Endpoint:
+                return Endpoint("127.0.0.2", web.port, ("127.0.0.1",))
+
+        async with FakeWeb({"/": "a"}) as web, fetching(web) as module:
+            module.resolver = Two()
+            response = await module.fetch(task("http://a.test/"))
+            assert (response.outcome, response.address) == (Outcome.OK, "127.0.0.1")
+
+    run(body())
+
+
+def test_a_new_sheet_holds_for_new_requests(run: Any, fetching: Any) -> None:
+    async def body() -> None:
+        async with FakeWeb({"/": "a"}) as web, fetching(web) as module:
+            await module.fetch(task(web.url()))
+            under_way = asyncio.ensure_future(module.fetch(task(web.url())))
+            while not module.metrics.snapshot()["in_flight"]:
+                await asyncio.sleep(0)
+            before, module.sheet = module.sheet, HttpSheet(user_agent="Other/1")
+            module.changed(before)
+            answers = [await under_way, await module.fetch(task(web.url()))]
+            assert [request.header("user-agent")[:5] for request in web.requests] == ["Gossa", "Gossa", "Other"]
+            assert [answer.request_head for answer in answers] == [request.head for request in web.requests[1:]]
+
+    run(body())
+
+
+@pytest.mark.parametrize(
+    "header", ["no colon", "A: b\r\nC: d", "Host: x", "content-length: 3", ": x", "A: \u00e9", "A:"]
+)
+def test_a_header_that_cannot_be_sent_is_refused(header: str) -> None:
+    with pytest.raises(SettingError, match="header"):
+        HttpModule(HttpSheet(header=(header,)))
+
+
+def test_a_contact_that_cannot_be_sent_is_refused() -> None:
+    with pytest.raises(SettingError, match="user agent"):
+        HttpModule(HttpSheet(contact="me\r\nX: y"))

@@ -1,0 +1,102 @@
+"""What other projects' test data says about answers and codings. Skipped where the data is not."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.model.outcome import ANSWERED, Outcome
+from gossamer.model.task import Task
+from gossamer.stages.fetch.http import HttpSheet
+from gossamer.testing.fakeweb import FakeWeb, Page
+
+_CASE = re.compile(
+    r"^#+ (?P<title>[^\n]+)\n(?:(?!^#).)*?<!-- meta=(?P<meta>\{[^\n]*\}) -->\n"
+    r"```http\n(?P<text>.*?)```\n\n```log\n(?P<log>.*?)```",
+    re.M | re.S,
+)
+
+#: Answers that llhttp refuses and we read, each with its reason.
+LENIENT = {
+    "connection: HTTP/1.1 with keep-alive disabled and 204 status": "what follows is dropped with the connection",
+    "connection: HTTP/1.1 with keep-alive disabled, content-length": "what follows is dropped with the connection",
+    "invalid: Only LFs present and no body": "RFC 9112, section 2.2: a recipient may read LF alone",
+    "invalid: Only LFs present": "the same",
+    "sample: No carriage ret": "the same",
+    "transfer-encoding: Trailing space on chunked body": "libcurl reads it; the chunk's size is not in doubt",
+    "transfer-encoding: No semicolon before chunk extensions": "the same",
+    "transfer-encoding: No extension after semicolon": "the same",
+}
+
+
+def responses(folder: Path) -> Iterator[tuple[str, bytes, bool]]:
+    """Title, bytes, and whether llhttp finds no error, of every strict response case."""
+    for file in sorted(folder.glob("*.md")):
+        for case in _CASE.finditer(file.read_text()):
+            if '"response"' in case["meta"]:
+                text = re.sub(r"\\\n", "", case["text"].removesuffix("\n"))
+                raw = text.replace("\n", "\r\n").encode("utf-8")
+                for escape, byte in ((b"\\r", b"\r"), (b"\\n", b"\n"), (b"\\t", b"\t"), (b"\\f", b"\f")):
+                    raw = raw.replace(escape, byte)
+                yield f"{file.stem}: {case['title']}", raw, "error code" not in case["log"]
+
+
+def test_llhttp_responses(run: Any, fetching: Any, test_data: Path) -> None:
+    cases = list(responses(test_data / "http-llhttp"))
+    assert len(cases) > 40
+
+    async def body() -> set[str]:
+        read = set()
+        pages = {f"/{number}": Page(raw=raw) for number, (_, raw, _) in enumerate(cases)}
+        async with FakeWeb(pages) as web, fetching(web) as module:
+            for number, (title, _, fine) in enumerate(cases):
+                response = await module.fetch(Task(web.url(f"/{number}"), host="h"))
+                if not fine and response.outcome is Outcome.OK:
+                    read.add(title)
+        return read
+
+    assert run(body()) == set(LENIENT)
+
+
+CODINGS = {
+    "html-gzip.bin": "gzip",
+    "html-rawdeflate.bin": "deflate",
+    "html-zlibdeflate.bin": "deflate",
+    "html-gzip-deflate.bin": "gzip, deflate",
+}
+
+
+@pytest.mark.parametrize("name", CODINGS)
+def test_scrapys_compressed_pages(run: Any, fetching: Any, test_data: Path, name: str) -> None:
+    body = (test_data / "http-scrapy-compressed" / name).read_bytes()
+    response = fetched(run, fetching, body, CODINGS[name])
+    assert response.outcome is Outcome.OK, response.error
+    assert response.body == body
+    assert b"<html" in response.content.lower()
+
+
+@pytest.mark.parametrize(("name", "coding"), [("bomb-gzip.bin", "gzip"), ("bomb-deflate.bin", "deflate")])
+def test_scrapys_bombs(run: Any, fetching: Any, test_data: Path, name: str, coding: str) -> None:
+    body = (test_data / "http-scrapy-compressed" / name).read_bytes()
+    response = fetched(run, fetching, body, coding)
+    assert (response.outcome, response.cut) == (Outcome.TRUNCATED, "length")
+    assert len(response.content) <= max(1 << 20, 200 * len(body)) + (1 << 16)
+
+
+@pytest.mark.parametrize("name", ["unexpected-eof.gz", "truncated-crc-error.gz", "truncated-crc-error-short.gz"])
+def test_scrapys_broken_gzip(run: Any, fetching: Any, test_data: Path, name: str) -> None:
+    body = (test_data / "http-scrapy-compressed" / name).read_bytes()
+    response = fetched(run, fetching, body, "gzip")
+    assert response.outcome is Outcome.DECODE_FAILED
+    assert response.outcome in ANSWERED
+
+
+def fetched(run: Any, fetching: Any, data: bytes, coding: str) -> Any:
+    async def body() -> Any:
+        page = Page(data, headers=(("Content-Encoding", coding),))
+        async with FakeWeb({"/": page}) as web, fetching(web, HttpSheet()) as module:
+            return await module.fetch(Task(web.url(), host="h"))
+
+    return run(body())

@@ -1,0 +1,80 @@
+"""Found links become URLs."""
+
+from gossamer.model.visit import Found, Link
+from gossamer.stages.links.resolving import JoinCache, resolve_links
+
+PAGE = "http://a.test/dir/page?q"
+
+
+def resolve(*hrefs: str, base: str = PAGE, limit: int = 100) -> tuple[list[str], dict[str, int]]:
+    links, rejected = resolve_links([Found(href) for href in hrefs], base, PAGE, JoinCache(), limit)
+    return [link.url for link in links], rejected
+
+
+def test_each_url_once_in_document_order() -> None:
+    urls, rejected = resolve("b", "/a#x", "b#y", "../a", " c ", "//b.test", "?r")
+    assert urls == [
+        "http://a.test/dir/b",
+        "http://a.test/a",
+        "http://a.test/dir/c",
+        "http://b.test/",
+        "http://a.test/dir/page?r",
+    ]
+    assert rejected == {}
+
+
+def test_the_page_itself_is_no_link() -> None:
+    assert resolve("#x", "", "page?q", "?q#y", PAGE) == ([], {})
+
+
+def test_a_fragment_goes_on_from_the_base() -> None:
+    assert resolve("#x", base="http://a.test/other") == (["http://a.test/other"], {})
+
+
+def test_refusals_are_counted_by_rule() -> None:
+    urls, rejected = resolve(
+        "http://[",
+        "http://[",
+        "x" * 3000,
+        "mailto:a@b",
+        "javascript:void(0)",
+        "made-up:x",
+        "other-one:y",
+        "ftp://a.test/",
+    )
+    assert urls == ["ftp://a.test/"]
+    assert rejected == {
+        "not_a_url": 2,
+        "too_long": 1,
+        "scheme:mailto": 1,
+        "scheme:javascript": 1,
+        "scheme:other": 2,
+    }
+
+
+def test_links_beyond_the_limit_are_cut_and_counted() -> None:
+    urls, rejected = resolve(*(f"p{n}" for n in range(10)), limit=4)
+    assert urls == [f"http://a.test/dir/p{n}" for n in range(4)]
+    assert rejected == {"too_many_links": 6}
+
+
+def test_one_followed_occurrence_is_enough() -> None:
+    found = [Found("x", nofollow=True), Found("y", nofollow=True), Found("x", "area href")]
+    links, _ = resolve_links(found, PAGE, PAGE, JoinCache())
+    assert links == (
+        Link("http://a.test/dir/x", "a href", "", False),
+        Link("http://a.test/dir/y", "a href", "", True),
+    )
+
+
+def test_the_cache_stays_within_its_bound_and_changes_nothing() -> None:
+    cache = JoinCache(capacity=20)
+    for n in range(50):
+        base = f"http://a.test/{n % 7}/"
+        links, _ = resolve_links([Found(f"p{k}") for k in range(n % 9)], base, PAGE, cache)
+        assert [link.url for link in links] == [f"{base}p{k}" for k in range(n % 9)]
+        assert len(cache) <= 20
+
+
+def test_a_base_without_a_path_resolves_whole_urls_alone() -> None:
+    assert resolve("x", "http://b.test/", base="data:,x") == (["http://b.test/"], {"not_a_url": 1})

@@ -1,0 +1,83 @@
+"""The JSON log."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from gossamer.model.visit import Item, Location
+from gossamer.stores.rowlog import LOG_PATH, TAIL_BYTES, JsonLog, JsonLogSheet
+from gossamer.testing.storing import unanswered, visit
+
+
+def rows(directory: Path) -> list[Any]:
+    return [msgspec.json.decode(line) for line in (directory / LOG_PATH).read_bytes().splitlines()]
+
+
+def log(directory: Path) -> JsonLog:
+    return JsonLog(JsonLogSheet(directory=str(directory)))
+
+
+def test_a_page_line_bears_the_columns_of_the_pages_table(tmp_path: Path) -> None:
+    log(tmp_path).append([visit()], [Location("warc/x.warc.gz", 7, 9)])
+    [row] = rows(tmp_path)
+    assert row == {
+        "event": "page",
+        "url": "http://a.test/",
+        "host": "a.test",
+        "status": 200,
+        "outcome": "ok",
+        "fetched_at": "2023-11-14T22:13:20.250000Z",
+        "elapsed_ms": 125.0,
+        "bytes": 8,
+        "depth": 0,
+        "attempt": 1,
+        "relation": "seed",
+        "mime": "text/html",
+        "ip": "127.0.0.1",
+        "digest": visit().digest,
+        "warc_file": "warc/x.warc.gz",
+        "warc_offset": 7,
+        "warc_length": 9,
+    }
+
+
+def test_nothing_to_say_leaves_no_file(tmp_path: Path, run: Any) -> None:
+    one = log(tmp_path / "new")
+    one.append([], [])
+    run(one.stop())
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("torn", [b'{"url":', b"x" * (3 * TAIL_BYTES), b""])
+def test_a_torn_last_line_is_cut_back(tmp_path: Path, run: Any, torn: bytes) -> None:
+    first = log(tmp_path)
+    first.append([visit()], [None])
+    run(first.stop())
+    with (tmp_path / LOG_PATH).open("ab") as file:
+        file.write(torn)
+    log(tmp_path).append([unanswered()], [None])
+    assert [row["url"] for row in rows(tmp_path)] == ["http://a.test/", "http://a.test/gone"]
+
+
+def test_a_file_of_nothing_but_a_torn_line_becomes_empty(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / LOG_PATH).write_bytes(b"torn")
+    log(tmp_path).append([visit()], [None])
+    assert len(rows(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("value", [{1, 2}, 1 << 80, object(), "\ud800", ["\udfff"], {"\ud800": 1}, float("nan")])
+def test_no_item_stops_the_log(tmp_path: Path, value: object) -> None:
+    one = msgspec.structs.replace(visit(), items=(Item("k\ud800", "http://a.test/", value),))
+    log(tmp_path).append([one], [None])
+    page, item = rows(tmp_path)
+    assert (page["event"], item["event"], item["kind"]) == ("page", "item", "k\ufffd")
+
+
+def test_an_item_that_holds_itself_is_written_as_its_repr(tmp_path: Path) -> None:
+    value: list[object] = []
+    value.append(value)
+    log(tmp_path).append([msgspec.structs.replace(visit(), items=(Item("k", "u", value),))], [None])
+    assert rows(tmp_path)[1]["data"] == "[[...]]"

@@ -1,0 +1,176 @@
+"""What readers other than ours find in an archive of ours."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from gossamer.model.visit import Visit, sha1_base32
+from gossamer.stores.warc import WarcArchive, WarcSheet
+from gossamer.stores.warc_records import REVISIT_PROFILE, http_head, record_id, text_field, uri_field
+from gossamer.testing.clock import FakeClock
+from gossamer.testing.storing import HOSTILE_HEADS, HOSTILE_TEXTS, hostile_visits, unanswered, visit
+
+
+def archive(directory: Path, **values: Any) -> WarcArchive:
+    made = WarcArchive(WarcSheet(directory=str(directory), **values))
+    made.clock = FakeClock(1_700_000_000.0)
+    return made
+
+
+def records(directory: Path) -> list[dict[str, Any]]:
+    """Every record of every file, in order: fields by name in lower case, and the block as `block`."""
+    found = []
+    for path in sorted(directory.glob("warc/*")):
+        with path.open("rb") as stream:
+            for record in ArchiveIterator(stream, check_digests="raise"):
+                fields = {name.lower(): value for name, value in record.rec_headers.headers}
+                fields["block"] = record.content_stream().read()
+                fields["http"] = record.http_headers
+                found.append(fields)
+    return found
+
+
+def test_a_file_opens_with_warcinfo_and_each_exchange_is_two_linked_records(tmp_path: Path) -> None:
+    archive(tmp_path, operator="Ann", contact="ann@a.test", user_agent="Gossamer/1", description="x\ny: z").append(
+        [visit()]
+    )
+    info, request, response = records(tmp_path)
+    assert info["warc-type"] == "warcinfo"
+    assert b"operator: Ann <ann@a.test>\r\n" in info["block"]
+    assert b"description: x y: z\r\n" in info["block"]
+    assert (request["warc-type"], response["warc-type"]) == ("request", "response")
+    assert request["warc-concurrent-to"] == response["warc-record-id"]
+    assert response["warc-date"] == "2023-11-14T22:13:20.250000Z"
+    assert response["warc-ip-address"] == "127.0.0.1"
+    assert response["warc-payload-digest"] == f"sha1:{sha1_base32(response['block'])}"
+    assert response["http"].get_statuscode() == "200"
+
+
+def test_fastwarc_verifies_every_digest(tmp_path: Path) -> None:
+    fastwarc = pytest.importorskip("fastwarc.warc")
+    archive(tmp_path).append([visit(), visit("http://a.test/b", b"\x00" * 9)])
+    [path] = tmp_path.glob("warc/*")
+    found = list(fastwarc.ArchiveIterator(io.BytesIO(path.read_bytes()), parse_http=True, verify_digests=False))
+    assert [r.headers["WARC-Type"] for r in found] == ["warcinfo", "request", "response", "request", "response"]
+    for record in fastwarc.ArchiveIterator(io.BytesIO(path.read_bytes()), parse_http=False):
+        assert record.verify_block_digest()
+    for record in fastwarc.ArchiveIterator(io.BytesIO(path.read_bytes()), parse_http=True):
+        if record.headers["WARC-Type"] == "response":
+            assert record.verify_payload_digest()
+
+
+def test_a_duplicate_is_a_revisit_that_names_the_original_and_its_date(tmp_path: Path) -> None:
+    kept = archive(tmp_path)
+    kept.append([visit("http://a.test/1")])
+    kept.append([visit("http://a.test/2", duplicate_of="http://a.test/1")])
+    revisit = records(tmp_path)[-1]
+    assert revisit["warc-type"] == "revisit"
+    assert revisit["warc-profile"] == REVISIT_PROFILE
+    assert revisit["warc-refers-to-target-uri"] == "http://a.test/1"
+    assert revisit["warc-refers-to-date"] == "2023-11-14T22:13:20.250000Z"
+    assert revisit["http"].get_header("content-type") == "text/html"
+    assert revisit["block"] == b""
+
+
+def test_dates_of_originals_are_forgotten_within_the_bound(tmp_path: Path) -> None:
+    kept = archive(tmp_path, originals=1)
+    kept.append([visit("http://a.test/1", b"one"), visit("http://a.test/2", b"two")])
+    kept.append([visit("http://a.test/3", b"one", duplicate_of="http://a.test/1")])
+    assert "warc-refers-to-date" not in records(tmp_path)[-1]
+    assert kept.metrics.snapshot()["originals"] == 1
+
+
+@pytest.mark.parametrize(("cut", "word"), [("length", "length"), ("time", "time"), ("a\r\nb: c", "unspecified")])
+def test_a_cut_body_says_why(tmp_path: Path, cut: str, word: str) -> None:
+    archive(tmp_path).append([visit(cut=cut)])
+    assert records(tmp_path)[-1]["warc-truncated"] == word
+
+
+def test_chunk_framing_is_recorded_under_another_name(tmp_path: Path) -> None:
+    head = b"HTTP/1.1 200 OK\r\nTRANSFER-encoding: chunked\r\nX: transfer-encoding: y\r\n\r\n"
+    archive(tmp_path).append([visit(head=head, body=b"5\r\nhello\r\n0\r\n\r\n")])
+    response = records(tmp_path)[-1]
+    assert response["block"] == b"5\r\nhello\r\n0\r\n\r\n"
+    assert response["http"].get_header("X-Archive-Orig-Transfer-Encoding") == "chunked"
+    assert response["http"].get_header("X") == "transfer-encoding: y"
+    assert response["http"].get_header("transfer-encoding") is None
+
+
+def test_hostile_answers_forge_nothing(tmp_path: Path) -> None:
+    kept = archive(tmp_path)
+    visits = hostile_visits()
+    kept.append(visits)
+    found = records(tmp_path)
+    assert [r["warc-type"] for r in found].count("warcinfo") == 1
+    assert len(found) == 1 + 2 * len(visits)
+    names = {name for record in found for name in record}
+    assert all(name.replace("-", "").isalnum() for name in names), names
+
+
+def test_files_rotate_between_groups_and_each_has_its_warcinfo(tmp_path: Path) -> None:
+    kept = archive(tmp_path, rotate_bytes=1)
+    for n in range(3):
+        kept.append([visit(f"http://a.test/{n}"), visit(f"http://a.test/{n}b")])
+    names = sorted(path.name for path in tmp_path.glob("warc/*"))
+    assert names == [f"gossamer-20231114221320-{n:05d}.warc.gz" for n in range(3)]
+    assert [r["warc-type"] for r in records(tmp_path)] == ["warcinfo", *["request", "response"] * 2] * 3
+
+
+def test_a_second_run_never_writes_into_a_file_of_the_first(tmp_path: Path, run: Any) -> None:
+    first = archive(tmp_path)
+    first.append([visit()])
+    run(first.stop())
+    archive(tmp_path).append([visit()])
+    assert len(list(tmp_path.glob("warc/*"))) == 2
+    assert len(records(tmp_path)) == 6
+
+
+def test_nothing_answered_leaves_no_file(tmp_path: Path, run: Any) -> None:
+    kept = archive(tmp_path / "new")
+    assert kept.append([unanswered()]) == [None]
+    run(kept.stop())
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_digest_that_is_none_is_counted_anew(tmp_path: Path) -> None:
+    forged: Visit = msgspec.structs.replace(visit(), digest="A\r\nX: y")
+    archive(tmp_path).append([forged])
+    assert records(tmp_path)[-1]["warc-payload-digest"] == f"sha1:{sha1_base32(forged.response.body)}"
+
+
+@pytest.mark.parametrize("head", HOSTILE_HEADS)
+def test_a_header_block_ends_once(head: bytes) -> None:
+    kept = http_head(head)
+    assert kept.endswith(b"\r\n\r\n")
+    assert kept.index(b"\r\n\r\n") == len(kept) - 4
+    assert not any(byte < 32 and byte not in b"\t\r\n" for byte in kept)
+    assert http_head(kept) == kept
+
+
+def test_a_well_formed_header_block_stays_byte_for_byte() -> None:
+    head = b"HTTP/1.1 200 \xe4\r\nSet-Cookie: a=b; \tc\r\nX:\r\n folded\r\n\r\n"
+    assert http_head(head) == head
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_fields_hold_no_control_characters(text: str) -> None:
+    assert uri_field(f"http://a.test/{text}").isprintable()
+    assert uri_field(f"http://a.test/{text}").isascii()
+    assert len(text_field(text).splitlines()) <= 1
+
+
+def test_a_canonical_url_is_written_as_it_is() -> None:
+    assert uri_field("http://a.test/%20?q=%22&r=[]|'") == "http://a.test/%20?q=%22&r=[]|'"
+
+
+def test_record_ids_are_random_uuids() -> None:
+    import uuid
+
+    made = {record_id() for _ in range(100)}
+    assert len(made) == 100
+    assert {uuid.UUID(one[10:-1]).version for one in made} == {4}
+    assert {uuid.UUID(one[10:-1]).variant for one in made} == {uuid.RFC_4122}
