@@ -440,6 +440,10 @@ class In(Generic[T]):
             except Retired:
                 if connector is self._connector:
                     raise EndOfItems(f"connector {connector.name!r} was removed") from None
+            except EndOfItems:
+                # The end of an exchanged connector is not the end: what waited there has gone over into the new one.
+                if connector is self._connector:
+                    raise
 
     def rebind(self, connector: Connector[T]) -> None:
         """Put another connector behind this end; who waits on the old one is moved by its `retire`."""

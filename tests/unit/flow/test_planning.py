@@ -315,7 +315,7 @@ def test_providers_start_before_those_that_use_them() -> None:
         (
             SOUND.replace("use='count'", "use='count'\nworkers=4"),
             [
-                "w.toml: components.count.workers: is 4, but 'count' is of kind producer, which has no pool; filters and consumers have"
+                "w.toml: components.count.workers: is 4, but 'count' is of kind producer, which has no pool"
             ],
         ),
         (
