@@ -19,7 +19,7 @@ from gossamer.flow.component import Consumer, Producer, SynchronousFilter
 from gossamer.flow.planning import plan
 from gossamer.flow.ports import In, Out, Uses
 from gossamer.flow.running import RunningGraph
-from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.sheet import NoSettings, Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import read, with_settings
 
@@ -83,7 +83,7 @@ class PagesOf(Producer[SideSheet]):
         return self.pages.pages(self.sheet.side)
 
 
-class Compare(SynchronousFilter):
+class Compare(SynchronousFilter[NoSettings]):
     """Tells what became of a page."""
 
     old: In[Page]
@@ -102,7 +102,7 @@ class Compare(SynchronousFilter):
             yield Difference(old.url, "changed")
 
 
-class Show(Consumer):
+class Show(Consumer[NoSettings]):
     """Prints."""
 
     inbox: In[Difference]

@@ -19,7 +19,7 @@ from gossamer.flow.component import Consumer, Filter, Producer, SemiSynchronousF
 from gossamer.flow.planning import plan
 from gossamer.flow.ports import In, Out
 from gossamer.flow.running import RunningGraph
-from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.sheet import NoSettings, Sheet, setting
 from gossamer.flow.wiring import read, with_settings
 
 HERE = Path(__file__).parent
@@ -85,7 +85,7 @@ class Sort(Filter[SortSheet]):
             self.slow.emit(row)
 
 
-class Merge(SemiSynchronousFilter):
+class Merge(SemiSynchronousFilter[NoSettings]):
     """One stream of alerts; each host once."""
 
     failures: In[Row]
@@ -111,7 +111,7 @@ class Merge(SemiSynchronousFilter):
         return [Alert(row.host, text)]
 
 
-class Show(Consumer):
+class Show(Consumer[NoSettings]):
     """Prints."""
 
     inbox: In[Alert]

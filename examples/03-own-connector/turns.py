@@ -20,6 +20,7 @@ from gossamer.flow.component import Consumer, Filter, Producer
 from gossamer.flow.planning import plan
 from gossamer.flow.ports import In, Out
 from gossamer.flow.running import RunningGraph
+from gossamer.flow.sheet import NoSettings
 from gossamer.flow.wiring import read
 
 HERE = Path(__file__).parent
@@ -32,7 +33,7 @@ class Task(msgspec.Struct, frozen=True):
     depth: int
 
 
-class Tasks(Producer):
+class Tasks(Producer[NoSettings]):
     """All of one host, then all of the next: as links are found."""
 
     outbox: Out[Task]
@@ -44,7 +45,7 @@ class Tasks(Producer):
                 yield Task(host, depth)
 
 
-class Visit(Filter):
+class Visit(Filter[NoSettings]):
     """Only says in what order it was asked."""
 
     inbox: In[Task]
@@ -56,7 +57,7 @@ class Visit(Filter):
         return [item]
 
 
-class Show(Consumer):
+class Show(Consumer[NoSettings]):
     """Prints."""
 
     inbox: In[Task]
