@@ -43,9 +43,9 @@ async def exchange_provider(running: "RunningGraph", name: str, node: ProviderNo
     behind = _unused(f"{name}-behind", running) if name in used_names(node.roles) else ""
     node = msgspec.structs.replace(node, name=name, roles=renamed(node.roles, name, behind))
     moved = [msgspec.structs.replace(running.whole.providers[name], name=behind)] if behind else []
-    whole = running.whole.with_providers(node, *moved)
     known = {**running.providers, **({behind: old} if behind else {})}
     _refuse_unfit_provider(running, name, node, known)
+    whole = running.whole.with_providers(node, *moved)
     new = running.make_provider(node, known)
     async with running.stopped_on_failure(new):
         await running.start_one(new)
@@ -158,7 +158,7 @@ async def _move(old: Connector[Any], new: Connector[Any]) -> int:
             batch = [item for item, _ in group]
             token = current.set(receipt)
             try:
-                await new.send(batch, receipt)
+                await new.adopt(batch, receipt)
             finally:
                 current.reset(token)
             if receipt is not None:

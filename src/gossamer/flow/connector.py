@@ -146,6 +146,11 @@ class Connector(ABC, Generic[T]):
     async def send(self, items: Sequence[T], receipt: Receipt | None) -> None:
         """Accept all items, contiguously, as room allows."""
 
+    async def adopt(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Accept what waited in a predecessor, in an exchange. Where it can, a connector does so beyond its capacity:
+        these items were accepted once, and whoever could make room may be suspended."""
+        await self.send(items, receipt)
+
     @abstractmethod
     def poll(self, limit: int) -> tuple[list[T], Receipts]:
         """Up to `limit` items that are there now, perhaps none. Never waits."""
@@ -435,6 +440,10 @@ class In(Generic[T]):
             except Retired:
                 if connector is self._connector:
                     raise EndOfItems(f"connector {connector.name!r} was removed") from None
+            except EndOfItems:
+                # The end of an exchanged connector is not the end: what waited there has gone over into the new one.
+                if connector is self._connector:
+                    raise
 
     def rebind(self, connector: Connector[T]) -> None:
         """Put another connector behind this end; who waits on the old one is moved by its `retire`."""

@@ -132,6 +132,13 @@ class LocalConnector(Connector[T]):
             self._stalled += time.monotonic() - began
             self._pass_turn()
 
+    async def adopt(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Accept all, also beyond the capacity: nobody else can send here yet."""
+        self._buffer.put(items, receipt)
+        self._waiting += len(items)
+        self._peak = max(self._peak, self._waiting)
+        self._wake_consumers(len(items))
+
     async def room(self) -> int:
         """Wait for free slots; other producers may be faster."""
         while self._sending or self._waiting >= self.capacity:
@@ -194,7 +201,7 @@ class LocalConnector(Connector[T]):
             try:
                 await arrival
             except asyncio.CancelledError:
-                if arrival.done() and not arrival.cancelled() and self._waiting:
+                if arrival.done() and not arrival.cancelled() and len(self._buffer):
                     self._wake_consumers(1)
                 raise
         return self.poll(limit)

@@ -192,17 +192,22 @@ class Runner:
             raise self._performer.failure(again, None) from again
 
     async def _serve_in_step(self, component: SynchronousFilter[Any]) -> None:
-        """One item of each input at a time; what is there is taken in batches, and kept in hand until its partners come."""
+        """One item of each input at a time, in hands that are filled together and emptied together.
+
+        The first input gives a batch, the others at most as many, so that nothing is left in hand when the filter leaves.
+        """
         handling = component.handler()
         hands = [_Hand(role, port) for role, port in component.ins.items()]
         while True:
             for hand in hands:
-                if not hand.items:
-                    batch = await self._receive(hand.port, component.batch)
-                    if batch is None:
-                        await self._drop_unpaired(component, hands)
-                        return
-                    hand.put(*batch)
+                if hand.items:
+                    continue
+                ahead = max(len(other.items) for other in hands)
+                batch = await (_take(hand.port, ahead) if ahead else self._receive(hand.port, component.batch))
+                if batch is None:
+                    await self._drop_unpaired(component, hands)
+                    return
+                hand.put(*batch)
             steps = min(len(hand.items) for hand in hands)
             rows = [
                 dict(zip(component.ins, row, strict=True))
@@ -333,6 +338,14 @@ class _Hand:
     def release(self, count: int) -> list[Receipt | None]:
         """The receipts of the first items."""
         return [self.held.popleft() if self.held else None for _ in range(count)]
+
+
+async def _take(port: In[Any], limit: int) -> tuple[list[Any], Receipts] | None:
+    """The next batch, waited for whatever happens; None when there will be none."""
+    try:
+        return await port.take(limit)
+    except EndOfItems:
+        return None
 
 
 def _places(component: Component[Any], workers: int) -> int | None:

@@ -188,7 +188,7 @@ class RunningGraph(Units):
         """Put another connector in the place of `name` while items flow; none is lost, and their order is kept.
 
         Producers are held at their ends; what waits in the old connector goes over into the new one, also while its
-        consumers are suspended. Only a fused one has no room: there the consumers empty the old connector first.
+        consumers are suspended. Only a fused one has no room, and a remote one a window: they wait for the consumers.
 
         Raises:
             FlowError: it does not fit, or cannot start; then nothing has changed.

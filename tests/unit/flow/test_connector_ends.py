@@ -107,6 +107,20 @@ def test_who_waits_on_a_retired_connector_goes_on_at_the_new_one(run: Any) -> No
     run(body())
 
 
+def test_the_end_of_an_exchanged_connector_is_not_the_end(run: Any) -> None:
+    async def body() -> None:
+        old, new = connector("old"), connector("new")
+        out, inlet = Out("out", old), In("in", old)
+        receiving = asyncio.create_task(inlet.receive())
+        await asyncio.sleep(0)
+        inlet.rebind(new)
+        await new.adopt([7], None)
+        out.close()
+        assert await receiving == 7
+
+    run(body())
+
+
 def test_who_waits_on_a_connector_that_is_removed_without_a_successor_has_the_end(run: Any) -> None:
     async def body() -> None:
         old = connector()

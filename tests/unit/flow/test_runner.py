@@ -266,6 +266,25 @@ def test_a_synchronous_filter_leaves_between_two_rounds(run: Any) -> None:
     run(body())
 
 
+def test_a_synchronous_filter_that_leaves_first_handles_what_it_has_in_hand(run: Any) -> None:
+    async def body() -> None:
+        async with Stand(Pairs()) as stand:
+            await stand.give("a", 1, 2)
+            await stand.give("b", 10)
+            leaving = asyncio.create_task(stand.runner.leave())
+            await stand.settle()
+            assert not stand.ended, "two items of one input are in hand, without their partners"
+            await stand.give("c", 100, 200, 300)
+            await stand.give("b", 20, 30)
+            await leaving
+            await stand.wait()
+            assert await stand.made("outbox") == [111, 222]
+            assert stand.connectors["c"].statistics().waiting == 1
+            assert stand.component.metrics.counters["unpaired"] == 0
+
+    run(body())
+
+
 class Store(AsynchronousFilter):
     """Gives back what it was given."""
 
@@ -393,7 +412,7 @@ def test_a_worker_whose_wait_was_cancelled_by_others_fails_by_name_and_does_not_
             await stand.give("inbox", 7)
             assert hung.answer is not None
             hung.answer.cancel()
-            with pytest.raises(ComponentFailed, match="component 'Hung' failed on 7: .*was cancelled"):
+            with pytest.raises(ComponentFailed, match=r"component 'Hung' failed on 7: .*was cancelled"):
                 await stand.wait()
 
     run(body())

@@ -1,0 +1,76 @@
+"""Every example runs as its own text says, through a real wiring, and does what it shows."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def output(*command: str | Path) -> list[str]:
+    """What a command prints; it must succeed and complain about nothing."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", *map(str, command)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def log(path: Path, *rows: dict[str, object]) -> Path:
+    path.write_text("".join(json.dumps({"event": "page", **row}) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def page(url: str, outcome: str = "ok", digest: str = "A", elapsed_ms: float = 5) -> dict[str, object]:
+    return {"url": url, "host": url.partition("/")[0], "outcome": outcome, "digest": digest, "elapsed_ms": elapsed_ms}
+
+
+def test_two_crawls_are_compared_page_by_page(tmp_path: Path) -> None:
+    old = log(tmp_path / "old.jsonl", page("a/same"), page("a/gone"), page("a/moved"), page("a/edited", digest="B"))
+    new = log(
+        tmp_path / "new.jsonl",
+        page("a/edited", digest="C"),
+        page("a/born"),
+        page("a/moved", "redirect"),
+        page("a/same"),
+        {"event": "item", "url": "a/same", "kind": "x", "data": 1},
+    )
+    assert output(EXAMPLES / "01-compare-crawls" / "compare.py", old, new) == [
+        "new                      a/born",
+        "changed                  a/edited",
+        "gone                     a/gone",
+        "ok -> redirect           a/moved",
+    ]
+
+
+def test_alerts_of_two_kinds_are_merged_and_each_host_is_told_once(tmp_path: Path) -> None:
+    crawl = log(
+        tmp_path / "crawl.jsonl",
+        page("a/1"),
+        page("b/1", elapsed_ms=6000),
+        page("a/2", "server_error"),
+        page("b/2", "timed_out", elapsed_ms=120_000),
+        page("c/1", "client_error"),
+        page("d/1", "dns_failed"),
+    )
+    alerts = dict(line.split(": ", 1) for line in output(EXAMPLES / "02-merge-alerts" / "merge.py", crawl))
+    assert sorted(alerts) == ["a", "b", "d"]
+    assert alerts["a"] == "server_error at a/2"
+    assert alerts["b"] in ("6.0 s for b/1", "timed_out at b/2"), "whichever of its inputs came first"
+    assert alerts["d"] == "dns_failed at d/1"
+
+
+def test_a_connector_of_ones_own_is_found_by_its_entry_point_and_orders_items() -> None:
+    lines = output(EXAMPLES / "03-own-connector" / "turns.py")
+    visits = [line.split()[1] for line in lines if line.startswith("visit")]
+    assert visits == ["a.test", "b.test", "c.test"] * 3
+    assert len([line for line in lines if line.startswith("report")]) == 9
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
+def test_every_example_is_listed_and_has_a_test(folder: str) -> None:
+    assert f"[{folder}]({folder})" in (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert f'"{folder}"' in Path(__file__).read_text(encoding="utf-8")
