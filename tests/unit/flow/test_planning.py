@@ -314,9 +314,7 @@ def test_providers_start_before_those_that_use_them() -> None:
         ),
         (
             SOUND.replace("use='count'", "use='count'\nworkers=4"),
-            [
-                "w.toml: components.count.workers: is 4, but 'count' is of kind producer, which has no pool"
-            ],
+            ["w.toml: components.count.workers: is 4, but 'count' is of kind producer, which has no pool"],
         ),
         (
             COUNT + ASKING + "providers={resolver='count', by_scheme={}}\n[providers.count]\nuse='dns'\n",
