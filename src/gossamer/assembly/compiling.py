@@ -73,7 +73,7 @@ def read_seeds(texts: Sequence[str]) -> tuple[str, ...]:
         try:
             url = canonical(text.strip())
         except UnreadableUrl as error:
-            hint = f"; did you mean http://{text}?" if "://" not in text else ""
+            hint = f"; did you mean http://{text}?" if text.strip() and "://" not in text else ""
             raise UsageError(f"seed {text!r}: {error}{hint}") from None
         if not host_of(url) and scheme_of(url) != "file":
             raise UsageError(f"seed {text!r} names no host; write it as https://example.org/")

@@ -31,7 +31,7 @@ from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring, to_toml, with_settings
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.totals import Totals
-from gossamer.model.url import endpoint_of
+from gossamer.model.url import endpoint_of, scheme_of
 from gossamer.services.dns import SystemResolver
 from gossamer.stages.commit import Commit
 from gossamer.stages.frontier.component import Frontier
@@ -92,6 +92,7 @@ class Crawl:
         self.seeds = self._seeds()
         if not self.seeds:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
+        self._check_schemes()
         self._check_directory()
         self.running: RunningGraph | None = None
         self.fleet: Fleet | None = None
@@ -113,6 +114,16 @@ class Crawl:
             if isinstance(node.sheet, SeedsSheet)
             for url in read_seeds(node.sheet.urls)
         )
+
+    def _check_schemes(self) -> None:
+        served: set[str] = set()
+        for node in self.graph.components.values():
+            protocols = node.roles.get("protocols", {})
+            served.update(() if isinstance(protocols, str) else protocols)
+        for url in self.seeds:
+            if scheme_of(url) not in served:
+                known = ", ".join(sorted(served)) or "none"
+                raise UsageError(f"seed {url}: no protocol module serves {scheme_of(url)}:; this wiring has {known}")
 
     def _choose_directory(self, wiring: Wiring) -> Path:
         if self.options.output:

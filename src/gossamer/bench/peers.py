@@ -58,8 +58,8 @@ def nginx(root: Path) -> Iterator[int]:
         config = Path(folder) / "nginx.conf"
         config.write_text(_NGINX.format(folder=folder, root=root, port=port))
         command = [binary, "-c", str(config), "-p", folder, "-g", "daemon off;"]
-        server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        _pin(server.pid, max)
+        with _pinned(max):
+            server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         try:
             _wait_for(port)
             yield port
@@ -94,17 +94,25 @@ def _wait_for(port: int) -> None:
     raise UsageError("nginx did not start within 10 s")
 
 
-def _pin(process: int, choose: Callable[[set[int]], int]) -> None:
-    """Give a process one processor where there are several: crawler and server must not share one."""
-    if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) > 1:
-        os.sched_setaffinity(process, {choose(os.sched_getaffinity(0))})
+@contextmanager
+def _pinned(choose: Callable[[set[int]], int]) -> Iterator[None]:
+    """What is started inside gets one processor where there are several: crawler and server must not share one."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {choose(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def measured(command: list[str], **environment: str) -> tuple[dict[str, Any], Run]:
     """Run a crawler that prints one line of JSON with `pages`, and account for it by the kernel's own figures."""
     began = time.monotonic()
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, **environment})
-    _pin(child.pid, min)
+    with _pinned(min):
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, **environment})
     assert child.stdout is not None
     output = child.stdout.read()
     _, status, usage = os.wait4(child.pid, 0)
@@ -149,6 +157,8 @@ CRAWLERS = {"gossamer": gossamer, "scrapy": scrapy}
 
 def run(roots: list[Path], repeats: int = 3) -> Report:
     """Crawl each folder with every crawler in turn, several times, and compare."""
+    if not roots:
+        raise UsageError("name a folder of HTML with --site DIR; installed documentation does well")
     report = Report("peers")
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as name:
         folder = Path(name)
