@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.connector import Connector, Out
+from gossamer.flow.connector import Connector
+from gossamer.flow.ends import Out
 from gossamer.flow.errors import Closed, WrongItem
 from gossamer.flow.fused import FusedConnector
 from gossamer.flow.remote.links import Exchange

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import AsynchronousFilter, Consumer, Filter, Producer, SemiSynchronousFilter
-from gossamer.flow.connector import In, Out
+from gossamer.flow.ends import In, Out
 from gossamer.flow.fused import FusedConnector
 from gossamer.flow.local import LocalConnector
 from gossamer.flow.planning import plan

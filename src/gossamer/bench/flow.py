@@ -14,7 +14,8 @@ from typing import Any
 
 from gossamer.bench.report import Report
 from gossamer.flow.component import Filter, SynchronousFilter
-from gossamer.flow.connector import Connector, In, Out
+from gossamer.flow.connector import Connector
+from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import EndOfItems
 from gossamer.flow.local import LocalConnector
 from gossamer.flow.ports import Uses

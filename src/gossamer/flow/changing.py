@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.flow import ports
-from gossamer.flow.connector import DEFAULT_LIMIT, Connector, In, Out, Retired, Statistics
+from gossamer.flow.connector import DEFAULT_LIMIT, Connector, Retired, Statistics
+from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import EndOfItems, UnknownName, WiringError
 from gossamer.flow.fitting import lacking, misfits, type_name
 from gossamer.flow.fused import FusedConnector

@@ -24,7 +24,7 @@ import inspect
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from gossamer.flow.connector import In, Out
+from gossamer.flow.ends import In, Out
 from gossamer.flow.handling import Handling, handling
 from gossamer.flow.ports import declared
 from gossamer.flow.unit import S, Unit

@@ -19,7 +19,8 @@ from gossamer.flow.component import (
     SemiSynchronousFilter,
     SynchronousFilter,
 )
-from gossamer.flow.connector import In, Out, Receipts
+from gossamer.flow.connector import Receipts
+from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import ComponentFailed, EndOfItems
 from gossamer.flow.fused import FusedConnector
 from gossamer.flow.gate import Gate

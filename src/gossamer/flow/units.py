@@ -9,7 +9,8 @@ from typing import Any
 
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.flow.component import Component
-from gossamer.flow.connector import Connector, In, Out
+from gossamer.flow.connector import Connector
+from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import FlowError, UnknownName
 from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles, used_names
 from gossamer.flow.performing import Policy

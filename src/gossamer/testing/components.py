@@ -27,7 +27,8 @@ from gossamer.flow.component import (
     SemiSynchronousFilter,
     SynchronousFilter,
 )
-from gossamer.flow.connector import DEFAULT_CAPACITY, Connector, In, Out
+from gossamer.flow.connector import DEFAULT_CAPACITY, Connector
+from gossamer.flow.ends import In, Out
 from gossamer.flow.local import LocalConnector
 from gossamer.flow.performing import Policy
 from gossamer.flow.ports import declared

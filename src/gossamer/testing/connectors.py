@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gossamer.flow.connector import Connector, In, Out, Statistics
+from gossamer.flow.connector import Connector, Statistics
+from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import Closed, EndOfItems, WrongItem
 
 #: How often over a connector is filled, so that producers must be suspended.

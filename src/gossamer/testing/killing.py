@@ -25,7 +25,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.flow.component import Consumer, Producer
-from gossamer.flow.connector import In, Out
+from gossamer.flow.ends import In, Out
 from gossamer.flow.remote.links import Exchange
 from gossamer.flow.runner import Runner
 from gossamer.flow.sheet import NoSettings

@@ -7,13 +7,13 @@ import pytest
 
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import Consumer
-from gossamer.flow.connector import In
+from gossamer.flow.ends import In
 from gossamer.flow.errors import UnknownName, WiringError
 from gossamer.flow.unit import Provider
 
 MODULE = """
 from gossamer.flow.component import Consumer
-from gossamer.flow.connector import In
+from gossamer.flow.ends import In
 from gossamer.flow.unit import Provider
 
 class Keep(Consumer):

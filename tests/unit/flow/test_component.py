@@ -14,7 +14,7 @@ from gossamer.flow.component import (
     SemiSynchronousFilter,
     SynchronousFilter,
 )
-from gossamer.flow.connector import In, Out
+from gossamer.flow.ends import In, Out
 from gossamer.testing import Stand
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.flow.connector import In, Out, Statistics, class_of
+from gossamer.flow.connector import Statistics, class_of
+from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import Closed, EndOfItems, WiringError
 from gossamer.flow.local import LocalConnector
 from gossamer.flow.receipt import Receipt, current

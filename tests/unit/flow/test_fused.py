@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from gossamer.flow.component import Consumer, Filter
-from gossamer.flow.connector import In, Out, Statistics
+from gossamer.flow.connector import Statistics
+from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import EndOfItems, WiringError, WrongItem
 from gossamer.flow.fused import FusedConnector
 from gossamer.flow.local import LocalConnector

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gossamer.flow.component import AsynchronousFilter, Consumer, Filter, Producer
-from gossamer.flow.connector import In, Out
+from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.local import LocalConnector
 from gossamer.flow.performing import Policy

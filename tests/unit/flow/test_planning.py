@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import AsynchronousFilter, Consumer, Filter, Producer, SynchronousFilter
-from gossamer.flow.connector import In, Out
+from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import WiringError
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan

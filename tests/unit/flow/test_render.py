@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.flow import render
 from gossamer.flow.component import Consumer, Producer
-from gossamer.flow.connector import In, Out
+from gossamer.flow.ends import In, Out
 from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode
 from gossamer.flow.sheet import Sheet
 from gossamer.flow.unit import Provider

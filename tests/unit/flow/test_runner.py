@@ -15,7 +15,7 @@ from gossamer.flow.component import (
     SemiSynchronousFilter,
     SynchronousFilter,
 )
-from gossamer.flow.connector import In, Out
+from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.receipt import Receipt
 from gossamer.flow.runner import Runner

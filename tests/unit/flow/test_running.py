@@ -8,7 +8,7 @@ import pytest
 
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import Consumer, Filter, Producer
-from gossamer.flow.connector import In, Out
+from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import ComponentFailed, FlowError, SettingError, UnknownName, WiringError
 from gossamer.flow.planning import plan
 from gossamer.flow.ports import Uses

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.connector import In, Out
+from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import Closed, ConnectorError, EndOfItems, RemoteRefused, WiringError
 from gossamer.flow.receipt import Receipt
 from gossamer.flow.remote.addresses import parse
