@@ -113,7 +113,7 @@ async def exchange_connector(running: "RunningGraph", name: str, address: str, o
         running.replace_graph(whole)
     old.retire()
     if old.ended:
-        new.end()
+        new.end_here()
     await running.stop_one(old)
 
 

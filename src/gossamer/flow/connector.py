@@ -198,8 +198,12 @@ class Connector(ABC, Generic[T]):
         """A producer end was closed; with the last one the stream ends."""
         self.producers -= 1
         if self.producers == 0:
-            self.ended = True
-            self.end()
+            self.end_here()
+
+    def end_here(self) -> None:
+        """Nothing more can come from this process: the last producer end was closed, here or at a predecessor."""
+        self.ended = True
+        self.end()
 
     def check(self, items: Sequence[Any]) -> None:
         """Refuse what is not of this connector's type.

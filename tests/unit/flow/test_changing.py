@@ -367,6 +367,7 @@ def test_a_stream_that_ends_while_it_is_moved_ends_behind_it_too(run: Any) -> No
         while not graph.connectors["numbers"].ended:
             await asyncio.sleep(0)
         await graph.exchange_connector("numbers", "priority:value")
+        await graph.exchange_connector("numbers", "local:")
         graph.resume("slow")
         await working
         assert kept(graph) == list(range(TOTAL))
