@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -262,6 +263,18 @@ def test_a_connector_goes_through_all_schemes_while_items_flow(run: Any) -> None
     assert kept(graph) == list(range(TOTAL)), "one worker: the order is kept, too"
     assert {name: figures.passed for name, figures in graph.statistics().items()} == {"numbers": TOTAL, "passed": TOTAL}
     assert graph.graph.connectors["numbers"].plan.address == "local:"
+
+
+def test_a_connector_becomes_remote_and_local_again_while_items_flow(run: Any, socket_folder: Path) -> None:
+    async def change(graph: RunningGraph) -> None:
+        await graph.exchange_connector("numbers", f"unix:{socket_folder / 'a'}")
+        await turns()
+        await graph.exchange_connector("numbers", f"unix:{socket_folder / 'b'}")
+        await graph.exchange_connector("numbers", "local:")
+
+    graph = run(while_running(WIRING, change)())
+    assert kept(graph) == list(range(TOTAL))
+    assert graph.statistics()["numbers"].passed == TOTAL
 
 
 @pytest.mark.parametrize("scheme", ["local:", "fused:", "priority:value"])
