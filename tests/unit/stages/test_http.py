@@ -86,6 +86,17 @@ def test_the_request_head_is_what_the_server_got(run: Any, fetching: Any, url: s
     run(body())
 
 
+def test_a_handle_asks_for_what_each_task_names_whatever_it_asked_for_before(run: Any, fetching: Any) -> None:
+    async def body() -> None:
+        async with FakeWeb({}) as web, fetching(web) as module:
+            targets = ["/plain", "/with%7escape", "/plain-again", "/", "/%C3%A9?x", "/last"]
+            for target in targets:
+                assert (await module.fetch(task(web.url(target)))).status == 404
+            assert web.targets() == targets
+
+    run(body())
+
+
 def test_environment_proxies_and_netrc_are_ignored(
     run: Any, fetching: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:

@@ -76,7 +76,7 @@ class Transfer:
         "_endpoint",
         "_fd",
         "_room",
-        "_target",
+        "_names_target",
         "began",
         "chunks",
         "curl",
@@ -99,7 +99,7 @@ class Transfer:
         self.curl.setopt(pycurl.WRITEFUNCTION, self._on_body)
         self.curl.setopt(pycurl.SOCKOPTFUNCTION, self._on_socket)
         self._endpoint: tuple[str, int] | None = None
-        self._target = ""
+        self._names_target = False
         self.clear()
 
     def clear(self) -> None:
@@ -125,13 +125,10 @@ class Transfer:
             self.curl.setopt(pycurl.CONNECT_TO, [f"::{shown}:{port}"])
             self._endpoint = (address, port)
         # libcurl writes %7e as %7E; servers may tell them apart, and the URL of the task is what is asked for.
-        target = path_of(url) if "%" in url else ""
-        if target != self._target:
-            if target:
-                self.curl.setopt(pycurl.REQUEST_TARGET, target)
-            else:
-                self.curl.unsetopt(pycurl.REQUEST_TARGET)
-            self._target = target
+        # Once set on a handle it cannot be taken back, so from then on every request of the handle names its own.
+        if self._names_target or "%" in url:
+            self.curl.setopt(pycurl.REQUEST_TARGET, path_of(url))
+            self._names_target = True
 
     def close(self) -> None:
         """Give the handle back to libcurl."""
