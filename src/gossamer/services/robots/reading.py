@@ -65,6 +65,8 @@ def _unmarked(data: bytes) -> bytes:
 def _lines(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
     """(line number, name, value) of every line that has both ends; names in lower case, comments off."""
     for number, raw in enumerate(data.splitlines(), 1):
+        if not raw:
+            continue
         # A NUL ends a line for every reader that is written in C, Google's among them.
         line = raw.partition(b"\0")[0].partition(b"#")[0].strip()
         name, colon, value = line.partition(b":")

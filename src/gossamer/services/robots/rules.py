@@ -5,6 +5,7 @@
 
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,6 +15,9 @@ from gossamer.services.robots.matching import Matcher, comparable_path, comparab
 EVERYONE = "*"
 
 ROBOTS_PATH = "/robots.txt"
+
+#: Agents whose rules stay compiled in one value: a crawl asks for one, a comparison for a few.
+MAX_READY = 16
 
 
 class Form(StrEnum):
@@ -80,16 +84,16 @@ class Rules(msgspec.Struct, frozen=True, array_like=True, dict=True):
             url: taken as it is with :attr:`Form.BYTES`, otherwise brought to the comparable form; a canonical one is
                 read fastest.
         """
-        rules, matcher = self._compiled(agent)
+        ready = self._ready.get(agent) or self._compile(agent)
         path = path_of(url)
         if self.form is Form.RFC9309:
             path = comparable_path(path)
             if path == ROBOTS_PATH:
                 return _ROBOTS_ITSELF
-        number = matcher.find(path)
+        number = ready.matcher.find(path)
         if number < 0:
             return _NO_RULE
-        rule = rules[number]
+        rule = ready.rules[number]
         return Decision(rule.allow, str(rule), rule.line)
 
     def delay(self, agent: str) -> float | None:
@@ -124,18 +128,23 @@ class Rules(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return frozenset(agent for group in self.groups for agent in group.agents)
 
     @cached_property
-    def _matchers(self) -> dict[str, tuple[tuple[Rule, ...], Matcher]]:
-        """Compiled rules by agent as the file names it: no more than it has agents, and `*`."""
+    def _ready(self) -> dict[str, "_Ready"]:
+        """Compiled rules by agent, as asked."""
         return {}
 
-    def _compiled(self, agent: str) -> tuple[tuple[Rule, ...], Matcher]:
-        key = self._key(agent)
-        found = self._matchers.get(key)
-        if found is None:
-            rules = _merged(self._groups_of(agent))
-            form = comparable_pattern if self.form is Form.RFC9309 else str
-            found = self._matchers[key] = rules, Matcher((rule.allow, form(rule.pattern)) for rule in rules)
-        return found
+    def _compile(self, agent: str) -> "_Ready":
+        if len(self._ready) >= MAX_READY:
+            self._ready.clear()
+        rules = _merged(self._groups_of(agent))
+        form = comparable_pattern if self.form is Form.RFC9309 else str
+        ready = _Ready(rules, Matcher((rule.allow, form(rule.pattern)) for rule in rules))
+        self._ready[agent] = ready
+        return ready
+
+
+class _Ready(NamedTuple):
+    rules: tuple[Rule, ...]
+    matcher: Matcher
 
 
 _NO_RULE = Decision(True)
