@@ -19,6 +19,7 @@ _HOMES = {
     "check_producer": "components",
     "check_protocol_module": "fetching",
     "check_resolver": "fetching",
+    "check_robots": "gating",
     "check_semi_synchronous": "components",
     "check_synchronous": "components",
 }

@@ -44,6 +44,8 @@ TRANSITIONS: Mapping[tuple[State, Effect], State] = {
     (state, effect): target or state
     for state in (State.NEW, State.QUALIFIED, State.UNREACHABLE)
     for effect, target in _LEADS_TO.items()
+    # Nothing was ever had from a new site: there is no copy to renew, and no long time in which it failed.
+    if state is not State.NEW or effect not in (Effect.RENEW, Effect.FORGET)
 }
 
 #: Effects that are a success: the failure count goes back to zero.
@@ -256,12 +258,12 @@ def to_mermaid(policy: Policy) -> str:
 
 
 def _label(policy: Policy, effect: Effect) -> str:
-    """Why this effect comes about under a policy; empty where it never does."""
+    """An effect with what brings it about under a policy; empty where nothing does. Mermaid allows no colon in it."""
     if effect is Effect.GIVE_UP:
-        return f"{policy.max_failures} failures: {effect}" if policy.max_failures else ""
+        return f"{effect} ({policy.max_failures} failures)" if policy.max_failures else ""
     if effect is Effect.FORGET:
-        return f"unreachable for {policy.absent_after / DAY:g} days: {effect}" if policy.absent_after else ""
+        return f"{effect} (unreachable for {policy.absent_after / DAY:g} days)" if policy.absent_after else ""
     events = [str(event) for event, meant in policy.meanings.items() if meant is effect]
     if effect is Effect.POSTPONE:
-        events.append("again, in vain")
-    return f"{', '.join(events)}: {effect}" if events else ""
+        events.append("again in vain")
+    return f"{effect} ({', '.join(events)})" if events else ""

@@ -19,7 +19,7 @@ from gossamer.model.url import site_of
 from gossamer.model.visit import Response
 from gossamer.services.robots.answers import answered
 from gossamer.services.robots.machine import Act, Instruction, RobotsState, State, look, step
-from gossamer.services.robots.policies import POLICIES
+from gossamer.services.robots.policies import DAY, POLICIES, Policy
 from gossamer.services.robots.rules import ROBOTS_PATH
 
 #: Schemes whose hosts have a robots.txt (RFC 9309, 2.3).
@@ -48,6 +48,9 @@ class RobotsSheet(Sheet, frozen=True):
     policy: Annotated[
         PolicyName, setting("What answers mean: `rfc9309`, `rfc9309-strict` (401 and 403 deny) or `paper`.")
     ] = "rfc9309"
+    keep: Annotated[
+        float, setting("How long an answer is good for; then robots.txt is asked for again.", unit="s", gt=0, le=DAY)
+    ] = DAY
     memory: Annotated[int, setting("For the states of all sites, encoded.", unit="bytes", ge=1)] = 64 << 20
     ready_rules: Annotated[
         int, setting("Rules that are kept compiled, of the sites that are crawled now.", unit="rules", ge=1)
@@ -80,14 +83,14 @@ class Robots(Provider[RobotsSheet]):
         self._bytes = 0
         self._ready: OrderedDict[str, _Ready] = OrderedDict()
         self._rules = 0
-        self._policy = POLICIES[self.sheet.policy]
+        self._policy = _policy(self.sheet)
         self.metrics.gauge("sites", lambda: len(self._kept))
         self.metrics.gauge("state_bytes", lambda: self._bytes)
         self.metrics.gauge("ready_rules", lambda: self._rules)
 
     def changed(self, before: RobotsSheet) -> None:
         """Judge by the new policy from now on; what sites answered stays."""
-        self._policy = POLICIES[self.sheet.policy]
+        self._policy = _policy(self.sheet)
         self._shed()
 
     # -- the contract
@@ -151,6 +154,7 @@ class Robots(Provider[RobotsSheet]):
         ready = self._ready.get(name)
         if ready is not None:
             self._ready.move_to_end(name)
+            self._kept.move_to_end(name)
             return ready
         state = self._kept.get(name)
         if state is None:
@@ -187,6 +191,10 @@ class Robots(Provider[RobotsSheet]):
         while self._bytes > self.sheet.memory and len(self._kept) > 1:
             self.metrics.count("states_dropped")
             self.forget(next(iter(self._kept)))
+
+
+def _policy(sheet: RobotsSheet) -> Policy:
+    return msgspec.structs.replace(POLICIES[sheet.policy], keep=sheet.keep)
 
 
 def _size(name: str, state: bytes) -> int:

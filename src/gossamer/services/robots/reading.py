@@ -115,12 +115,10 @@ class _Reader:
         self._has_rules = False
         self._everywhere: list[str] = []
         self._sitemaps: dict[str, None] = {}
-        self._is_blank = True
-        self._is_known = False
+        self._is_readable = False
 
     def read(self, data: bytes) -> None:
         """Take in the whole file."""
-        self._is_blank = not data.strip()
         for number, name, value in _lines(data):
             if name.startswith(_AGENT):
                 self._open(_agent(value))
@@ -130,7 +128,9 @@ class _Reader:
                 self._rule(False, value, number)
             elif not self._other(name, value):
                 continue
-            self._is_known = True
+            self._is_readable = True
+        if not self._is_readable:
+            self._is_readable = all(not line.partition(b"#")[0].strip() for line in data.splitlines())
 
     def _open(self, agent: str) -> None:
         if self._has_rules:
@@ -178,5 +178,5 @@ class _Reader:
             sitemaps=tuple(self._sitemaps),
             usage=tuple(self._everywhere),
             form=form,
-            readable=self._is_blank or self._is_known,
+            readable=self._is_readable,
         )

@@ -157,7 +157,7 @@ def test_usage_preferences_and_sitemaps_are_recorded() -> None:
 def test_what_is_no_robots_txt_allows_everything_and_says_so() -> None:
     page = parse(b"<!DOCTYPE html><html><body><p>Welcome to our site</p></body></html>")
     assert page.decide("g", HOST + "/x").allowed and not page.readable
-    assert parse(b"").readable and parse(b" \r\n").readable
+    assert parse(b"").readable and parse(b" \r\n# ours: none").readable
     assert parse(b"Sitemap: /x").readable
 
 
