@@ -2,6 +2,7 @@
 
 from gossamer.flow.catalog import Catalog
 from gossamer.services.dns import CachedResolver, SystemResolver
+from gossamer.services.robots.provider import IgnoreRobots, Robots
 from gossamer.stages.commit import Commit
 from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.fetch.component import Fetch
@@ -41,6 +42,8 @@ def catalog() -> Catalog:
             "system-resolver": SystemResolver,
             "cached-resolver": CachedResolver,
             "http": HttpModule,
+            "robots": Robots,
+            "ignore-robots": IgnoreRobots,
             "memory-contents": MemoryContents,
             "memory-seen": MemorySeen,
             "recently-seen": RecentlySeen,

@@ -13,6 +13,7 @@ from gossamer._version import __version__
 COMMANDS = {
     "crawl": ("gossamer.cli.crawl", "Crawl from one or more seeds into a directory."),
     "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
+    "robots": ("gossamer.cli.robots", "Say which URLs a robots.txt allows, and by which rule."),
     "simweb": ("gossamer.cli.simweb", "Serve a simulated web to test crawlers on, and audit them."),
     "bench": ("gossamer.cli.bench", "Measure this build on this machine."),
     "dev": ("gossamer.cli.dev", "Developers' chores; only in a checkout."),

@@ -19,6 +19,8 @@ from gossamer.flow.component import Component
 from gossamer.flow.sheet import Property, Sheet, properties
 from gossamer.model import errors as model_errors
 from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
+from gossamer.services.robots.machine import to_mermaid
+from gossamer.services.robots.policies import EFFECTS, EVENTS, POLICIES, Policy
 
 
 def pages() -> dict[str, str]:
@@ -29,6 +31,7 @@ def pages() -> dict[str, str]:
         "units.md": _units(),
         "outcomes.md": _outcomes(),
         "errors.md": _errors(),
+        "robots.md": _robots(),
     }
 
 
@@ -106,6 +109,28 @@ def _outcomes() -> str:
     ]
     text = "The closed list of words for how a fetch ended, the same in log, tables, metrics and JSON."
     return _page("Outcomes", text, _table(("outcome", "a server answered", "a later try may succeed"), rows))
+
+
+def _robots() -> str:
+    """What every answer to a robots.txt request means, by policy, and the machine that goes by it."""
+    policies = POLICIES.values()
+    meanings = [(f"`{event}`", text, *(str(p.meanings[event]) for p in policies)) for event, text in EVENTS.items()]
+    effects = [(f"`{effect}`", text) for effect, text in EFFECTS.items()]
+    figures = [
+        (f"`{field}`", *(str(getattr(policy, field)) for policy in policies))
+        for field in Policy.__struct_fields__
+        if field not in ("name", "meanings")
+    ]
+    drawn = [f"## The machine under `{p.name}`\n\n```mermaid\n{to_mermaid(p)}\n```" for p in policies]
+    return _page(
+        "Robots qualification",
+        "What an answer to a request for robots.txt means for its site. The manual is [docs/robots.md](../robots.md).",
+        _table(("answer", "when", *(f"`{policy.name}`" for policy in policies)), meanings),
+        _table(("effect", "what it does"), effects),
+        "Times are in seconds; 0 failures or seconds are without an end.",
+        _table(("figure", *(f"`{policy.name}`" for policy in policies)), figures),
+        *drawn,
+    )
 
 
 def _errors() -> str:

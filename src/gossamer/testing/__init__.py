@@ -23,6 +23,7 @@ _HOMES = {
     "check_producer": "components",
     "check_protocol_module": "fetching",
     "check_resolver": "fetching",
+    "check_robots": "gating",
     "check_row_log": "storing",
     "check_seen_set": "seen",
     "check_semi_synchronous": "components",

@@ -75,8 +75,8 @@ class Transfer:
     __slots__ = (
         "_endpoint",
         "_fd",
-        "_room",
         "_names_target",
+        "_room",
         "began",
         "chunks",
         "curl",

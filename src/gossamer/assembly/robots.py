@@ -1,0 +1,81 @@
+"""Robots verdicts without a crawl: the gate and the protocol module, put together to ask a few sites."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import msgspec
+
+from gossamer.contracts.robots import ROBOTS, Ruling, Verdict
+from gossamer.flow.clock import Clock, SystemClock
+from gossamer.model.errors import UsageError
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.url import endpoint_of, host_of, site_of
+from gossamer.services.dns import ResolverSheet, SystemResolver
+from gossamer.services.robots.provider import Robots, RobotsSheet
+from gossamer.services.robots.reading import MAX_BYTES
+from gossamer.stages.fetch.http import HttpModule, HttpSheet
+
+#: Seconds of waiting between two requests to a site that are made at once when a person waits for the answer: the
+#: pause before the second round. A longer wait is an answer.
+_PATIENCE = 5.0
+
+
+class Asking:
+    """Asks each site for its robots.txt once, as a crawl would, and says what a crawl would do with a URL."""
+
+    def __init__(self, agent: str, resolve: Sequence[str] = ()) -> None:
+        """Nothing is opened yet.
+
+        Args:
+            agent: product token.
+            resolve: `PATTERN=ADDRESS[:PORT]` entries.
+        """
+        self._clock: Clock = SystemClock()
+        self._robots = Robots(RobotsSheet(agent=agent))
+        self._resolver = SystemResolver(ResolverSheet(resolve=tuple(resolve)))
+        self._http = HttpModule(HttpSheet(max_body=MAX_BYTES + 1))
+        self._http.resolver = self._resolver
+
+    async def __aenter__(self) -> Self:
+        await self._http.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.stop()
+        await self._resolver.stop()
+
+    async def judge(self, url: str) -> Verdict:
+        """The verdict on a canonical URL that a person gave; a site that cannot be asked now gives `wait`.
+
+        Raises:
+            UsageError: the site's address is not one that may be asked; says why.
+        """
+        self._open_as_seed(url)
+        task = Task(url, host_of(url))
+        while True:
+            verdict = self._robots.judge(task, self._clock.now())
+            if verdict.ruling is Ruling.WAIT and verdict.until - self._clock.now() <= _PATIENCE:
+                await self._clock.sleep(max(0.0, verdict.until - self._clock.now()))
+            elif verdict.ruling is Ruling.FETCH_FIRST:
+                await self._ask(site_of(url), verdict.url)
+            else:
+                return verdict
+
+    def _open_as_seed(self, url: str) -> None:
+        """Hosts that a person gives may be loopback (DESIGN 9.8)."""
+        host, port = endpoint_of(url)
+        seed = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        before = self._resolver.sheet
+        if seed not in before.seed_hosts:
+            self._resolver.sheet = msgspec.structs.replace(before, seed_hosts=(*before.seed_hosts, seed))
+            self._resolver.changed(before)
+
+    async def _ask(self, site: str, url: str) -> None:
+        response = await self._http.fetch(Task(url, host_of(url), source=site, relation=ROBOTS))
+        if response.outcome is Outcome.ADDRESS_REFUSED and site_of(url) == site:
+            raise UsageError(
+                f"{url}: {response.error}: only hosts of this machine are asked for now; "
+                "fetch the file by other means and give it with --file"
+            )
+        self._robots.learned(site, response, self._clock.now())

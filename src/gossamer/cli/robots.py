@@ -1,0 +1,129 @@
+"""`gossamer robots`: may these URLs be fetched, and which rule says so?
+
+Place in the flow: the command line's door to :mod:`gossamer.services.robots`, offline with a file, otherwise by asking.
+"""
+
+import asyncio
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from gossamer.assembly.tuning import loop_factory
+from gossamer.assembly.robots import Asking
+from gossamer.contracts.robots import Ruling, Verdict
+from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.url import canonical, scheme_of
+from gossamer.services.robots.reading import MAX_BYTES, parse
+from gossamer.services.robots.rules import Decision, Form, Rules
+
+
+@click.command()
+@click.argument("urls", metavar="[URL]...", nargs=-1)
+@click.option("--agent", default="Gossamer", show_default=True, help="Product token to look for in robots.txt.")
+@click.option(
+    "--file", "file", metavar="ROBOTS_TXT", help="Judge by this file (`-`: standard input), without a request."
+)
+@click.option(
+    "--resolve",
+    multiple=True,
+    metavar="PATTERN=ADDRESS",
+    help="Ask ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080` (repeatable).",
+)
+def robots(urls: tuple[str, ...], agent: str, file: str | None, resolve: tuple[str, ...]) -> int:
+    """Say for each URL whether robots.txt allows it, and by which rule.
+
+    One line for each URL: allowed or denied, the URL, and the rule with its line number, parted by tabs.
+    Without URLs, or with `-`, they are read from standard input, one on each line.
+
+    With --file, URLs are compared byte for byte as they are written, as Google's parser does. Without it each
+    host's robots.txt is asked for once and URLs are brought to their canonical form first, as in a crawl; for now
+    only hosts of this machine are asked.
+
+    Exit status: 0; 2 where something given cannot be used; 4 where a robots.txt could not be had.
+    """
+    if file == "-" and _from_input(urls):
+        raise click.UsageError("standard input cannot be both the robots.txt and the list of URLs")
+    if file is not None:
+        return _offline(_read(file), agent, _given(urls))
+    if not agent:
+        raise click.UsageError("--agent: give the product token that robots.txt may name, as Gossamer")
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(_ask(Asking(agent, resolve), _given(urls)))
+
+
+def _from_input(urls: tuple[str, ...]) -> bool:
+    return not urls or "-" in urls
+
+
+def _given(urls: tuple[str, ...]) -> Iterator[str]:
+    """The URLs to judge, in order; those of standard input as they come in."""
+    for url in urls or ("-",):
+        if url == "-":
+            yield from filter(None, map(str.strip, sys.stdin))
+        else:
+            yield url
+
+
+def _read(file: str) -> Rules:
+    """The rules of a file or of standard input.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        if file == "-":
+            data = sys.stdin.buffer.read(MAX_BYTES)
+        else:
+            with Path(file).open("rb") as opened:
+                data = opened.read(MAX_BYTES)
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from None
+    return parse(data, Form.BYTES)
+
+
+def _offline(rules: Rules, agent: str, urls: Iterable[str]) -> int:
+    for url in urls:
+        _tell(url, rules.decide(agent, url))
+    return 0
+
+
+def _tell(url: str, decision: Decision) -> None:
+    """One line; a URL cannot forge another, since it is shown without control characters."""
+    rule = f"{decision.rule} (line {decision.line})" if decision.line else decision.rule or "no rule"
+    shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in url)
+    print("allowed" if decision.allowed else "denied", shown, rule, sep="\t")
+
+
+async def _ask(asking: Asking, urls: Iterable[str]) -> int:
+    status = 0
+    async with asking:
+        for text in urls:
+            try:
+                url = _canonical(text)
+                verdict = await asking.judge(url)
+            except UsageError as error:
+                print(f"gossamer: {error}", file=sys.stderr)
+                status = 2
+                continue
+            _tell(url, _decision(verdict))
+            if verdict.ruling is Ruling.WAIT:
+                status = status or 4
+    return status
+
+
+def _canonical(text: str) -> str:
+    try:
+        url = canonical(text)
+    except UnreadableUrl as error:
+        hint = f"; did you mean http://{text}?" if "://" not in text else ""
+        raise UsageError(f"{error}{hint}") from None
+    if scheme_of(url) not in ("http", "https"):
+        raise UsageError(f"{text[:200]!r}: only http and https hosts are asked for robots.txt")
+    return url
+
+
+def _decision(verdict: Verdict) -> Decision:
+    """What a crawl would do now: while a robots.txt cannot be had, nothing of the site is fetched."""
+    return Decision(verdict.ruling is Ruling.ALLOWED, verdict.rule, verdict.line)

@@ -1,0 +1,106 @@
+"""Robots exclusion (RFC 9309), as the frontier sees it. Suite: `gossamer.testing.check_robots`.
+
+The gate fetches nothing. Before the frontier hands a task out, it asks the gate; when robots.txt is needed first, it
+hands out that URL instead, as an ordinary task (relation :data:`ROBOTS`) that goes before all others of its host, and
+brings the answer back. A *site* is a scheme, host and port (DESIGN 9.5), named by `model.url.site_of`.
+"""
+
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from gossamer.model.task import Task
+from gossamer.model.visit import Response
+
+#: The relation of tasks that fetch a robots.txt; their source is the site that they are fetched for.
+ROBOTS = "robots"
+
+
+class Ruling(StrEnum):
+    """What is to be done with a task."""
+
+    ALLOWED = "allowed"
+    DENIED = "denied"
+    FETCH_FIRST = "fetch_first"
+    WAIT = "wait"
+
+
+class Verdict(msgspec.Struct, frozen=True, gc=False):
+    """A ruling with its reason."""
+
+    ruling: Ruling
+    rule: str = ""
+    """The rule that decided, as `Disallow: /private`, or in words what did instead."""
+    line: int = 0
+    """The rule's line in robots.txt, from 1; 0 where no rule decided."""
+    url: str = ""
+    """Of `fetch_first`: the URL to fetch, which may be of another host after a redirect."""
+    address: int = 0
+    """Of `fetch_first`: which of the host's addresses to begin with, from 0."""
+    until: float = 0.0
+    """Of `wait`: seconds since the epoch."""
+    delay: float = 0.0
+    """Seconds between two requests that the site asks for (`Crawl-delay`); 0 where it does not say."""
+    usage: tuple[str, ...] = ()
+    """What the site says about the use of its content (`Content-Usage`, `Content-Signal`), to be recorded."""
+
+
+class Lesson(msgspec.Struct, frozen=True):
+    """What an answer taught: for the host's row, the log, and whoever follows sitemaps."""
+
+    state: str
+    """Where the site stands, in one word."""
+    event: str
+    """What came of the request, in one word."""
+    settled: bool
+    """Its URLs can be judged now; otherwise the next verdict says what to do."""
+    delay: float = 0.0
+    is_slow: bool = False
+    """The delay is so long that people should know of it (DESIGN 9.9)."""
+    sitemaps: tuple[str, ...] = ()
+    """As the file wrote them, each once."""
+
+
+class RobotsGate(Protocol):
+    """Says which tasks may be handed out.
+
+    Promises:
+        1. As long as a site's robots.txt is not known, none of its URLs is allowed; nothing it answers raises.
+        2. What holds for one site holds for no other.
+        3. Times come with the questions: equal questions have equal answers, until something is learned.
+        4. What was learned is good for a day at most; then it is asked for again.
+        5. A gate to which a state was restored judges as the one that gave it away, in another process, too.
+    """
+
+    def judge(self, task: Task, now: float) -> Verdict:
+        """May this task be handed out now, and if not, what is to be done?
+
+        Args:
+            task: of any scheme; only http, https and ftp have robots.txt.
+            now: seconds since the epoch.
+        """
+        ...
+
+    def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
+        """The request that a verdict asked for has ended, in whatever way.
+
+        Args:
+            site: for which it was made, though a redirect may have led elsewhere.
+            response: all of it.
+            now: seconds since the epoch.
+            addresses: how many the host has, so that each is tried.
+        """
+        ...
+
+    def state(self, site: str) -> bytes:
+        """What must be kept to judge this site after a restart; empty where nothing is known of it."""
+        ...
+
+    def restore(self, site: str, state: bytes) -> None:
+        """Take back what :meth:`state` gave. What cannot be read is as if nothing were known."""
+        ...
+
+    def forget(self, site: str) -> None:
+        """Free the memory that this site takes."""
+        ...

@@ -1,0 +1,76 @@
+"""What a page says to robots about itself: `X-Robots-Tag` fields and meta tags. Pure; read by processors and the commit.
+
+Neither is in RFC 9309. The words are those that search engines agree on; all of them are recorded, and which of them a
+crawl follows is decided elsewhere.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+#: Directives that have a value behind a colon: anything else before a colon is an agent's name.
+_VALUED = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
+
+#: Directives of a page that are kept: more are no statement but a load (FAULTS 76).
+MAX_DIRECTIVES = 64
+MAX_DIRECTIVE = 256
+
+_NAME = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:")
+
+#: Parts of a date behind a comma, as in `Sat, 01 Jan 2028 00:00:00 GMT`: it belongs to the part before.
+_DATE_REST = re.compile(r"\s*\d")
+
+
+def directives(values: Iterable[str], agent: str) -> frozenset[str]:
+    """The directives for `agent`, in lower case: those for everyone and its own, together.
+
+    `none` also counts as what it stands for, `noindex` and `nofollow`. A directive with a value is one text:
+    `unavailable_after: 25 jun 2030 15:00:00 pst`, `max-snippet: 20`.
+
+    Args:
+        values: `X-Robots-Tag` field values, in which an agent's name and a colon may stand before what is for it; or
+            contents of meta tags whose name :func:`concerns` the agent.
+        agent: product token, compared without regard to case.
+    """
+    found: set[str] = set()
+    for value in values:
+        for directive in _of_value(value, agent.lower()):
+            if len(found) < MAX_DIRECTIVES:
+                found.add(directive)
+    if "none" in found:
+        found |= {"noindex", "nofollow"}
+    return frozenset(found)
+
+
+def concerns(name: str, agent: str) -> bool:
+    """A meta tag of this name speaks to `agent`: `robots` speaks to everyone."""
+    return name.strip().lower() in ("robots", agent.lower())
+
+
+def _of_value(value: str, agent: str) -> list[str]:
+    """An agent's name holds until the next one: field values joined by a proxy stay readable."""
+    found, is_ours = [], True
+    for part in _parts(value):
+        name, begin = _NAME.match(part), 0
+        if name is not None and name[1].lower() not in _VALUED:
+            is_ours, begin = name[1].lower() in (agent, "*", "robots"), name.end()
+        directive = _folded(part[begin:])
+        if is_ours and directive:
+            found.append(directive)
+    return found
+
+
+def _parts(value: str) -> Sequence[str]:
+    """What stands between commas; the comma within a date parts nothing."""
+    parts: list[str] = []
+    for part in value[: MAX_DIRECTIVES * MAX_DIRECTIVE].split(","):
+        if parts and _DATE_REST.match(part) and "unavailable_after" in parts[-1].lower():
+            parts[-1] += f",{part}"
+        else:
+            parts.append(part)
+    return parts
+
+
+def _folded(text: str) -> str:
+    """Lower case, white space folded, one space behind the colon of a valued directive."""
+    name, colon, rest = " ".join(text.lower().split()).partition(":")
+    return (f"{name.strip()}: {rest.strip()}" if colon else name)[:MAX_DIRECTIVE]

@@ -1,0 +1,95 @@
+"""What came of a request for robots.txt: from a :class:`~gossamer.model.visit.Response` to an event of the machine. Pure."""
+
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+from gossamer.model.errors import UnreadableUrl
+from gossamer.model.outcome import Outcome
+from gossamer.model.url import canonical, scheme_of
+from gossamer.model.visit import Response
+from gossamer.services.robots.machine import Answered
+from gossamer.services.robots.policies import Event
+from gossamer.services.robots.reading import MAX_BYTES, parse
+
+#: Bytes of a validator that are kept: a longer one is not worth its memory on every host (FAULTS 78).
+_MAX_VALIDATOR = 128
+
+#: Events that need no look at the answer but its outcome. Every other outcome means that there was none.
+_BY_OUTCOME: Mapping[Outcome, Event] = {
+    Outcome.NOT_MODIFIED: Event.UNCHANGED,
+    Outcome.CLIENT_ERROR: Event.REFUSED,
+    Outcome.RATE_LIMITED: Event.LIMITED,
+    Outcome.SERVER_ERROR: Event.BROKEN,
+    Outcome.DECODE_FAILED: Event.CUT,
+}
+#: Statuses that seed 001, section 3.4, and FAULTS 81 tell from others of their class.
+_BY_STATUS: Mapping[int, Event] = {
+    400: Event.MISSING,
+    404: Event.MISSING,
+    410: Event.MISSING,
+    401: Event.FORBIDDEN,
+    403: Event.FORBIDDEN,
+}
+_READ = (Outcome.OK, Outcome.TRUNCATED)
+
+
+def answered(response: Response, url: str, agent: str) -> tuple[Answered, tuple[str, ...]]:
+    """The event that an answer is, with the rules for `agent`; and the Sitemap lines, which are not kept with a site.
+
+    Args:
+        response: however the fetch ended.
+        url: the URL that was asked for: what a relative Location is resolved against.
+        agent: our product token.
+    """
+    if response.outcome in _READ:
+        return _read(response, agent)
+    if response.outcome is Outcome.REDIRECT:
+        target = _target(response.header("location"), url)
+        return Answered(Event.MOVED if target else Event.LOST, response.status, target=target), ()
+    event = _BY_OUTCOME.get(response.outcome, Event.FAILED)
+    if event is Event.REFUSED:
+        event = _BY_STATUS.get(response.status, event)
+    wait = seconds_of(response.header("retry-after"), response.started + response.elapsed)
+    return Answered(event, response.status, retry_after=wait), ()
+
+
+def _read(response: Response, agent: str) -> tuple[Answered, tuple[str, ...]]:
+    data = response.content
+    rules = parse(data)
+    if len(data) > MAX_BYTES:
+        event = Event.CAPPED
+    elif response.cut:
+        event = Event.CUT
+    else:
+        event = Event.WHOLE if rules.readable else Event.UNREADABLE
+    etag, modified = response.header("etag"), response.header("last-modified")
+    found = Answered(
+        event,
+        response.status,
+        rules=rules.for_agent(agent),
+        etag=etag if len(etag) <= _MAX_VALIDATOR else "",
+        modified=modified if len(modified) <= _MAX_VALIDATOR else "",
+    )
+    return found, () if event is Event.CUT else rules.sitemaps
+
+
+def _target(location: str, url: str) -> str:
+    """Where a redirect leads; empty where no crawler can follow it."""
+    if not location:
+        return ""
+    try:
+        target = canonical(location, url)
+    except UnreadableUrl:
+        return ""
+    return target if scheme_of(target) in ("http", "https") else ""
+
+
+def seconds_of(retry_after: str, now: float) -> float:
+    """The wait that a `Retry-After` field asks for, in seconds or as a date (RFC 9110, 10.2.3); 0 for anything else."""
+    text = retry_after.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:12])
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+    except (ValueError, TypeError, IndexError, OverflowError, OSError):
+        return 0.0  # What the standard library's reader of dates raises is not of one kind.

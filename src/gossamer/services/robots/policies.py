@@ -1,0 +1,160 @@
+"""What every answer to a robots.txt request means for its site, by policy: tables, and nothing else.
+
+`rfc9309` is the default. `paper` is the qualification of seed 001, section 3.4, where anything unclear disqualifies a
+site for the time being. `rfc9309-strict` differs from the RFC in one row: who asks for a password wants no crawler.
+The machine (:mod:`gossamer.services.robots.machine`) reads these tables, and so does the reference.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+DAY = 86_400.0
+
+
+class Event(StrEnum):
+    """What came of one request for robots.txt."""
+
+    WHOLE = "whole"
+    UNREADABLE = "unreadable"
+    CAPPED = "capped"
+    CUT = "cut"
+    UNCHANGED = "unchanged"
+    MOVED = "moved"
+    LOST = "lost"
+    MISSING = "missing"
+    FORBIDDEN = "forbidden"
+    REFUSED = "refused"
+    LIMITED = "limited"
+    BROKEN = "broken"
+    FAILED = "failed"
+
+
+EVENTS: Mapping[Event, str] = {
+    Event.WHOLE: "2xx, and the file came whole",
+    Event.UNREADABLE: "2xx, and no line of it belongs into a robots.txt",
+    Event.CAPPED: "2xx, longer than 1 MiB: its beginning was read",
+    Event.CUT: "2xx, broken off, or its coding could not be undone",
+    Event.UNCHANGED: "304, and a copy is kept",
+    Event.MOVED: "3xx to an http or https URL",
+    Event.LOST: "3xx to nowhere, or one redirect too many",
+    Event.MISSING: "400, 404 or 410",
+    Event.FORBIDDEN: "401 or 403",
+    Event.REFUSED: "another 4xx",
+    Event.LIMITED: "429",
+    Event.BROKEN: "5xx",
+    Event.FAILED: "no answer: name, connection, TLS, deadline or protocol",
+}
+
+
+class Effect(StrEnum):
+    """What an event does to a site."""
+
+    OBEY = "obey"
+    ALLOW = "allow"
+    DENY = "deny"
+    RENEW = "renew"
+    FOLLOW = "follow"
+    AGAIN = "again"
+    POSTPONE = "postpone"
+    FORGET = "forget"
+    GIVE_UP = "give up"
+
+
+EFFECTS: Mapping[Effect, str] = {
+    Effect.OBEY: "qualified, with the rules that were read",
+    Effect.ALLOW: "qualified, with no rules: everything is allowed",
+    Effect.DENY: "qualified, with everything denied",
+    Effect.RENEW: "qualified, with the copy that is kept",
+    Effect.FOLLOW: "the redirect is asked next; its answer counts for the first site",
+    Effect.AGAIN: "the next address is asked; after all of them, once more; then `postpone`",
+    Effect.POSTPONE: "unreachable: a kept copy is used, without one nothing is fetched; asked again after the retry interval",
+    Effect.FORGET: "instead of `postpone` after too long a time: a kept copy stays in force, without one all is allowed",
+    Effect.GIVE_UP: "instead of `postpone` after too many failures: denied for good",
+}
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """One reading of all that can happen."""
+
+    name: str
+    meanings: Mapping[Event, Effect]
+    redirects: int = 5
+    """Followed in a row (RFC 9309, 2.3.1.2)."""
+    rounds: int = 2
+    """Times that all addresses are asked before the site counts as unreachable (seed 001, 3.4)."""
+    pause: float = 2.0
+    """Seconds between the rounds (the same)."""
+    keep: float = DAY
+    """Seconds for which an answer is good (RFC 9309, 2.4: at most 24 hours)."""
+    first_retry: float = 60.0
+    """Seconds until an unreachable site is asked again for the first time (DESIGN 9.12)."""
+    growth: float = 2.0
+    """Factor of the retry interval, from failure to failure."""
+    longest_retry: float = 6 * 3600.0
+    """Seconds; FAULTS 26."""
+    max_failures: int = 0
+    """Successive failures after which a site is given up; 0 for never."""
+    absent_after: float = 0.0
+    """Seconds of being unreachable after which a robots.txt counts as absent; 0 for never."""
+    uses_copy: bool = True
+    """A copy stays in force while the site is unreachable, however old it is (RFC 9309, 2.4)."""
+
+    def retry_after(self, failures: int) -> float:
+        """Seconds from the `failures`-th failure in a row to the next request."""
+        # The exponent is bounded, since floats are.
+        return min(self.first_retry * self.growth ** min(failures - 1, 64), self.longest_retry)
+
+
+_RFC9309: Mapping[Event, Effect] = {
+    Event.WHOLE: Effect.OBEY,
+    # 2.3.1.1: "crawlers MUST use the parseable rules", be there none.
+    Event.UNREADABLE: Effect.OBEY,
+    # 2.5: at least 500 KiB must be parsed.
+    Event.CAPPED: Effect.OBEY,
+    # Not in the RFC: what is missing may be what forbids, so it is like a connection that broke earlier.
+    Event.CUT: Effect.AGAIN,
+    Event.UNCHANGED: Effect.RENEW,
+    Event.MOVED: Effect.FOLLOW,
+    # 2.3.1.2: "crawlers MAY assume that the robots.txt file is unavailable".
+    Event.LOST: Effect.ALLOW,
+    # 2.3.1.3, unavailable: "the crawler MAY access any resources on the server".
+    Event.MISSING: Effect.ALLOW,
+    Event.FORBIDDEN: Effect.ALLOW,
+    Event.REFUSED: Effect.ALLOW,
+    # FAULTS 83: a server that is asked too often has not said that it has no rules. At once, without further addresses.
+    Event.LIMITED: Effect.POSTPONE,
+    # 2.3.1.4, unreachable: "the crawler MUST assume complete disallow".
+    Event.BROKEN: Effect.AGAIN,
+    Event.FAILED: Effect.AGAIN,
+}
+
+_PAPER: Mapping[Event, Effect] = {
+    Event.WHOLE: Effect.OBEY,
+    Event.UNREADABLE: Effect.ALLOW,
+    Event.CAPPED: Effect.POSTPONE,
+    Event.CUT: Effect.POSTPONE,
+    Event.UNCHANGED: Effect.RENEW,
+    # The paper: whoever returns "any other HTTP status" is out for the time being, and it names no redirects.
+    Event.MOVED: Effect.POSTPONE,
+    Event.LOST: Effect.POSTPONE,
+    Event.MISSING: Effect.ALLOW,
+    Event.FORBIDDEN: Effect.POSTPONE,
+    Event.REFUSED: Effect.POSTPONE,
+    Event.LIMITED: Effect.POSTPONE,
+    Event.BROKEN: Effect.AGAIN,
+    Event.FAILED: Effect.AGAIN,
+}
+
+#: By name, the default first.
+POLICIES: Mapping[str, Policy] = {
+    policy.name: policy
+    for policy in (
+        # 2.3.1.4: after "a reasonably long period of time (for example, 30 days)".
+        Policy("rfc9309", _RFC9309, absent_after=30 * DAY),
+        Policy("rfc9309-strict", {**_RFC9309, Event.FORBIDDEN: Effect.DENY}, absent_after=30 * DAY),
+        # The paper names no figures: an hour between tries, and a week of failures before a site is given up.
+        Policy("paper", _PAPER, first_retry=3600.0, growth=1.0, max_failures=168, uses_copy=False),
+    )
+}

@@ -1,0 +1,242 @@
+"""The robots provider: the qualification machine for every site of a crawl, within a bounded memory.
+
+Place in the flow: the frontier asks it before it hands a task out, and brings it every answer to a robots.txt request
+(:mod:`gossamer.contracts.robots`). States are kept encoded, since a hundred thousand of them are; only those of sites
+that are crawled now are decoded, with their rules compiled. What does not fit is dropped, the longest unused first:
+then the site's robots.txt is asked for again, unless the frontier restores the state that it kept.
+"""
+
+from collections import OrderedDict
+from typing import Annotated, Literal
+
+import msgspec
+
+from gossamer.contracts.robots import Lesson, Ruling, Verdict
+from gossamer.flow.sheet import NoSettings, Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.task import Task
+from gossamer.model.url import site_of
+from gossamer.model.visit import Response
+from gossamer.services.robots.answers import answered
+from gossamer.services.robots.machine import Act, Instruction, RobotsState, State, look, step
+from gossamer.services.robots.policies import DAY, POLICIES, Policy
+from gossamer.services.robots.rules import ROBOTS_PATH
+
+#: Schemes whose hosts have a robots.txt (RFC 9309, 2.3).
+SCHEMES = ("http://", "https://", "ftp://")
+
+#: Seconds; a site that asks for this much between requests is reported as slow (DESIGN 9.9).
+SLOW_DELAY = 300.0
+
+#: Bytes that a site takes beside its encoded state and its name: two strings, a table entry.
+_ENTRY = 250
+
+PolicyName = Literal["rfc9309", "rfc9309-strict", "paper"]
+
+
+class RobotsSheet(Sheet, frozen=True):
+    """Settings of :class:`Robots`."""
+
+    agent: Annotated[
+        str,
+        setting(
+            "Product token that is looked for in robots.txt.",
+            min_length=1,
+            restart="what is kept of every site was read for this token",
+        ),
+    ] = "Gossamer"
+    policy: Annotated[
+        PolicyName, setting("What answers mean: `rfc9309`, `rfc9309-strict` (401 and 403 deny) or `paper`.")
+    ] = "rfc9309"
+    keep: Annotated[
+        float, setting("How long an answer is good for; then robots.txt is asked for again.", unit="s", gt=0, le=DAY)
+    ] = DAY
+    memory: Annotated[int, setting("For the states of all sites, encoded.", unit="bytes", ge=1)] = 64 << 20
+    ready_rules: Annotated[
+        int, setting("Rules that are kept compiled, of the sites that are crawled now.", unit="rules", ge=1)
+    ] = 50_000
+
+
+class _Ready(msgspec.Struct):
+    """A site in use."""
+
+    site: RobotsState
+    verdicts: "_Verdicts"
+    weight: int
+
+
+class _Verdicts(msgspec.Struct, frozen=True):
+    """What every verdict of a site has in common."""
+
+    delay: float
+    usage: tuple[str, ...]
+
+
+class Robots(Provider[RobotsSheet]):
+    """Obeys robots.txt. Implements `contracts.robots.RobotsGate`."""
+
+    keeps_state = True
+
+    def __init__(self, sheet: RobotsSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._bytes = 0
+        self._ready: OrderedDict[str, _Ready] = OrderedDict()
+        self._rules = 0
+        self._policy = _policy(self.sheet)
+        self.metrics.gauge("sites", lambda: len(self._kept))
+        self.metrics.gauge("state_bytes", lambda: self._bytes)
+        self.metrics.gauge("ready_rules", lambda: self._rules)
+
+    def changed(self, before: RobotsSheet) -> None:
+        """Judge by the new policy from now on; what sites answered stays."""
+        self._policy = _policy(self.sheet)
+        self._shed()
+
+    # -- the contract
+
+    def judge(self, task: Task, now: float) -> Verdict:
+        """See the contract."""
+        url = task.url
+        if not url.startswith(SCHEMES):
+            return _NO_ROBOTS
+        name = site_of(url)
+        ready = self._find(name)
+        instruction = look(ready.site, self._policy, now)
+        if instruction.act is not Act.JUDGE or ready.site.rules is None:
+            return _unjudged(name, url, instruction, ready.verdicts)
+        decision = ready.site.rules.decide(self.sheet.agent, url)
+        ruling = Ruling.ALLOWED if decision.allowed else Ruling.DENIED
+        common = ready.verdicts
+        return Verdict(ruling, decision.rule, decision.line, delay=common.delay, usage=common.usage)
+
+    def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
+        """See the contract."""
+        before = self._find(site).site
+        found, sitemaps = answered(response, before.target or site + ROBOTS_PATH, self.sheet.agent)
+        after = step(before, self._policy, found, now, addresses)
+        self.metrics.count(f"answer:{after.event or found.event}")
+        ready = self._keep(site, after)
+        is_slow = ready.verdicts.delay >= SLOW_DELAY
+        if is_slow:
+            self.metrics.count("slow_sites")
+        return Lesson(
+            state=after.state,
+            event=after.event or found.event,
+            settled=look(after, self._policy, now).act in (Act.JUDGE, Act.ALLOW, Act.DENY),
+            delay=ready.verdicts.delay,
+            is_slow=is_slow,
+            sitemaps=sitemaps,
+        )
+
+    def state(self, site: str) -> bytes:
+        """See the contract."""
+        return self._kept.get(site, b"")
+
+    def restore(self, site: str, state: bytes) -> None:
+        """See the contract."""
+        try:
+            self._keep(site, msgspec.msgpack.decode(state, type=RobotsState))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            self.metrics.count("states_unreadable")
+            self.forget(site)
+
+    def forget(self, site: str) -> None:
+        """See the contract."""
+        state = self._kept.pop(site, None)
+        if state is not None:
+            self._bytes -= _size(site, state)
+        self._unready(site)
+
+    # -- memory
+
+    def _find(self, name: str) -> _Ready:
+        ready = self._ready.get(name)
+        if ready is not None:
+            self._ready.move_to_end(name)
+            self._kept.move_to_end(name)
+            return ready
+        state = self._kept.get(name)
+        if state is None:
+            return _UNKNOWN
+        self._kept.move_to_end(name)
+        return self._make_ready(name, msgspec.msgpack.decode(state, type=RobotsState))
+
+    def _keep(self, name: str, site: RobotsState) -> _Ready:
+        self.forget(name)
+        state = self._kept[name] = msgspec.msgpack.encode(site)
+        self._bytes += _size(name, state)
+        ready = self._make_ready(name, site)
+        self._shed()
+        return ready
+
+    def _make_ready(self, name: str, site: RobotsState) -> _Ready:
+        rules, agent = site.rules, self.sheet.agent
+        verdicts = _Verdicts((rules.delay(agent) or 0.0) if rules else 0.0, rules.usage_of(agent) if rules else ())
+        weight = 1 + (sum(len(group.rules) for group in rules.groups) if rules else 0)
+        ready = self._ready[name] = _Ready(site, verdicts, weight)
+        self._rules += weight
+        self._shed()
+        return ready
+
+    def _unready(self, name: str) -> None:
+        ready = self._ready.pop(name, None)
+        if ready is not None:
+            self._rules -= ready.weight
+
+    def _shed(self) -> None:
+        """Drop what was unused the longest, but never the site that was used last."""
+        while self._rules > self.sheet.ready_rules and len(self._ready) > 1:
+            self._unready(next(iter(self._ready)))
+        while self._bytes > self.sheet.memory and len(self._kept) > 1:
+            self.metrics.count("states_dropped")
+            self.forget(next(iter(self._kept)))
+
+
+def _policy(sheet: RobotsSheet) -> Policy:
+    return msgspec.structs.replace(POLICIES[sheet.policy], keep=sheet.keep)
+
+
+def _size(name: str, state: bytes) -> int:
+    return _ENTRY + len(name) + len(state)
+
+
+def _unjudged(name: str, url: str, instruction: Instruction, common: _Verdicts) -> Verdict:
+    """The verdict where the rules of a robots.txt have no say."""
+    if instruction.act is Act.FETCH:
+        return Verdict(
+            Ruling.FETCH_FIRST, "", url=instruction.target or name + ROBOTS_PATH, address=instruction.address
+        )
+    if instruction.act is Act.WAIT:
+        return Verdict(Ruling.WAIT, instruction.reason, until=instruction.until)
+    if instruction.act is Act.DENY and url != name + ROBOTS_PATH:
+        return Verdict(Ruling.DENIED, instruction.reason)
+    return Verdict(Ruling.ALLOWED, instruction.reason, delay=common.delay, usage=common.usage)
+
+
+_NOTHING = _Verdicts(0.0, ())
+_UNKNOWN = _Ready(RobotsState(), _NOTHING, 0)
+_NO_ROBOTS = Verdict(Ruling.ALLOWED, "its scheme has no robots.txt")
+_IGNORED = Verdict(Ruling.ALLOWED, "robots.txt is ignored")
+
+
+class IgnoreRobots(Provider[NoSettings]):
+    """Allows everything and learns nothing: `--robots ignore`, for hosts that one owns. Implements `RobotsGate`."""
+
+    def judge(self, task: Task, now: float) -> Verdict:
+        """Allowed."""
+        return _IGNORED
+
+    def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
+        """Nothing is asked for, so that nothing is learned."""
+        return Lesson(state=State.NEW, event="ignored", settled=True)
+
+    def state(self, site: str) -> bytes:
+        """There is none."""
+        return b""
+
+    def restore(self, site: str, state: bytes) -> None:
+        """There is nothing to take back."""
+
+    def forget(self, site: str) -> None:
+        """There is nothing to forget."""

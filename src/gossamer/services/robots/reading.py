@@ -1,0 +1,182 @@
+"""From the bytes of a robots.txt to :class:`~gossamer.services.robots.rules.Rules`. Pure; never raises, linear in time.
+
+The grammar is RFC 9309's (2.2), read with the tolerance of Google's open parser, so that a site is understood as it is
+by the crawler that its owner most probably tested it with: line ends of every kind, a whole or broken UTF-8 mark, a
+missing colon between exactly two words, misspelt names, names with a tail. Three things are kept otherwise, and say so:
+a line may be of any length, UTF-16 behind its mark is decoded, and no other line ends a group (RFC 9309, 2.2.4).
+"""
+
+import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator
+
+from gossamer.services.robots.rules import EVERYONE, Form, Group, Rule, Rules
+
+#: Bytes that are read, and parsed all (DESIGN 9.9); RFC 9309, 2.5, demands at least 500 KiB.
+MAX_BYTES = 1 << 20
+
+#: Seconds. A longer Crawl-delay counts as this: one page a day is the slowest crawl that still is one (DESIGN 9.9).
+MAX_DELAY = 86_400.0
+
+#: Of lines that are only recorded: more, or longer ones, are no statement but a load.
+MAX_USAGE_LINES = 32
+MAX_USAGE_BYTES = 512
+
+#: Sitemap lines that are kept; a site with more has an index of them (sitemaps.org allows 50,000 entries in one).
+MAX_SITEMAPS = 1000
+
+#: Beginnings of names, in lower case. Misspelt ones are those that Google met so often that it reads them.
+_AGENT = (b"user-agent", b"useragent", b"user agent")
+_ALLOW = (b"allow",)
+_DISALLOW = (b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw")
+_SITEMAP = (b"sitemap", b"site-map")
+_USAGE = (b"content-usage", b"content-signal")
+_DELAY = b"crawl-delay"
+
+_TOKEN = re.compile(rb"[A-Za-z_-]*")
+_WORDS = re.compile(rb"[ \t]+")
+_TO_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
+_SECONDS = re.compile(rb"(?:\d+\.?\d*|\.\d+)(?![\w.])")
+
+
+def parse(data: bytes, form: Form = Form.RFC9309) -> Rules:
+    """Read a robots.txt; whatever it is, something comes of it.
+
+    Args:
+        data: the body without content coding; only the first :data:`MAX_BYTES` are read.
+        form: how its rules will be compared with URLs.
+    """
+    reader = _Reader()
+    reader.read(_unmarked(data[:MAX_BYTES]))
+    return reader.rules(form)
+
+
+def _unmarked(data: bytes) -> bytes:
+    """Without a byte order mark, be it cut short; UTF-16 becomes UTF-8 where its mark says what it is."""
+    for mark, encoding in ((BOM_UTF16_LE, "utf-16-le"), (BOM_UTF16_BE, "utf-16-be")):
+        if data.startswith(mark):
+            return data[2:].decode(encoding, "replace").encode()
+    for length in (3, 2, 1):
+        if data.startswith(BOM_UTF8[:length]):
+            return data[length:]
+    return data
+
+
+def _lines(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """(line number, name, value) of every line that has both ends; names in lower case, comments off."""
+    for number, raw in enumerate(data.splitlines(), 1):
+        if not raw:
+            continue
+        # A NUL ends a line for every reader that is written in C, Google's among them.
+        line = raw.partition(b"\0")[0].partition(b"#")[0].strip()
+        name, colon, value = line.partition(b":")
+        if not colon:
+            words = _WORDS.split(line)
+            if len(words) != 2:
+                continue
+            name, value = words
+        name = name.strip()
+        if name:
+            yield number, name.lower(), value.strip()
+
+
+def _escaped(match: re.Match[bytes]) -> bytes:
+    text = match[0]
+    return text.upper() if len(text) == 3 else b"%%%02X" % text[0]
+
+
+def _pattern(value: bytes) -> str:
+    """A pattern as ASCII: other octets as `%XX`, escapes in upper case."""
+    if b"%" in value or not value.isascii():
+        value = _TO_ESCAPE.sub(_escaped, value)
+    return value.decode("ascii")
+
+
+def _agent(value: bytes) -> str:
+    """The product token of a User-agent line: letters, `_` and `-` up to the first other character; or `*`."""
+    if value[:1] == b"*" and not value[1:2].strip():
+        return EVERYONE
+    return _TOKEN.match(value)[0].decode("ascii").lower()  # type: ignore[index]  # it matches the empty text, too
+
+
+def _text(value: bytes, limit: int) -> str:
+    return value[:limit].decode("utf-8", "replace")
+
+
+class _Reader:
+    """The state of reading: the group that is open, and whether it has begun to have rules."""
+
+    def __init__(self) -> None:
+        self._groups: list[Group] = []
+        self._agents: list[str] = []
+        self._rules: dict[tuple[bool, str], Rule] = {}
+        self._delays: list[float] = []
+        self._usage: list[str] = []
+        self._has_rules = False
+        self._everywhere: list[str] = []
+        self._sitemaps: dict[str, None] = {}
+        self._is_readable = False
+
+    def read(self, data: bytes) -> None:
+        """Take in the whole file."""
+        for number, name, value in _lines(data):
+            if name.startswith(_AGENT):
+                self._open(_agent(value))
+            elif name.startswith(_ALLOW):
+                self._rule(True, value, number)
+            elif name.startswith(_DISALLOW):
+                self._rule(False, value, number)
+            elif not self._other(name, value):
+                continue
+            self._is_readable = True
+        if not self._is_readable:
+            self._is_readable = all(not line.partition(b"#")[0].strip() for line in data.splitlines())
+
+    def _open(self, agent: str) -> None:
+        if self._has_rules:
+            self._close()
+        self._agents.append(agent)
+
+    def _close(self) -> None:
+        if self._agents:
+            rules = tuple(self._rules.values())
+            delay = max(self._delays, default=None)
+            self._groups.append(Group(tuple(dict.fromkeys(self._agents)), rules, delay, tuple(self._usage)))
+        self._agents, self._rules, self._delays, self._usage = [], {}, [], []
+        self._has_rules = False
+
+    def _rule(self, allow: bool, value: bytes, number: int) -> None:
+        if not self._agents:
+            return  # Rules before the first User-agent line are nobody's.
+        self._has_rules = True
+        if value:
+            pattern = _pattern(value)
+            self._rules.setdefault((allow, pattern), Rule(allow, pattern, number))
+
+    def _other(self, name: bytes, value: bytes) -> bool:
+        """Lines that no group begins or ends with; False for names that are unknown."""
+        if name.startswith(_SITEMAP):
+            if value and len(self._sitemaps) < MAX_SITEMAPS:
+                self._sitemaps[_text(value, MAX_BYTES)] = None
+        elif name == _DELAY:
+            seconds = _SECONDS.match(value)
+            if seconds is not None and self._agents:
+                self._delays.append(min(float(seconds[0]), MAX_DELAY))
+        elif name.startswith(_USAGE):
+            lines = self._usage if self._agents else self._everywhere
+            if len(lines) < MAX_USAGE_LINES:
+                lines.append(_text(name.title() + b": " + value, MAX_USAGE_BYTES))
+        else:
+            return False
+        return True
+
+    def rules(self, form: Form) -> Rules:
+        """What was read."""
+        self._close()
+        return Rules(
+            groups=tuple(self._groups),
+            sitemaps=tuple(self._sitemaps),
+            usage=tuple(self._everywhere),
+            form=form,
+            readable=self._is_readable,
+        )

@@ -1,0 +1,160 @@
+"""The robots provider: answers of servers, a bounded memory, and what a site's verdicts tell beside the ruling."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.contracts.robots import Ruling, Verdict
+from gossamer.flow.errors import SettingError
+from gossamer.flow.sheet import build, change
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.visit import Response
+from gossamer.services.robots.answers import answered, seconds_of
+from gossamer.services.robots.policies import Event
+from gossamer.services.robots.provider import IgnoreRobots, Robots, RobotsSheet
+
+NOW = 1_700_000_000.0
+SITE = "http://a.test"
+
+
+def ok(body: bytes, cut: str = "") -> Response:
+    return Response(Outcome.OK if not cut else Outcome.TRUNCATED, status=200, body=body, cut=cut)
+
+
+def judge(gate: Robots | IgnoreRobots, url: str, now: float = NOW) -> Verdict:
+    return gate.judge(Task(url, "a.test"), now)
+
+
+@pytest.mark.parametrize(
+    ("response", "event"),
+    [
+        (ok(b"User-agent: *"), Event.WHOLE),
+        (ok(b""), Event.WHOLE),
+        (ok(b"<html>"), Event.UNREADABLE),
+        (ok(b"#" * (1 << 20)), Event.WHOLE),
+        (ok(b"#" * ((1 << 20) + 1)), Event.CAPPED),
+        (ok(b"#" * (1 << 24), cut="length"), Event.CAPPED),
+        (ok(b"User-agent: *\nDisallow: /a", cut="disconnect"), Event.CUT),
+        (Response(Outcome.DECODE_FAILED, status=200, body=b"\x1f\x8b"), Event.CUT),
+        (Response(Outcome.NOT_MODIFIED, status=304), Event.UNCHANGED),
+        (Response(Outcome.REDIRECT, status=301, headers=(("location", "/r"),)), Event.MOVED),
+        (Response(Outcome.REDIRECT, status=301), Event.LOST),
+        (Response(Outcome.REDIRECT, status=302, headers=(("location", "file:///etc/passwd"),)), Event.LOST),
+        (Response(Outcome.REDIRECT, status=302, headers=(("location", "http://["),)), Event.LOST),
+        (Response(Outcome.CLIENT_ERROR, status=404), Event.MISSING),
+        (Response(Outcome.CLIENT_ERROR, status=410), Event.MISSING),
+        (Response(Outcome.CLIENT_ERROR, status=401), Event.FORBIDDEN),
+        (Response(Outcome.CLIENT_ERROR, status=418), Event.REFUSED),
+        (Response(Outcome.RATE_LIMITED, status=429), Event.LIMITED),
+        (Response(Outcome.SERVER_ERROR, status=503), Event.BROKEN),
+        (Response(Outcome.DNS_FAILED), Event.FAILED),
+        (Response(Outcome.ADDRESS_REFUSED), Event.FAILED),
+        (Response(Outcome.PROTOCOL_FAILED, status=200), Event.FAILED),
+    ],
+)
+def test_every_answer_is_an_event(response: Response, event: Event) -> None:
+    assert answered(response, f"{SITE}/robots.txt", "gossamer")[0].event is event
+
+
+def test_a_redirect_is_resolved_against_the_url_that_was_asked() -> None:
+    robots = Robots()
+    to = Response(Outcome.REDIRECT, status=301, headers=(("location", "//b.test/dir/r.txt"),))
+    robots.learned(SITE, to, NOW)
+    assert judge(robots, f"{SITE}/x").url == "http://b.test/dir/r.txt"
+    robots.learned(SITE, Response(Outcome.REDIRECT, status=301, headers=(("location", "s.txt"),)), NOW)
+    assert judge(robots, f"{SITE}/x").url == "http://b.test/dir/s.txt"
+    robots.learned(SITE, ok(b"User-agent: *\nDisallow: /"), NOW)
+    assert judge(robots, f"{SITE}/x").ruling is Ruling.DENIED
+    assert judge(robots, "http://b.test/x").ruling is Ruling.FETCH_FIRST, "the rules are the first site's alone"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("120", 120.0),
+        (" 5 ", 5.0),
+        ("Tue, 14 Nov 2023 22:14:20 GMT", 60.0),
+        ("Mon, 13 Nov 2023 22:13:20 GMT", 0.0),
+        ("", 0.0),
+        ("soon", 0.0),
+        ("-5", 0.0),
+        ("٣", 0.0),
+    ],
+)
+def test_retry_after_is_read_in_both_forms(text: str, seconds: float) -> None:
+    assert seconds_of(text, NOW) == seconds
+
+
+@given(st.text(max_size=60))
+def test_no_retry_after_raises(text: str) -> None:
+    assert seconds_of(text, NOW) >= 0.0
+
+
+def test_what_a_site_says_beside_its_rules_comes_with_the_verdict_and_the_lesson() -> None:
+    robots = Robots()
+    body = b"User-agent: *\nCrawl-delay: 400\nContent-Usage: ai=n\nAllow: /\nSitemap: http://a.test/s.xml"
+    lesson = robots.learned(SITE, ok(body), NOW)
+    assert lesson.is_slow and lesson.delay == 400.0 and lesson.sitemaps == ("http://a.test/s.xml",)
+    assert (lesson.state, lesson.event, lesson.settled) == ("qualified", "whole", True)
+    verdict = judge(robots, f"{SITE}/x")
+    assert verdict == Verdict(Ruling.ALLOWED, "Allow: /", 4, delay=400.0, usage=("Content-Usage: ai=n",))
+    assert robots.metrics.counters["slow_sites"] == 1
+
+
+def test_an_unreachable_site_waits_and_says_why() -> None:
+    robots = Robots()
+    for _ in range(2):
+        lesson = robots.learned(SITE, Response(Outcome.SERVER_ERROR, status=503), NOW)
+    assert not lesson.settled
+    verdict = judge(robots, f"{SITE}/x")
+    assert (verdict.ruling, verdict.until, verdict.rule) == (Ruling.WAIT, NOW + 60.0, "robots.txt: 5xx")
+
+
+def test_memory_is_bounded_and_what_was_dropped_can_be_restored() -> None:
+    robots = Robots(RobotsSheet(memory=20_000, ready_rules=100))
+    body = b"User-agent: *\n" + b"".join(b"Disallow: /%d\n" % n for n in range(20))
+    states: dict[str, bytes] = {}
+    for n in range(200):
+        site = f"http://h{n}.test"
+        robots.learned(site, ok(body), NOW)
+        states[site] = robots.state(site)
+    gauges = robots.metrics.snapshot()
+    assert gauges["state_bytes"] <= 20_000
+    assert gauges["ready_rules"] <= 100
+    assert robots.metrics.counters["states_dropped"] > 100
+    first = "http://h0.test"
+    assert judge(robots, f"{first}/7").ruling is Ruling.FETCH_FIRST
+    robots.restore(first, states[first])
+    assert judge(robots, f"{first}/7").ruling is Ruling.DENIED
+
+
+def test_a_site_in_use_is_not_dropped_before_those_that_are_not() -> None:
+    robots = Robots(RobotsSheet(memory=20_000))
+    robots.learned(SITE, ok(b"User-agent: *\nDisallow: /x"), NOW)
+    for n in range(200):
+        robots.learned(f"http://h{n}.test", ok(b"User-agent: *\nDisallow: /x"), NOW)
+        assert judge(robots, f"{SITE}/x").ruling is Ruling.DENIED
+
+
+def test_a_shorter_life_of_answers_holds_at_once() -> None:
+    robots = Robots()
+    robots.learned(SITE, ok(b"User-agent: *\nDisallow: /x"), NOW)
+    before, robots.sheet = robots.sheet, change(robots.sheet, {"keep": "10s", "policy": "paper"}, running=True)
+    robots.changed(before)
+    assert judge(robots, f"{SITE}/x", NOW + 1).ruling is Ruling.FETCH_FIRST
+
+
+def test_no_setting_makes_an_answer_good_for_more_than_a_day() -> None:
+    with pytest.raises(SettingError):
+        build(RobotsSheet, {"keep": "25h"})
+
+
+def test_ignored_robots_allow_everything_and_ask_for_nothing() -> None:
+    gate = IgnoreRobots()
+    assert judge(gate, f"{SITE}/x").ruling is Ruling.ALLOWED
+    assert gate.learned(SITE, ok(b"User-agent: *\nDisallow: /"), NOW).settled
+    gate.restore(SITE, b"anything")
+    gate.forget(SITE)
+    assert gate.state(SITE) == b""
+    assert judge(gate, f"{SITE}/x").rule == "robots.txt is ignored"
