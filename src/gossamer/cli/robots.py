@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from gossamer.assembly.tuning import loop_factory
 from gossamer.assembly.robots import Asking
+from gossamer.assembly.tuning import loop_factory
 from gossamer.contracts.robots import Ruling, Verdict
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical, scheme_of
