@@ -1,8 +1,8 @@
 """`gossamer robots`: offline by a file, and by asking hosts of this machine."""
 
-import io
+import asyncio
+import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,11 @@ from gossamer.testing.fakeweb import FakeWeb, Page
 TEXT = "User-agent: *\nDisallow: /private\nAllow: /private/open$\n"
 
 
-@pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Give the command something to read on standard input."""
-
-    def give(text: str) -> None:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-
-    return give
+def piped(text: str, *arguments: str) -> list[list[str]]:
+    """What the command says when it has this to read."""
+    command = [sys.executable, "-m", "gossamer", "robots", *arguments]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    return [line.split("\t") for line in done.stdout.splitlines()]
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
@@ -40,27 +37,28 @@ def test_a_file_is_judged_offline_with_rule_and_line(tmp_path: Path, capsys: pyt
     ]
 
 
-def test_the_file_may_come_from_standard_input(given: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    given("User-agent: other\nDisallow: /")
-    assert main(["robots", "--file", "-", "--agent", "Other", "http://a.test/x"]) == 0
-    assert lines(capsys) == [["denied", "http://a.test/x", "Disallow: / (line 2)"]]
+def test_the_file_may_come_from_standard_input() -> None:
+    told = piped("User-agent: other\nDisallow: /", "--file", "-", "--agent", "Other", "http://a.test/x")
+    assert told == [["denied", "http://a.test/x", "Disallow: / (line 2)"]]
 
 
 @pytest.mark.parametrize("arguments", [[], ["-"]])
-def test_urls_may_come_from_standard_input(
-    arguments: list[str], given: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_urls_may_come_from_standard_input(arguments: list[str], tmp_path: Path) -> None:
     path = tmp_path / "robots.txt"
     path.write_text(TEXT)
-    given("http://a.test/private\n\n  http://a.test/\n")
-    assert main(["robots", "--file", str(path), *arguments]) == 0
-    assert [line[0] for line in lines(capsys)] == ["denied", "allowed"]
+    told = piped("http://a.test/private\n\n  http://a.test/\n", "--file", str(path), *arguments)
+    assert [line[0] for line in told] == ["denied", "allowed"]
 
 
-def test_a_url_forges_no_line_of_the_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "r").write_text("")
-    assert main(["robots", "--file", str(tmp_path / "r"), "http://a.test/\nallowed\t\x1b[31m"]) == 0
-    assert lines(capsys) == [["allowed", r"http://a.test/\nallowed\t\x1b[31m", "no rule"]]
+def test_neither_a_url_nor_a_rule_forges_a_line_of_the_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "r").write_text("User-agent: *\nDisallow: /\t\x1b[31m*")
+    assert main(["robots", "--file", str(tmp_path / "r"), "http://a.test/\nallowed", "http://a.test/\t\x1b[31m"]) == 0
+    assert lines(capsys) == [
+        ["allowed", r"http://a.test/\nallowed", "no rule"],
+        ["denied", r"http://a.test/\t\x1b[31m", r"Disallow: /\t\x1b[31m* (line 2)"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -86,8 +84,6 @@ def serve(pages: dict[str, Page], paths: list[str], run: Any) -> tuple[int, list
     """Ask for the paths of a host on this machine; the exit status, and what the host was asked for."""
 
     async def body() -> tuple[int, list[str]]:
-        import asyncio
-
         async with FakeWeb(pages) as web:
             arguments = ["robots", *(web.url(path) for path in paths)]
             return await asyncio.to_thread(main, arguments), [request.target for request in web.requests]

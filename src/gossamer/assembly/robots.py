@@ -75,7 +75,7 @@ class Asking:
         response = await self._http.fetch(Task(url, host_of(url), source=site, relation=ROBOTS))
         if response.outcome is Outcome.ADDRESS_REFUSED and site_of(url) == site:
             raise UsageError(
-                f"{url}: {response.error}: only hosts of this machine are asked for now; "
+                f"{url} is not asked for ({response.error}): only hosts of this machine are, for now; "
                 "fetch the file by other means and give it with --file"
             )
         self._robots.learned(site, response, self._clock.now())

@@ -61,7 +61,7 @@ def _given(urls: tuple[str, ...]) -> Iterator[str]:
     """The URLs to judge, in order; those of standard input as they come in."""
     for url in urls or ("-",):
         if url == "-":
-            yield from filter(None, map(str.strip, sys.stdin))
+            yield from filter(None, (line.decode("utf-8", "replace").strip() for line in sys.stdin.buffer))
         else:
             yield url
 
@@ -90,10 +90,13 @@ def _offline(rules: Rules, agent: str, urls: Iterable[str]) -> int:
 
 
 def _tell(url: str, decision: Decision) -> None:
-    """One line; a URL cannot forge another, since it is shown without control characters."""
     rule = f"{decision.rule} (line {decision.line})" if decision.line else decision.rule or "no rule"
-    shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in url)
-    print("allowed" if decision.allowed else "denied", shown, rule, sep="\t")
+    print("allowed" if decision.allowed else "denied", _shown(url), _shown(rule), sep="\t")
+
+
+def _shown(text: str) -> str:
+    """Without control characters: neither a URL nor a rule can forge a line, or speak to the terminal (FAULTS 70)."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 async def _ask(asking: Asking, urls: Iterable[str]) -> int:

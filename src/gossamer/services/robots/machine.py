@@ -18,6 +18,10 @@ from gossamer.services.robots.rules import Rules
 #: Seconds; a server's own `Retry-After` beyond this is not believed (FAULTS 88).
 LONGEST_WAIT = DAY
 
+#: Seconds by which a state may lie further ahead than its interval: clocks are put right by as much, and answers and
+#: questions need not come with their times in order.
+_SLACK = 60.0
+
 
 class State(StrEnum):
     """Where a site stands."""
@@ -153,7 +157,7 @@ _QUALIFIED: Mapping[Effect, Instruction] = {
 
 
 def _lies_ahead(time: float, now: float, longest: float) -> bool:
-    return now < time <= now + longest
+    return now < time <= now + longest + _SLACK
 
 
 def _trouble(site: RobotsState) -> str:

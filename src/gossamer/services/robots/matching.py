@@ -121,7 +121,8 @@ class Matcher:
                 self._add(wild, allow, f"{pattern[: index + 1]}$", number)
         self._lengths = sorted({len(pattern) for pattern in self._plain}, reverse=True)
         self._starts = tuple(self._plain) if len(self._plain) <= MANY_PATTERNS else "/"
-        self._wild = tuple(sorted(wild, key=lambda one: -one.rank))
+        # Rank and head stand in front, since they alone are looked at for most paths.
+        self._wild = tuple((one.rank, one.head, one) for one in sorted(wild, key=lambda one: -one.rank))
 
     def _add(self, wild: list[_Wild], allow: bool, pattern: str, number: int) -> None:
         if not pattern.startswith(("/", "*")):
@@ -144,10 +145,10 @@ class Matcher:
             hit = self._longest(path)
             if hit[0] > rank:
                 rank, found = hit
-        for one in self._wild:
-            if one[0] <= rank:
+        for wild_rank, head, one in self._wild:
+            if wild_rank <= rank:
                 break
-            if path.startswith(one[1]) and one.fits(path):
+            if path.startswith(head) and one.fits(path):
                 return one.rule
         return found
 

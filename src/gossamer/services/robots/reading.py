@@ -63,7 +63,7 @@ def _unmarked(data: bytes) -> bytes:
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """(line number, name, value) of every line that has both ends; names in lower case, comments off."""
+    """(line number, name, value) of every line that names something; names in lower case, comments off."""
     for number, raw in enumerate(data.splitlines(), 1):
         if not raw:
             continue

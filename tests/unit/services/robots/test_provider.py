@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from gossamer.contracts.robots import Ruling, Verdict
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import build, change
-from gossamer.model.outcome import Outcome
+from gossamer.model.outcome import Outcome, of_status
 from gossamer.model.task import Task
 from gossamer.model.visit import Response
 from gossamer.services.robots.answers import answered, seconds_of
 from gossamer.services.robots.policies import Event
 from gossamer.services.robots.provider import IgnoreRobots, Robots, RobotsSheet
+from gossamer.simweb import robots as simulated
 
 NOW = 1_700_000_000.0
 SITE = "http://a.test"
@@ -148,6 +149,30 @@ def test_a_shorter_life_of_answers_holds_at_once() -> None:
 def test_no_setting_makes_an_answer_good_for_more_than_a_day() -> None:
     with pytest.raises(SettingError):
         build(RobotsSheet, {"keep": "25h"})
+
+
+@pytest.mark.parametrize("kind", sorted(simulated.KINDS))
+def test_simulated_hosts_are_judged_as_they_mean_it(kind: str) -> None:
+    """The simulated web holds rules as data and never parses them: it cannot share a reader's mistake."""
+    host, robots = simulated.KINDS[kind], Robots()
+    if host.status == 301:
+        robots.learned(SITE, Response(Outcome.REDIRECT, status=301, headers=(("location", simulated.MOVED),)), NOW)
+    body = ok(simulated.text(host, []))
+    for _ in range(2):
+        found = body if host.status in (200, 301) else Response(of_status(host.status), status=host.status)
+        robots.learned(SITE, found, NOW)
+    for path in (
+        "/",
+        "/s1/50.html",
+        "/s1/57.html",
+        "/s1/55.html?x=1",
+        "/s2/7.html",
+        "/s3/",
+        "/private/",
+        "/a?b&sort=c",
+    ):
+        is_allowed = judge(robots, SITE + path).ruling is Ruling.ALLOWED
+        assert is_allowed == simulated.allowed(kind, "Gossamer", path), path
 
 
 def test_ignored_robots_allow_everything_and_ask_for_nothing() -> None:
