@@ -14,6 +14,7 @@ COMMANDS = {
     "crawl": ("gossamer.cli.crawl", "Crawl from one or more seeds into a directory."),
     "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
     "simweb": ("gossamer.cli.simweb", "Serve a simulated web to test crawlers on, and audit them."),
+    "demo": ("gossamer.cli.demo", "Crawl a simulated web for half a minute and say how it went."),
     "bench": ("gossamer.cli.bench", "Measure this build on this machine."),
     "dev": ("gossamer.cli.dev", "Developers' chores; only in a checkout."),
 }
