@@ -124,14 +124,13 @@ class Transfer:
             shown = f"[{address}]" if ":" in address else address
             self.curl.setopt(pycurl.CONNECT_TO, [f"::{shown}:{port}"])
             self._endpoint = (address, port)
-        # libcurl writes %7e as %7E; servers may tell them apart, and the URL of the task is what is asked for.
-        target = path_of(url) if "%" in url else ""
-        if target != self._target:
-            if target:
+        # libcurl writes %7e as %7E; servers may tell them apart, and the URL of the task is what is asked for. The option
+        # cannot be unset: a handle that has had it once gets it for every URL.
+        if "%" in url or self._target:
+            target = path_of(url)
+            if target != self._target:
                 self.curl.setopt(pycurl.REQUEST_TARGET, target)
-            else:
-                self.curl.unsetopt(pycurl.REQUEST_TARGET)
-            self._target = target
+                self._target = target
 
     def close(self) -> None:
         """Give the handle back to libcurl."""
