@@ -1,4 +1,4 @@
-"""The reference, generated: commands, options, units with their settings, connectors' schemes, outcomes, errors.
+"""The reference, generated: commands, options, units with their settings, connectors' schemes, outcomes, hostile cases, errors.
 
 `./gossamer dev docs` writes these pages to docs/reference/; the check fails when they are stale. Nothing in them is
 written by hand, so nothing in them can be wrong by itself.
@@ -19,6 +19,7 @@ from gossamer.flow.component import Component
 from gossamer.flow.sheet import Property, Sheet, properties
 from gossamer.model import errors as model_errors
 from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
+from gossamer.simweb.hostile import CASES, NOT_PLAYED
 
 
 def pages() -> dict[str, str]:
@@ -28,6 +29,7 @@ def pages() -> dict[str, str]:
         "options.md": _page("Options of a crawl", _settings(CrawlOptions)),
         "units.md": _units(),
         "outcomes.md": _outcomes(),
+        "hostile.md": _hostile(),
         "errors.md": _errors(),
     }
 
@@ -106,6 +108,27 @@ def _outcomes() -> str:
     ]
     text = "The closed list of words for how a fetch ended, the same in log, tables, metrics and JSON."
     return _page("Outcomes", text, _table(("outcome", "a server answered", "a later try may succeed"), rows))
+
+
+def _hostile() -> str:
+    rows = [
+        (case.number, case.name, case.does, f"`{case.outcome}`", case.then, _waits(case.waits_for, case.today))
+        for case in CASES
+    ]
+    text = (
+        "What a server can do to a crawler: served by `gossamer simweb --hostile`, each case at `/NUMBER/NAME` of one "
+        "port (those of TLS on ports of their own), each with the outcome by which a fetch of it has to end. The tests "
+        "fetch every one of them."
+    )
+    cases = _table(("case", "name", "the server", "outcome", "a crawl owes besides", "waits for"), rows)
+    others = _table(("faults", "why"), list(NOT_PLAYED.items()))
+    return _page(
+        "Hostile servers", text, cases, "## Not played\n\nFaults of the same chapters without a server here.", others
+    )
+
+
+def _waits(part: str, today: Outcome | None) -> str:
+    return f"{part}; until then `{today}`" if today else part
 
 
 def _errors() -> str:
