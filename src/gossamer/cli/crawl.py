@@ -63,7 +63,7 @@ def crawl(
     job = Crawl(seeds, options, wiring=wiring, settings=read_sets(sets), report=_say)
     tune_collector()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        summary = runner.run(_run(job, show=not (quiet or as_json)))
+        summary = runner.run(run_interruptible(job, show=not (quiet or as_json)))
     if as_json:
         print(msgspec.json.encode(summary).decode())
     else:
@@ -75,8 +75,8 @@ def _say(line: str) -> None:
     print(f"gossamer: {line}", file=sys.stderr, flush=True)
 
 
-async def _run(job: Crawl, *, show: bool) -> Summary:
-    """Run with signals handled: the first asks, the second insists."""
+async def run_interruptible(job: Crawl, *, show: bool) -> Summary:
+    """Run with progress, if it is to be shown, and signals handled: the first asks, the second insists."""
     loop = asyncio.get_running_loop()
     asked = 0
 

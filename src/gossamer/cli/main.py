@@ -15,6 +15,7 @@ COMMANDS = {
     "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
     "robots": ("gossamer.cli.robots", "Say which URLs a robots.txt allows, and by which rule."),
     "simweb": ("gossamer.cli.simweb", "Serve a simulated web to test crawlers on, and audit them."),
+    "demo": ("gossamer.cli.demo", "Crawl a simulated web for half a minute and say how it went."),
     "bench": ("gossamer.cli.bench", "Measure this build on this machine."),
     "dev": ("gossamer.cli.dev", "Developers' chores; only in a checkout."),
 }

@@ -1,4 +1,4 @@
-"""The reference, generated: commands, options, units with their settings, connectors' schemes, outcomes, errors.
+"""The reference, generated: commands, options, units with their settings, connectors' schemes, outcomes, hostile cases, errors.
 
 `./gossamer dev docs` writes these pages to docs/reference/; the check fails when they are stale. Nothing in them is
 written by hand, so nothing in them can be wrong by itself.
@@ -21,6 +21,7 @@ from gossamer.model import errors as model_errors
 from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
 from gossamer.services.robots.machine import to_mermaid
 from gossamer.services.robots.policies import EFFECTS, EVENTS, POLICIES, Policy
+from gossamer.simweb.hostile import CASES, NOT_PLAYED
 
 
 def pages() -> dict[str, str]:
@@ -30,6 +31,7 @@ def pages() -> dict[str, str]:
         "options.md": _page("Options of a crawl", _settings(CrawlOptions)),
         "units.md": _units(),
         "outcomes.md": _outcomes(),
+        "hostile.md": _hostile(),
         "errors.md": _errors(),
         "robots.md": _robots(),
     }
@@ -131,6 +133,27 @@ def _robots() -> str:
         _table(("figure", *(f"`{policy.name}`" for policy in policies)), figures),
         *drawn,
     )
+
+
+def _hostile() -> str:
+    rows = [
+        (case.number, case.name, case.does, f"`{case.outcome}`", case.then, _waits(case.waits_for, case.today))
+        for case in CASES
+    ]
+    text = (
+        "What a server can do to a crawler: served by `gossamer simweb --hostile`, each case at `/NUMBER/NAME` of one "
+        "port (those of TLS on ports of their own), each with the outcome by which a fetch of it has to end. The tests "
+        "fetch every one of them."
+    )
+    cases = _table(("case", "name", "the server", "outcome", "a crawl owes besides", "waits for"), rows)
+    others = _table(("faults", "why"), list(NOT_PLAYED.items()))
+    return _page(
+        "Hostile servers", text, cases, "## Not played\n\nFaults of the same chapters without a server here.", others
+    )
+
+
+def _waits(part: str, today: Outcome | None) -> str:
+    return f"{part}; until then `{today}`" if today else part
 
 
 def _errors() -> str:

@@ -41,6 +41,8 @@ By addresses, one for each host, without names at all:
     wget -r http://127.0.0.1:8080/
 Then ask how the crawler did:
     gossamer simweb --audit requests.log --scope any --plot order.svg
+Serve the ways in which a server can go wrong, one at each path:
+    gossamer simweb --hostile --port 8080
 List what a crawl should find:
     gossamer simweb --expected --scope host --depth 3
 Slow hosts, a large web, four processes:
@@ -124,6 +126,7 @@ def _one_line(action: Callable[[], None]) -> None:
 @click.option("--addresses", is_flag=True, help="Listen on all of 127.0.0.0/8, a host on each.")
 @click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--log", type=click.Path(path_type=Path), help="Write one line for each request.")
+@click.option("--hostile", is_flag=True, help="Serve what a server can do to a crawler instead of a web.")
 @click.option("--audit", "audit_log", type=click.Path(path_type=Path), help="Judge this log.")
 @click.option("--expected", is_flag=True, help="Print the URLs that a crawl should fetch.")
 @click.option("--scope", type=click.Choice(SCOPES), default="any", show_default=True)
@@ -135,7 +138,9 @@ def _one_line(action: Callable[[], None]) -> None:
 @click.option("--plot", type=click.Path(path_type=Path), help="The audit's curves, as SVG.")
 def simweb(**options: Any) -> None:
     """Serve, list or audit, as the options say."""
-    if options["audit_log"] is not None:
+    if options["hostile"]:
+        _one_line(lambda: _serve_hostile(options["port"], options["ca_file"]))
+    elif options["audit_log"] is not None:
         _one_line(lambda: _audit(options))
     elif options["expected"]:
         _one_line(lambda: _expected(_spec(options), options))
@@ -180,6 +185,32 @@ def _announce(serving: Serving) -> None:
     if serving.dns_port is not None:
         click.echo(f"  by DNS     127.0.0.1:{serving.dns_port} (UDP)")
     click.echo("Stop with Ctrl-C.")
+
+
+def _serve_hostile(port: int, ca_file: Path | None) -> None:
+    """Serve the hostile cases until interrupted, and say where each is and how a fetch of it has to end."""
+    import asyncio
+    import signal
+
+    from gossamer.simweb.hostile import HostileWeb
+
+    async def serve_until_interrupted() -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        async with HostileWeb(port=port) as web:
+            if ca_file is not None:
+                ca_file.write_bytes(web.certificate)
+            for case in web.cases.values():
+                click.echo(f"{case.outcome:<16} {web.url(case)}")
+            click.echo(f"{'ok':<16} {web.healthy}")
+            click.echo(
+                f"All of them: gossamer crawl http://hostile.sim/ --resolve '*.sim=127.0.0.1:{web.port}' --depth 12"
+            )
+            click.echo("Stop with Ctrl-C.")
+            await stop.wait()
+
+    asyncio.run(serve_until_interrupted())
 
 
 def _expected(spec: WebSpec, options: dict[str, Any]) -> None:

@@ -1,12 +1,12 @@
 """A simulated web that any crawler can be run against, and an auditor that judges the crawl.
 
 `SimWeb(spec)` is the web as a function, `serve` puts it on the loopback network for a test, `run`
-does so for the command line, `audit` reads a server's log and reports how the crawler did. See
+does so, `beside` in a process of its own, `audit` reads a server's log and reports how the crawler did. See
 docs/simweb.md.
 """
 
-from gossamer.simweb.server import ServeOptions, Serving, run, serve
+from gossamer.simweb.server import ServeOptions, Serving, beside, run, serve
 from gossamer.simweb.site import SimWeb
 from gossamer.simweb.spec import SpecError, WebSpec
 
-__all__ = ["ServeOptions", "Serving", "SimWeb", "SpecError", "WebSpec", "run", "serve"]
+__all__ = ["ServeOptions", "Serving", "SimWeb", "SpecError", "WebSpec", "beside", "run", "serve"]

@@ -44,6 +44,7 @@ def _poisson_ends() -> tuple[int, ...]:
 
 
 _ENDS: Final = _poisson_ends()
+_NONE, _ONE = _ENDS[:2]
 
 
 def _intervals() -> tuple[int, ...]:
@@ -74,7 +75,15 @@ class Changes:
         cell = int(moment) // interval
         for number in range(cell, max(-1, cell - CELL_LIMIT), -1):
             events = draws.mix(bits + number)
-            if events & 65535 >= _ENDS[0]:
+            roll = events & 65535
+            if roll < _NONE:
+                continue
+            if roll < _ONE:
+                # One change in a cell is the usual case.
+                when = number * interval + (events >> 16) % interval
+                if when <= moment:
+                    return when
+            else:
                 latest = _latest_in(events, number, interval, moment)
                 if latest is not None:
                     return latest

@@ -93,7 +93,7 @@ class Job(NamedTuple):
     """One request on its way to being answered, with what its line in the log needs."""
 
     start: int
-    wall: float
+    """Reading of the monotonic clock, in nanoseconds."""
     method: str
     host: str
     target: str
@@ -108,6 +108,9 @@ class Connection(asyncio.Protocol):
         self._shared, self._scheme = shared, scheme
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._address = "-"
+        self._host: str | None = None
+        self._door: Door | None = None
+        """The host that the last request named, as it named it, and who that is."""
         self._buffer = b""
         self._arrived = 0
         self._busy = False
@@ -154,8 +157,12 @@ class Connection(asyncio.Protocol):
         if self._buffer:
             self._buffer += data
         else:
-            self._buffer = data
             self._arrived = time.monotonic_ns()
+            if data.find(b"\r\n\r\n") == len(data) - 4 and not self._busy and not self._choked:
+                # One whole request and nothing else, as nearly always.
+                self._take(data[:-4])
+                return
+            self._buffer = data
         if not self._busy and not self._choked:
             self._go_on()
         elif len(self._buffer) > WAITING_LIMIT:
@@ -199,15 +206,17 @@ class Connection(asyncio.Protocol):
                 self._refuse(400)
                 return
         close = fields.close or (version == "HTTP/1.0" and not fields.keep)
-        job = Job(self._arrived, time.time(), method, host, target, fields, close)
-        self._answer(job, fields)
+        self._answer(Job(self._arrived, method, host, target, fields, close), fields)
 
     def _answer(self, job: Job, fields: Fields) -> None:
         shared = self._shared
         web = shared.web
-        moment = shared.moment(self._arrived / 1e9)
-        door = web.door(job.host, self._scheme)
-        if job.method not in ("GET", "HEAD") or fields.body:
+        moment = shared.moment(job.start / 1e9)
+        if job.host is not self._host:
+            # The same object comes back as long as header fields repeat: most of a connection's life.
+            self._host, self._door = job.host, web.door(job.host, self._scheme)
+        door = self._door
+        if (job.method != "GET" and job.method != "HEAD") or fields.body:
             self._send(job._replace(close=True), web.refusal(405, moment))
         elif door is None:
             self._send(job, web.refusal(421, moment))
@@ -224,11 +233,11 @@ class Connection(asyncio.Protocol):
         """Answer what is no request, and close."""
         answer = self._shared.web.refusal(status, self._shared.moment(self._arrived / 1e9))
         self._buffer = b""
-        self._send(Job(self._arrived, time.time(), "-", "-", "-", None, True), answer)
+        self._send(Job(self._arrived, "-", "-", "-", None, True), answer)
 
     def _send(self, job: Job, answer: Answer) -> None:
         """Write a whole answer and its line in the log."""
-        self._transport.writelines((answer.head, answer.body))
+        self._transport.write(answer.head + answer.body)
         self._finish(job, answer)
 
     def _finish(self, job: Job, answer: Answer) -> None:
@@ -272,15 +281,10 @@ class Connection(asyncio.Protocol):
         log = self._shared.log
         if log is None:
             return
-        end = time.monotonic_ns()
-        method = job.method[0] if job.method in ("GET", "HEAD") else "O"
-        conditional, agent = "", "-"
+        flags, agent = "G" if job.method == "GET" else "H" if job.method == "HEAD" else "O", "-"
         if job.fields is not None:
             when, agent = job.fields.conditions, job.fields.agent
-            conditional = "c" if when.if_none_match or when.if_modified_since else ""
-        target = job.target if job.target.isprintable() else clean(job.target)
-        host = job.host if job.host.isprintable() else clean(job.host)
-        log.add(
-            f"{job.start // 1000}\t{(end - job.start) // 1000}\t{int(job.wall * 1e6)}\t{status}\t"
-            f"{size}\t{method}{conditional}{extra}\t{host}\t{self._address}\t{target}\t{agent}\n"
-        )
+            if when.if_none_match or when.if_modified_since:
+                flags += "c"
+        flags += extra
+        log.add((job.start, time.monotonic_ns(), status, size, flags, job.host, self._address, job.target, agent))

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from gossamer.simweb import draws, text, traps
 from gossamer.simweb.hosts import Host, Hosts
-from gossamer.simweb.pages import Kind, Pages, path_of, size_class
+from gossamer.simweb.pages import Pages, path_of, size_class
 
 IMAGES: Final = 64
 """Different images of a host; each page shows two."""
@@ -24,21 +24,28 @@ SPECIAL_EVERY: Final = 16
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = (*("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),)
+_MINUTES: Final = tuple(b"%02d:%02d:" % divmod(minute, 60) for minute in range(1440))
+_SECONDS: Final = tuple(b"%02d GMT" % second for second in range(60))
 
 
 def http_date(seconds: float) -> str:
     """Return a moment (seconds since 1970) as HTTP writes it, e.g. Thu, 01 Jan 2026 00:00:00 GMT."""
-    day, rest = divmod(int(seconds), 86_400)
-    hour, rest = divmod(rest, 3600)
-    minute, second = divmod(rest, 60)
-    return f"{_date(day)} {hour:02}:{minute:02}:{second:02} GMT"
+    return date_bytes(int(seconds)).decode()
+
+
+def date_bytes(seconds: int) -> bytes:
+    """The same as bytes, from pieces made beforehand: two of them stand in every answer."""
+    return _date(seconds // 86_400) + _MINUTES[seconds // 60 % 1440] + _SECONDS[seconds % 60]
 
 
 @lru_cache(maxsize=4096)
-def _date(day: int) -> str:
+def _date(day: int) -> bytes:
     """Return the date part; changes fall on far fewer days than there are pages."""
     year, month, number, _, _, _, weekday, _, _ = time.gmtime(day * 86_400)
-    return f"{_DAYS[weekday]}, {number:02} {_MONTHS[month - 1]} {year}"
+    return f"{_DAYS[weekday]}, {number:02} {_MONTHS[month - 1]} {year} ".encode()
+
+
+_IMAGES: Final = tuple(b'<img src="/img/%d.png" alt="">' % number for number in range(IMAGES))
 
 
 class Realm:
@@ -70,14 +77,16 @@ class Skin:
     LIMIT: Final = 8_000
     """Skins kept for each realm (3 KB each); the cache starts again when it is full."""
 
-    def __init__(self, host: Host, pages: Pages, homes: bytes, blocks: dict[tuple[int, int], bytes]) -> None:
-        self.host = host
+    def __init__(self, host: Host, pages: Pages, homes: bytes, blocks: dict[int, bytes]) -> None:
+        self.host, self.key = host, host.key
         self.group = size_class(host.log_size)
+        self.inner = pages.inner(host.size)
+        """Pages below this index have children."""
         self.homes = homes
         """Links to the hosts below this one, for its home page."""
         self.pool = text.pool(host.language, host.charset)
         self.blocks = blocks
-        """Rendered blocks of local links by group and number; hosts of one language share them."""
+        """Rendered blocks of local links by number; hosts of one language and size share them."""
         # Both the header and the page may name the charset. Old sites often name it in one place
         # only; a mirror has to have the same bytes as its source, hence `source`.
         named = host.charset == "utf-8" or host.source % 2 == 1
@@ -98,15 +107,11 @@ class Skin:
         self.fixed = len(self.head) + len(self.middle) + 400
 
 
-class View(NamedTuple):
-    """A page with a body, and the page whose text and links it shows: itself, or its original."""
+class Copy(NamedTuple):
+    """What a near-duplicate has of its own: the index in its host, and the bits of its title."""
 
     number: int
-    """Its index in its host."""
-    kind: Kind
     bits: int
-    shown: int
-    shown_bits: int
 
 
 class Renderer:
@@ -114,7 +119,8 @@ class Renderer:
 
     def __init__(self, hosts: Hosts, pages: Pages) -> None:
         self.hosts, self.pages = hosts, pages
-        self._blocks: dict[tuple[str, str], dict[tuple[int, int], bytes]] = {}
+        self._blocks: dict[tuple[str, str, int], dict[int, bytes]] = {}
+        self._branching = pages.spec.branching
 
     def skin(self, host: Host, realm: Realm) -> Skin:
         """Return what a host's pages have in common under the names that the crawler uses."""
@@ -125,33 +131,32 @@ class Renderer:
             below = self.pages.homes_below(host.source)
             homes = b"".join(b'<li><a href="%b/">site</a>\n' % realm.prefix(r) for r in below)
             # Kept here and not with the text, which serves every web of this process.
-            blocks = self._blocks.setdefault((host.language, host.charset), {})
+            blocks = self._blocks.setdefault((host.language, host.charset, size_class(host.log_size)), {})
             known = realm.skins[host.rank] = Skin(host, self.pages, homes, blocks)
         return known
 
-    def html(self, skin: Skin, realm: Realm, view: View, changed: int) -> bytes:
-        """Return the bytes of a page that has a body; `changed` is when it last changed.
+    def html(self, skin: Skin, realm: Realm, shown: int, bits: int, changed: int, copy: Copy | None) -> bytes:
+        """Return the bytes of the page of index `shown`, whose bits are `bits` and which last changed at `changed`.
 
-        An exact duplicate has the bytes of its original, a near-duplicate its original's text and
+        An exact duplicate has the bytes of its original; a near-duplicate, a `copy`, its original's text and
         links under a title and a line of its own.
         """
-        host, pool = skin.host, skin.pool
-        shown, bits = view.shown, view.shown_bits
-        title_bits, named, note = bits, shown, b""
-        if view.kind is Kind.NEAR_DUPLICATE:
-            title_bits, named = view.bits, view.number
-            note = b"<p>Copy number %d.</p>\n" % named
-        title = pool.title(title_bits >> 8, f"zq{host.key + named}")
+        pool = skin.pool
+        if copy is None:
+            note, title = b"</h1>\n", pool.title(bits >> 8, skin.key + shown)
+        else:
+            note = b"</h1>\n<p>Copy number %d.</p>\n" % copy.number
+            title = pool.title(copy.bits >> 8, skin.key + copy.number)
         seed = draws.mix(bits + changed)
-        parts = [skin.head, title, skin.middle, title, b"</h1>\n", note]
-        room = self.pages.byte_size(bits) - skin.fixed
+        parts = [skin.head, title, skin.middle, title, note]
+        room = self.pages.sizes[bits >> 16 & 4095] - skin.fixed - 120
         self._add_links(parts, skin, realm, shown, bits)
         # Whole paragraphs, so that the size is met to half of one; the parts so far are links, of
         # about 120 bytes each on average.
         count = (room - 120 * len(parts) + pool.mean // 2) // pool.mean
         parts += pool.paragraphs(seed >> 8, 1)
         parts += pool.paragraphs(bits >> 40, count - 1 if count > 2 else 1)
-        parts.append(_images(bits))
+        parts += (_IMAGES[bits >> 50 & 63], _IMAGES[bits >> 44 & 63], b"\n")
         if shown == 0:
             parts += (b"<ul>", skin.homes, b"</ul>")
         if shown % SPECIAL_EVERY == 0:
@@ -159,8 +164,7 @@ class Renderer:
         elif shown % SPECIAL_EVERY == SPECIAL_EVERY // 2:
             again = path_of(1 + shown // SPECIAL_EVERY % 8).encode()
             parts.append(b'<p><a href="%b?utm_source=top">Top story</a></p>\n' % again)
-        footer = b"<footer>Updated %d, revision %x.</footer></body></html>\n"
-        parts.append(footer % (changed, seed))
+        parts.append(b"<footer>Updated %d, revision %x.</footer></body></html>\n" % (changed, seed))
         return b"".join(parts)
 
     def _add_links(self, parts: list[bytes], skin: Skin, realm: Realm, index: int, bits: int) -> None:
@@ -169,13 +173,15 @@ class Renderer:
         local, external = pages.choice(skin.host, bits)
         parts.append(b"<ul>")
         if index:
-            parts.append(pool.items[(index - 1) // pages.spec.branching])
-        parts += [pool.items[child] for child in pages.children(skin.host.size, index)]
+            parts.append(pool.items[(index - 1) // self._branching])
+        if index < skin.inner:
+            parts += [pool.items[child] for child in pages.children(skin.host.size, index)]
+        blocks = skin.blocks
         for number in local:
-            block = skin.blocks.get((skin.group, number))
-            parts.append(block or self._local_block(skin, number))
+            parts.append(blocks.get(number) or self._local_block(skin, number))
+        blocks = realm.blocks
         for number in external:
-            parts.append(realm.blocks.get(number) or self._external_block(realm, number))
+            parts.append(blocks.get(number) or self._external_block(realm, number))
         if pages.has_dead_link(bits):
             parts.append(b'<li><a href="/gone/%d.html">old</a>\n' % index)
         parts.append(b"</ul>\n")
@@ -184,7 +190,7 @@ class Renderer:
         """Render a block of links within a host, and keep it."""
         links = self.pages.local_block(skin.group, number)
         block = b"".join([skin.pool.items[index] for index in links])
-        skin.blocks[skin.group, number] = block
+        skin.blocks[number] = block
         return block
 
     def _external_block(self, realm: Realm, number: int) -> bytes:
@@ -195,9 +201,3 @@ class Renderer:
         )
         realm.blocks[number] = block
         return block
-
-
-def _images(bits: int) -> bytes:
-    """Return the HTML of a page's two images."""
-    first, second = bits >> 50 & 63, bits >> 44 & 63
-    return b'<img src="/img/%d.png" alt=""><img src="/img/%d.png" alt="">\n' % (first, second)

@@ -14,7 +14,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any, Final
@@ -240,4 +240,39 @@ async def _serve_child(child: _Child, pipe: Pipe) -> None:
     joined = serve(web, child.options, started=child.started, authority_pem=child.authority, joining=True)
     async with joined:
         pipe.send("ready")
+        await ended.wait()
+
+
+@contextlib.contextmanager
+def beside(spec: WebSpec, options: ServeOptions | None = None) -> Iterator[int]:
+    """Serve a web from a process of its own until the context is left; gives its port for HTTP.
+
+    For programs that crawl it themselves: server and crawler then share no interpreter. The process ignores Ctrl-C,
+    which is the crawler's to handle, and ends when we do. Raises OSError if it does not come up.
+    """
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_beside_main, args=(spec, options, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        yield ours.recv()
+    except EOFError:
+        raise OSError("the server of the simulated web did not start") from None
+    finally:
+        ours.close()
+        process.join(5)
+
+
+def _beside_main(spec: WebSpec, options: ServeOptions | None, pipe: Pipe) -> None:
+    """The life of a server beside its crawler."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _run_loop(_serve_beside(spec, options, pipe))
+
+
+async def _serve_beside(spec: WebSpec, options: ServeOptions | None, pipe: Pipe) -> None:
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(pipe.fileno(), ended.set)
+    async with serve(SimWeb(spec), options) as serving:
+        pipe.send(serving.port)
         await ended.wait()

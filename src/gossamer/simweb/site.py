@@ -17,7 +17,7 @@ from gossamer.simweb import extras, robots, traps
 from gossamer.simweb.changes import Changes
 from gossamer.simweb.hosts import Host, Hosts
 from gossamer.simweb.pages import Kind, Pages, index_of
-from gossamer.simweb.render import IMAGES, Realm, Renderer, View, http_date
+from gossamer.simweb.render import IMAGES, Copy, Realm, Renderer, date_bytes, http_date
 from gossamer.simweb.spec import WebSpec
 
 REASONS: Final = {
@@ -148,8 +148,12 @@ class SimWeb:
 
     def answer(self, door: Door, target: str, when: Conditions, moment: float) -> Answer:
         """Answer a request for `target` (path and query) at a `moment` of the web's own time."""
+        # Most requests are for pages, and told apart here already.
+        page = index_of(target)
+        if page is not None and page < door.host.size:
+            return self._page(door, page, when, moment)
         role, index = self.locate(door.host, target)
-        if role is Role.PAGE or role is Role.ALIAS:
+        if role is Role.ALIAS:
             return self._page(door, index, when, moment)
         return self._extra(door, role, target, moment)
 
@@ -173,17 +177,20 @@ class SimWeb:
             return self._error(410 if gone else 404, moment)
         if kind is Kind.FLAKY and self._still_failing(host.base + index):
             return self._error(503, moment, b"Retry-After: 1\r\n")
-        view = View(index, kind, bits, index, bits)
-        if kind is Kind.DUPLICATE or kind is Kind.NEAR_DUPLICATE:
+        shown, shown_bits, history, copy = index, bits, bits, None
+        if kind is not Kind.PLAIN and kind is not Kind.FLAKY:
             shown = (bits >> 20) % self.pages.inner(host.size)
-            view = View(index, kind, bits, shown, self.pages.bits(host, shown))
-        history = view.shown_bits if kind is Kind.DUPLICATE else bits
+            shown_bits = self.pages.bits(host, shown)
+            if kind is Kind.DUPLICATE:
+                history = shown_bits
+            else:
+                copy = Copy(index, bits)
         changed = self.changes.last(history, moment)
         tag, fields = self._validators(host, index, changed, when)
-        if self._matches(host, tag, changed, when):
+        if (when.if_none_match or when.if_modified_since) and self._matches(host, tag, changed, when):
             return self._bare(304, moment, fields.removesuffix(b"\r\n"))
         skin = self.renderer.skin(host, door.realm)
-        body = self.renderer.html(skin, door.realm, view, changed)
+        body = self.renderer.html(skin, door.realm, shown, shown_bits, changed, copy)
         return self._full(200, moment, skin.content_type, body, fields, when.gzip)
 
     def _still_failing(self, number: int) -> bool:
@@ -195,21 +202,22 @@ class SimWeb:
         return True
 
     @staticmethod
-    def _validators(host: Host, index: int, changed: int, when: Conditions) -> tuple[str, bytes]:
+    def _validators(host: Host, index: int, changed: int, when: Conditions) -> tuple[bytes, bytes]:
         """Return a page's entity tag, and the header fields that its host sends of the two."""
-        tag = f"{host.key + index:x}-{changed:x}"
-        fields = b""
-        if host.validators in ("both", "etag"):
-            fields += f'ETag: "{tag}{"-gz" if when.gzip else ""}"\r\n'.encode()
-        if host.validators in ("both", "date"):
-            fields += f"Last-Modified: {http_date(changed)}\r\n".encode()
-        return tag, fields
+        tag = b"%x-%x" % (host.key + index, changed)
+        end = b"-gz" if when.gzip else b""
+        sent = host.validators
+        if sent == "both":
+            return tag, b'ETag: "%b%b"\r\nLast-Modified: %b\r\n' % (tag, end, date_bytes(changed))
+        if sent == "etag":
+            return tag, b'ETag: "%b%b"\r\n' % (tag, end)
+        return tag, b"Last-Modified: %b\r\n" % date_bytes(changed) if sent == "date" else b""
 
     @staticmethod
-    def _matches(host: Host, tag: str, changed: int, when: Conditions) -> bool:
+    def _matches(host: Host, tag: bytes, changed: int, when: Conditions) -> bool:
         """Say whether the crawler's copy is current, as RFC 9110 section 13.2 puts it."""
         if when.if_none_match:
-            return host.validators in ("both", "etag") and tag in when.if_none_match
+            return host.validators in ("both", "etag") and tag.decode() in when.if_none_match
         if when.if_modified_since:
             # Crawlers send back the very date they got; comparing text spares a date parser, and
             # another date is answered in full, which is always right.

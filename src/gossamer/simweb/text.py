@@ -91,6 +91,8 @@ class Pool:
         self.mean = sum(map(len, made)) // PARAGRAPHS
         self._paragraphs = made
         self._unrolled = made * 4
+        self._firsts = [(word[0].upper() + word[1:] + self._gap).encode(charset) for word in self.words]
+        self._seconds = [word.encode(charset) for word in self.words]
         self.anchors = [word.encode(charset) for word in self.words[-12:]]
         self.items = Items(self.anchors)
 
@@ -117,12 +119,10 @@ class Pool:
             return self._unrolled[start:end:stride]
         return [self._paragraphs[k % PARAGRAPHS] for k in range(start, end, stride)]
 
-    def title(self, bits: int, token: str) -> bytes:
-        """Return a title of two common words and a `token` that no other page has."""
-        words = self.words
-        first = words[bits % len(words)]
-        second = words[(bits >> 12) % len(words)]
-        return f"{first[0].upper()}{first[1:]}{self._gap}{second} {token}".encode(self.charset)
+    def title(self, bits: int, number: int) -> bytes:
+        """Return a title of two common words and a token, from `number`, that no other page has."""
+        count = len(self._firsts)
+        return b"%b%b zq%d" % (self._firsts[bits % count], self._seconds[(bits >> 12) % count], number)
 
 
 @cache

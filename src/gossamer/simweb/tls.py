@@ -25,6 +25,9 @@ CONTEXTS: Final = 4096
 LIFETIME: Final = datetime.timedelta(days=30)
 """How long certificates hold: longer than any run, too short to be trusted for good by mistake."""
 
+_DAY: Final = datetime.timedelta(days=1)
+"""How old a certificate says it is: clocks that are a little behind believe it, too."""
+
 
 def _name(common: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
@@ -65,21 +68,25 @@ class Authority:
         if known is None:
             if len(self._contexts) >= CONTEXTS:
                 self._contexts.clear()
-            known = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            # The ssl module loads certificates from files only.
-            with tempfile.TemporaryDirectory() as directory:
-                path = Path(directory) / "host.pem"
-                path.write_bytes(self._host_pem(name))
-                known.load_cert_chain(path)
-            self._contexts[name] = known
+            known = self._contexts[name] = self.fixed_context(name)
         return known
 
-    def _host_pem(self, name: str) -> bytes:
+    def fixed_context(self, name: str, age: datetime.timedelta = _DAY) -> ssl.SSLContext:
+        """Return a context whose certificate is for `name`, whoever is asked for, and was made `age` ago."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # The ssl module loads certificates from files only.
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "host.pem"
+            path.write_bytes(self._host_pem(name, age))
+            context.load_cert_chain(path)
+        return context
+
+    def _host_pem(self, name: str, age: datetime.timedelta) -> bytes:
         """Return certificate and key for a host name or an address."""
         alternatives: list[x509.GeneralName] = [x509.DNSName(name)]
         if name == "localhost":
             alternatives.append(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
-        builder = _builder(name, self._certificate.subject).public_key(self._host_key.public_key())
+        builder = _builder(name, self._certificate.subject, age).public_key(self._host_key.public_key())
         builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         builder = builder.add_extension(issuer, critical=False)
@@ -87,15 +94,15 @@ class Authority:
         return _pem(certificate, self._host_key)
 
 
-def _builder(common: str, issuer: x509.Name) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
+def _builder(common: str, issuer: x509.Name, age: datetime.timedelta = _DAY) -> x509.CertificateBuilder:
+    made = datetime.datetime.now(datetime.UTC) - age
     return (
         x509.CertificateBuilder()
         .subject_name(_name(common[:64]))
         .issuer_name(issuer)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + LIFETIME)
+        .not_valid_before(made)
+        .not_valid_after(made + LIFETIME)
     )
 
 

@@ -44,6 +44,19 @@ def one(run: Any, fetching: Any, page: Page, sheet: HttpSheet | None = None) -> 
     return answer
 
 
+def test_a_handle_asks_for_each_url_by_its_own_path(run: Any, fetching: Any) -> None:
+    # One live request at a time, so one handle: what an escaped path needed must not stay for the next.
+    targets = ["/a", "/%c3%a4?q=%20", "/a", "/b?c", "/%7e", "/%7E", "/"]
+
+    async def body() -> None:
+        async with FakeWeb({}) as web, fetching(web) as module:
+            for target in targets:
+                assert (await module.fetch(task(web.url(target)))).outcome is Outcome.CLIENT_ERROR
+            assert web.targets() == targets
+
+    run(body())
+
+
 def test_a_page_is_kept_as_it_came(run: Any, fetching: Any) -> None:
     async def body() -> None:
         async with FakeWeb({"/": Page(HTML, headers=(("X-A", "1"), ("x-a", "2")))}) as web, fetching(web) as module:

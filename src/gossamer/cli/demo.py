@@ -1,0 +1,145 @@
+"""`gossamer demo`: a web of our own, crawled for half a minute, and what its server says of the crawl.
+
+The crawl is an ordinary one (`assembly.crawl.Crawl`, with the options that a person would type); the web comes from
+`gossamer.simweb`, in a process of its own on a free loopback port, and its auditor reads the server's log afterwards.
+Nothing leaves this machine.
+"""
+
+import asyncio
+import itertools
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from gossamer.assembly.crawl import Crawl, Summary, loop_factory
+from gossamer.assembly.options import CrawlOptions
+from gossamer.cli.crawl import run_interruptible
+from gossamer.flow.quantities import show_bytes, show_seconds
+from gossamer.flow.sheet import build
+from gossamer.model.errors import UsageError
+from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
+from gossamer.simweb.audit import Audit, AuditOptions, audit
+
+#: More than half a minute's crawl on a fast machine; the auditor still knows its expected pages at once.
+PAGES, HOSTS = 40_000, 400
+
+#: Median seconds before a host answers: as on a good day on the web, and it gives the panel slow hosts to show.
+LATENCY = 0.02
+
+#: The server's log, kept beside what the crawl leaves.
+LOG_NAME = "requests.log"
+
+
+@click.command()
+@click.option("--seconds", type=click.FloatRange(0.5), default=30.0, show_default=True, help="How long to crawl.")
+@click.option("-o", "--output", metavar="DIR", default="", help="Directory of the crawl.  [default: ./demo-crawl]")
+@click.option("--json", "as_json", is_flag=True, help="Print nothing but one line of JSON at the end.")
+def demo(seconds: float, output: str, as_json: bool) -> None:
+    """Crawl a simulated web and report how it went.
+
+    Starts a web of 40,000 pages on this machine, crawls it with the code and the options of `gossamer crawl`, then
+    asks the web's own auditor what the crawl found, missed and did wrong. Ctrl-C ends it sooner.
+
+    \b
+    gossamer demo
+    gossamer demo --seconds 5 -o /tmp/demo --json
+    """
+    spec = WebSpec(pages=PAGES, hosts=HOSTS, latency=LATENCY)
+    directory = Path(output) if output else _free_directory()
+    with tempfile.TemporaryDirectory(prefix="gossamer-demo-") as folder:
+        log = Path(folder) / LOG_NAME
+        try:
+            with beside(spec, ServeOptions(log=log)) as port:
+                summary = _crawl(spec, port, directory, seconds, show=not as_json)
+        except OSError as error:
+            raise UsageError(f"the demo cannot start here: {error}") from error
+        if not summary.fetched:
+            raise UsageError(f"nothing was crawled within {show_seconds(seconds)}; try again with more --seconds")
+        verdict = audit(log, AuditOptions(scope="any"))
+        log = Path(shutil.copy(log, directory / LOG_NAME))
+    if as_json:
+        print(msgspec.json.encode({**msgspec.structs.asdict(summary), "audit": verdict}).decode())
+    else:
+        print("\n".join(report(spec, summary, verdict)))
+
+
+def _free_directory() -> Path:
+    """./demo-crawl, or the first of ./demo-crawl-2, -3, ... that is not there: a demo replaces nobody's files."""
+    names = itertools.chain(["demo-crawl"], (f"demo-crawl-{number}" for number in itertools.count(2)))
+    return next(path for path in map(Path, names) if not path.exists())
+
+
+def _crawl(spec: WebSpec, port: int, directory: Path, seconds: float, *, show: bool) -> Summary:
+    options = {
+        "output": str(directory),
+        "scope": "any",
+        "max_time": seconds,
+        "resolve": (f"*.sim=127.0.0.1:{port}",),
+        "allow_network": ("127.0.0.0/8",),
+    }
+    hosts = SimWeb(spec).hosts
+    job = Crawl([f"http://{hosts.name(0)}/"], build(CrawlOptions, options))
+    if show:
+        click.echo(f"Crawling {hosts.pages:,} simulated pages on {len(hosts):,} hosts for {show_seconds(seconds)}.")
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(run_interruptible(job, show=show))
+
+
+def report(spec: WebSpec, summary: Summary, verdict: Audit) -> Iterator[str]:
+    """The lines of the report: what was done, what the web's server says of it, where things are, what to try next."""
+    outcomes = sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
+    cost = summary.cpu_seconds / summary.pages * 1000 if summary.pages else 0.0
+    yield ""
+    yield f"Pages        {summary.pages:,} in {show_seconds(summary.seconds)}: {summary.pages_per_second:,.0f} a second"
+    yield f"Cost         {cost:.1f} ms of processor time a page, {show_bytes(summary.peak_rss_bytes)} of memory at most"
+    yield f"Fetched      {summary.fetched:,} answers, {show_bytes(summary.bytes)}, from {summary.hosts:,} hosts"
+    yield f"Outcomes     {', '.join(f'{count:,} {name}' for name, count in outcomes)}"
+    yield f"Waiting      {summary.queued:,} URLs were found and not fetched yet"
+    yield ""
+    yield "What the web's auditor says, from its server's log"
+    yield from _verdict_lines(verdict)
+    yield ""
+    yield from _next_lines(spec, summary.crawl)
+
+
+def _verdict_lines(verdict: Audit) -> Iterator[str]:
+    coverage, robots = verdict.coverage, verdict.robots
+    yield (
+        f"Coverage     {coverage.found:,} so far of the {coverage.expected:,} pages that a whole crawl has to find; "
+        f"{coverage.extra:,} fetched that it should not"
+    )
+    yield f"Repeats      {verdict.repeats.pages:,} pages fetched more than once"
+    yield (
+        f"Politeness   at most {verdict.host.most_in_flight} live request at a host, {verdict.domain.most_in_flight} at "
+        f"a domain, {verdict.address.most_in_flight} at an address"
+    )
+    yield (
+        f"Order        {verdict.order.crawl_area:.2f} of the best possible; "
+        f"breadth-first would have had {verdict.order.breadth_first_area:.2f}"
+    )
+    if robots.never_asked == robots.hosts:
+        yield "Robots       THIS VERSION DOES NOT READ robots.txt YET, and so crawls this machine only:"
+        yield (
+            f"             {robots.breaches:,} requests for pages that robots.txt forbids, {robots.delay_breaches:,} "
+            f"inside a Crawl-delay"
+        )
+    else:
+        yield (
+            f"Robots       {robots.breaches:,} breaches, {robots.asked_late:,} hosts asked late, "
+            f"{robots.delay_breaches:,} requests inside a Crawl-delay"
+        )
+
+
+def _next_lines(spec: WebSpec, directory: str) -> Iterator[str]:
+    yield f"Archive      {directory}/warc"
+    yield f"Log          {directory}/logs/crawl.jsonl, one line for each URL"
+    yield f"Server's log {directory}/{LOG_NAME}"
+    yield ""
+    yield "Try next"
+    yield f"  gossamer simweb --audit {directory}/{LOG_NAME} --plot order.svg    # everything the auditor found"
+    yield f"  gossamer topology {directory}/crawl.toml    # the parts that this crawl was made of"
+    yield f"  gossamer simweb --pages {spec.pages} --hosts {spec.hosts}    # the same web, for any crawler; it says how"

@@ -1,0 +1,10 @@
+"""Servers that mean harm: the faults that a server can commit, one at each path, each with how a fetch of it has to end.
+
+`table.CASES` is the one table behind the server, the test, `gossamer simweb --hostile` and docs/reference/hostile.md.
+"""
+
+from gossamer.simweb.hostile.case import Case
+from gossamer.simweb.hostile.server import HostileWeb
+from gossamer.simweb.hostile.table import CASES, NOT_PLAYED
+
+__all__ = ["CASES", "NOT_PLAYED", "Case", "HostileWeb"]

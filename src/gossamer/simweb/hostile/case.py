@@ -1,0 +1,83 @@
+"""What a hostile case is: one row of the table that server, test, command line and documentation read.
+
+Place in the flow: the files of this folder write cases, `table` gathers them, `server` plays them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from gossamer.model.outcome import Outcome
+
+
+class Act(Enum):
+    """What a script does besides sending bytes and waiting."""
+
+    STAY = "stay"
+    """Say nothing more, and keep the connection open for as long as the server allows."""
+    RESET = "reset"
+    """Break the connection off with a reset instead of closing it."""
+
+
+Step = bytes | float | Act
+"""One step of a script: bytes to send, seconds to wait, or an act that ends it."""
+
+Script = Callable[[str], Iterable[Step]]
+"""From the target that was asked for to what is done about it. When the steps end, the connection is closed."""
+
+OK: Final = b"HTTP/1.1 200 OK\r\n"
+HTML: Final = b"Content-Type: text/html; charset=utf-8\r\n"
+PAGE: Final = b"<!doctype html><title>hostile</title><p>Here it ends.</p>\n"
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a server may do to a crawler."""
+
+    number: str
+    """Chapter and number in our list of faults, with a letter where one number has several: A1, B16c."""
+    name: str
+    """A few words, for people; with the number it makes the path."""
+    does: str
+    """What the server does, in one sentence."""
+    outcome: Outcome
+    """How a fetch of it has to end."""
+    script: Script
+    then: str = ""
+    """What else a crawl owes, beyond the fetch: what becomes of the links, the host, the archive."""
+    waits_for: str = ""
+    """The part of Gossamer that this still waits for; empty where all of it holds today."""
+    today: Outcome | None = None
+    """How a fetch ends until then; None if that is as it has to be."""
+    stalls: bool = False
+    """The server makes the crawler wait: a deadline has to end it."""
+    tls: str = ""
+    """How TLS goes wrong; such a case has a port of its own."""
+
+    @property
+    def path(self) -> str:
+        """Where it is served, such as /A1/gzip-bomb."""
+        return f"/{self.number}/{'-'.join(''.join(c if c.isalnum() else ' ' for c in self.name.lower()).split())}"
+
+    @property
+    def ends(self) -> Outcome:
+        """How a fetch ends today."""
+        return self.today or self.outcome
+
+
+def always(*steps: Step) -> Script:
+    """A script that does the same whatever is asked for."""
+    return lambda target: steps
+
+
+def answer(body: bytes, fields: bytes = HTML, status: bytes = OK) -> Script:
+    """A proper answer with this body."""
+    return always(status + fields + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+
+def redirect(location: bytes, status: bytes = b"302 Found") -> Script:
+    """A redirect, well formed whatever it leads to."""
+    return always(b"HTTP/1.1 %b\r\nLocation: %b\r\nContent-Length: 0\r\n\r\n" % (status, location))

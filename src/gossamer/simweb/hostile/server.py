@@ -1,0 +1,183 @@
+"""Plays the hostile cases on loopback: one port for HTTP, one for each way in which TLS goes wrong.
+
+Place in the flow: reads `table`, obeys a case's script step by step. A healthy page stands beside the hostile ones at
+`/healthy`, and `/` links to all, so that a crawler can be let loose on the whole. Nothing is endless for this server:
+each connection ends after so many bytes and so much time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import socket
+import ssl
+import struct
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, Self
+
+from gossamer.simweb.hostile.case import PAGE, Act, Case, Step, answer
+from gossamer.simweb.hostile.table import CASES
+
+MOST_BYTES: Final = 64 << 20
+"""Sent on one connection: four times the largest body that a crawler keeps by default, so endless to any."""
+
+MOST_SECONDS: Final = 600.0
+"""Of one connection: five times the longest a fetch may take by default."""
+
+HEAD_LIMIT: Final = 65_536
+"""Bytes of a request's head that are read."""
+
+EXPIRED: Final = datetime.timedelta(days=400)
+"""How long ago the expired certificate was made: longer than any holds."""
+
+HEALTHY: Final = "/healthy"
+
+NAME: Final = "hostile.sim"
+"""The name that the TLS cases' certificates are for, where they are for the right one."""
+
+
+_Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class HostileWeb:
+    """Serves cases from entering the context until leaving it; raises OSError where a port is taken."""
+
+    def __init__(self, cases: Sequence[Case] = CASES, port: int = 0) -> None:
+        self.cases = {case.path: case for case in cases}
+        self.port = port
+        self.tls_ports: dict[str, int] = {}
+        """Port by the way in which TLS goes wrong on it."""
+        self.stalled = asyncio.Event()
+        """Set when a script waits for the first time after it was cleared: a test then moves its clock."""
+        self.certificate = b""
+        """The authority to trust, in PEM, so that each TLS case fails for its own reason."""
+        self._servers: list[asyncio.Server] = []
+        self._open: set[asyncio.Task[None]] = set()
+
+    def __repr__(self) -> str:
+        return f"<HostileWeb :{self.port} {len(self.cases)} cases>"
+
+    def url(self, case: Case) -> str:
+        """Where a case can be met."""
+        if case.tls:
+            return f"https://{NAME}:{self.tls_ports[case.tls]}{case.path}"
+        return f"http://{NAME}:{self.port}{case.path}"
+
+    @property
+    def healthy(self) -> str:
+        """The URL of the page beside them that answers as it should."""
+        return f"http://{NAME}:{self.port}{HEALTHY}"
+
+    async def __aenter__(self) -> Self:
+        self.port = await self._listen(self._serve, self.port, None)
+        wrong = sorted({case.tls for case in self.cases.values() if case.tls})
+        contexts = self._contexts() if wrong else {}
+        for tls in wrong:
+            serve = {"stalled": self._stall, "plain": self._speak_plainly}.get(tls, self._serve)
+            self.tls_ports[tls] = await self._listen(serve, 0, contexts.get(tls))
+        return self
+
+    def _contexts(self) -> dict[str, ssl.SSLContext]:
+        """The TLS contexts that go wrong, by the way in which they do."""
+        from gossamer.simweb.tls import Authority  # makes keys: only where TLS is asked for
+
+        known, unknown = Authority(), Authority()
+        self.certificate = known.certificate
+        return {
+            "unknown": unknown.fixed_context(NAME),
+            "expired": known.fixed_context(NAME, EXPIRED),
+            "name": known.fixed_context("elsewhere.sim"),
+        }
+
+    async def __aexit__(self, *_: object) -> None:
+        for server in self._servers:
+            server.close()
+        for task in list(self._open):
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+        for server in self._servers:
+            await server.wait_closed()
+
+    async def _listen(self, serve: _Serve, port: int, tls: ssl.SSLContext | None) -> int:
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.get_running_loop().create_task(self._bounded(serve, reader, writer))
+            self._open.add(task)
+            task.add_done_callback(self._open.discard)
+
+        server = await asyncio.start_server(connected, "127.0.0.1", port, ssl=tls, limit=HEAD_LIMIT, backlog=1024)
+        self._servers.append(server)
+        number: int = server.sockets[0].getsockname()[1]
+        return number
+
+    async def _bounded(self, serve: _Serve, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, whose end comes whatever its script says."""
+        try:
+            async with asyncio.timeout(MOST_SECONDS):
+                await serve(reader, writer)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # the crawler has gone, as a good one does, or has sent no request
+        finally:
+            writer.transport.abort() if writer.is_closing() else writer.close()
+
+    async def _stall(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.stalled.set()
+        await asyncio.sleep(MOST_SECONDS)
+
+    async def _speak_plainly(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer whatever comes first, as a server does that knows nothing of TLS."""
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            target = (head.split(b" ", 2)[1:2] or [b"/"])[0].decode("ascii", "replace")
+            case = self._case(target)
+            if case is None:
+                writer.writelines(self._plain(target))
+                await writer.drain()
+                continue
+            await self._play(case.script(target), writer)
+            return
+
+    def _case(self, target: str) -> Case | None:
+        """The case that a target belongs to: its path, or anything below it."""
+        parts = target.partition("?")[0].split("/")
+        return self.cases.get("/".join(parts[:3]))
+
+    def _plain(self, target: str) -> Iterable[bytes]:
+        """The pages that mean no harm."""
+        if target == HEALTHY:
+            steps = answer(PAGE)(target)
+        elif target == "/":
+            links = "".join(f'<li><a href="{case.path}">{case.number} {case.name}</a>' for case in self.cases.values())
+            steps = answer(f'<!doctype html><title>Hostile</title><a href="{HEALTHY}">well</a>{links}'.encode())(target)
+        else:
+            steps = answer(b"not here", b"", b"HTTP/1.1 404 Not Found\r\n")(target)
+        return [step for step in steps if isinstance(step, bytes)]
+
+    async def _play(self, steps: Iterable[Step], writer: asyncio.StreamWriter) -> None:
+        sent = 0
+        for step in steps:
+            if isinstance(step, bytes):
+                writer.write(step)
+                await writer.drain()
+                sent += len(step)
+                if sent > MOST_BYTES:
+                    break
+            elif isinstance(step, float):
+                if step:
+                    self.stalled.set()
+                await asyncio.sleep(step)
+            elif step is Act.STAY:
+                self.stalled.set()
+                await asyncio.sleep(MOST_SECONDS)
+            else:
+                _reset(writer)
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """Close so that the other side gets a reset: a linger time of nothing."""
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()

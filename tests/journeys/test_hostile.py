@@ -1,0 +1,137 @@
+"""Hostile servers: however a server behaves, a fetch of ours ends, by the outcome that the table of cases names."""
+
+import asyncio
+import resource
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.sheet import build
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.visit import Response
+from gossamer.services.dns import ResolverSheet, SystemResolver
+from gossamer.simweb.hostile import CASES, NOT_PLAYED, Case, HostileWeb
+from gossamer.stages.fetch.http import HttpModule, HttpSheet
+from gossamer.testing.clock import FakeClock
+
+#: Bytes of a body that the fetcher of these tests keeps: enough for a ratio stop, small enough for many cases at once.
+CAP = 2 << 20
+
+#: FAULTS, section 2: the most by which memory may rise for a hostile answer.
+RISE = 64 << 20
+
+
+@asynccontextmanager
+async def fetching(web: HostileWeb, folder: Path, clock: FakeClock) -> AsyncIterator[HttpModule]:
+    """A fetcher that finds the hostile web behind every name, and trusts its authority."""
+    trusted = folder / "ca.pem"
+    trusted.write_bytes(web.certificate)
+    sheet = HttpSheet(max_body=CAP, ca_file=str(trusted) if web.certificate else "")
+    module = HttpModule(sheet)
+    module.clock = clock
+    ports = (web.port, *web.tls_ports.values())
+    module.resolver = resolver = SystemResolver(
+        ResolverSheet(resolve=("*=127.0.0.1",), allow_networks=("127.0.0.0/8",), allow_ports=ports)
+    )
+    await module.start()
+    try:
+        yield module
+    finally:
+        await module.stop()
+        await resolver.stop()
+
+
+async def fetched(module: HttpModule, web: HostileWeb, case: Case, clock: FakeClock) -> Response:
+    """Fetch a case. The clock moves only once the server has begun to make us wait."""
+    fetch = asyncio.ensure_future(module.fetch(Task(web.url(case), host="hostile.sim")))
+    if case.stalls:
+        await web.stalled.wait()
+        await clock.advance(0.0, turns=500)
+        while not fetch.done():
+            await clock.advance(1.0, turns=20)
+    return await fetch
+
+
+def peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path[1:])
+def test_every_fetch_ends_as_the_table_says_and_within_its_bounds(case: Case, run: Any, tmp_path: Path) -> None:
+    async def body() -> None:
+        clock = FakeClock()
+        async with HostileWeb([case]) as web, fetching(web, tmp_path, clock) as module:
+            before = peak()
+            response = await fetched(module, web, case, clock)
+            assert response.outcome is case.ends, response.error
+            assert len(response.body) <= CAP
+            assert len(response.content) <= CAP
+            assert peak() - before <= RISE
+            assert clock.monotonic() <= module.sheet.deadline + 5
+            well = await module.fetch(Task(web.healthy, host="hostile.sim"))
+            assert well.outcome is Outcome.OK
+
+    run(body())
+
+
+def test_a_healthy_page_is_served_while_every_hostile_one_is_under_way(run: Any, tmp_path: Path) -> None:
+    slow = [case for case in CASES if case.stalls and not case.tls]
+
+    async def body() -> None:
+        clock = FakeClock()
+        async with HostileWeb(slow) as web, fetching(web, tmp_path, clock) as module:
+            under_way = [
+                asyncio.ensure_future(module.fetch(Task(web.url(case), host="hostile.sim"))) for case in slow * 5
+            ]
+            for _ in range(20):
+                assert (await module.fetch(Task(web.healthy, host="well.sim"))).outcome is Outcome.OK
+            assert not any(fetch.done() for fetch in under_way)
+            while not all(fetch.done() for fetch in under_way):
+                await clock.advance(1.0, turns=20)
+            assert [fetch.result().outcome for fetch in under_way] == [case.ends for case in slow * 5]
+
+    run(body())
+
+
+def test_a_crawl_of_everything_hostile_ends_and_names_every_outcome(tmp_path: Path) -> None:
+    cases = [case for case in CASES if not case.stalls and not case.tls]
+
+    async def body() -> dict[str, int]:
+        async with HostileWeb(cases) as web:
+            options = {
+                "output": str(tmp_path / "crawl"),
+                "resolve": (f"hostile.sim=127.0.0.1:{web.port}",),
+                "per_host": 8,
+                "depth": 12,
+                "max_page_size": CAP,
+            }
+            job = Crawl(["http://hostile.sim/"], build(CrawlOptions, options))
+            return (await job.run()).outcomes
+
+    outcomes = asyncio.run(body())
+    assert set(outcomes) <= set(Outcome)
+    assert sum(outcomes.values()) > len(cases)
+
+
+def test_each_case_has_a_path_of_its_own_and_says_what_it_waits_for() -> None:
+    assert len({case.path for case in CASES}) == len({case.number for case in CASES}) == len(CASES)
+    for case in CASES:
+        assert case.does.endswith("."), case.number
+        assert case.today is None or case.waits_for, (
+            f"{case.number} ends otherwise than it should, and does not say why"
+        )
+    assert not {case.number for case in CASES} & set(NOT_PLAYED) - {"B13"}
+
+
+def test_what_fetches_wait_for_is_listed() -> None:
+    # Whoever builds one of these parts takes its cases off this list, in the table and here.
+    assert {case.number: case.waits_for for case in CASES if case.today} == {
+        "A4a": "a decoder for zstd that stops at a cap",
+    }
