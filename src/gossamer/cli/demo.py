@@ -15,8 +15,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from gossamer.assembly.crawl import Crawl, Summary, loop_factory
+from gossamer.assembly.crawl import Crawl, Summary
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.tuning import loop_factory, tune_collector
 from gossamer.cli.crawl import run_interruptible
 from gossamer.flow.quantities import show_bytes, show_seconds
 from gossamer.flow.sheet import build

@@ -48,6 +48,9 @@ WORDS: Final = {
 }
 """Common words of each language, most frequent first, with some that make a better title."""
 
+SENTENCES: Final = 1024
+"""Sentences that a language's paragraphs are put together from: few enough to be made at once when the first page asks."""
+
 PARAGRAPHS: Final = 1024
 """Paragraphs in a pool: enough that two pages of fifteen share a fifth of one on average."""
 
@@ -86,8 +89,9 @@ class Pool:
         self.language, self.charset = language, charset
         self.words = WORDS[language].split()
         self._gap = "" if language in ("ja", "zh") else " "
-        generator = Random(f"{language}/{charset}").random
-        made = [self._paragraph(generator) for _ in range(PARAGRAPHS)]
+        draw = Random(f"{language}/{charset}")
+        sentences = [self._sentence(draw.random) for _ in range(SENTENCES)]
+        made = [self._paragraph(draw, sentences) for _ in range(PARAGRAPHS)]
         self.mean = sum(map(len, made)) // PARAGRAPHS
         self._paragraphs = made
         self._unrolled = made * 4
@@ -96,18 +100,21 @@ class Pool:
         self.anchors = [word.encode(charset) for word in self.words[-12:]]
         self.items = Items(self.anchors)
 
-    def _paragraph(self, generator: Callable[[], float]) -> bytes:
-        """Write one paragraph: words by Zipf's law in sentences of 8 to 20."""
+    def _sentence(self, generator: Callable[[], float]) -> bytes:
+        """Write one sentence: 8 to 20 words by Zipf's law."""
+        count = len(self.words)
+        length = 8 + int(generator() * 13)
+        sentence = self._gap.join([self.words[int(count ** generator()) - 1] for _ in range(length)])
+        return (sentence[0].upper() + sentence[1:] + ". ").encode(self.charset)
+
+    @staticmethod
+    def _paragraph(draw: Random, sentences: list[bytes]) -> bytes:
+        """Put one paragraph together."""
         parts: list[bytes] = []
         size = 0
-        count = len(self.words)
         while size < PARAGRAPH_BYTES:
-            length = 8 + int(generator() * 13)
-            words = [self.words[int(count ** generator()) - 1] for _ in range(length)]
-            sentence = self._gap.join(words)
-            encoded = (sentence[0].upper() + sentence[1:] + ". ").encode(self.charset)
-            parts.append(encoded)
-            size += len(encoded)
+            parts.append(sentences[int(draw.random() * SENTENCES)])
+            size += len(parts[-1])
         return b"<p>" + b"".join(parts) + b"</p>\n"
 
     def paragraphs(self, bits: int, count: int) -> list[bytes]:
@@ -127,5 +134,5 @@ class Pool:
 
 @cache
 def pool(language: str, charset: str) -> Pool:
-    """Return the pool of a language in a charset; the first call makes it in about 0.1 s."""
+    """Return the pool of a language in a charset; the first call makes it, in some 20 ms."""
     return Pool(language, charset)
