@@ -66,6 +66,7 @@ _REDIRECTS: Final = (
         outcome=Outcome.REDIRECT,
         script=_further,
         then="ends after 10",
+        waits_for="a cap on chains of redirects: today the length of a URL ends them",
     ),
     _leads("C29a", "to a file", b"file:///etc/passwd", "refused"),
     _leads("C29b", "to data", b"data:text/html,<a href=/x>x</a>", "refused"),
