@@ -45,6 +45,7 @@ class Network(Generic[T]):
         """Monotonic seconds; None while it is up."""
         self._failures = 0
         self._suspects: dict[str, T] = {}
+        self._familiar_suspects = 0
         self._familiar: dict[str, None] = {}
         self._probe_at = 0.0
         self._probe_wait = 0.0
@@ -83,8 +84,7 @@ class Network(Generic[T]):
         if len(self._familiar) > _REMEMBERED:
             del self._familiar[next(iter(self._familiar))]
         if self._failures or self.down_since is not None:
-            self._failures = 0
-            self._suspects.clear()
+            self._clear()
             self.down_since = None
             self._probe = ""
         self._is_out_of_patience = False
@@ -119,14 +119,15 @@ class Network(Generic[T]):
         self._failures += 1
         # More failing hosts than these add nothing to the verdict; the memory is bounded, and those not in it are only
         # as blamed as a few failures make them.
-        if len(self._suspects) < _REMEMBERED:
-            self._suspects.setdefault(host, before)
+        if host not in self._suspects and len(self._suspects) < _REMEMBERED:
+            self._suspects[host] = before
+            self._familiar_suspects += host in self._familiar
         if not (self._failures >= self.rules.failures and self._is_wide()):
             return {}
         restored = self._suspects
         restored.setdefault(host, before)
         self._suspects = {}
-        self._failures = 0
+        self._clear()
         self.down_since = now
         self._probe = ""
         self._probe_wait = self.rules.first_probe
@@ -134,14 +135,14 @@ class Network(Generic[T]):
         return restored
 
     def _is_wide(self) -> bool:
-        suspects = self._suspects
-        return (
-            len(suspects) >= self.rules.hosts
-            and sum(host in self._familiar for host in suspects) >= self.rules.familiar
-        )
+        return len(self._suspects) >= self.rules.hosts and self._familiar_suspects >= self.rules.familiar
 
     def _give_in(self) -> None:
         self._is_out_of_patience = True
         self.down_since = None
+        self._clear()
+
+    def _clear(self) -> None:
         self._failures = 0
+        self._familiar_suspects = 0
         self._suspects.clear()

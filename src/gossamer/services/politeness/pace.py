@@ -89,11 +89,6 @@ class Pace(msgspec.Struct, frozen=True, gc=False):
         """Until it has recovered from a refusal, such a host has one request in flight, whatever `per_host` says."""
         return self.backoff > 0.0
 
-    @property
-    def is_plain(self) -> bool:
-        """Nothing would be lost by forgetting it but a latency."""
-        return not (self.crawl_delay or self.backoff or self.until or self.refusals) and self.strain == 1
-
 
 #: The pace of a host that was never asked.
 FRESH = Pace()
