@@ -17,10 +17,12 @@ _HOMES = {
     "check_consumer": "components",
     "check_filter": "components",
     "check_producer": "components",
+    "check_prioritizer": "ordering",
     "check_protocol_module": "fetching",
     "check_resolver": "fetching",
     "check_semi_synchronous": "components",
     "check_synchronous": "components",
+    "check_traversal": "ordering",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -12,6 +12,10 @@ from gossamer.model.url import canonical, host_of
 from gossamer.services.guard import is_address
 
 
+#: What no host name contains, though the URL parser might make one of it: parts of URLs, blanks that it drops, wildcards.
+_UNFIT = frozenset("/?#@\\*% \t\r\n")
+
+
 class Blocklist:
     """Names that are closed. `rule(host)` costs one look-up for each label of the name."""
 
@@ -95,7 +99,7 @@ def _name(entry: str) -> str:
     if ":" in bare and not bare.startswith("["):
         bare = f"[{bare}]"
     try:
-        host = host_of(canonical(f"http://{bare}/")) if bare and not set(bare) & set("/?#@\\ ") else ""
+        host = host_of(canonical(f"http://{bare}/")) if bare and not _UNFIT.intersection(bare) else ""
     except UnreadableUrl:
         host = ""
     if not host:
