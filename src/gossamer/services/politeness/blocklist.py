@@ -11,7 +11,6 @@ from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical, host_of
 from gossamer.services.guard import is_address
 
-
 #: What no host name contains, though the URL parser might make one of it: parts of URLs, blanks that it drops, wildcards.
 _UNFIT = frozenset("/?#@\\*% \t\r\n")
 

@@ -32,15 +32,20 @@ class FrontQueues(Generic[T]):
         self._draw = draw
         self._queues: tuple[deque[T], ...] = tuple(deque() for _ in range(levels))
         self._weights = tuple(bias**-level if level else 1.0 for level in range(levels))
-        self._count = 0
+        self._taken = 0
+        """The levels that are not empty, as bits."""
 
     def __len__(self) -> int:
-        return self._count
+        return sum(map(len, self._queues))
+
+    def __bool__(self) -> bool:
+        return self._taken != 0
 
     def push(self, thing: T, level: int) -> None:
         """Append to a level; levels outside the range count as the nearest one."""
-        self._queues[min(max(level, 0), len(self._queues) - 1)].append(thing)
-        self._count += 1
+        level = min(max(level, 0), len(self._queues) - 1)
+        self._queues[level].append(thing)
+        self._taken |= 1 << level
 
     def pop(self) -> T:
         """Take the oldest thing of a level drawn at random.
@@ -48,17 +53,21 @@ class FrontQueues(Generic[T]):
         Raises:
             IndexError: there is nothing.
         """
-        taken = [number for number, queue in enumerate(self._queues) if queue]
-        chosen = taken[0] if len(taken) == 1 else self._chosen(taken)
-        self._count -= 1
-        return self._queues[chosen].popleft()
-
-    def _chosen(self, taken: list[int]) -> int:
-        if not taken:
+        taken = self._taken
+        level = self._chosen(taken) if taken & (taken - 1) else taken.bit_length() - 1
+        if level < 0:
             raise IndexError("nothing is queued")
-        left = self._draw() * sum(self._weights[number] for number in taken)
-        for number in taken:
-            left -= self._weights[number]
+        queue = self._queues[level]
+        thing = queue.popleft()
+        if not queue:
+            self._taken ^= 1 << level
+        return thing
+
+    def _chosen(self, taken: int) -> int:
+        levels = [level for level in range(len(self._queues)) if taken >> level & 1]
+        left = self._draw() * sum(self._weights[level] for level in levels)
+        for level in levels:
+            left -= self._weights[level]
             if left < 0.0:
-                return number
-        return taken[0]
+                return level
+        return levels[0]

@@ -26,7 +26,7 @@ from gossamer.services.politeness.network import Network
 from gossamer.services.politeness.notes import HostNote
 from gossamer.services.politeness.pace import FRESH, Pace, PaceRules
 from gossamer.services.politeness.places import Place, Share, SharedPlaces
-from gossamer.services.politeness.retries import KEEP, Ruling, What
+from gossamer.services.politeness.retries import DONE, KEEP, Ruling, What
 
 #: Outcomes of tasks for which nothing was asked of the host: its delay runs on as if they had not been.
 UNASKED = frozenset(
@@ -106,6 +106,7 @@ class Gates:
         self._pages = Bucket(known.pages_per_second)
         self._bytes = Bucket(known.bytes_per_second)
         self._quiet_until = -inf
+        self._is_capped = self._pages.rate is not None or self._bytes.rate is not None
 
     def __repr__(self) -> str:
         return f"<Gates {len(self._hosts)} hosts, {len(self._domains)} domains, {len(self._addresses)} addresses>"
@@ -114,6 +115,8 @@ class Gates:
 
     def crawl_ready_at(self, now: float) -> float:
         """When the crawl as a whole may ask anybody; infinite while a probe of our network is out."""
+        if not self._is_capped and self.network.down_since is None:
+            return self._quiet_until
         return max(self._quiet_until, self._pages.ready_at(), self._bytes.ready_at(), self.network.ready_at(now))
 
     def blocker(self, host: str, domain: str, address: str) -> tuple[float, Place | None]:
@@ -148,9 +151,13 @@ class Gates:
         Raises:
             ValueError: it may not yet.
         """
-        if self.ready_at(host, domain, address, now) > now:
-            raise ValueError(f"{host} may not be asked yet")
         entry = self._hosts.get(host)
+        shared, there = self._domains.get(domain), self._addresses.get(address)
+        for place in (entry, shared, there):
+            if place is not None and (place.live >= place.limit or place.next > now):
+                raise ValueError(f"{host} may not be asked yet")
+        if self.crawl_ready_at(now) > now:
+            raise ValueError(f"the crawl as a whole may not ask {host} yet")
         if entry is None:
             entry = self._hosts[host] = _Host(self.rules.per_host)
         entry.live += 1
@@ -160,12 +167,13 @@ class Gates:
             self._settle(entry)
         on_loopback = False
         if address:
-            there = self._addresses.get(address)
             on_loopback = is_loopback(address) if there is None else there.on_loopback
-            self._addresses.enter(address, now, on_loopback=on_loopback)
-        self._domains.enter(domain, now, on_loopback=on_loopback)
-        self._pages.take(1, now)
-        self.network.begun(host)
+            self._addresses.enter(address, there, now, on_loopback=on_loopback)
+        self._domains.enter(domain, shared, now, on_loopback=on_loopback)
+        if self._is_capped:
+            self._pages.take(1, now)
+        if self.network.down_since is not None:
+            self.network.begun(host)
 
     def end(
         self, host: str, domain: str, address: str, answer: Answer, now: float, wall: float, attempt: int = 1
@@ -201,6 +209,8 @@ class Gates:
             self._learn(host, entry, answer, now, wall)
         self._settle(entry)
         ruled = retries.ruling(outcome, attempt)
+        if ruled is DONE:
+            return ruled
         spares = ruled.what in (What.RETRY, What.GONE) and outcome in UNREACHED and self.network.is_suspect
         return KEEP if spares else ruled
 
@@ -223,6 +233,7 @@ class Gates:
         self.rules = rules
         self.changes += 1
         self._pages.rate, self._bytes.rate = rules.pages_per_second, rules.bytes_per_second
+        self._is_capped = self._pages.rate is not None or self._bytes.rate is not None
         for entry in self._hosts.values():
             self._settle(entry)
         self._domains.change(rules.domain, rules.domain_on_loopback, rules.per_host)
@@ -280,6 +291,10 @@ class Gates:
         self._hosts.pop(host, None)
         return True
 
+    def place(self, host: str) -> Place | None:
+        """The host's own place; None if it was never asked."""
+        return self._hosts.get(host)
+
     def places(self, host: str, domain: str, address: str) -> tuple[Place | None, ...]:
         """The places that a request of this host takes a share of."""
         return self._hosts.get(host), self._domains.get(domain), self._addresses.get(address)
@@ -301,7 +316,8 @@ class Gates:
         elif outcome in REACHED:
             self.network.reached(host)
         entry.pace = pace.after(entry.pace, answer, now, wall, self.rules.pace, self._draw)
-        entry.circuit = circuit.after(entry.circuit, outcome, now)
+        if entry.circuit is not None or outcome in circuit.STRIKING:
+            entry.circuit = circuit.after(entry.circuit, outcome, now)
 
     def _settle(self, entry: _Host) -> None:
         """Work out when this host is next."""

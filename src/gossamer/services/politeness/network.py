@@ -79,10 +79,11 @@ class Network(Generic[T]):
 
     def reached(self, host: str) -> None:
         """A host was reached: the network is up, and failures until now were the hosts' own."""
-        self._familiar.pop(host, None)
-        self._familiar[host] = None
-        if len(self._familiar) > _REMEMBERED:
-            del self._familiar[next(iter(self._familiar))]
+        if host not in self._familiar:
+            self._familiar[host] = None
+            if len(self._familiar) > _REMEMBERED:
+                # The oldest goes; one that still answers comes back with its next answer.
+                del self._familiar[next(iter(self._familiar))]
         if self._failures or self.down_since is not None:
             self._clear()
             self.down_since = None

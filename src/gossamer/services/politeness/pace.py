@@ -105,6 +105,8 @@ def base_delay(pace: Pace, rules: PaceRules) -> float:
 def delay_of(pace: Pace, rules: PaceRules) -> float:
     """Seconds from the end of one request to the start of the next."""
     base = base_delay(pace, rules)
+    if pace.strain == 1 and not pace.backoff:
+        return base
     delay = base
     if pace.strain > 1:
         # A request takes latency + delay; for the rate to halve, their sum doubles.

@@ -116,8 +116,9 @@ class Schedule:
         turn = self._turns.get(host)
         if turn is None:
             turn = self._turns[host] = _Turn(domain, address, level)
-            until, where = self.gates.blocker(host, domain, address)
-            self._place(host, turn, until, where)
+            # Only its own place is looked at here; the shared ones are when its turn comes.
+            own = self.gates.place(host)
+            self._place(host, turn, own.ready_at() if own is not None else -inf, own)
         else:
             turn.level, turn.address = level, address
 
@@ -131,6 +132,8 @@ class Schedule:
 
     def ended(self, host: str, domain: str, address: str) -> None:
         """A request of this host has ended, and the gates know: whoever waited for that may go on."""
+        if not self._parkings:
+            return
         for place in self.gates.places(host, domain, address):
             parking = self._parkings.get(place) if place is not None else None
             if parking is not None and not parking.stamp:
@@ -169,36 +172,43 @@ class Schedule:
         opens = self.gates.crawl_ready_at(now)
         if opens > now:
             return opens
-        for parking in self._left:
-            self._arm(parking)
-        self._left.clear()
+        if self._left:
+            for parking in self._left:
+                self._arm(parking)
+            self._left.clear()
+        heap = self._heap
         while True:
-            self._wake(now)
-            if not len(self._ready):
-                return self._heap[0][0] if self._heap else inf
+            if heap and heap[0][0] <= now:
+                self._wake(now)
+            if not self._ready:
+                return self._next_wake()
             host = self._ready.pop()
             turn = self._turns.get(host)
-            if turn is None or not turn.is_ready:
-                continue
-            via, turn.via = turn.via, None
-            if self._is_blocked(host):
-                del self._turns[host]
-                self.blocked.append(host)
-                if via is not None:
-                    self._arm(via)
-                continue
-            until, where = self.gates.blocker(host, turn.domain, turn.address)
-            if until <= now:
-                del self._turns[host]
-                if via is not None:
-                    via.vain = 0
-                    self._left.append(via)
+            if turn is not None and turn.is_ready and self._may_begin(host, turn, now):
                 return host
-            self._place(host, turn, until, where)
-            if via is not None:
-                self._arm_after_vain(via, now, until)
 
     # -- inside
+
+    def _may_begin(self, host: str, turn: _Turn, now: float) -> bool:
+        """Look at a host that was drawn: it leaves the schedule to begin or because it is blocked, or waits on."""
+        via, turn.via = turn.via, None
+        if self._is_blocked(host):
+            del self._turns[host]
+            self.blocked.append(host)
+            if via is not None:
+                self._arm(via)
+            return False
+        until, where = self.gates.blocker(host, turn.domain, turn.address)
+        if until <= now:
+            del self._turns[host]
+            if via is not None:
+                via.vain = 0
+                self._left.append(via)
+            return True
+        self._place(host, turn, until, where)
+        if via is not None:
+            self._arm_after_vain(via, now, until)
+        return False
 
     def _place(self, host: str, turn: _Turn, until: float, where: Place | None) -> None:
         """Put a host where it belongs. One that is open already is ready, whether it is time yet or not."""
@@ -257,9 +267,13 @@ class Schedule:
             elif what.stamp == stamp:
                 what.stamp = 0
                 self._let_go(what)
+
+    def _next_wake(self) -> float:
+        heap = self._heap
         while heap and self._is_stale(heap[0]):
             heapq.heappop(heap)
             self._stale -= 1
+        return heap[0][0] if heap else inf
 
     def _let_go(self, parking: _Parking) -> None:
         while parking.hosts:
@@ -279,6 +293,6 @@ class Schedule:
         return what.stamp != stamp
 
     def _clear_heap(self) -> None:
-        self._heap = [entry for entry in self._heap if not self._is_stale(entry)]
+        self._heap[:] = [entry for entry in self._heap if not self._is_stale(entry)]
         heapq.heapify(self._heap)
         self._stale = 0

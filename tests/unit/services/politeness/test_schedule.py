@@ -113,7 +113,8 @@ class Crawl:
             ended[host] = end
         for column in (3, 4):
             keyed = [row for row in self.log if row[column]]
-            assert max((self.most_live(column)[row[column]] for row in keyed), default=0) <= live
+            most = self.most_live(column)
+            assert max((most[row[column]] for row in keyed), default=0) <= live
             started: dict[str, float] = {}
             for row in sorted(keyed):
                 assert row[0] - started.get(row[column], -inf) >= gap - 1e-6, f"{row[column]} was asked too early"
