@@ -8,6 +8,8 @@ from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.fetch.component import Fetch
 from gossamer.stages.fetch.http import HttpModule
 from gossamer.stages.frontier.component import Frontier
+from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
+from gossamer.stages.frontier.traversals import BestFirst, BreadthFirst, DepthFirst, HostBreadthFirst, RandomWalk
 from gossamer.stages.links.component import Links
 from gossamer.stages.process.component import Process
 from gossamer.stages.process.html import HtmlLinks
@@ -48,6 +50,12 @@ def catalog() -> Catalog:
             "memory-seen": MemorySeen,
             "recently-seen": RecentlySeen,
             "memory-flights": MemoryFlights,
+            "breadth": BreadthFirst,
+            "depth": DepthFirst,
+            "host-breadth": HostBreadthFirst,
+            "priority": BestFirst,
+            "random-walk": RandomWalk,
+            "weighted": WeightedPrioritizer,
             "html-links": HtmlLinks,
             "scope": ScopeFilter,
             "patterns": PatternFilter,

@@ -1,0 +1,34 @@
+"""How urgent a task is (DESIGN 4.7; seed 003, URL frontier). Suite: `gossamer.testing.check_prioritizer`."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from gossamer.model.task import Task
+
+#: Levels of urgency: 0 is the most urgent.
+LEVELS = 8
+
+
+class Standing(msgspec.Struct, frozen=True, gc=False):
+    """What the frontier knows of a task beside the task itself."""
+
+    in_degree: int = 0
+    """Links to it that were met so far."""
+    site: float = 0.5
+    """Importance of its site, 0 to 1; 0.5 where nothing is known."""
+
+
+class Prioritizer(Protocol):
+    """Puts tasks into front queues.
+
+    Promises:
+        1. One level for each task, in order, from 0 (most urgent) to `LEVELS` - 1.
+        2. The level of a task depends on its own task and standing alone, and is the same every time.
+        3. It raises on no canonical URL, and on no standing.
+    """
+
+    def levels(self, tasks: Sequence[Task], standings: Sequence[Standing]) -> Sequence[int]:
+        """A level for each of `tasks`; `standings` are theirs, in the same order."""
+        ...

@@ -1,0 +1,36 @@
+"""In which order a crawl goes through the web (MISSION C8; seed 000, section 2.1). Suite: `gossamer.testing.check_traversal`.
+
+A traversal decides only what is followed and in which order; when a host may be asked is politeness, a unit of its own.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from gossamer.model.task import Task
+
+
+class Traversal(Protocol):
+    """Orders tasks within a host, and hosts among each other.
+
+    Promises:
+        1. What `follow` returns is among what it was given, in order, each once.
+        2. Levels are from 0 (first) to `contracts.prioritizing.LEVELS` - 1, and depend on task and urgency alone.
+        3. A traversal that uses chance is seeded: the same calls give the same answers.
+    """
+
+    @property
+    def newest_first(self) -> bool:
+        """Within one level of one host: last in, first out."""
+        ...
+
+    def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
+        """Those of the new tasks of one page that are gone after; `source` is None for seeds."""
+        ...
+
+    def level(self, task: Task, urgency: int) -> int:
+        """In which of its host's queues a task waits; `urgency` is the prioritizer's level."""
+        ...
+
+    def host_level(self, task: Task, urgency: int) -> int:
+        """In which front queue a host stands whose next task is `task`."""
+        ...

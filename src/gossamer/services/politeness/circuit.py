@@ -1,0 +1,67 @@
+"""The circuit of one host: five failures to connect in a row open it, then single probes decide (FAULTS 26).
+
+Place in the flow: :mod:`gates` keeps a circuit for each host whose last try failed, and none for the others. While a
+circuit is open nothing is asked before `until`, then one request alone: the probe. The host's pages are kept all the
+while. After the three waits of the retry table the host is *spent*: its pages still wait, and probes still go out at
+doubling distances while the crawl runs, but the crawl need not stay alive for it (DESIGN 9.7, 9.12).
+"""
+
+import msgspec
+
+from gossamer.model.outcome import ANSWERED, Outcome
+from gossamer.services.politeness.retries import WAITS, host_wait
+
+#: Failures in a row that open a circuit (FAULTS 26): fewer are a hiccup.
+STRIKES = 5
+
+#: Outcomes that say "nobody there who speaks to us": a strike each.
+STRIKING = frozenset(
+    {
+        Outcome.DNS_FAILED,
+        Outcome.CONNECT_FAILED,
+        Outcome.TLS_FAILED,
+        Outcome.TIMED_OUT,
+        Outcome.PROTOCOL_FAILED,
+    }
+)
+
+#: Outcomes that close it.
+CLOSING = ANSWERED | {Outcome.TOO_SLOW}
+
+
+class Circuit(msgspec.Struct, frozen=True, gc=False):
+    """A host that failed. Whoever has no circuit is well."""
+
+    strikes: int = 0
+    probes: int = 0
+    """Probes that failed since it opened."""
+    until: float = 0.0
+    """Monotonic seconds of the next probe."""
+
+    @property
+    def is_open(self) -> bool:
+        """Only probes go out."""
+        return self.strikes >= STRIKES
+
+    @property
+    def is_spent(self) -> bool:
+        """The retries of the host are used up."""
+        return self.probes >= len(WAITS)
+
+
+def after(circuit: Circuit | None, outcome: Outcome, now: float) -> Circuit | None:
+    """The circuit after a request with this outcome; None is closed and without a strike."""
+    if outcome in CLOSING:
+        return None
+    if outcome not in STRIKING:
+        return circuit
+    if circuit is None:
+        return Circuit(strikes=1)
+    if not circuit.is_open:
+        strikes = circuit.strikes + 1
+        return Circuit(strikes=strikes, until=now + host_wait(0) if strikes >= STRIKES else 0.0)
+    if now < circuit.until:
+        # Failures of requests that were under way when it opened: the same trouble, not a new probe.
+        return circuit
+    probes = circuit.probes + 1
+    return Circuit(strikes=circuit.strikes, probes=probes, until=now + host_wait(probes))

@@ -1,0 +1,329 @@
+"""The layers of politeness together: host, registered domain, IP address, whole crawl.
+
+Place in the flow: the frontier asks before it hands out a task, says `begin` when it does, and `end` at the answer. A
+request goes out when every layer allows it:
+
+- *host*: one live request (`per_host` where the user owns it), its own delay (:mod:`pace`), its circuit (:mod:`circuit`);
+- *domain* and *address*: at most 4 live and 0.25 s between two starts each (DESIGN 9.12; FAULTS 92);
+- *crawl*: pages/s, bytes/s (:mod:`buckets`), and our own network is there (:mod:`network`).
+
+The delay of a host counts from the end of its last request, and with `per_host` > 1 from its last start too. Only what
+has begun has an entry here, so memory follows the hosts that were asked, and :meth:`Gates.forget` gives it back.
+"""
+
+from collections.abc import Callable
+from math import inf
+
+import msgspec
+
+from gossamer.model.outcome import ANSWERED, Outcome
+from gossamer.model.task import Answer
+from gossamer.services.guard import is_loopback
+from gossamer.services.politeness import circuit, notes, pace, retries
+from gossamer.services.politeness.buckets import Bucket
+from gossamer.services.politeness.circuit import Circuit
+from gossamer.services.politeness.network import Network
+from gossamer.services.politeness.notes import HostNote
+from gossamer.services.politeness.pace import FRESH, Pace, PaceRules
+from gossamer.services.politeness.places import Place, Share, SharedPlaces
+from gossamer.services.politeness.retries import DONE, KEEP, Ruling, What
+
+#: Outcomes of tasks for which nothing was asked of the host: its delay runs on as if they had not been.
+UNASKED = frozenset(
+    {
+        Outcome.ROBOTS_DENIED,
+        Outcome.ROBOTS_UNREACHABLE,
+        Outcome.ADDRESS_REFUSED,
+        Outcome.SCHEME_REFUSED,
+        Outcome.BLOCKED,
+        Outcome.GONE_AFTER_RETRIES,
+    }
+)
+
+#: Outcomes of requests that never met their host, as they all end when our own network is down.
+UNREACHED = frozenset({Outcome.DNS_FAILED, Outcome.CONNECT_FAILED, Outcome.TIMED_OUT})
+
+#: Outcomes that prove that packets come and go.
+REACHED = ANSWERED | {Outcome.TLS_FAILED, Outcome.PROTOCOL_FAILED, Outcome.TOO_SLOW}
+
+#: Refusals in a row after which a host is spent: by then its own back-off alone has made it wait for 21 minutes.
+PATIENCE = 8
+
+
+class GateRules(msgspec.Struct, frozen=True):
+    """All settings of the layers."""
+
+    pace: PaceRules = PaceRules()
+    per_host: int = 1
+    domain: Share = Share()
+    address: Share = Share()
+    domain_on_loopback: Share = Share(gap=0.0)
+    address_on_loopback: Share = Share(live=inf, gap=0.0)
+    """This machine is ours, and all of a simulated web lives on one address (DESIGN 9.12)."""
+    pages_per_second: float | None = None
+    bytes_per_second: float | None = None
+
+
+class _Host(Place):
+    __slots__ = ("circuit", "last", "pace", "prior")
+
+    def __init__(self, limit: float) -> None:
+        super().__init__(limit)
+        self.pace = FRESH
+        self.circuit: Circuit | None = None
+        self.last = -inf
+        """From when the delay counts: the last end, or with several live requests the last start."""
+        self.prior = -inf
+        """`last` before the live request began, in case that it turns out never to have gone out."""
+
+
+class Gates:
+    """When which host may be asked."""
+
+    def __init__(
+        self,
+        rules: GateRules | None = None,
+        *,
+        network: Network[tuple[Pace, Circuit | None]] | None = None,
+        draw: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """Open gates.
+
+        Args:
+            rules: the settings.
+            network: watches over our own; shared with nobody.
+            draw: for jitter; numbers in [0, 1).
+        """
+        self.rules = rules or GateRules()
+        self.network = network or Network()
+        self.changes = 0
+        """How often hosts may have become ready earlier than they were told: settings changed, or hosts were spared."""
+        self._draw = draw
+        self._hosts: dict[str, _Host] = {}
+        known = self.rules
+        self._domains = SharedPlaces(known.domain, known.domain_on_loopback, known.per_host)
+        self._addresses = SharedPlaces(known.address, known.address_on_loopback, known.per_host)
+        self._pages = Bucket(known.pages_per_second)
+        self._bytes = Bucket(known.bytes_per_second)
+        self._quiet_until = -inf
+        self._is_capped = self._pages.rate is not None or self._bytes.rate is not None
+
+    def __repr__(self) -> str:
+        return f"<Gates {len(self._hosts)} hosts, {len(self._domains)} domains, {len(self._addresses)} addresses>"
+
+    # -- asking
+
+    def crawl_ready_at(self, now: float) -> float:
+        """When the crawl as a whole may ask anybody; infinite while a probe of our network is out."""
+        if not self._is_capped and self.network.down_since is None:
+            return self._quiet_until
+        return max(self._quiet_until, self._pages.ready_at(), self._bytes.ready_at(), self.network.ready_at(now))
+
+    def blocker(self, host: str, domain: str, address: str) -> tuple[float, Place | None]:
+        """When host, domain and address would all allow a request, and which of them is the last to do so.
+
+        The time is infinite if another request has to end first. None: they know nothing that is against it.
+        """
+        until, where = -inf, None
+        for place in (self._hosts.get(host), self._domains.get(domain), self._addresses.get(address)):
+            if place is not None:
+                opens = inf if place.live >= place.limit else place.next
+                if opens > until:
+                    until, where = opens, place
+        return until, where
+
+    def ready_at(self, host: str, domain: str, address: str, now: float) -> float:
+        """The earliest instant at which :meth:`begin` is allowed as things are; infinite if something must end first.
+
+        Args:
+            host: its name without port.
+            domain: its registered domain.
+            address: its IP address; empty while unknown, and then no address's share is taken.
+            now: monotonic seconds.
+        """
+        return max(now, self.crawl_ready_at(now), self.blocker(host, domain, address)[0])
+
+    # -- events
+
+    def begin(self, host: str, domain: str, address: str, now: float) -> None:
+        """A request goes out.
+
+        Raises:
+            ValueError: it may not yet.
+        """
+        entry = self._hosts.get(host)
+        shared, there = self._domains.get(domain), self._addresses.get(address)
+        for place in (entry, shared, there):
+            if place is not None and (place.live >= place.limit or place.next > now):
+                raise ValueError(f"{host} may not be asked yet")
+        if self.crawl_ready_at(now) > now:
+            raise ValueError(f"the crawl as a whole may not ask {host} yet")
+        if entry is None:
+            entry = self._hosts[host] = _Host(self.rules.per_host)
+        entry.live += 1
+        entry.prior = entry.last if entry.live == 1 else inf
+        if entry.limit > 1:
+            entry.last = now
+            self._settle(entry)
+        on_loopback = False
+        if address:
+            on_loopback = is_loopback(address) if there is None else there.on_loopback
+            self._addresses.enter(address, there, now, on_loopback=on_loopback)
+        self._domains.enter(domain, shared, now, on_loopback=on_loopback)
+        if self._is_capped:
+            self._pages.take(1, now)
+        if self.network.down_since is not None:
+            self.network.begun(host)
+
+    def end(
+        self, host: str, domain: str, address: str, answer: Answer, now: float, wall: float, attempt: int = 1
+    ) -> Ruling:
+        """It has been answered, or has failed.
+
+        Args:
+            host, domain, address: as they were given to :meth:`begin`.
+            answer: how it ended.
+            now: monotonic seconds.
+            wall: seconds since the epoch.
+            attempt: which try of its page it was, from 1.
+
+        Returns:
+            What becomes of the page.
+
+        Raises:
+            KeyError: no such request is live.
+        """
+        entry = self._hosts[host]
+        if entry.live <= 0:
+            raise KeyError(f"{host} has no live request")
+        entry.live -= 1
+        self._domains.leave(domain)
+        self._addresses.leave(address)
+        outcome = answer.outcome
+        if outcome in UNASKED:
+            self.network.unasked(host)
+            if entry.live == 0 and entry.prior < inf:
+                entry.last = entry.prior
+        else:
+            entry.last = now
+            self._learn(host, entry, answer, now, wall)
+        self._settle(entry)
+        ruled = retries.ruling(outcome, attempt)
+        if ruled is DONE:
+            return ruled
+        spares = ruled.what in (What.RETRY, What.GONE) and outcome in UNREACHED and self.network.is_suspect
+        return KEEP if spares else ruled
+
+    def received(self, amount: int, now: float) -> None:
+        """So many bytes came in: they are paid off before the next request begins."""
+        self._bytes.take(amount, now)
+
+    def set_crawl_delay(self, host: str, seconds: float | None) -> None:
+        """What robots.txt says of this host; None is nothing. Counts from the host's last request."""
+        entry = self._hosts.get(host)
+        if entry is None:
+            if seconds is None:
+                return
+            entry = self._hosts[host] = _Host(self.rules.per_host)
+        entry.pace = pace.with_crawl_delay(entry.pace, seconds)
+        self._settle(entry)
+
+    def change(self, rules: GateRules) -> None:
+        """Go by other settings from now on."""
+        self.rules = rules
+        self.changes += 1
+        self._pages.rate, self._bytes.rate = rules.pages_per_second, rules.bytes_per_second
+        self._is_capped = self._pages.rate is not None or self._bytes.rate is not None
+        for entry in self._hosts.values():
+            self._settle(entry)
+        self._domains.change(rules.domain, rules.domain_on_loopback, rules.per_host)
+        self._addresses.change(rules.address, rules.address_on_loopback, rules.per_host)
+
+    # -- what is known
+
+    def delay(self, host: str) -> float:
+        """Seconds that this host is left alone between two requests."""
+        entry = self._hosts.get(host)
+        return pace.delay_of(entry.pace if entry else FRESH, self.rules.pace)
+
+    def is_spent(self, host: str) -> bool:
+        """Whether a crawl need not stay alive for this host: it was given its chances."""
+        entry = self._hosts.get(host)
+        if entry is None:
+            return False
+        return (entry.circuit is not None and entry.circuit.is_spent) or entry.pace.refusals >= PATIENCE
+
+    def note(self, host: str, now: float, wall: float) -> HostNote | None:
+        """What the ledger should keep of this host; None where there is nothing to keep."""
+        entry = self._hosts.get(host)
+        if entry is None:
+            return None
+        delay = pace.delay_of(entry.pace, self.rules.pace)
+        rest = delay if entry.live else entry.last + delay - now
+        return notes.written(rest, entry.pace, entry.circuit, now=now, wall=wall)
+
+    def restore(self, host: str, note: HostNote, now: float, wall: float, *, clean: bool = True) -> None:
+        """Take up what the ledger kept of this host.
+
+        Args:
+            host: its name.
+            note: what :meth:`note` gave.
+            now: monotonic seconds.
+            wall: seconds since the epoch.
+            clean: False after a kill: a request may have gone out after the note, so the host waits its whole delay.
+        """
+        rest, known, broken = notes.read(note, now=now, wall=wall)
+        entry = self._hosts.setdefault(host, _Host(self.rules.per_host))
+        entry.pace, entry.circuit = known, broken
+        delay = pace.delay_of(known, self.rules.pace)
+        entry.last = now + (min(rest, delay) - delay if clean else 0.0)
+        self._settle(entry)
+
+    def hush(self, now: float) -> None:
+        """After a kill: hosts without a note may have been asked a moment ago, so nobody is before one usual delay."""
+        self._quiet_until = now + pace.base_delay(FRESH, self.rules.pace)
+
+    def forget(self, host: str, now: float) -> bool:
+        """Give back this host's memory, once nothing is left to fetch there and its note is kept; False while it is busy."""
+        entry = self._hosts.get(host)
+        if entry is not None and (entry.live or entry.next > now):
+            return False
+        self._hosts.pop(host, None)
+        return True
+
+    def place(self, host: str) -> Place | None:
+        """The host's own place; None if it was never asked."""
+        return self._hosts.get(host)
+
+    def places(self, host: str, domain: str, address: str) -> tuple[Place | None, ...]:
+        """The places that a request of this host takes a share of."""
+        return self._hosts.get(host), self._domains.get(domain), self._addresses.get(address)
+
+    # -- inside
+
+    def _learn(self, host: str, entry: _Host, answer: Answer, now: float, wall: float) -> None:
+        outcome = answer.outcome
+        if outcome in UNREACHED:
+            spared = self.network.failed(host, (entry.pace, entry.circuit), now)
+            for name, known in spared.items():
+                other = self._hosts.get(name)
+                if other is not None:
+                    other.pace, other.circuit = known
+                    self._settle(other)
+            if spared:
+                self.changes += len(spared) > 1
+                return
+        elif outcome in REACHED:
+            self.network.reached(host)
+        entry.pace = pace.after(entry.pace, answer, now, wall, self.rules.pace, self._draw)
+        if entry.circuit is not None or outcome in circuit.STRIKING:
+            entry.circuit = circuit.after(entry.circuit, outcome, now)
+
+    def _settle(self, entry: _Host) -> None:
+        """Work out when this host is next."""
+        broken = entry.circuit
+        is_open = broken is not None and broken.is_open
+        entry.limit = 1 if is_open or entry.pace.is_alone else self.rules.per_host
+        entry.next = max(entry.last + pace.delay_of(entry.pace, self.rules.pace), entry.pace.until)
+        if broken is not None:
+            entry.next = max(entry.next, broken.until)

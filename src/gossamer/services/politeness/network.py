@@ -1,0 +1,149 @@
+"""Is it the hosts, or is it us? When our own network is down the crawl waits: no host is blamed (MISSION G10).
+
+Place in the flow: :mod:`gates` reports every request that reached its host and every one that did not. While failures
+come over many hosts without one success between them, what was known of each host before its first failure is
+remembered. Once there are enough the network counts as down: the hosts get back what was known of them, pages are put
+back, and single probes at growing distances find out when it is over.
+
+A list of dead links fails over many hosts too. So among the failing hosts there must be some that answered earlier in
+this crawl, and after `patience` the hosts are blamed after all, until one answers: a crawl whose last hosts have
+died must end. Loopback hosts count like others.
+"""
+
+from typing import Generic, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+#: Hosts that are remembered for having answered: those of the last minutes, who should still be there.
+_REMEMBERED = 4096
+
+
+class NetworkRules(msgspec.Struct, frozen=True):
+    """When the network counts as down, and how it is probed."""
+
+    failures: int = 12
+    """In a row, without one success."""
+    hosts: int = 4
+    """Different hosts among them."""
+    familiar: int = 2
+    """Of these, such as have answered before."""
+    first_probe: float = 1.0
+    """Seconds until the first probe; then doubling."""
+    longest_probe: float = 60.0
+    patience: float = 6 * 3600.0
+    """Seconds for which hosts are spared: as long as a dead host's longest wait."""
+
+
+class Network(Generic[T]):
+    """Watches over the outcomes of all hosts; `T` is what is known of a host, and given back."""
+
+    def __init__(self, rules: NetworkRules | None = None) -> None:
+        self.rules = rules or NetworkRules()
+        self.down_since: float | None = None
+        """Monotonic seconds; None while it is up."""
+        self._failures = 0
+        self._suspects: dict[str, T] = {}
+        self._familiar_suspects = 0
+        self._familiar: dict[str, None] = {}
+        self._probe_at = 0.0
+        self._probe_wait = 0.0
+        self._probe: str = ""
+        self._is_out_of_patience = False
+
+    def __repr__(self) -> str:
+        state = "up" if self.down_since is None else f"down since {self.down_since:g}"
+        return f"<Network {state}, {self._failures} failures over {len(self._suspects)} hosts>"
+
+    @property
+    def is_down(self) -> bool:
+        """The crawl waits."""
+        return self.down_since is not None
+
+    @property
+    def is_suspect(self) -> bool:
+        """It may be down: a page whose try fails now should not pay for it."""
+        return self.is_down or (not self._is_out_of_patience and self._is_wide())
+
+    def ready_at(self, now: float) -> float:
+        """Monotonic seconds of the next probe; infinite while one is out; `now` while the network is up."""
+        if self.down_since is None:
+            return now
+        return float("inf") if self._probe else self._probe_at
+
+    def begun(self, host: str) -> None:
+        """A request goes out. While the network is down it is the probe."""
+        if self.down_since is not None and not self._probe:
+            self._probe = host
+
+    def reached(self, host: str) -> None:
+        """A host was reached: the network is up, and failures until now were the hosts' own."""
+        if host not in self._familiar:
+            self._familiar[host] = None
+            if len(self._familiar) > _REMEMBERED:
+                # The oldest goes; one that still answers comes back with its next answer.
+                del self._familiar[next(iter(self._familiar))]
+        if self._failures or self.down_since is not None:
+            self._clear()
+            self.down_since = None
+            self._probe = ""
+        self._is_out_of_patience = False
+
+    def unasked(self, host: str) -> None:
+        """A request ended before it went out: a probe that proves nothing."""
+        if host == self._probe:
+            self._probe = ""
+
+    def failed(self, host: str, before: T, now: float) -> dict[str, T]:
+        """A host was not reached.
+
+        Args:
+            host: its name.
+            before: what is known of it without this failure.
+            now: monotonic seconds.
+
+        Returns:
+            What is to be restored, by host, if the network is down; empty if the failure is the host's own.
+        """
+        if self._is_out_of_patience:
+            return {}
+        if self.down_since is not None:
+            if host == self._probe:
+                self._probe = ""
+                self._probe_wait = min(self.rules.longest_probe, 2.0 * self._probe_wait)
+                self._probe_at = now + self._probe_wait
+                if now - self.down_since >= self.rules.patience:
+                    self._give_in()
+                    return {}
+            return {host: before}
+        self._failures += 1
+        # More failing hosts than these add nothing to the verdict; the memory is bounded, and those not in it are only
+        # as blamed as a few failures make them.
+        if host not in self._suspects and len(self._suspects) < _REMEMBERED:
+            self._suspects[host] = before
+            self._familiar_suspects += host in self._familiar
+        if not (self._failures >= self.rules.failures and self._is_wide()):
+            return {}
+        restored = self._suspects
+        restored.setdefault(host, before)
+        self._suspects = {}
+        self._clear()
+        self.down_since = now
+        self._probe = ""
+        self._probe_wait = self.rules.first_probe
+        self._probe_at = now + self._probe_wait
+        return restored
+
+    def _is_wide(self) -> bool:
+        return len(self._suspects) >= self.rules.hosts and self._familiar_suspects >= self.rules.familiar
+
+    def _give_in(self) -> None:
+        self._is_out_of_patience = True
+        self.down_since = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self._failures = 0
+        self._familiar_suspects = 0
+        self._suspects.clear()

@@ -1,0 +1,59 @@
+"""When a crawl stops of itself (MISSION R10): pages, time, bytes, depth, and a floor of free disk. Pure.
+
+Place in the flow: the frontier asks before it hands out a task. The word that comes back names the setting, and is what
+the summary of the crawl says.
+"""
+
+import msgspec
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What the user set; None is no limit."""
+
+    max_pages: int | None = None
+    """HTML pages; never one more."""
+    max_time: float | None = None
+    """Seconds, monotonic, over all sessions of the crawl."""
+    max_bytes: int | None = None
+    """Bytes of bodies; reached by the first page that passes it."""
+    depth: int | None = None
+    """Links from the nearest seed. Deeper tasks are cut; the crawl goes on."""
+    min_free_disk: int | None = None
+    """Bytes that stay free where the crawl writes."""
+
+
+class Progress(msgspec.Struct, frozen=True, gc=False):
+    """What a crawl has come to. Committed visits only, but for `in_flight`."""
+
+    pages: int = 0
+    in_flight: int = 0
+    """Requests that may each turn out to be a page."""
+    elapsed: float = 0.0
+    bytes: int = 0
+    free_disk: int | None = None
+    """None where it is not known."""
+
+
+def reached(limits: Limits, progress: Progress) -> str:
+    """The limit that ends the crawl, by its setting's name; empty while none does."""
+    if limits.max_pages is not None and progress.pages >= limits.max_pages:
+        return "max_pages"
+    if limits.max_time is not None and progress.elapsed >= limits.max_time:
+        return "max_time"
+    if limits.max_bytes is not None and progress.bytes >= limits.max_bytes:
+        return "max_bytes"
+    if limits.min_free_disk is not None and progress.free_disk is not None:
+        return "min_free_disk" if progress.free_disk < limits.min_free_disk else ""
+    return ""
+
+
+def may_hand_out(limits: Limits, progress: Progress) -> bool:
+    """Whether one more request may begin. Each in flight reserves a page, so `max_pages` is never exceeded (DESIGN 9.6)."""
+    if reached(limits, progress):
+        return False
+    return limits.max_pages is None or progress.pages + progress.in_flight < limits.max_pages
+
+
+def is_too_deep(limits: Limits, depth: int) -> bool:
+    """Whether a task at this depth is cut."""
+    return limits.depth is not None and depth > limits.depth

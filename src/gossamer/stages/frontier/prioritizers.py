@@ -1,0 +1,77 @@
+"""Prioritizers: how urgent a task is, from what is cheap to know (seed 003, URL frontier).
+
+Place in the flow: the frontier asks before it queues a task; the traversal decides what becomes of the answer.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import re2
+
+from gossamer.contracts.prioritizing import LEVELS, Standing
+from gossamer.flow.errors import SettingError
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.task import Task
+
+
+class WeightSheet(Sheet, frozen=True):
+    """Settings of :class:`WeightedPrioritizer`."""
+
+    depth: Annotated[float, setting("Levels less urgent for each link from the nearest seed.", unit="levels")] = 1.0
+    in_degree: Annotated[
+        float, setting("Levels more urgent each time that the links to a page double.", unit="levels")
+    ] = 0.5
+    site: Annotated[float, setting("Levels between the least and the most important site.", unit="levels")] = 2.0
+    rules: Annotated[
+        tuple[str, ...],
+        setting("LEVELS=RE2: so many levels more urgent (`2=/news/`) or less (`-3=/archive/`); they add up."),
+    ] = ()
+
+
+class WeightedPrioritizer(Provider[WeightSheet]):
+    """Near the seeds, often linked, on an important site, wanted by the user: a weighted sum of the four.
+
+    Raises:
+        SettingError: a rule is not LEVELS=RE2.
+    """
+
+    def __init__(self, sheet: WeightSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._rules = tuple(map(_rule, self.sheet.rules))
+
+    def changed(self, before: WeightSheet) -> None:
+        """Take the new weights and rules for tasks to come."""
+        self._rules = tuple(map(_rule, self.sheet.rules))
+
+    def levels(self, tasks: Sequence[Task], standings: Sequence[Standing]) -> Sequence[int]:
+        """One for each."""
+        return [self._level(task, standing) for task, standing in zip(tasks, standings, strict=True)]
+
+    def _level(self, task: Task, standing: Standing) -> int:
+        sheet = self.sheet
+        site = standing.site if 0.0 <= standing.site <= 1.0 else 0.5
+        place = (
+            sheet.depth * task.depth
+            - sheet.in_degree * math.log2(1 + max(0, standing.in_degree))
+            - sheet.site * (site - 0.5)
+        )
+        for more, pattern in self._rules:
+            if pattern.search(task.url) is not None:
+                place -= more
+        return int(min(max(place, 0), LEVELS - 1))
+
+
+def _rule(text: str) -> tuple[float, Any]:
+    """Compile a user's rule."""
+    levels, equals, pattern = text.partition("=")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        more = float(levels)
+        if not equals or not pattern or not math.isfinite(more):
+            raise ValueError("it is not LEVELS=RE2")
+        return more, re2.compile(pattern, options)
+    except (ValueError, re2.error) as error:
+        raise SettingError(f"setting 'rules': {text!r}: {error}; write LEVELS=RE2, as 2=/news/") from None

@@ -1,0 +1,109 @@
+"""Traversals, by name: breadth-first, depth-first, host by host, best first, random walk (MISSION C8).
+
+Place in the flow: the frontier asks one of them what to follow of a page's new tasks, and where a task waits; the
+schedule of :mod:`gossamer.services.politeness` then says when. Seed 000 (sections 2.1 and 3) describes each.
+"""
+
+import random
+from collections.abc import Sequence
+from typing import Annotated
+
+from gossamer.contracts.prioritizing import LEVELS
+from gossamer.flow.sheet import NoSettings, Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.task import Task
+
+
+class BreadthFirst(Provider[NoSettings]):
+    """What is near the seeds comes first, and hosts take turns. The default: it finds important pages early."""
+
+    newest_first = False
+
+    def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
+        """All of them."""
+        return tasks
+
+    def level(self, task: Task, urgency: int) -> int:
+        """By depth: tasks of a lesser depth that come late still go first."""
+        return min(task.depth, LEVELS - 1)
+
+    def host_level(self, task: Task, urgency: int) -> int:
+        """All hosts are alike."""
+        return 0
+
+
+class DepthFirst(Provider[NoSettings]):
+    """The last link found comes first. Strict within a host; among hosts those that are deeper are preferred."""
+
+    newest_first = True
+
+    def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
+        """All of them."""
+        return tasks
+
+    def level(self, task: Task, urgency: int) -> int:
+        """One queue: the newest is the deepest."""
+        return 0
+
+    def host_level(self, task: Task, urgency: int) -> int:
+        """The deeper, the sooner."""
+        return max(0, LEVELS - 1 - task.depth)
+
+
+class HostBreadthFirst(BreadthFirst):
+    """Breadth-first within the hosts of the seeds: links that leave their page's host are not followed."""
+
+    def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
+        """Those on the source's host."""
+        return tasks if source is None else [task for task in tasks if task.host == source.host]
+
+
+class BestFirst(Provider[NoSettings]):
+    """What the prioritizer calls urgent comes first, within a host and, with the bias of the front queues, among hosts."""
+
+    newest_first = False
+
+    def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
+        """All of them."""
+        return tasks
+
+    def level(self, task: Task, urgency: int) -> int:
+        """The urgency."""
+        return urgency
+
+    def host_level(self, task: Task, urgency: int) -> int:
+        """That of its most urgent task."""
+        return urgency
+
+
+class RandomWalkSheet(Sheet, frozen=True):
+    """Settings of :class:`RandomWalk`."""
+
+    seed: Annotated[
+        int, setting("Of the choices: the same seed walks the same way.", restart="walks are under way")
+    ] = 1
+
+
+class RandomWalk(Provider[RandomWalkSheet]):
+    """From each page to one of its links, drawn evenly. As many walkers as seeds.
+
+    A walk may come where it was: its wiring has neither URL-seen nor content-seen (seed 000, section 2.1).
+    """
+
+    newest_first = False
+
+    def __init__(self, sheet: RandomWalkSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._draw = random.Random(self.sheet.seed)
+
+    def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
+        """One of them; every seed."""
+        return tasks if source is None or not tasks else [tasks[int(self._draw.random() * len(tasks))]]
+
+    def level(self, task: Task, urgency: int) -> int:
+        """One queue."""
+        return 0
+
+    def host_level(self, task: Task, urgency: int) -> int:
+        """All hosts are alike."""
+        return 0

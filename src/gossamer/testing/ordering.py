@@ -1,0 +1,69 @@
+"""Conformance suites for prioritizers and traversals: run them over an implementation of your own."""
+
+import random
+from collections.abc import Callable, Sequence
+
+from gossamer.contracts.prioritizing import LEVELS, Prioritizer, Standing
+from gossamer.contracts.traversal import Traversal
+from gossamer.model.task import Task
+from gossamer.testing.judging import SHAPES
+
+#: Tasks of every shape that a frontier meets.
+TASKS = tuple(
+    Task(url=url, host=f"h{number}.test", depth=depth, source="http://a.test/", relation="a href")
+    for number, url in enumerate(SHAPES)
+    for depth in (0, 1, 7, 8, 10_000)
+)
+
+#: What a frontier may know of them, extremes first.
+STANDINGS = (
+    Standing(),
+    Standing(in_degree=0, site=0.0),
+    Standing(in_degree=10**9, site=1.0),
+    Standing(in_degree=3, site=0.7),
+)
+
+
+def check_prioritizer(prioritizer: Prioritizer) -> None:
+    """A prioritizer, started, keeps its promises."""
+    assert list(prioritizer.levels([], [])) == [], "no level without a task"
+    pairs = [(task, standing) for task in TASKS for standing in STANDINGS]
+    levels = _levels(prioritizer, pairs)
+    assert len(levels) == len(pairs), "one level for each task"
+    assert all(type(level) is int and 0 <= level < LEVELS for level in levels), f"levels are 0 to {LEVELS - 1}"
+    assert levels == [_levels(prioritizer, [pair])[0] for pair in pairs], "a level depends on the other tasks"
+    order = list(range(len(pairs)))
+    random.Random(1).shuffle(order)
+    shuffled = _levels(prioritizer, [pairs[number] for number in order])
+    assert shuffled == [levels[number] for number in order], "a level depends on what was asked before"
+
+
+def _levels(prioritizer: Prioritizer, pairs: Sequence[tuple[Task, Standing]]) -> list[int]:
+    return list(prioritizer.levels([task for task, _ in pairs], [standing for _, standing in pairs]))
+
+
+def check_traversal(make: Callable[[], Traversal]) -> None:
+    """A traversal keeps its promises.
+
+    Args:
+        make: gives a fresh, started one each time.
+    """
+    traversal = make()
+    assert isinstance(traversal.newest_first, bool)
+    source = TASKS[0]
+    assert list(traversal.follow([], source)) == [], "nothing comes of nothing"
+    assert list(traversal.follow([], None)) == [], "nothing comes of nothing"
+    choose = random.Random(1)
+    calls = [(choose.sample(TASKS, choose.randrange(len(TASKS))), choose.choice((None, source))) for _ in range(100)]
+    for tasks, origin in calls:
+        followed = list(traversal.follow(tasks, origin))
+        places = [tasks.index(task) for task in followed]
+        assert places == sorted(set(places)), "what is followed keeps its order, each once"
+    for task in TASKS:
+        for urgency in range(LEVELS):
+            levels = traversal.level(task, urgency), traversal.host_level(task, urgency)
+            assert all(0 <= level < LEVELS for level in levels), f"levels are 0 to {LEVELS - 1}"
+            assert levels == (traversal.level(task, urgency), traversal.host_level(task, urgency)), "a level wavers"
+    first, second = make(), make()
+    for tasks, origin in calls:
+        assert list(first.follow(tasks, origin)) == list(second.follow(tasks, origin)), "the same calls, another answer"

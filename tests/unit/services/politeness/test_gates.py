@@ -1,0 +1,311 @@
+"""The layers of politeness together."""
+
+from math import inf
+
+import pytest
+
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Answer
+from gossamer.services.politeness.domains import registered_domain
+from gossamer.services.politeness.gates import GateRules, Gates
+from gossamer.services.politeness.pace import PaceRules
+from gossamer.services.politeness.places import Share
+from gossamer.services.politeness.retries import KEEP, What
+from gossamer.testing import FakeClock
+
+PUBLIC = "198.51.100.7"
+WALL = 1_700_000_000.0
+
+
+def end(
+    gates: Gates,
+    host: str,
+    now: float,
+    outcome: Outcome = Outcome.OK,
+    *,
+    domain: str = "",
+    address: str = PUBLIC,
+    elapsed: float = 0.05,
+    retry_after: str = "",
+) -> What:
+    """End a live request; what becomes of the page."""
+    answer = Answer(url=f"http://{host}/", host=host, outcome=outcome, elapsed=elapsed, retry_after=retry_after)
+    return gates.end(host, domain or host, address, answer, now, WALL + now).what
+
+
+def ask(gates: Gates, host: str, now: float, outcome: Outcome = Outcome.OK, **more: float | str) -> float:
+    """One request as early as it may begin, 0.05 s long; when it ended."""
+    began = gates.ready_at(host, host, PUBLIC, now)
+    gates.begin(host, host, PUBLIC, began)
+    end(gates, host, began + 0.05, outcome, **more)  # type: ignore[arg-type]
+    return began + 0.05
+
+
+def test_a_host_is_never_asked_twice_at_once() -> None:
+    gates = Gates()
+    gates.begin("a.test", "a.test", PUBLIC, 0.0)
+    assert gates.ready_at("a.test", "a.test", PUBLIC, 9.0) == inf
+    with pytest.raises(ValueError, match=r"a\.test may not be asked yet"):
+        gates.begin("a.test", "a.test", PUBLIC, 9.0)
+
+
+def test_the_delay_counts_from_the_end_of_the_last_request() -> None:
+    gates = Gates()
+    gates.begin("a.test", "a.test", PUBLIC, 0.0)
+    end(gates, "a.test", 7.0)
+    assert gates.ready_at("a.test", "a.test", PUBLIC, 7.0) == 8.0
+    assert gates.ready_at("a.test", "a.test", "203.0.113.9", 7.0) == 8.0, "another address is the same host"
+
+
+def test_who_owns_the_host_may_ask_it_several_times_at_once() -> None:
+    gates = Gates(GateRules(pace=PaceRules(delay=0.0), per_host=3, domain=Share(gap=0.0), address=Share(gap=0.0)))
+    for _ in range(3):
+        gates.begin("a.test", "a.test", PUBLIC, 0.0)
+    assert gates.ready_at("a.test", "a.test", PUBLIC, 0.0) == inf
+    end(gates, "a.test", 1.0, Outcome.RATE_LIMITED)
+    end(gates, "a.test", 1.0)
+    assert gates.ready_at("a.test", "a.test", PUBLIC, 60.0) == inf, "after a refusal one is in flight"
+
+
+def test_hosts_of_a_domain_share_four_live_requests_a_quarter_of_a_second_apart() -> None:
+    gates = Gates()
+    for number in range(4):
+        name = f"h{number}.example.org"
+        assert gates.ready_at(name, "example.org", "", 0.0) == number * 0.25
+        gates.begin(name, "example.org", "", number * 0.25)
+    assert gates.ready_at("h9.example.org", "example.org", "", 5.0) == inf
+    end(gates, "h0.example.org", 5.0, domain="example.org", address="")
+    assert gates.ready_at("h9.example.org", "example.org", "", 5.0) == 5.0
+
+
+def test_hosts_at_an_address_share_it_likewise() -> None:
+    gates = Gates()
+    for number in range(4):
+        name = f"h{number}.test"
+        assert gates.ready_at(name, name, PUBLIC, 0.0) == number * 0.25
+        gates.begin(name, name, PUBLIC, number * 0.25)
+    assert gates.ready_at("h9.test", "h9.test", PUBLIC, 5.0) == inf
+    assert gates.ready_at("h9.test", "h9.test", "203.0.113.9", 5.0) == 5.0
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1"])
+def test_on_loopback_neither_domain_nor_address_delays(address: str) -> None:
+    gates = Gates()
+    for number in range(40):
+        gates.begin(f"h{number}.d{number // 4}.test", f"d{number // 4}.test", address, 0.0)
+    assert gates.ready_at("h.d0.test", "d0.test", address, 0.0) == inf, "but a domain has four live requests there too"
+
+
+def test_the_whole_crawl_keeps_to_pages_a_second() -> None:
+    gates = Gates(GateRules(pages_per_second=2.0))
+    begun = []
+    now = 0.0
+    for number in range(5):
+        now = gates.ready_at(f"h{number}.test", f"h{number}.test", "", now)
+        gates.begin(f"h{number}.test", f"h{number}.test", "", now)
+        begun.append(now)
+    assert begun == [0.0, 0.5, 1.0, 1.5, 2.0]
+
+
+def test_a_late_turn_of_the_loop_costs_no_pace_and_makes_no_burst() -> None:
+    gates = Gates(GateRules(pages_per_second=100.0))
+    begun = 0
+    now = 50.0
+    while gates.ready_at(f"h{begun}.test", "", "", now) <= now:
+        gates.begin(f"h{begun}.test", f"h{begun}.test", "", now)
+        begun += 1
+    assert begun == 10, "a tenth of a second's worth"
+
+
+def test_the_whole_crawl_pays_off_its_bytes() -> None:
+    gates = Gates(GateRules(bytes_per_second=1000.0))
+    gates.received(5000, 10.0)
+    assert gates.ready_at("a.test", "a.test", "", 10.0) == pytest.approx(14.9, abs=0.01)
+
+
+def test_a_task_that_never_went_out_leaves_the_delay_as_it_was() -> None:
+    gates = Gates()
+    ask(gates, "a.test", 0.0)
+    gates.begin("a.test", "a.test", PUBLIC, 5.0)
+    end(gates, "a.test", 6.0, Outcome.ROBOTS_DENIED)
+    assert gates.ready_at("a.test", "a.test", PUBLIC, 6.0) == 6.0
+
+
+def test_a_crawl_delay_that_becomes_known_counts_from_the_last_request() -> None:
+    gates = Gates()
+    ended = ask(gates, "a.test", 0.0)
+    gates.set_crawl_delay("a.test", 30.0)
+    assert gates.ready_at("a.test", "a.test", PUBLIC, 1.0) == ended + 30.0
+    gates.set_crawl_delay("never-asked.test", 30.0)
+    assert gates.ready_at("never-asked.test", "never-asked.test", PUBLIC, 1.0) == 1.0
+    gates.set_crawl_delay("nobody.test", None)
+    assert gates.note("nobody.test", 1.0, WALL) is None
+
+
+def test_other_settings_hold_at_once() -> None:
+    gates = Gates()
+    ended = ask(gates, "a.test", 0.0)
+    gates.change(GateRules(pace=PaceRules(delay=60.0)))
+    assert gates.ready_at("a.test", "a.test", PUBLIC, ended) == ended + 60.0
+    assert gates.delay("a.test") == 60.0
+
+
+def test_a_retry_after_holds_for_the_whole_host() -> None:
+    gates = Gates()
+    gates.begin("a.test", "a.test", PUBLIC, 0.0)
+    assert end(gates, "a.test", 1.0, Outcome.RATE_LIMITED, retry_after="3600") is What.KEEP
+    assert gates.ready_at("a.test", "a.test", PUBLIC, 1.0) == 3601.0
+
+
+def test_a_host_that_does_not_answer_is_probed_alone_and_its_pages_are_kept() -> None:
+    gates = Gates(GateRules(pace=PaceRules(delay=0.0), per_host=3))
+    now = 0.0
+    for _ in range(5):
+        assert not gates.is_spent("a.test")
+        now = gates.ready_at("a.test", "a.test", PUBLIC, now)
+        gates.begin("a.test", "a.test", PUBLIC, now)
+        assert end(gates, "a.test", now, Outcome.CONNECT_FAILED) is What.KEEP
+    assert gates.ready_at("a.test", "a.test", PUBLIC, now) == now + 60.0
+    gates.begin("a.test", "a.test", PUBLIC, now + 60.0)
+    assert gates.ready_at("a.test", "a.test", PUBLIC, now + 60.0) == inf
+
+
+def test_a_host_that_keeps_refusing_is_spent_in_the_end() -> None:
+    gates, now = Gates(), 0.0
+    for _ in range(8):
+        assert not gates.is_spent("a.test")
+        now = ask(gates, "a.test", now, Outcome.RATE_LIMITED)
+    assert gates.is_spent("a.test")
+    ask(gates, "a.test", now)
+    assert not gates.is_spent("a.test")
+    assert not gates.is_spent("nobody.test")
+
+
+def crawled(hosts: int) -> tuple[Gates, float]:
+    """Gates of a crawl that asked so many hosts and got answers."""
+    gates, now = Gates(), 0.0
+    for number in range(hosts):
+        now = ask(gates, f"h{number}.test", now)
+    return gates, now
+
+
+def test_when_our_network_is_down_the_crawl_waits_and_no_host_is_blamed() -> None:
+    gates, now = crawled(6)
+    asked = 0
+    while not gates.network.is_down:
+        now = ask(gates, f"h{asked % 6}.test", now, Outcome.CONNECT_FAILED)
+        asked += 1
+    assert asked == 12
+    assert gates.ready_at("somebody.test", "somebody.test", "", now) == now + 1.0
+    probe_ends = ask(gates, "h0.test", now, Outcome.DNS_FAILED)
+    assert gates.ready_at("h1.test", "h1.test", PUBLIC, probe_ends) == probe_ends + 2.0
+    back = ask(gates, "h0.test", probe_ends)
+    for number in range(6):
+        assert gates.ready_at(f"h{number}.test", f"h{number}.test", PUBLIC, back) <= back + 1.0
+        note = gates.note(f"h{number}.test", back, WALL)
+        assert note is not None and note.circuit is None
+
+
+def test_while_the_network_may_be_down_a_page_pays_no_try() -> None:
+    gates, now = crawled(6)
+    rulings = []
+    for number in range(6):
+        name = f"h{number}.test"
+        now = gates.ready_at(name, name, PUBLIC, now)
+        gates.begin(name, name, PUBLIC, now)
+        answer = Answer(url="", host=name, outcome=Outcome.TIMED_OUT, elapsed=10.0)
+        rulings.append(gates.end(name, name, PUBLIC, answer, now, WALL))
+    assert [one.what for one in rulings[:3]] == [What.RETRY] * 3
+    assert rulings[3:] == [KEEP] * 3
+
+
+def test_the_remaining_wait_survives_a_restart_on_another_clock() -> None:
+    gates = Gates()
+    gates.begin("a.test", "a.test", PUBLIC, 1000.0)
+    end(gates, "a.test", 1001.0, Outcome.RATE_LIMITED, retry_after="100")
+    note = gates.note("a.test", 1011.0, WALL)
+    assert note is not None
+    again = Gates()
+    again.restore("a.test", note, now=5.0, wall=WALL + 30.0)
+    assert again.ready_at("a.test", "a.test", PUBLIC, 5.0) == pytest.approx(5.0 + 60.0)
+    assert again.delay("a.test") == gates.delay("a.test")
+
+
+def test_a_clock_that_was_set_back_makes_nobody_wait_longer_than_there_was_to_wait() -> None:
+    clock = FakeClock()
+    gates = Gates(GateRules(pace=PaceRules(delay=10.0)))
+    ended = ask(gates, "a.test", clock.monotonic())
+    note = gates.note("a.test", ended + 4.0, clock.now())
+    assert note is not None
+    clock.jump(-3600.0)
+    again = Gates(gates.rules)
+    again.restore("a.test", note, now=77.0, wall=clock.now())
+    assert again.ready_at("a.test", "a.test", PUBLIC, 77.0) == pytest.approx(77.0 + 6.0)
+
+
+def test_after_a_kill_nobody_is_asked_before_a_whole_delay() -> None:
+    gates = Gates(GateRules(pace=PaceRules(delay=3.0)))
+    ended = ask(gates, "a.test", 0.0)
+    note = gates.note("a.test", ended, WALL)
+    assert note is not None
+    again = Gates(gates.rules)
+    again.restore("a.test", note, now=0.0, wall=WALL + 60.0, clean=False)
+    again.hush(0.0)
+    assert again.ready_at("a.test", "a.test", PUBLIC, 0.0) == 3.0
+    assert again.ready_at("unknown.test", "unknown.test", "", 0.0) == 3.0
+
+
+def test_a_broken_circuit_survives_a_restart() -> None:
+    gates, now = Gates(), 0.0
+    for _ in range(5):
+        now = ask(gates, "a.test", now, Outcome.CONNECT_FAILED)
+    note = gates.note("a.test", now + 10.0, WALL)
+    assert note is not None
+    again = Gates()
+    again.restore("a.test", note, now=0.0, wall=WALL)
+    assert again.ready_at("a.test", "a.test", PUBLIC, 0.0) == pytest.approx(50.0)
+
+
+def test_a_busy_or_waiting_host_is_not_forgotten_and_an_idle_one_leaves_nothing() -> None:
+    gates = Gates()
+    gates.begin("a.test", "a.test", PUBLIC, 0.0)
+    assert not gates.forget("a.test", 1.0)
+    end(gates, "a.test", 1.0)
+    assert not gates.forget("a.test", 1.5)
+    assert gates.forget("a.test", 2.0)
+    assert gates.note("a.test", 2.0, WALL) is None
+
+
+def test_idle_domains_and_addresses_are_not_kept() -> None:
+    gates = Gates()
+    for number in range(10_000):
+        name, address = f"h{number}.test", f"10.0.{number >> 8}.{number & 255}"
+        gates.begin(name, name, address, float(number))
+        end(gates, name, number + 0.5, address=address)
+        gates.forget(name, number + 60.0)
+    assert repr(gates).startswith("<Gates 0 hosts")
+    assert max(int(word) for word in repr(gates).replace("<", "").split() if word.isdigit()) <= 1100
+
+
+def test_an_end_without_a_beginning_is_an_error() -> None:
+    gates = Gates()
+    with pytest.raises(KeyError):
+        end(gates, "a.test", 0.0)
+    ask(gates, "a.test", 0.0)
+    with pytest.raises(KeyError):
+        end(gates, "a.test", 9.0)
+
+
+@pytest.mark.parametrize(
+    ("host", "domain"),
+    [
+        ("www.example.co.uk", "example.co.uk"),
+        ("a.b.example.org", "example.org"),
+        ("192.0.2.1", "192.0.2.1"),
+        ("::1", "::1"),
+        ("localhost", "localhost"),
+        ("co.uk", "co.uk"),
+    ],
+)
+def test_the_registered_domain_is_what_one_owner_answers_for(host: str, domain: str) -> None:
+    assert registered_domain(host) == domain

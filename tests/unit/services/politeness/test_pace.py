@@ -1,0 +1,203 @@
+"""The pace of one host: what each kind of answer does to the time between two requests."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Answer
+from gossamer.services.politeness.pace import FRESH, Pace, PaceRules, after, delay_of, with_crawl_delay
+from gossamer.services.politeness.waiting import DAY, asked_wait
+
+RULES = PaceRules()
+WALL = 1_700_000_000.0
+
+
+def answer(outcome: Outcome = Outcome.OK, elapsed: float = 0.05, retry_after: str = "") -> Answer:
+    return Answer(url="http://a.test/", host="a.test", outcome=outcome, elapsed=elapsed, retry_after=retry_after)
+
+
+def told(pace: Pace, *answers: Answer, now: float = 0.0, rules: PaceRules = RULES, draw: float = 0.0) -> Pace:
+    """The pace after answers that come when the host may be asked."""
+    for one in answers:
+        now = max(now + delay_of(pace, rules), pace.until)
+        pace = after(pace, one, now, WALL + now, rules, lambda: draw)
+    return pace
+
+
+def test_the_delay_is_five_latencies_between_floor_and_cap() -> None:
+    assert delay_of(FRESH, RULES) == 1.0
+    assert delay_of(told(FRESH, answer(elapsed=0.05)), RULES) == 1.0
+    assert delay_of(told(FRESH, answer(elapsed=2.0)), RULES) == 10.0
+    assert delay_of(told(FRESH, answer(elapsed=20.0)), RULES) == 30.0
+
+
+def test_a_fixed_delay_is_kept_whatever_the_latency() -> None:
+    assert delay_of(told(FRESH, answer(elapsed=9.0)), PaceRules(delay=2.5)) == 2.5
+    assert delay_of(told(FRESH, answer(elapsed=9.0)), PaceRules(delay=0.0)) == 0.0
+
+
+def test_a_server_that_slows_down_is_given_time_within_five_requests() -> None:
+    pace = told(FRESH, *[answer(elapsed=0.05)] * 50)
+    assert delay_of(pace, RULES) == 1.0
+    pace = told(pace, *[answer(elapsed=5.0)] * 5)
+    assert delay_of(pace, RULES) >= 0.9 * 25.0
+
+
+def test_a_server_that_is_quick_again_is_believed_slowly() -> None:
+    slow = told(FRESH, *[answer(elapsed=5.0)] * 5)
+    assert delay_of(told(slow, answer(elapsed=0.05)), RULES) > 0.8 * delay_of(slow, RULES)
+    assert delay_of(told(slow, *[answer(elapsed=0.05)] * 60), RULES) == 1.0
+
+
+def test_a_quick_error_does_not_make_a_server_look_quick() -> None:
+    slow = told(FRESH, *[answer(elapsed=4.0)] * 5)
+    quick = told(slow, answer(Outcome.SERVER_ERROR, elapsed=0.001))
+    assert delay_of(quick, RULES) == delay_of(slow, RULES)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "delay"),
+    [(0.001, 1.0), (10, 10.0), (86_400, DAY), (1e9, DAY), (math.inf, DAY), (-1, 1.0), (math.nan, 1.0), (None, 1.0)],
+)
+def test_a_crawl_delay_is_obeyed_up_to_a_day(seconds: float | None, delay: float) -> None:
+    assert delay_of(with_crawl_delay(FRESH, seconds), RULES) == delay
+
+
+def test_a_crawl_delay_wins_over_a_shorter_fixed_one() -> None:
+    assert delay_of(with_crawl_delay(FRESH, 10), PaceRules(delay=0.0)) == 10.0
+    assert delay_of(with_crawl_delay(FRESH, 10), PaceRules(delay=20.0)) == 20.0
+
+
+@pytest.mark.parametrize(
+    ("text", "wait"),
+    [
+        ("120", 120.0),
+        (" 7 ", 7.0),
+        ("0", 0.0),
+        ("315360000", DAY),
+        ("9" * 5000, DAY),
+        ("0" * 90 + "5", 5.0),
+        ("Tue, 14 Nov 2023 22:14:20 GMT", 60.0),
+        ("Tuesday, 14-Nov-23 22:14:20 GMT", 60.0),
+        ("Tue Nov 14 22:14:20 2023", 60.0),
+        ("Tue, 14 Nov 2023 22:14:20 -0000", 60.0),
+        ("Tue, 14 Nov 2023 00:00:00 GMT", 0.0),
+        ("Fri, 14 Nov 2033 22:13:20 GMT", DAY),
+        ("Tue, 99 Nov 2023 99:99:99 GMT", 0.0),
+        ("", 0.0),
+        ("soon", 0.0),
+        ("-5", 0.0),
+        ("1e9", 0.0),
+        ("nan", 0.0),
+        ("٣٠", 0.0),
+        ("x" * 100_000, 0.0),
+    ],
+)
+def test_retry_after_is_read_as_seconds_or_date_and_junk_as_nothing(text: str, wait: float) -> None:
+    assert asked_wait(text, WALL) == wait
+
+
+@given(text=st.text(max_size=80))
+def test_no_retry_after_raises_or_asks_for_more_than_a_day(text: str) -> None:
+    assert 0.0 <= asked_wait(text, WALL) <= DAY
+
+
+@pytest.mark.parametrize("outcome", [Outcome.RATE_LIMITED, Outcome.SERVER_ERROR])
+def test_the_host_waits_as_long_as_it_asks_for_and_at_most_a_day(outcome: Outcome) -> None:
+    assert after(FRESH, answer(outcome, retry_after="120"), 100.0, WALL, RULES).until == 220.0
+    assert after(FRESH, answer(outcome, retry_after="315360000"), 100.0, WALL, RULES).until == 100.0 + DAY
+
+
+def test_a_wait_has_jitter_but_is_never_shorter() -> None:
+    for draw, until in ((0.0, 200.0), (0.5, 225.0), (0.999, 250.0)):
+        waits = after(FRESH, answer(Outcome.RATE_LIMITED, retry_after="200"), 0.0, WALL, RULES, lambda d=draw: d)
+        assert waits.until == pytest.approx(until, abs=0.1)
+
+
+def test_refusals_without_a_usable_retry_after_double_the_wait_from_five_seconds() -> None:
+    for field in ("", "junk", "0", "Tue, 14 Nov 2000 00:00:00 GMT"):
+        pace, now, waits = FRESH, 0.0, []
+        for _ in range(5):
+            pace = after(pace, answer(Outcome.RATE_LIMITED, retry_after=field), now, WALL, RULES)
+            waits.append(pace.until - now)
+            now = pace.until
+        assert waits == [5.0, 10.0, 20.0, 40.0, 80.0]
+    for _ in range(60):
+        pace = after(pace, answer(Outcome.RATE_LIMITED), now, WALL, RULES)
+        assert pace.until - now <= DAY
+        now = pace.until
+
+
+def test_refusals_of_requests_from_before_the_wait_do_not_double_it() -> None:
+    pace = after(FRESH, answer(Outcome.RATE_LIMITED), 0.0, WALL, RULES)
+    again = after(pace, answer(Outcome.RATE_LIMITED), 0.5, WALL, RULES)
+    assert again.backoff == 5.0
+    assert 5.0 <= again.until <= 5.5
+
+
+def test_a_refused_host_has_one_request_in_flight_until_it_has_recovered() -> None:
+    refused = told(FRESH, answer(Outcome.RATE_LIMITED))
+    assert refused.is_alone
+    assert told(refused, *[answer()] * 849).is_alone
+    assert not told(refused, *[answer()] * 850).is_alone
+
+
+def test_fifty_clean_replies_give_a_tenth_more_pace() -> None:
+    refused = told(FRESH, *[answer(Outcome.RATE_LIMITED)] * 3)
+    assert delay_of(refused, RULES) == 20.0
+    assert delay_of(told(refused, *[answer()] * 49), RULES) == 20.0
+    assert delay_of(told(refused, *[answer()] * 50), RULES) == pytest.approx(20.0 / 1.1)
+    assert delay_of(told(refused, *[answer()] * 2000), RULES) == 1.0
+
+
+@given(
+    outcomes=st.lists(st.sampled_from([Outcome.OK, Outcome.OK, Outcome.OK, Outcome.RATE_LIMITED]), max_size=300),
+    refusals=st.integers(1, 20),
+)
+def test_recovery_never_overshoots(outcomes: list[Outcome], refusals: int) -> None:
+    pace = told(FRESH, *[answer(Outcome.RATE_LIMITED)] * refusals)
+    steps = 0
+    for outcome in outcomes:
+        before = delay_of(pace, RULES)
+        pace = told(pace, answer(outcome))
+        delay = delay_of(pace, RULES)
+        assert delay >= 1.0
+        assert delay >= before / 1.1 - 1e-9
+        steps = 0 if outcome is not Outcome.OK else steps + 1
+        if delay < before:
+            assert steps >= 50
+            steps = 0
+
+
+def test_errors_on_a_fifth_of_the_replies_halve_the_rate_and_it_comes_back_with_their_end() -> None:
+    well = told(FRESH, *[answer(elapsed=0.4)] * 20)
+    cycle = delay_of(well, RULES) + 0.4
+    ill = told(well, *([answer(elapsed=0.4)] * 4 + [answer(Outcome.SERVER_ERROR, elapsed=0.4)]) * 4)
+    assert delay_of(ill, RULES) + 0.4 == pytest.approx(2 * cycle)
+    assert delay_of(told(ill, *[answer(elapsed=0.4)] * 20), RULES) + 0.4 == pytest.approx(cycle)
+
+
+def test_errors_on_most_replies_quarter_the_rate_and_no_more() -> None:
+    well = told(FRESH, *[answer(elapsed=0.4)] * 20)
+    ill = told(well, *[answer(Outcome.SERVER_ERROR, elapsed=0.4)] * 100)
+    assert delay_of(ill, RULES) + 0.4 == pytest.approx(4 * (delay_of(well, RULES) + 0.4))
+
+
+def test_errors_halve_the_rate_also_where_no_delay_is_set() -> None:
+    rules = PaceRules(delay=0.0)
+    ill = told(FRESH, *([answer(elapsed=0.4)] * 4 + [answer(Outcome.SERVER_ERROR, elapsed=0.4)]) * 4, rules=rules)
+    assert delay_of(ill, rules) == pytest.approx(0.4)
+
+
+def test_rare_errors_change_nothing() -> None:
+    pace = told(FRESH, *([answer()] * 19 + [answer(Outcome.SERVER_ERROR)]) * 10)
+    assert delay_of(pace, RULES) == 1.0
+
+
+@given(elapsed=st.floats(allow_nan=True, allow_infinity=True), outcome=st.sampled_from(list(Outcome)))
+def test_no_answer_makes_the_delay_leave_its_range(elapsed: float, outcome: Outcome) -> None:
+    pace = told(FRESH, answer(outcome, elapsed), answer(outcome, elapsed))
+    assert 1.0 <= delay_of(pace, RULES) <= 300.0

@@ -1,0 +1,41 @@
+"""When a crawl stops of itself."""
+
+import pytest
+
+from gossamer.stages.frontier.limits import Limits, Progress, is_too_deep, may_hand_out, reached
+
+
+@pytest.mark.parametrize(
+    ("limits", "below", "at"),
+    [
+        (Limits(max_pages=10), Progress(pages=9), Progress(pages=10)),
+        (Limits(max_time=60.0), Progress(elapsed=59.9), Progress(elapsed=60.0)),
+        (Limits(max_bytes=100), Progress(bytes=99), Progress(bytes=100)),
+        (Limits(min_free_disk=100), Progress(free_disk=100), Progress(free_disk=99)),
+    ],
+)
+def test_each_limit_ends_the_crawl_by_its_name(limits: Limits, below: Progress, at: Progress) -> None:
+    assert reached(limits, below) == ""
+    assert may_hand_out(limits, below)
+    assert getattr(limits, reached(limits, at)) is not None
+    assert not may_hand_out(limits, at)
+
+
+def test_pages_in_flight_are_reserved() -> None:
+    limits = Limits(max_pages=10)
+    assert may_hand_out(limits, Progress(pages=7, in_flight=2))
+    assert not may_hand_out(limits, Progress(pages=7, in_flight=3))
+    assert reached(limits, Progress(pages=7, in_flight=3)) == ""
+
+
+def test_without_limits_nothing_ends_the_crawl() -> None:
+    assert reached(Limits(), Progress(pages=10**9, elapsed=1e9, bytes=10**15, free_disk=0)) == ""
+
+
+def test_a_disk_that_cannot_be_asked_does_not_end_the_crawl() -> None:
+    assert reached(Limits(min_free_disk=100), Progress()) == ""
+
+
+def test_depth_cuts_tasks_and_not_the_crawl() -> None:
+    assert is_too_deep(Limits(depth=2), 3) and not is_too_deep(Limits(depth=2), 2)
+    assert not is_too_deep(Limits(), 10**6)
