@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections import Counter
+from pathlib import Path
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -15,6 +16,9 @@ from gossamer.stores.ledger.providers import LedgerFrontier
 
 HOSTS = [f"h{n}.test" for n in range(5)]
 URLS = [f"http://{host}/{n}" for host in HOSTS for n in range(12)]
+#: A file system in memory where there is one: each example opens a store many times, which waits for the disk.
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
 BATCH = st.lists(st.sampled_from(URLS), max_size=12)
 
 
@@ -29,7 +33,7 @@ def host_of(url: str) -> str:
 class LedgerMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.mkdtemp(prefix="gossamer-")
+        self.folder = tempfile.mkdtemp(prefix="gossamer-", dir=MEMORY)
         # Bounds so tight that every host leaves the window, and every buffer is dropped, again and again.
         self.sheet = LedgerSheet(
             directory=self.folder, held=2, turn=3, buffered=4, refill=2, recent=5, cache=1 << 20, buffers=1 << 20
@@ -169,4 +173,4 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedgerAgainstModel = LedgerMachine.TestCase
-TestLedgerAgainstModel.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestLedgerAgainstModel.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

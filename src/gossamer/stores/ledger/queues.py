@@ -93,6 +93,7 @@ class HostQueues:
         self._moves: dict[str, tuple[Leaving | None, float]] = {}
         self._spent: list[bytes] = []
         self._turns: deque[str] = deque()
+        self._turns_key = b""
         self._rotation_ends = False
         self._waiting: dict[str, None] = {}
         self._next_rest = 0.0
@@ -180,11 +181,13 @@ class HostQueues:
             if row is None:
                 self._rotation_ends = True
             else:
-                key, value = row
-                self.marks.rotation = int.from_bytes(key[1:]) + 1
-                self._spent.append(key)
+                self._turns_key, value = row
                 self._turns.extend(msgspec.msgpack.decode(value, type=list[str]))
         names = [self._turns.popleft() for _ in range(min(room, len(self._turns)))]
+        if names and not self._turns:
+            # Only now: until its last name has left, the value must be found again after a kill.
+            self.marks.rotation = int.from_bytes(self._turns_key[1:]) + 1
+            self._spent.append(self._turns_key)
         for name in names:
             self._waiting.pop(name, None)
         return names
