@@ -8,7 +8,10 @@ import click
 from gossamer.flow.sheet import nearest
 
 #: Benchmark -> what it measures.
-BENCHES = {"flow": "the machine room: provider calls, connectors, filters, remote links"}
+BENCHES = {
+    "flow": "the machine room: provider calls, connectors, filters, remote links",
+    "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
+}
 
 
 @click.command()
