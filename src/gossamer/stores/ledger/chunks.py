@@ -1,10 +1,7 @@
-"""Chunks: how tasks of one host lie on the disk, many to a value, column by column.
-
-Columns pack at C speed, and a column of sources, which a page's tasks share, costs next to nothing once compressed.
-"""
+"""Chunks: how tasks of one host lie on the disk, many to a value; what they share is compressed away by the store."""
 
 from collections.abc import Iterator, Sequence
-from itertools import repeat
+from operator import attrgetter
 
 import msgspec
 
@@ -21,15 +18,16 @@ Place = tuple[int, int]
 BEGINNING: Place = (0, 0)
 
 
+#: A task without its host, which the chunk names once.
+_Row = tuple[str, int, str, str, int]
+_row = attrgetter("url", "depth", "source", "relation", "attempt")
+
+
 class _Chunk(msgspec.Struct, array_like=True, gc=False):
-    """Tasks of one host. New columns go to the end, with a default: old chunks stay readable."""
+    """Tasks of one host."""
 
     host: str
-    urls: list[str]
-    depths: list[int]
-    sources: list[str]
-    relations: list[str]
-    attempts: list[int]
+    rows: list[_Row]
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -48,17 +46,7 @@ _cursors = msgspec.msgpack.Decoder(Cursor)
 def pack(host: str, tasks: Sequence[Task]) -> Iterator[bytes]:
     """Chunks of tasks of one host, in order."""
     for start in range(0, len(tasks), CHUNK_TASKS):
-        part = tasks[start : start + CHUNK_TASKS]
-        yield _encoder.encode(
-            _Chunk(
-                host,
-                [task.url for task in part],
-                [task.depth for task in part],
-                [task.source for task in part],
-                [task.relation for task in part],
-                [task.attempt for task in part],
-            )
-        )
+        yield _encoder.encode(_Chunk(host, list(map(_row, tasks[start : start + CHUNK_TASKS]))))
 
 
 def unpack(data: bytes) -> list[Task]:
@@ -71,8 +59,8 @@ def unpack(data: bytes) -> list[Task]:
         chunk = _chunks.decode(data)
     except msgspec.DecodeError as error:
         raise CrawlDirectoryError(f"a chunk of the ledger is damaged: {error}; go back to a checkpoint") from None
-    columns = chunk.urls, repeat(chunk.host), chunk.depths, chunk.sources, chunk.relations, chunk.attempts
-    return list(map(Task, *columns))
+    host = chunk.host
+    return [Task(url, host, depth, source, relation, attempt) for url, depth, source, relation, attempt in chunk.rows]
 
 
 def pack_cursor(cursor: Cursor) -> bytes:

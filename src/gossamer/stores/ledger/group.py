@@ -29,7 +29,7 @@ class LedgerGroup:
         self._queues = queues
         self.new: dict[str, bytes] = {}
         self.pushed: dict[str, list[Task]] = {}
-        self.ended: Counter[str] = Counter()
+        self.ended: dict[str, int] = {}
         self.counts: Counter[str] = Counter()
         self.ends: dict[str, int] = {}
         self._rows: dict[bytes, bytes] = {}
@@ -61,9 +61,10 @@ class LedgerGroup:
 
     def done(self, url: str) -> bool:
         """End a flight without a row, as for a task that is not to be fetched any more; False where there is none."""
-        if self._queues.flights(url) <= self.ended[url]:
+        staged = self.ended.get(url, 0)
+        if self._queues.flights(url) <= staged:
             return False
-        self.ended[url] += 1
+        self.ended[url] = staged + 1
         return True
 
     def visited(self, visit: Visit, location: Location | None) -> bool:

@@ -58,7 +58,7 @@ class LedgerSheet(Sheet, frozen=True):
     recent: Annotated[
         int,
         setting("Recent and popular URLs in front of the seen set; 171 bytes each.", unit="URLs", restart=_OPEN, ge=1),
-    ] = 65_536
+    ] = 262_144
     held: Annotated[
         int,
         setting(

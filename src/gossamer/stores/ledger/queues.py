@@ -219,13 +219,19 @@ class HostQueues:
             return []
         if len(entry.buffer) < most and entry.more:
             self._refill(entry, most)
-        taken = [entry.buffer.popleft() for _ in range(min(most, len(entry.buffer)))]
-        if not taken:
+        if not entry.buffer:
             self._leave(entry, Leaving.EMPTY)
             return []
-        for place, task in taken:
+        taken = []
+        for _ in range(min(most, len(entry.buffer))):
+            place, task = entry.buffer.popleft()
+            taken.append(task)
             entry.flying.add(place)
-            self._flights.setdefault(task.url, []).append((entry, place))
+            flights = self._flights.get(task.url)
+            if flights is None:
+                self._flights[task.url] = [(entry, place)]
+            else:
+                flights.append((entry, place))
         entry.popped += len(taken)
         self._flying += len(taken)
         self._buffered -= len(taken)
@@ -235,7 +241,7 @@ class HostQueues:
         else:
             self._buffers.pop(name, None)
         self._trim()
-        return [task for _, task in taken]
+        return taken
 
     def rest(self, name: str, until: float) -> None:
         """Hold a host no more until this time."""
