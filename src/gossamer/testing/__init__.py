@@ -16,11 +16,13 @@ _HOMES = {
     "check_connector": "connectors",
     "check_consumer": "components",
     "check_filter": "components",
+    "check_ledger": "ledger",
     "check_producer": "components",
     "check_protocol_module": "fetching",
     "check_resolver": "fetching",
     "check_semi_synchronous": "components",
     "check_synchronous": "components",
+    "check_task_queues": "ledger",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -56,12 +56,15 @@ class Held:
         self.read = (cursor.serial, cursor.index)
         self.finished = set(cursor.finished)
 
-    def fill(self, serial: int, tasks: list[Task]) -> None:
-        """The next chunk, from where the last reading ended."""
+    def fill(self, serial: int, tasks: list[Task], wanted: int) -> None:
+        """Buffer tasks of the next chunk, from where the last reading ended, until the buffer has `wanted`."""
         assert self.read is not None
         first = self.read[1] if serial == self.read[0] else 0
         self.chunks[serial] = len(tasks)
         for index in range(first, len(tasks)):
+            if len(self.buffer) >= wanted:
+                self.read = (serial, index)
+                return
             place = (serial, index)
             if place not in self.finished:
                 self.buffer.append((place, tasks[index]))

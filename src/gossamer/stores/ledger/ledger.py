@@ -227,7 +227,7 @@ class Ledger(Provider[LedgerSheet]):
         group.write(batch)
         counters = self._counters + group.counts
         batch.put("meta", STATE_KEY, msgspec.msgpack.encode(_State(plan.marks, dict(counters))))
-        ends = {file: end for file, end in group.ends.items() if end > self._ends.get(file, 0)}
+        ends = {file: end for file, end in group.ends.items() if end > self._ends.get(file, -1)}
         for file, end in ends.items():
             batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
         self._store.write(batch)

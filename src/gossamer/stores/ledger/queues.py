@@ -254,10 +254,12 @@ class HostQueues:
         if entry.read is None:
             entry.open_at(unpack_cursor(self._store.get("hosts", entry.key + CURSOR)))
         assert entry.read is not None
-        before, wanted = len(entry.buffer), max(most, self.limits.refill)
+        # All held hosts take turns: a larger share for one would be dropped before its next turn.
+        share = self.limits.buffered // len(self._held)
+        before, wanted = len(entry.buffer), max(most, min(self.limits.refill, share))
         prefix = CHUNK + entry.key
         for key, value in self._store.scan("frontier", serial_key(prefix, entry.read[0]), after(prefix)):
-            entry.fill(int.from_bytes(key[-8:]), unpack(value))
+            entry.fill(int.from_bytes(key[-8:]), unpack(value), wanted)
             if len(entry.buffer) >= wanted:
                 break
         else:
