@@ -88,7 +88,7 @@ class Held:
     def cursor_without(self, ended: set[Place]) -> Cursor:
         """Where the cursor will stand when these flights have ended."""
         place = min(self.flying - ended, default=self.next_place())
-        return Cursor(*place, tuple(sorted(other for other in self.finished | ended if other > place)))
+        return Cursor(*place, tuple(sorted(other for other in self.finished | ended if other >= place)))
 
     def chunks_before(self, cursor: Cursor) -> Iterator[int]:
         """Serials of chunks of which everything is finished when the cursor stands there."""
