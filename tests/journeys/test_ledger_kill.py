@@ -4,6 +4,7 @@ The child writes what it was *told* to a file of its own before and after each s
 what was never begun must not be there, and of a step that the kill interrupted all or nothing.
 """
 
+import json
 import random
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.stores.ledger.providers import LedgerFrontier
+from gossamer.stores.ledger.queues import QueueLimits
 
 KILLS = 15
 
@@ -29,13 +31,13 @@ SHEET = {
 }
 
 CHILD = """
-import random, sys, time
+import json, random, sys, time
 from gossamer.model.task import Task
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.testing.storing import visit
 
-directory, seed, sheet = sys.argv[1], sys.argv[2], eval(sys.argv[3])
+directory, seed, sheet = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 chance = random.Random(seed)
 ledger = Ledger(LedgerSheet(directory=directory, **sheet))
 ledger.open()
@@ -75,8 +77,6 @@ class Witness:
     def __init__(self, path: Path) -> None:
         self.pushed: set[str] = set()
         self.ended: set[str] = set()
-        self.groups = 0
-        self.open_groups: list[tuple[set[str], set[str]]] = []
         begun: tuple[set[str], set[str]] | None = None
         for line in path.read_text().splitlines():
             if line == "done" and begun is not None:
@@ -104,9 +104,7 @@ def check(directory: Path) -> tuple[int, int]:
         path.write_text(text[: text.rfind("\n") + 1])
     witness = Witness(path)
     ledger = Ledger(LedgerSheet(directory=str(directory), **SHEET))  # type: ignore[arg-type]
-    began = time.monotonic()
     ledger.open()
-    assert time.monotonic() - began < 60
     counters = ledger.counters()
     if witness.last is not None:
         with path.open("a") as file:
@@ -135,7 +133,7 @@ def drained(ledger: Ledger) -> Counter[str]:
     queues.ledger = ledger
     found: Counter[str] = Counter()
     # Hosts of which something is in flight stay held: no more of them than there are hosts.
-    ledger.queues.limits = type(ledger.queues.limits)(held=1_000, turn=10**9, buffered=8, refill=3)
+    ledger.queues.limits = QueueLimits(held=1_000, turn=10**9, buffered=8, refill=3)
     while states := queues.admit(time.time() + 10):
         for state in states:
             while tasks := queues.pop(state.host, 50):
@@ -146,7 +144,7 @@ def drained(ledger: Ledger) -> Counter[str]:
 def test_nothing_is_lost_or_doubled_by_kills(tmp_path: Path) -> None:
     chance = random.Random(4)
     for kill in range(KILLS):
-        command = [sys.executable, "-c", CHILD, str(tmp_path), str(kill + 1), repr(SHEET)]
+        command = [sys.executable, "-c", CHILD, str(tmp_path), str(kill + 1), json.dumps(SHEET)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
             assert child.stdout is not None
             if kill % 5:
