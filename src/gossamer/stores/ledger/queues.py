@@ -156,21 +156,21 @@ class HostQueues:
         """Hosts whose rest is over."""
         if now < self._next_rest:
             return []
+        names: list[str] = []
         end = min(resting_key(now, b"\xff"), after(RESTING))
-        names = []
-        for key, name in islice(self._store.scan("frontier", self._rested, after(RESTING)), room):
+        for key, value in islice(self._store.scan("frontier", self._rested, after(RESTING)), room):
             if key >= end:
                 self._next_rest = int.from_bytes(key[1:9]) / 1000
                 break
             self._rested = key + b"\x00"
             self._spent.append(key)
-            names.append(name.decode())
+            names.append(value.decode())
         else:
-            # Nothing rests, or there is no more room: the first to lie down says when to look again.
+            # Either nobody rests any more, and the next to lie down says when to look; or there is no more room now.
             self._next_rest = float("inf") if len(names) < room else 0.0
-        for name_ in names:
-            self._hold(name_)
-            self._moves[name_] = (None, 0.0)
+        for name in names:
+            self._hold(name)
+            self._moves[name] = (None, 0.0)
         return names
 
     def _next_turns(self, room: int) -> list[str]:
