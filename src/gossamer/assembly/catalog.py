@@ -20,6 +20,8 @@ from gossamer.stages.url_filter.patterns import PatternFilter
 from gossamer.stages.url_filter.scope import ScopeFilter
 from gossamer.stages.url_seen import UrlSeen
 from gossamer.stores.flights import MemoryFlights
+from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.ledger.providers import LedgerFrontier, LedgerSeen
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen
 from gossamer.stores.rowlog import JsonLog
 from gossamer.stores.warc import NoArchive, WarcArchive
@@ -46,6 +48,9 @@ def catalog() -> Catalog:
             "http": HttpModule,
             "robots": Robots,
             "ignore-robots": IgnoreRobots,
+            "ledger": Ledger,
+            "ledger-seen": LedgerSeen,
+            "ledger-frontier": LedgerFrontier,
             "memory-contents": MemoryContents,
             "memory-seen": MemorySeen,
             "recently-seen": RecentlySeen,

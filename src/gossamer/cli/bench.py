@@ -12,6 +12,7 @@ BENCHES = {
     "flow": "the machine room: provider calls, connectors, filters, remote links",
     "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
     "peers": "a crawl beside Scrapy, same site and links in one run (needs nginx, and --site DIR)",
+    "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
 }
 
 

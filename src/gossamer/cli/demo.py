@@ -17,7 +17,7 @@ import msgspec
 
 from gossamer.assembly.crawl import Crawl, Summary
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.tuning import loop_factory, tune_collector
+from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.crawl import run_interruptible
 from gossamer.flow.quantities import show_bytes, show_seconds
 from gossamer.flow.sheet import build

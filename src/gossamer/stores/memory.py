@@ -14,6 +14,7 @@ from gossamer.contracts.seen import SeenSet
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import NoSettings, Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.stores.second_chance import SecondChance
 
 
 class MemorySeen(Provider[NoSettings]):
@@ -62,23 +63,17 @@ class RecentlySeenSheet(Sheet, frozen=True):
 
 
 class RecentlySeen(Provider[RecentlySeenSheet]):
-    """The recently-seen table of seed 000, section 5.3.1: recent and popular URLs stop here, the rest goes on.
+    """Recent and popular URLs stop here, the rest goes on. Contract: `seen.SeenSet`, for any `behind` that keeps it.
 
-    Links follow Zipf's law, so a small table answers most questions. It holds the URLs themselves, never fingerprints,
-    and only such as `behind` has been offered: what it holds back is certainly seen. Full, it replaces by second
-    chance: a hit sets the entry's reference bit; the hand that looks for a place clears bits and takes the first entry
-    without one. Contract: `seen.SeenSet`, for any `behind` that keeps it.
+    The table holds only such URLs as `behind` has been offered: what it holds back is certainly seen.
     """
 
     behind: Uses[SeenSet]
 
     def __init__(self, sheet: RecentlySeenSheet | None = None) -> None:
         super().__init__(sheet)
-        self._slots: dict[str, int] = {}
-        self._urls: list[str] = []
-        self._referenced = bytearray(self.sheet.capacity)
-        self._hand = 0
-        self.metrics.gauge("urls", lambda: len(self._urls))
+        self._table = SecondChance(self.sheet.capacity)
+        self.metrics.gauge("urls", lambda: len(self._table))
 
     def unseen(self, urls: Sequence[str]) -> list[str]:
         """Those of `urls` that may be new, in order. Changes nothing but reference bits."""
@@ -93,37 +88,15 @@ class RecentlySeen(Provider[RecentlySeenSheet]):
         # What raises here was not taken: it must not enter the table, or it would be lost.
         new = self.behind.offer(rest)
         for url in rest:
-            if url not in self._slots:
-                self._insert(url)
+            self._table.insert(url)
         return new
 
     def _misses(self, urls: Sequence[str]) -> list[str]:
-        """Those of `urls` that are not in the table; the others get their reference bit."""
-        find, referenced = self._slots.get, self._referenced
-        rest = []
-        for url in urls:
-            slot = find(url)
-            if slot is None:
-                rest.append(url)
-            else:
-                referenced[slot] = 1
+        """Those of `urls` that are not in the table."""
+        rest = self._table.misses(urls)
         self.metrics.count("asked", len(urls))
         self.metrics.count("hits", len(urls) - len(rest))
         return rest
-
-    def _insert(self, url: str) -> None:
-        if len(self._urls) < self.sheet.capacity:
-            self._slots[url] = len(self._urls)
-            self._urls.append(url)
-            return
-        referenced, hand = self._referenced, self._hand
-        while referenced[hand]:
-            referenced[hand] = 0
-            hand = (hand + 1) % len(self._urls)
-        del self._slots[self._urls[hand]]
-        self._urls[hand] = url
-        self._slots[url] = hand
-        self._hand = (hand + 1) % len(self._urls)
 
 
 class MemoryContents(Provider[NoSettings]):

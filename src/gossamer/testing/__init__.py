@@ -19,6 +19,7 @@ _HOMES = {
     "check_content_index": "seen",
     "check_filter": "components",
     "check_flights": "flights",
+    "check_ledger": "ledger",
     "check_prioritizer": "ordering",
     "check_processor": "judging",
     "check_producer": "components",
@@ -29,6 +30,7 @@ _HOMES = {
     "check_seen_set": "seen",
     "check_semi_synchronous": "components",
     "check_synchronous": "components",
+    "check_task_queues": "ledger",
     "check_traversal": "ordering",
     "check_url_filter": "judging",
 }

@@ -1,0 +1,131 @@
+"""Where a ledger lies, and how one takes the place of another: made, checkpointed, gone back to, killed at any step.
+
+A directory bears the name `ledger` only when it is whole. What is being made is called `making`; what is whole and about
+to replace another, `made`; what was replaced, `replaced`. Whoever opens the ledger finishes what a kill interrupted.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.stores.ledger.keys import END_PREFIX
+from gossamer.stores.ledger.lock import ProcessLock
+from gossamer.stores.ledger.store import Store, StoreLimits
+
+#: What a checkpoint may be called: a plain file name on every system, and never a path.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class Places:
+    """The names inside an agent's state directory."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        self.lock = state / "lock"
+        self.ledger = state / "ledger"
+        self.making = state / "making"
+        self.made = state / "made"
+        self.replaced = state / "replaced"
+        self.checkpoints = state / "checkpoints"
+
+    def recover(self) -> None:
+        """Finish a replacement that a kill interrupted, drop what was only half made."""
+        shutil.rmtree(self.making, ignore_errors=True)
+        if self.made.exists():
+            if self.ledger.exists():
+                shutil.rmtree(self.replaced, ignore_errors=True)
+                self.ledger.rename(self.replaced)
+            self.made.rename(self.ledger)
+        shutil.rmtree(self.replaced, ignore_errors=True)
+        for half in self.checkpoints.glob(".*"):
+            shutil.rmtree(half, ignore_errors=True)
+
+    def install(self, make: Callable[[Path], None]) -> None:
+        """Put what `make` writes into a directory in the place of the ledger."""
+        self.recover()
+        make(self.making)
+        self.making.rename(self.made)
+        self.recover()
+
+    def names(self) -> list[str]:
+        """Checkpoints, the oldest first."""
+        found = [path for path in self.checkpoints.glob("[!.]*") if path.is_dir()]
+        return [path.name for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))]
+
+    def add(self, name: str, snapshot: Callable[[Path], None]) -> Path:
+        """Make a checkpoint.
+
+        Raises:
+            UsageError: the name cannot be used, or is taken.
+        """
+        if not NAME.fullmatch(name):
+            raise UsageError(f"a checkpoint cannot be called {name!r}; take letters, digits, dot, dash, underscore")
+        path = self.checkpoints / name
+        if path.exists():
+            raise UsageError(f"there is a checkpoint {name!r} already; take another name")
+        self.checkpoints.mkdir(exist_ok=True)
+        half = self.checkpoints / f".{name}"
+        shutil.rmtree(half, ignore_errors=True)
+        snapshot(half)
+        half.rename(path)
+        return path
+
+
+def restore(state: Path, name: str, limits: StoreLimits, ends: Mapping[str, int]) -> None:
+    """Go back to a checkpoint. The ledger must be closed; the checkpoint stays.
+
+    Args:
+        state: the agent's state directory.
+        name: of the checkpoint.
+        limits: for the moment in which it is opened.
+        ends: file of the crawl directory -> its size now. What was archived after the checkpoint is kept: these count as
+            committed ends from now on, and who writes on starts new files (DESIGN 9.10).
+
+    Raises:
+        UsageError: there is no such checkpoint.
+        CrawlDirectoryError: the ledger is in use, or the checkpoint is damaged.
+    """
+    places = Places(state)
+    lock = ProcessLock(places.lock)
+    try:
+        known = places.names()
+        if name not in known:
+            raise UsageError(f"no checkpoint {name!r}; there are: {', '.join(known) or 'none'}")
+
+        def make(path: Path) -> None:
+            _link(places.checkpoints / name, path)
+            store = Store(path, limits)
+            try:
+                batch = store.batch()
+                for file, end in ends.items():
+                    batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
+                store.write(batch)
+                store.sync()
+            finally:
+                store.close()
+
+        places.install(make)
+    finally:
+        lock.close()
+
+
+def _link(source: Path, target: Path) -> None:
+    """A copy of a database. Its tables never change, so the copy shares them; the rest is small."""
+    target.mkdir()
+    for path in source.iterdir():
+        if path.suffix == ".sst":
+            try:
+                os.link(path, target / path.name)
+                continue
+            except OSError:  # a file system without hard links
+                pass
+        if path.is_file():
+            shutil.copy2(path, target / path.name)
+
+
+def missing(state: Path) -> CrawlDirectoryError:
+    """The error of who wants to go on where nothing is."""
+    return CrawlDirectoryError(f"there is no ledger in {state}; name the directory of a crawl")

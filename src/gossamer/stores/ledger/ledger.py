@@ -1,0 +1,303 @@
+"""The ledger's provider: opens an agent's store, hands out groups, keeps the counters.
+
+Place in the flow: the committing component opens a group for the visits it was given, after the archive has their bytes;
+the frontier opens one for seeds, and takes its tasks from the queues; URL-seen asks the seen set. All three live in the
+process that owns the state (DESIGN 9.1).
+"""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.model.kept import DocumentRow, HostState
+from gossamer.stores.ledger import schema
+from gossamer.stores.ledger.checkpoints import Places, missing, restore
+from gossamer.stores.ledger.group import LedgerGroup
+from gossamer.stores.ledger.keys import END_PREFIX, ROBOTS, SECRET_KEY, STATE, STATE_KEY, Keys, after
+from gossamer.stores.ledger.lock import ProcessLock
+from gossamer.stores.ledger.queues import HostQueues, Marks, QueueLimits
+from gossamer.stores.ledger.seen import SeenUrls
+from gossamer.stores.ledger.store import Store, StoreLimits
+
+#: Where the states of agents lie inside the crawl directory (DESIGN 7).
+STATE_DIRECTORY = "state"
+
+_OPEN = "it is part of the store that is open"
+
+
+class LedgerSheet(Sheet, frozen=True):
+    """Settings of :class:`Ledger`."""
+
+    directory: Annotated[
+        str, setting("The crawl directory; the ledger lies in `state/AGENT/` below it.", restart=_OPEN)
+    ] = "."
+    agent: Annotated[str, setting("Whose ledger it is.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = "agent-00"
+    existing: Annotated[bool, setting("Refuse to begin a new ledger: the crawl is to go on.", restart=_OPEN)] = False
+    durability: Annotated[
+        Literal["kill", "power"],
+        setting("What a commit survives: the death of the process, or a power cut too (the disk is waited for)."),
+    ] = "kill"
+    cache: Annotated[
+        int, setting("Blocks of the store that are kept unpacked.", unit="bytes", restart=_OPEN, ge=1 << 20)
+    ] = 64 << 20
+    buffers: Annotated[
+        int, setting("Write buffers of the store, all together.", unit="bytes", restart=_OPEN, ge=1 << 20)
+    ] = 32 << 20
+    log: Annotated[
+        int, setting("Write-ahead log: an opening reads so much at most.", unit="bytes", restart=_OPEN, ge=1 << 20)
+    ] = 32 << 20
+    recent: Annotated[
+        int,
+        setting("Recent and popular URLs in front of the seen set; 171 bytes each.", unit="URLs", restart=_OPEN, ge=1),
+    ] = 262_144
+    held: Annotated[
+        int,
+        setting(
+            "Hosts that take turns; others wait on the disk. About 500 bytes each.", unit="hosts", restart=_OPEN, ge=1
+        ),
+    ] = 32_768
+    turn: Annotated[
+        int, setting("Tasks of a host before it makes room for one that waits.", unit="tasks", restart=_OPEN, ge=1)
+    ] = 256
+    buffered: Annotated[
+        int, setting("Tasks in all dequeue buffers; about 400 bytes each.", unit="tasks", restart=_OPEN, ge=0)
+    ] = 32_768
+    refill: Annotated[
+        int, setting("Tasks that a host's dequeue buffer is filled up to.", unit="tasks", restart=_OPEN, ge=1)
+    ] = 32
+
+
+class _State(msgspec.Struct, array_like=True):
+    """What each commit rewrites: where the queues stand, and the counters."""
+
+    marks: Marks
+    counters: dict[str, int]
+
+
+class Ledger(Provider[LedgerSheet]):
+    """One agent's ledger. Contract: `ledger.Ledger`; its queues and seen set: :mod:`gossamer.stores.ledger.providers`."""
+
+    keeps_state = True
+
+    queues: HostQueues
+    seen: SeenUrls
+
+    def __init__(self, sheet: LedgerSheet | None = None) -> None:
+        super().__init__(sheet)
+        self.places = Places(Path(self.sheet.directory, STATE_DIRECTORY, self.sheet.agent))
+        self._group: LedgerGroup | None = None
+        self._lock: ProcessLock | None = None
+        self._counters: Counter[str] = Counter()
+        self._ends: dict[str, int] = {}
+        self._rows = msgspec.msgpack.Decoder(DocumentRow)
+        self._states = msgspec.msgpack.Decoder(HostState)
+
+    async def start(self) -> None:
+        """Open the store."""
+        self.open()
+
+    async def stop(self) -> None:
+        """Close it."""
+        self.close()
+
+    def open(self) -> None:
+        """Open the agent's ledger, or begin one.
+
+        Raises:
+            CrawlDirectoryError: another process has it, it is damaged, newer than this program, or cannot be written.
+        """
+        places = self.places
+        if self.sheet.existing and not places.state.is_dir():
+            raise missing(places.state)
+        self._lock = ProcessLock(places.lock)
+        try:
+            places.recover()
+            if not places.ledger.exists():
+                if self.sheet.existing:
+                    raise missing(places.state)
+                places.install(self._make)
+            self._store = Store(places.ledger, self._limits())
+            try:
+                schema.migrate(self._store)
+                self._load()
+            except BaseException:
+                self._store.close()
+                raise
+        except OSError as error:
+            self._unlock()
+            text = f"cannot write to {places.state}: {error.strerror}; resume where it can be written"
+            raise CrawlDirectoryError(text) from None
+        except BaseException:
+            self._unlock()
+            raise
+        self.metrics.gauge("queued", lambda: len(self.queues))
+        self.metrics.gauge("held", lambda: self.queues.held)
+        self.metrics.gauge("buffered", lambda: self.queues.buffered)
+        self.metrics.gauge("seen_asked", lambda: self.seen.asked)
+        self.metrics.gauge("seen_missed", lambda: self.seen.missed)
+
+    def close(self) -> None:
+        """Close it; hosts that moved are written first."""
+        if self._lock is None:
+            return
+        try:
+            if self.queues.moved:
+                self._commit(LedgerGroup(self._keys, self.seen, self.queues))
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Close it and write nothing more, as if the process had died: what a test of recovery needs."""
+        if self._lock is not None:
+            self._store.close()
+            self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _limits(self) -> StoreLimits:
+        return StoreLimits(self.sheet.cache, self.sheet.buffers, self.sheet.log)
+
+    def _make(self, path: Path) -> None:
+        """An empty ledger of this version, with a secret of its own."""
+        store = Store(path, self._limits(), create=True)
+        try:
+            batch = store.batch()
+            batch.put("meta", SECRET_KEY, os.urandom(8))
+            schema.stamp(batch)
+            store.write(batch)
+            store.sync()
+        finally:
+            store.close()
+
+    def _load(self) -> None:
+        secret = self._store.get("meta", SECRET_KEY)
+        text = self._store.get("meta", STATE_KEY)
+        try:
+            state = _State(Marks(), {}) if text is None else msgspec.msgpack.decode(text, type=_State)
+            ends = self._store.scan("meta", END_PREFIX, after(END_PREFIX))
+            self._ends = {key[len(END_PREFIX) :].decode(): int(value) for key, value in ends}
+        except (msgspec.DecodeError, ValueError) as error:
+            raise CrawlDirectoryError(
+                f"the ledger in {self._store.path} is damaged: {error}; go back to a checkpoint"
+            ) from None
+        if secret is None:
+            raise CrawlDirectoryError(f"the ledger in {self._store.path} lost its secret; go back to a checkpoint")
+        self._counters = Counter(state.counters)
+        self._keys = Keys(int.from_bytes(secret))
+        self.seen = SeenUrls(self._store, self._keys, self.sheet.recent)
+        sheet = self.sheet
+        limits = QueueLimits(held=sheet.held, turn=sheet.turn, buffered=sheet.buffered, refill=sheet.refill)
+        self.queues = HostQueues(self._store, self._keys, limits, state.marks)
+
+    # -- groups
+
+    @contextmanager
+    def group(self) -> Iterator[LedgerGroup]:
+        """Open a group; it is written when the block ends, and forgotten when it raises.
+
+        Raises:
+            RuntimeError: there is an open group.
+            CrawlDirectoryError: it could not be written, and nothing of it is kept.
+        """
+        if self._group is not None:
+            raise RuntimeError("one group at a time: check-and-put must know of everything that is staged")
+        self._group = group = LedgerGroup(self._keys, self.seen, self.queues)
+        try:
+            yield group
+            self._commit(group)
+        finally:
+            self._group = None
+
+    def _commit(self, group: LedgerGroup) -> None:
+        batch = self._store.batch()
+        plan = self.queues.plan(group.pushed, group.ended)
+        self.queues.write(plan, batch)
+        group.write(batch)
+        counters = self._counters + group.counts
+        batch.put("meta", STATE_KEY, msgspec.msgpack.encode(_State(plan.marks, dict(counters))))
+        ends = {file: end for file, end in group.ends.items() if end > self._ends.get(file, -1)}
+        for file, end in ends.items():
+            batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
+        self._store.write(batch)
+        self.queues.apply(plan, group.ended)
+        self.seen.applied(group.new)
+        self._counters = counters
+        self._ends.update(ends)
+        self.metrics.count("commits")
+
+    def flush_moves(self) -> None:
+        """Write which hosts came and went, where any did."""
+        if self.queues.moved:
+            self._commit(LedgerGroup(self._keys, self.seen, self.queues))
+
+    async def settle(self) -> None:
+        """Return when every group so far is as durable as the setting asks."""
+        if self.sheet.durability == "power":
+            await asyncio.to_thread(self._store.sync)
+
+    # -- what is kept
+
+    def counters(self) -> Mapping[str, int]:
+        """Sums over all kept groups: visits, fetched, pages, documents, bytes, discovered, `outcome:WORD`, and own ones."""
+        return dict(self._counters)
+
+    def committed_ends(self) -> Mapping[str, int]:
+        """File of the crawl directory -> its committed end. A file that is not named here holds nothing committed."""
+        return dict(self._ends)
+
+    def document(self, url: str) -> DocumentRow | None:
+        """The row of the last committed visit of a canonical URL; None where there was none."""
+        data = self._store.get("documents", self._keys.url(url))
+        return None if data is None else self._rows.decode(data)
+
+    def documents(self) -> Iterator[DocumentRow]:
+        """Every row, in the order of domains and hosts."""
+        for _, data in self._store.scan("documents", b"", b"\xff" * 32):
+            yield self._rows.decode(data)
+
+    def host_states(self, names: list[str]) -> list[HostState]:
+        """The states of hosts, in order; an empty one for a host of which nothing is kept. Without robots bytes."""
+        found = self._store.get_many("hosts", [self._keys.host(name) + STATE for name in names]) if names else []
+        return [
+            HostState(name) if data is None else self._states.decode(data)
+            for name, data in zip(names, found, strict=True)
+        ]
+
+    def robots(self, host: str) -> bytes | None:
+        """The robots bytes of a host; None where nothing is kept."""
+        return self._store.get("hosts", self._keys.host(host) + ROBOTS)
+
+    def size(self) -> int:
+        """Bytes of the store's tables on the disk."""
+        return self._store.size()
+
+    # -- checkpoints
+
+    def checkpoint(self, name: str) -> Path:
+        """Keep the present state under a name, as a snapshot that shares its files.
+
+        Raises:
+            UsageError: the name cannot be used, or is taken.
+        """
+        self.flush_moves()
+        return self.places.add(name, self._store.snapshot_to)
+
+    def checkpoints(self) -> list[str]:
+        """The names of checkpoints, the oldest first."""
+        return self.places.names()
+
+    def restore(self, name: str, ends: Mapping[str, int] | None = None) -> None:
+        """Go back to a checkpoint while the ledger is closed, see :func:`gossamer.stores.ledger.checkpoints.restore`."""
+        restore(self.places.state, name, self._limits(), ends or {})

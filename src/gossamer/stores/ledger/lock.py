@@ -1,0 +1,44 @@
+"""One process for each ledger, by a lock that the system takes away from a process that dies (FAULTS 107)."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from gossamer.model.errors import CrawlDirectoryError
+
+
+class ProcessLock:
+    """Held from construction to `close`; the file names the holder.
+
+    `flock`, not `lockf`: it also holds against a second opening within the process.
+    """
+
+    __slots__ = ("_descriptor", "path")
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock, at once or not at all.
+
+        Raises:
+            CrawlDirectoryError: another process holds it, or the directory cannot be written.
+        """
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            text = f"cannot write to {path.parent}: {error.strerror}; resume where the crawl directory can be written"
+            raise CrawlDirectoryError(text) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
+            os.close(descriptor)
+            text = f"{path.parent} is in use by process {holder or '(just starting)'}; stop that one first"
+            raise CrawlDirectoryError(text) from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        """Let the next one in."""
+        os.close(self._descriptor)

@@ -1,0 +1,201 @@
+"""RocksDB as the ledger needs it: bounded memory, errors that a person can read, and one way to write.
+
+The defaults of the library are wrong here: each family would take 64 MB of write buffers and keep its share of a log
+of any length, so that five families reopen in 3-4 s at 220 MB. Measured with the limits below: 0.05 s, 60 MB.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import rocksdict
+
+from gossamer.model.errors import CrawlDirectoryError
+
+R = TypeVar("R")
+
+FAMILIES = ("frontier", "hosts", "seen", "documents", "meta")
+
+#: Bits for each key of a Bloom filter: 1 % of the questions for a new URL still read a block.
+BLOOM_BITS = 10
+
+#: Bytes of a block: a page's links meet in few blocks, and a single look-up does not unpack too much.
+BLOCK_BYTES = 8_192
+
+#: Files that RocksDB keeps open; agents live with a limit of 256 (FAULTS 105).
+OPEN_FILES = 128
+
+#: Deleted keys in a window of so many that call for compaction: queues leave nothing else behind.
+DELETION_WINDOW, DELETIONS = 4_096, 2_048
+
+
+class StoreLimits(msgspec.Struct, frozen=True):
+    """What bounds the memory of a store, in bytes."""
+
+    cache: int
+    """Blocks, indexes and filters that are kept unpacked."""
+    buffers: int
+    """All write buffers together."""
+    log: int
+    """The write-ahead log: what an opening reads at most."""
+
+
+class Batch:
+    """Changes that are written together."""
+
+    __slots__ = ("_batch", "_handles")
+
+    def __init__(self, handles: dict[str, rocksdict.ColumnFamily]) -> None:
+        self._batch = rocksdict.WriteBatch(raw_mode=True)
+        self._handles = handles
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    def put(self, family: str, key: bytes, value: bytes) -> None:
+        """Set a key."""
+        self._batch.put(key, value, self._handles[family])
+
+    def delete(self, family: str, key: bytes) -> None:
+        """Remove a key; nothing happens where it is not."""
+        self._batch.delete(key, self._handles[family])
+
+    def write_to(self, database: rocksdict.Rdict) -> None:
+        """Write everything at once. The batch is of no use after."""
+        database.write(self._batch)
+
+
+class Store:
+    """One open database."""
+
+    def __init__(self, path: Path, limits: StoreLimits, *, create: bool = False) -> None:
+        """Open the database in `path`, or make an empty one there.
+
+        Raises:
+            CrawlDirectoryError: it is damaged, or cannot be written.
+        """
+        self.path = path
+        # Without this, RocksDB would quietly begin anew where somebody removed a file (FAULTS 108).
+        if not create and not (path / "CURRENT").exists():
+            raise self._damaged("its file CURRENT is missing")
+        cache = rocksdict.Cache(limits.cache)
+        options = _options(limits, cache, create=create)
+        families = {name: _options(limits, cache, create=create) for name in FAMILIES}
+        self._database = self._translated(lambda: rocksdict.Rdict(str(path), options, families))
+        self._families = {name: self._database.get_column_family(name) for name in FAMILIES}
+        self._handles = {name: self._database.get_column_family_handle(name) for name in FAMILIES}
+
+    def __repr__(self) -> str:
+        return f"<Store {self.path}>"
+
+    def batch(self) -> Batch:
+        """An empty batch."""
+        return Batch(self._handles)
+
+    def write(self, batch: Batch) -> None:
+        """Write a batch, all or nothing. It survives the death of the process.
+
+        Raises:
+            CrawlDirectoryError: nothing was written.
+        """
+        self._translated(lambda: batch.write_to(self._database))
+
+    def sync(self) -> None:
+        """Force all that was written to the disk. Made for a thread: it waits without holding up other threads."""
+        self._translated(lambda: self._database.flush_wal(True))
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """The value of a key; None where it has none."""
+        try:
+            found: bytes | None = self._families[family].get(key)
+        except Exception as error:
+            raise self._damaged(str(error)) from error
+        return found
+
+    def get_many(self, family: str, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The values of keys, in order: cheaper than one by one."""
+        try:
+            found: list[bytes | None] = self._families[family].get(list(keys)) or []
+        except Exception as error:
+            raise self._damaged(str(error)) from error
+        return found
+
+    def scan(self, family: str, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Keys from `start` to before `end`, in order. Reads on as far as it is asked; to be used up or dropped soon."""
+        options = rocksdict.ReadOptions()
+        # The bound also spares the search from walking over what was deleted behind it.
+        options.set_iterate_upper_bound(end)
+        try:
+            rows: Any = self._families[family].items(from_key=start, read_opt=options)
+            yield from rows
+        except Exception as error:
+            raise self._damaged(str(error)) from error
+
+    def snapshot_to(self, path: Path) -> None:
+        """Make a copy that shares the files which no longer change."""
+        self._translated(lambda: rocksdict.Checkpoint(self._database).create_checkpoint(str(path)))
+
+    def size(self) -> int:
+        """Bytes of its tables on the disk."""
+        rows = [family.property_int_value("rocksdb.total-sst-files-size") or 0 for family in self._families.values()]
+        return sum(rows)
+
+    def close(self) -> None:
+        """Close it. Every handle must go first, or the library keeps its own lock on the directory."""
+        self._handles.clear()
+        for family in self._families.values():
+            family.close()
+        self._families.clear()
+        self._database.close()
+        del self._database
+
+    def _translated(self, action: Callable[[], R]) -> R:
+        try:
+            return action()
+        except Exception as error:
+            raise self._damaged(str(error)) from error
+
+    def _damaged(self, what: str) -> CrawlDirectoryError:
+        if "No space left" in what:
+            return CrawlDirectoryError(f"the disk of {self.path} is full; make room, then resume the crawl")
+        if "Permission denied" in what or "Read-only" in what:
+            return CrawlDirectoryError(f"cannot write to {self.path}: {what}; resume where it can be written")
+        advice = "go back to a checkpoint, or begin a new crawl"
+        return CrawlDirectoryError(f"the ledger in {self.path} is damaged: {what}; {advice}")
+
+
+def _options(limits: StoreLimits, cache: rocksdict.Cache, *, create: bool) -> rocksdict.Options:
+    options = rocksdict.Options(raw_mode=True)
+    options.create_if_missing(create)
+    options.create_missing_column_families(True)
+    options.set_write_buffer_size(limits.buffers // 4)
+    options.set_max_write_buffer_number(3)
+    options.set_db_write_buffer_size(limits.buffers)
+    options.set_max_total_wal_size(limits.log)
+    options.set_max_open_files(OPEN_FILES)
+    options.set_max_background_jobs(2)
+    options.set_keep_log_file_num(2)
+    options.set_max_log_file_size(1 << 20)
+    options.set_compression_type(rocksdict.DBCompressionType.lz4())
+    options.set_level_compaction_dynamic_level_bytes(True)
+    # After a power cut the log ends somewhere: all that precedes the first torn record is whole, and is taken.
+    options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.point_in_time())
+    options.add_compact_on_deletion_collector_factory(DELETION_WINDOW, DELETIONS, 0.5)
+    options.set_block_based_table_factory(_tables(cache))
+    return options
+
+
+def _tables(cache: rocksdict.Cache) -> rocksdict.BlockBasedOptions:
+    tables = rocksdict.BlockBasedOptions()
+    tables.set_block_cache(cache)
+    tables.set_block_size(BLOCK_BYTES)
+    tables.set_format_version(5)
+    tables.set_bloom_filter(BLOOM_BITS, False)
+    # Indexes and filters live in the cache, so that it bounds them too; in parts, because a whole filter is larger than
+    # one of the cache's shards and would be read anew at each question (measured: 390 us instead of 3).
+    tables.set_index_type(rocksdict.BlockBasedIndexType.two_level_index_search())
+    tables.set_partition_filters(True)
+    tables.set_cache_index_and_filter_blocks(True)
+    tables.set_pin_top_level_index_and_filter(True)
+    return tables

@@ -1,0 +1,59 @@
+"""The ledger keeps the promises of `contracts.ledger` and `contracts.seen`, whatever bounds its memory."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.providers import LedgerFrontier, LedgerSeen
+from gossamer.testing.ledger import check_ledger, check_task_queues
+from gossamer.testing.seen import check_seen_set
+
+BOUNDS = {
+    "tight": {"held": 3, "turn": 5, "buffered": 4, "refill": 2, "recent": 4},
+    "no buffers": {"held": 1, "turn": 1, "buffered": 0, "refill": 1, "recent": 1},
+    "default": {},
+}
+
+
+class Opener:
+    """Opens a ledger again and again, without closing it properly."""
+
+    def __init__(self, sheet: LedgerSheet) -> None:
+        self.sheet = sheet
+        self.ledger: Ledger | None = None
+
+    def __call__(self) -> tuple[Ledger, LedgerFrontier]:
+        self.abandon()
+        self.ledger = Ledger(self.sheet)
+        self.ledger.open()
+        queues = LedgerFrontier()
+        queues.ledger = self.ledger
+        return self.ledger, queues
+
+    def abandon(self) -> None:
+        if self.ledger is not None:
+            self.ledger.abandon()
+
+
+@pytest.fixture(params=BOUNDS.values(), ids=BOUNDS.keys())
+def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    opener = Opener(LedgerSheet(directory=str(tmp_path), **request.param))
+    yield opener
+    opener.abandon()
+
+
+def test_ledger(opener: Opener) -> None:
+    check_ledger(opener)
+
+
+def test_task_queues(opener: Opener) -> None:
+    check_task_queues(opener, hosts=12, tasks=20)
+
+
+def test_ledger_seen(opener: Opener) -> None:
+    ledger, _ = opener()
+    seen = LedgerSeen()
+    seen.ledger = ledger
+    check_seen_set(seen)

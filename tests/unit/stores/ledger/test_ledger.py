@@ -1,0 +1,212 @@
+"""What a ledger does when it is in use, damaged, older, newer, or gone back."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.model.kept import HostState
+from gossamer.model.task import Task
+from gossamer.stores.ledger import schema
+from gossamer.stores.ledger.keys import SCHEMA_KEY, Keys, resting_key
+from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.store import Batch, Store, StoreLimits
+from gossamer.testing.storing import visit
+
+LIMITS = StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20)
+
+
+def opened(directory: Path, *, existing: bool = False) -> Ledger:
+    ledger = Ledger(LedgerSheet(directory=str(directory), existing=existing))
+    ledger.open()
+    return ledger
+
+
+def keep(ledger: Ledger, *urls: str) -> list[str]:
+    with ledger.group() as group:
+        new = group.offer(urls)
+        group.push(Task(url, "a.test") for url in new)
+    return new
+
+
+def test_a_second_opening_is_refused_and_names_the_holder(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    with pytest.raises(CrawlDirectoryError, match=rf"in use by process {os.getpid()}; stop that one first"):
+        opened(tmp_path)
+    ledger.close()
+    opened(tmp_path).close()
+
+
+def test_a_killed_holder_leaves_no_lock_behind(tmp_path: Path) -> None:
+    program = (
+        "import sys, time\nfrom gossamer.stores.ledger.ledger import Ledger, LedgerSheet\n"
+        f"Ledger(LedgerSheet(directory={str(tmp_path)!r})).open()\nprint('open', flush=True)\nsys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None and child.stdout.readline() == b"open\n"
+        with pytest.raises(CrawlDirectoryError, match=f"process {child.pid}"):
+            opened(tmp_path)
+        child.kill()
+    opened(tmp_path).close()
+
+
+def test_a_newer_ledger_is_refused(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    store = Store(tmp_path / "state/agent-00/ledger", LIMITS)
+    batch = store.batch()
+    schema.stamp(batch, schema.VERSION + 1)
+    store.write(batch)
+    store.close()
+    with pytest.raises(CrawlDirectoryError, match="use a newer Gossamer") as refused:
+        opened(tmp_path)
+    assert refused.value.exit_code == 5
+
+
+def test_an_older_ledger_is_migrated_step_by_step(tmp_path: Path) -> None:
+    store = Store(tmp_path, LIMITS, create=True)
+    batch = store.batch()
+    schema.stamp(batch, 1)
+    store.write(batch)
+
+    def step(store: Store, batch: Batch) -> None:
+        batch.put("meta", b"steps", (store.get("meta", b"steps") or b"") + (store.get("meta", SCHEMA_KEY) or b""))
+
+    assert schema.migrate(store, 3, {1: step, 2: step}) == 1
+    assert store.get("meta", b"steps") == b"12"
+    assert schema.migrate(store, 3, {}) == 3
+    store.close()
+
+
+@pytest.mark.parametrize("damage", ["current", "manifest", "table"])
+def test_a_damaged_ledger_is_refused_and_never_begun_anew(tmp_path: Path, damage: str) -> None:
+    ledger = opened(tmp_path)
+    keep(ledger, "http://a.test/1")
+    ledger.close()
+    folder = tmp_path / "state/agent-00/ledger"
+    if damage == "current":
+        (folder / "CURRENT").unlink()
+    elif damage == "manifest":
+        for path in folder.glob("MANIFEST-*"):
+            path.write_bytes(b"\x00" * 100)
+    else:
+        for path in folder.glob("*.sst"):
+            path.write_bytes(path.read_bytes()[:50])
+    for _ in range(2):
+        with pytest.raises(CrawlDirectoryError, match=r"damaged.*go back to a checkpoint"):
+            opened(tmp_path)
+
+
+def test_who_wants_to_go_on_where_nothing_is_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(CrawlDirectoryError, match="there is no ledger"):
+        opened(tmp_path, existing=True)
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file where the directory should be")
+    with pytest.raises(CrawlDirectoryError, match=r"cannot write to .*state"):
+        opened(tmp_path)
+
+
+def test_going_back_to_a_checkpoint_brings_back_its_state_and_keeps_later_files(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    keep(ledger, "http://a.test/1")
+    ledger.checkpoint("first")
+    keep(ledger, "http://a.test/2")
+    ledger.checkpoint("second")
+    assert ledger.checkpoints() == ["first", "second"]
+    with pytest.raises(CrawlDirectoryError, match="in use"):
+        ledger.restore("first")
+    ledger.close()
+    ledger.restore("first", {"warc/later.warc.gz": 500})
+    ledger.open()
+    assert ledger.committed_ends() == {"warc/later.warc.gz": 500}
+    assert keep(ledger, "http://a.test/1", "http://a.test/2") == ["http://a.test/2"]
+    ledger.close()
+    ledger.restore("second")
+    ledger.open()
+    assert keep(ledger, "http://a.test/2") == []
+    ledger.close()
+
+
+@pytest.mark.parametrize("name", ["", ".hidden", "a/b", "..", "x" * 101])
+def test_a_checkpoint_has_a_plain_name(tmp_path: Path, name: str) -> None:
+    ledger = opened(tmp_path)
+    with pytest.raises(UsageError, match="cannot be called"):
+        ledger.checkpoint(name)
+    ledger.checkpoint("taken")
+    with pytest.raises(UsageError, match="already"):
+        ledger.checkpoint("taken")
+    ledger.close()
+    with pytest.raises(UsageError, match="there are: taken"):
+        ledger.restore("absent")
+
+
+@pytest.mark.parametrize("stage", ["making", "made, ledger there", "made, ledger gone", "replaced"])
+def test_a_replacement_that_a_kill_interrupted_is_finished_at_the_next_opening(tmp_path: Path, stage: str) -> None:
+    ledger = opened(tmp_path)
+    keep(ledger, "http://a.test/new")
+    ledger.close()
+    places = ledger.places
+    if stage == "making":
+        places.making.mkdir()
+    elif stage == "made, ledger there":
+        shutil.copytree(places.ledger, places.made)
+    elif stage == "made, ledger gone":
+        places.ledger.rename(places.made)
+    else:
+        shutil.copytree(places.ledger, places.replaced)
+    ledger.open()
+    assert keep(ledger, "http://a.test/new") == []
+    assert not places.making.exists() and not places.made.exists() and not places.replaced.exists()
+    ledger.close()
+
+
+def test_rows_and_robots_of_a_host_are_found_by_name(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    one = visit("http://a.test/1", b"abc")
+    with ledger.group() as group:
+        group.push([one.task])
+        group.host(HostState("a.test", robots=b"rules"))
+        group.host(HostState("a.test", next_allowed=5.0))
+    ledger.queues.admit(0.0, 1)
+    ledger.queues.pop("a.test", 1)
+    with ledger.group() as group:
+        group.visited(one, None)
+        group.host(HostState("a.test", next_allowed=9.0))
+    row = ledger.document(one.url)
+    assert row is not None and (row.url, row.outcome, row.bytes) == (one.url, "ok", 3)
+    assert [row.url for row in ledger.documents()] == [one.url]
+    assert ledger.document("http://a.test/2") is None
+    assert ledger.robots("a.test") == b"rules"
+    assert ledger.host_states(["a.test"])[0].next_allowed == 9.0
+    ledger.close()
+
+
+def test_one_group_is_open_at_a_time(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    with ledger.group(), pytest.raises(RuntimeError, match="one group at a time"), ledger.group():
+        pass
+    ledger.close()
+
+
+def test_keys_of_a_domain_and_of_a_host_lie_together() -> None:
+    keys = Keys(1)
+    same = [keys.url(f"https://{host}.example.co.uk/{n}") for host in ("a", "b") for n in range(3)]
+    assert len({key[:4] for key in same}) == 1
+    assert len({key[:10] for key in same}) == 2
+    assert len(set(same)) == 6
+    assert keys.url("http://a.example.co.uk:8080/0")[:10] == same[0][:10], "a host goes by name"
+    assert keys.url("foo://a/1")[:10] != keys.url("foo://b/1")[:10]
+    assert keys.host("a.example.co.uk")[:4] == Keys(2).host("a.example.co.uk")[:4], "agents agree on domains"
+    assert keys.host("a.example.co.uk") != Keys(2).host("a.example.co.uk")
+
+
+def test_any_time_makes_a_resting_key() -> None:
+    times = [float("-inf"), -1.0, 0.0, 1.0, 1e9, float("inf")]
+    made = [resting_key(time, b"h") for time in times]
+    assert made == sorted(made)
