@@ -1,12 +1,13 @@
 """`gossamer demo`, as somebody meets it who has just unpacked it."""
 
+import contextlib
 import json
 import os
+import pty
 import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,14 @@ import pytest
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
 
-def start(*arguments: str, cwd: Path) -> "subprocess.Popen[str]":
+def start(*arguments: str, cwd: Path, stderr: int = subprocess.PIPE) -> "subprocess.Popen[str]":
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": str(cwd)}
     command = [sys.executable, "-m", "gossamer", *arguments]
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         env=environment,
         cwd=cwd,
@@ -79,15 +80,20 @@ def test_a_demo_never_replaces_the_one_before_and_speaks_json(told: tuple[Path, 
     assert summary["audit"]["coverage"]["found"] > 0
 
 
-def test_ctrl_c_ends_a_demo_with_its_report(tmp_path: Path) -> None:
-    process = start("demo", "--seconds", "600", cwd=tmp_path)
-    rows = tmp_path / "demo-crawl" / "logs" / "crawl.jsonl"
-    give_up = time.monotonic() + 60
-    while not (rows.exists() and rows.stat().st_size) and time.monotonic() < give_up:
-        assert process.poll() is None
-        time.sleep(0.05)  # until the other process has fetched something
-    # As a terminal does it: to the whole group, the simulated web's process included.
-    os.killpg(process.pid, signal.SIGINT)
-    status, out, _ = finished(process)
-    assert status == 0
+def test_on_a_terminal_progress_is_live_and_ctrl_c_ends_with_the_report(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = start("demo", "--seconds", "600", cwd=tmp_path, stderr=theirs)
+    os.close(theirs)
+    shown, asked = b"", False
+    with contextlib.suppress(OSError):  # how a terminal says that its last writer has gone
+        while piece := os.read(ours, 4096):
+            shown += piece
+            if b" ok" in shown and not asked:
+                # As a terminal does it: to the whole group, the simulated web's process included.
+                os.killpg(process.pid, signal.SIGINT)
+                asked = True
+    os.close(ours)
+    out, _ = process.communicate(timeout=90)
+    assert process.returncode == 0
+    assert b"pages" in shown and b"queued" in shown
     assert "Try next" in out

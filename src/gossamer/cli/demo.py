@@ -6,6 +6,7 @@ Nothing leaves this machine.
 """
 
 import asyncio
+import contextlib
 import itertools
 import shutil
 import tempfile
@@ -53,13 +54,14 @@ def demo(seconds: float, output: str, as_json: bool) -> None:
     directory = Path(output) if output else _free_directory()
     with tempfile.TemporaryDirectory(prefix="gossamer-demo-") as folder:
         log = Path(folder) / LOG_NAME
-        try:
-            with beside(spec, ServeOptions(log=log)) as port:
-                summary = _crawl(spec, port, directory, seconds, show=not as_json)
-        except OSError as error:
-            raise UsageError(f"the demo cannot start here: {error}") from error
+        with contextlib.ExitStack() as stack:
+            try:
+                port = stack.enter_context(beside(spec, ServeOptions(log=log)))
+            except OSError as error:
+                raise UsageError(f"the demo cannot start here: {error}") from error
+            summary = _crawl(spec, port, directory, seconds, show=not as_json)
         if not summary.fetched:
-            raise UsageError(f"nothing was crawled within {show_seconds(seconds)}; try again with more --seconds")
+            raise UsageError("the demo ended before anything was crawled; there is nothing to report")
         verdict = audit(log, AuditOptions(scope="any"))
         log = Path(shutil.copy(log, directory / LOG_NAME))
     if as_json:
@@ -115,8 +117,8 @@ def _verdict_lines(verdict: Audit) -> Iterator[str]:
     )
     yield f"Repeats      {verdict.repeats.pages:,} pages fetched more than once"
     yield (
-        f"Politeness   at most {verdict.host.most_in_flight} live request at a host, {verdict.domain.most_in_flight} at "
-        f"a domain, {verdict.address.most_in_flight} at an address"
+        f"Politeness   live requests at most: {verdict.host.most_in_flight} at a host, "
+        f"{verdict.domain.most_in_flight} at a domain, {verdict.address.most_in_flight} at an address"
     )
     yield (
         f"Order        {verdict.order.crawl_area:.2f} of the best possible; "

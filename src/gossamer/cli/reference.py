@@ -143,7 +143,8 @@ def _hostile() -> str:
     text = (
         "What a server can do to a crawler: served by `gossamer simweb --hostile`, each case at `/NUMBER/NAME` of one "
         "port (those of TLS on ports of their own), each with the outcome by which a fetch of it has to end. The tests "
-        "fetch every one of them."
+        "fetch every one of them, and crawl those that do not make them wait; what a crawl owes besides is tested with "
+        "the parts that owe it, or waits for them."
     )
     cases = _table(("case", "name", "the server", "outcome", "a crawl owes besides", "waits for"), rows)
     others = _table(("faults", "why"), list(NOT_PLAYED.items()))

@@ -158,7 +158,8 @@ class Connection(asyncio.Protocol):
             self._buffer += data
         else:
             self._arrived = time.monotonic_ns()
-            if data.find(b"\r\n\r\n") == len(data) - 4 and not self._busy and not self._choked:
+            whole = 4 < len(data) < HEADER_LIMIT and data.find(b"\r\n\r\n") == len(data) - 4
+            if whole and not self._busy and not self._choked:
                 # One whole request and nothing else, as nearly always.
                 self._take(data[:-4])
                 return
