@@ -321,9 +321,12 @@ class Gates:
 
     def _settle(self, entry: _Host) -> None:
         """Work out when this host is next."""
-        broken = entry.circuit
-        is_open = broken is not None and broken.is_open
-        entry.limit = 1 if is_open or entry.pace.is_alone else self.rules.per_host
-        entry.next = max(entry.last + pace.delay_of(entry.pace, self.rules.pace), entry.pace.until)
-        if broken is not None:
-            entry.next = max(entry.next, broken.until)
+        known, broken = entry.pace, entry.circuit
+        opens = entry.last + pace.delay_of(known, self.rules.pace)
+        if known.until > opens:
+            opens = known.until
+        if broken is not None and broken.until > opens:
+            opens = broken.until
+        entry.next = opens
+        is_probed = broken is not None and broken.is_open
+        entry.limit = 1 if is_probed or known.is_alone else self.rules.per_host
