@@ -32,7 +32,6 @@ from gossamer.services.politeness.retries import DONE, KEEP, Ruling, What
 UNASKED = frozenset(
     {
         Outcome.ROBOTS_DENIED,
-        Outcome.ROBOTS_UNREACHABLE,
         Outcome.ADDRESS_REFUSED,
         Outcome.SCHEME_REFUSED,
         Outcome.BLOCKED,
@@ -124,12 +123,19 @@ class Gates:
 
         The time is infinite if another request has to end first. None: they know nothing that is against it.
         """
-        until, where = -inf, None
-        for place in (self._hosts.get(host), self._domains.get(domain), self._addresses.get(address)):
-            if place is not None:
-                opens = inf if place.live >= place.limit else place.next
-                if opens > until:
-                    until, where = opens, place
+        until = -inf
+        where: Place | None = None
+        own, shared, there = self._hosts.get(host), self._domains.get(domain), self._addresses.get(address)
+        if own is not None:
+            until, where = inf if own.live >= own.limit else own.next, own
+        if shared is not None:
+            opens = inf if shared.live >= shared.limit else shared.next
+            if opens > until:
+                until, where = opens, shared
+        if there is not None:
+            opens = inf if there.live >= there.limit else there.next
+            if opens > until:
+                until, where = opens, there
         return until, where
 
     def ready_at(self, host: str, domain: str, address: str, now: float) -> float:
@@ -228,6 +234,12 @@ class Gates:
         entry.pace = pace.with_crawl_delay(entry.pace, seconds)
         self._settle(entry)
 
+    def hold(self, host: str, until: float) -> None:
+        """Do not ask this host before that instant: its robots.txt is out of reach, say, and is due again then."""
+        entry = self._hosts.setdefault(host, _Host(self.rules.per_host))
+        entry.pace = msgspec.structs.replace(entry.pace, until=max(entry.pace.until, until))
+        self._settle(entry)
+
     def change(self, rules: GateRules) -> None:
         """Go by other settings from now on."""
         self.rules = rules
@@ -321,9 +333,12 @@ class Gates:
 
     def _settle(self, entry: _Host) -> None:
         """Work out when this host is next."""
-        broken = entry.circuit
-        is_open = broken is not None and broken.is_open
-        entry.limit = 1 if is_open or entry.pace.is_alone else self.rules.per_host
-        entry.next = max(entry.last + pace.delay_of(entry.pace, self.rules.pace), entry.pace.until)
-        if broken is not None:
-            entry.next = max(entry.next, broken.until)
+        known, broken = entry.pace, entry.circuit
+        opens = entry.last + pace.delay_of(known, self.rules.pace)
+        if known.until > opens:
+            opens = known.until
+        if broken is not None and broken.until > opens:
+            opens = broken.until
+        entry.next = opens
+        is_probed = broken is not None and broken.is_open
+        entry.limit = 1 if is_probed or known.is_alone else self.rules.per_host

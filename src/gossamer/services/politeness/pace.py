@@ -98,8 +98,9 @@ def base_delay(pace: Pace, rules: PaceRules) -> float:
     """Seconds between requests while all is well."""
     base = rules.delay
     if base is None:
-        base = min(rules.cap, max(rules.floor, rules.factor * pace.latency))
-    return max(base, pace.crawl_delay)
+        base = rules.factor * pace.latency
+        base = rules.floor if base < rules.floor else rules.cap if base > rules.cap else base
+    return base if base > pace.crawl_delay else pace.crawl_delay
 
 
 def delay_of(pace: Pace, rules: PaceRules) -> float:

@@ -9,7 +9,8 @@ is free; :mod:`gates` says when each may be asked. A host is in one of three pla
   lets one host go at a time: 1,000 hosts at one address cost one look each, not 1,000 for every request.
 
 Entries of the heap are corrected lazily: one that is out of date is passed over when it comes up. Every operation is
-`O(log n)` in the hosts with work, amortised. Memory is theirs, some 400 bytes each; queues of URLs are not kept here.
+`O(log n)` in the hosts with work, amortised. Memory is theirs, with what the gates know some 700 bytes each;
+queues of URLs are not kept here.
 """
 
 import heapq

@@ -142,6 +142,16 @@ def test_a_crawl_delay_that_becomes_known_counts_from_the_last_request() -> None
     assert gates.note("nobody.test", 1.0, WALL) is None
 
 
+def test_a_host_whose_robots_are_out_of_reach_is_left_alone_until_they_are_due() -> None:
+    gates = Gates()
+    gates.begin("a.test", "a.test", PUBLIC, 0.0)
+    assert end(gates, "a.test", 1.0, Outcome.ROBOTS_UNREACHABLE) is What.KEEP
+    assert gates.ready_at("a.test", "a.test", PUBLIC, 1.0) == 2.0, "robots.txt was asked for: the delay counts"
+    gates.hold("a.test", 600.0)
+    gates.hold("a.test", 300.0)
+    assert gates.ready_at("a.test", "a.test", PUBLIC, 1.0) == 600.0
+
+
 def test_other_settings_hold_at_once() -> None:
     gates = Gates()
     ended = ask(gates, "a.test", 0.0)
