@@ -149,7 +149,7 @@ class HostQueues:
             names = self._next_turns(room)
             if not names:
                 break
-            found += self._take_turns(names, now)
+            found += self._take_turns(names)
         return found
 
     def _wake(self, now: float, room: int) -> list[str]:
@@ -192,7 +192,7 @@ class HostQueues:
             self._waiting.pop(name, None)
         return names
 
-    def _take_turns(self, names: list[str], now: float) -> list[str]:
+    def _take_turns(self, names: list[str]) -> list[str]:
         """Those of `names` that are not held yet and do not rest."""
         fresh = [name for name in dict.fromkeys(names) if name not in self._held]
         keys = [self._keys.host(name) for name in fresh]
