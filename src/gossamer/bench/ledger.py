@@ -22,6 +22,7 @@ from gossamer.model.task import Task
 from gossamer.model.visit import Location, Response, Visit
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.stores.ledger.providers import LedgerFrontier
+from gossamer.stores.memory import MemorySeen
 
 #: Tasks of one push in bulk, of one pop in bulk.
 BULK, POP_BULK = 10_000, 64
@@ -300,13 +301,22 @@ def _apart(part: str, size: int, hosts: int) -> list[tuple[str, ...]]:
     return [tuple(line.split("\t")) for line in told.splitlines()]
 
 
+def _yardstick() -> float:
+    """Microseconds of CPU time to ask the set in memory for a URL: how slow this machine is at this moment."""
+    seen, timed = MemorySeen(), _Timed()
+    urls = [f"https://www.site-{n % 97}.example/section/page-{n}.html" for n in range(100_000)]
+    seen.offer(urls)
+    timed.run(lambda: seen.unseen(urls))
+    return timed.thread / len(urls) * 1e6
+
+
 def run() -> Report:
     """Measure everything and make the report."""
     large = int(os.environ.get("GOSSAMER_BENCH_URLS", LARGE))
     report = Report("ledger")
-    load = os.getloadavg()[0]
+    load = f"load {os.getloadavg()[0]:.1f}, a question to the set in memory {_yardstick():.2f} us where a quiet machine takes 0.17"
     queues = report.table(
-        f"Queues at load {load:.1f}, per second of wall time and (of CPU time): push >= 500k, pop >= 200k, opening <= 2 s",
+        f"Queues at {load}; per second of wall time and (of CPU time): push >= 500k, pop >= 200k, opening <= 2 s",
         *("queued", "hosts", "push/s", "later", "pop/s", "later", "ended/s", "open s", "MB"),
     )
     for size, hosts in ((SMALL, 10_000), (large, 10_000), (large, 100_000)):

@@ -34,8 +34,9 @@ DOMAIN_BYTES, HOST_BYTES, URL_BYTES = 4, 6, 10
 #: Bytes of what stands for a host in keys.
 HOST_ID_BYTES = DOMAIN_BYTES + HOST_BYTES
 
-#: Hosts whose id is remembered at once; then all are forgotten, which costs each one more look (15 us).
-REMEMBERED = 65_536
+#: Hosts, and beginnings of URLs, whose id is remembered at once, 210 bytes each; then all are forgotten, which costs each
+#: one more look (20 us). Above the 100,000 hosts of a broad crawl, since a table that is cleared in each round is useless.
+REMEMBERED_HOSTS, REMEMBERED_BEGINNINGS = 131_072, 65_536
 
 CHUNK, ROTATION, HELD, RESTING = b"q", b"r", b"a", b"w"
 CURSOR, STATE, ROBOTS = b"c", b"s", b"x"
@@ -66,7 +67,7 @@ class Keys:
         """The id of a host. The domain's part is the same in every crawl: agents agree on who owns it."""
         known = self._ids.get(host)
         if known is None:
-            if len(self._ids) >= REMEMBERED:
+            if len(self._ids) >= REMEMBERED_HOSTS:
                 self._ids.clear()
             domain = xxh32_digest(self._domain(host).encode("utf-8", "surrogatepass"))
             name = xxh3_128_digest(host.encode("utf-8", "surrogatepass"), self._secret)
@@ -80,7 +81,7 @@ class Keys:
         beginning = url if slash < 0 else url[:slash]
         host = self._by_beginning.get(beginning)
         if host is None:
-            if len(self._by_beginning) >= REMEMBERED:
+            if len(self._by_beginning) >= REMEMBERED_BEGINNINGS:
                 self._by_beginning.clear()
             host = self._by_beginning[beginning] = self.host(host_of(url))
         return host + xxh3_128_digest(url.encode("utf-8", "surrogatepass"), self._secret)[:URL_BYTES]

@@ -269,7 +269,7 @@ class Ledger(Provider[LedgerSheet]):
 
     def host_states(self, names: list[str]) -> list[HostState]:
         """The states of hosts, in order; an empty one for a host of which nothing is kept. Without robots bytes."""
-        found = self._store.get_many("hosts", [self._keys.host(name) + STATE for name in names]) if names else []
+        found = self._store.get_many("hosts", [self._keys.host(name) + STATE for name in names])
         return [
             HostState(name) if data is None else self._states.decode(data)
             for name, data in zip(names, found, strict=True)
