@@ -1,8 +1,10 @@
 """What ships, by the names that a wiring uses. Parts of other packages come by entry points (:mod:`gossamer.flow.catalog`)."""
 
+from typing import Any
+
 from gossamer.flow.catalog import Catalog
+from gossamer.flow.unit import Provider
 from gossamer.services.dns import CachedResolver, SystemResolver
-from gossamer.services.robots.provider import IgnoreRobots, Robots
 from gossamer.stages.commit import Commit
 from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.fetch.component import Fetch
@@ -20,8 +22,6 @@ from gossamer.stages.url_filter.patterns import PatternFilter
 from gossamer.stages.url_filter.scope import ScopeFilter
 from gossamer.stages.url_seen import UrlSeen
 from gossamer.stores.flights import MemoryFlights
-from gossamer.stores.ledger.ledger import Ledger
-from gossamer.stores.ledger.providers import LedgerFrontier, LedgerSeen
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen
 from gossamer.stores.rowlog import JsonLog
 from gossamer.stores.warc import NoArchive, WarcArchive
@@ -46,11 +46,6 @@ def catalog() -> Catalog:
             "system-resolver": SystemResolver,
             "cached-resolver": CachedResolver,
             "http": HttpModule,
-            "robots": Robots,
-            "ignore-robots": IgnoreRobots,
-            "ledger": Ledger,
-            "ledger-seen": LedgerSeen,
-            "ledger-frontier": LedgerFrontier,
             "memory-contents": MemoryContents,
             "memory-seen": MemorySeen,
             "recently-seen": RecentlySeen,
@@ -68,4 +63,41 @@ def catalog() -> Catalog:
             "no-archive": NoArchive,
             "json-log": JsonLog,
         },
+        later={
+            "robots": _robots,
+            "ignore-robots": _ignore_robots,
+            "ledger": _ledger,
+            "ledger-seen": _ledger_seen,
+            "ledger-frontier": _ledger_frontier,
+        },
     )
+
+
+def _robots() -> type[Provider[Any]]:
+    from gossamer.services.robots.provider import Robots
+
+    return Robots
+
+
+def _ignore_robots() -> type[Provider[Any]]:
+    from gossamer.services.robots.provider import IgnoreRobots
+
+    return IgnoreRobots
+
+
+def _ledger() -> type[Provider[Any]]:
+    from gossamer.stores.ledger.ledger import Ledger
+
+    return Ledger
+
+
+def _ledger_seen() -> type[Provider[Any]]:
+    from gossamer.stores.ledger.providers import LedgerSeen
+
+    return LedgerSeen
+
+
+def _ledger_frontier() -> type[Provider[Any]]:
+    from gossamer.stores.ledger.providers import LedgerFrontier
+
+    return LedgerFrontier

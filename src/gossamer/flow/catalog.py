@@ -4,7 +4,7 @@ The composition root registers what ships; other packages register by entry poin
 names them (`gossamer.components`, `gossamer.providers`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gossamer.flow.component import Component
@@ -21,9 +21,19 @@ class Catalog:
     """Names of component and provider classes."""
 
     def __init__(
-        self, components: Mapping[str, type[Component[Any]]] = {}, providers: Mapping[str, type[Provider[Any]]] = {}
+        self,
+        components: Mapping[str, type[Component[Any]]] = {},
+        providers: Mapping[str, type[Provider[Any]]] = {},
+        later: Mapping[str, Callable[[], type[Provider[Any]]]] = {},
     ) -> None:
+        """A catalog.
+
+        Args:
+            components, providers: classes by name.
+            later: providers that are dear to import, each with what imports it when a wiring names it.
+        """
         self._classes: dict[str, dict[str, type]] = {"components": dict(components), "providers": dict(providers)}
+        self._later = dict(later)
 
     def component(self, name: str) -> type[Component[Any]]:
         """The component class of this name.
@@ -57,10 +67,13 @@ class Catalog:
 
     def names(self, table: str) -> list[str]:
         """Every known name of `components` or `providers`, those of entry points included."""
-        return sorted({*self._classes[table], *(entry.name for entry in offered(f"gossamer.{table}"))})
+        later = self._later if table == "providers" else {}
+        return sorted({*self._classes[table], *later, *(entry.name for entry in offered(f"gossamer.{table}"))})
 
     def _find(self, table: str, name: str, base: type) -> Any:
         known = self._classes[table]
+        if name not in known and table == "providers" and name in self._later:
+            known[name] = self._later[name]()
         if name not in known:
             entries = offered(f"gossamer.{table}", name)
             if len({entry.value for entry in entries}) > 1:
