@@ -21,13 +21,14 @@ from gossamer.assembly.crawl import Crawl, Summary
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
-from gossamer.flow.sheet import build
+from gossamer.flow.component import Consumer
+from gossamer.flow.ports import In
+from gossamer.flow.sheet import NoSettings, build
 from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import ProviderPlan, Wiring
 from gossamer.model.document import Document
 from gossamer.model.page import Page
 from gossamer.model.visit import Found, Item, Record
-from gossamer.stages.tally import Tally
 
 ProcessorFunction = Callable[[Document], Iterable[Found | Item] | None]
 P = TypeVar("P", bound=ProcessorFunction)
@@ -119,11 +120,15 @@ def crawl_sync(seeds: str | Iterable[str], **options: Any) -> Iterator[Page]:
         try:
             while True:
                 try:
-                    yield runner.run(anext(pages))  # type: ignore[arg-type]  # an awaitable, which run() takes
+                    yield runner.run(_next(pages))
                 except StopAsyncIteration:
                     return
         finally:
             runner.run(_closed(pages))
+
+
+async def _next(pages: AsyncIterator[Page]) -> Page:
+    return await anext(pages)
 
 
 async def _closed(pages: AsyncIterator[Page]) -> None:
@@ -141,16 +146,15 @@ def _make_crawl(seeds: list[str], options: dict[str, Any], queue: asyncio.Queue[
     return Crawl(seeds, build(CrawlOptions, options), wiring=wiring, catalog=catalog)
 
 
-def _reader(queue: asyncio.Queue[Page | None]) -> type[Tally]:
-    """The end of the records arrow for a program: counts as ever, and hands pages to the iterator."""
+def _reader(queue: asyncio.Queue[Page | None]) -> type[Consumer[NoSettings]]:
+    """The end of the records arrow for a program: hands pages to the iterator."""
 
-    class Reader(Tally):
+    class Reader(Consumer[NoSettings]):
         """Hands committed pages to the program that iterates over the crawl."""
 
-        consume_one = Tally.consume
+        records: In[Record]
 
-        async def consume(self, record: Record) -> None:  # type: ignore[override]  # a consumer may be async
-            self.consume_one(record)
+        async def consume(self, record: Record) -> None:
             if record.visit.is_page:
                 await queue.put(Page(record))
 
@@ -166,7 +170,8 @@ def _with_registered(wiring: Wiring, catalog: Catalog) -> Wiring:
         return wiring
     providers = dict(wiring.providers)
     table: dict[str, list[str]] = {}
-    for mime, names in dict(plan.providers.get("processors", {})).items():  # type: ignore[arg-type]  # a table of names
+    bound = plan.providers.get("processors", {})
+    for mime, names in bound.items() if isinstance(bound, dict) else ():
         table[mime] = [names] if isinstance(names, str) else list(names)
     for number, (mimes, function) in enumerate(_registered, 1):
         name = f"{function.__name__}-{number}"

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,13 +10,15 @@ import pytest
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.crawl import Crawl, Summary
 from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.errors import FlowError
+from gossamer.flow.errors import ComponentFailed, FlowError
 from gossamer.flow.planning import provider_node
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import ProviderPlan
+from gossamer.model.visit import Location, Visit
 from gossamer.stages.url_filter.scope import ScopeFilter
 from gossamer.stores.memory import RecentlySeen
+from gossamer.stores.warc import WarcArchive
 from gossamer.testing.fakeweb import FakeWeb, Page
 
 Change = Callable[[RunningGraph, Crawl], Awaitable[None]]
@@ -121,3 +123,19 @@ def test_a_unit_that_raises_at_start_ends_the_crawl_with_its_name_and_no_directo
             asyncio.run(job.run())
         assert web.requests == []
     assert not (tmp_path / "c").exists()
+
+
+class FullArchive(WarcArchive):
+    """An archive on a full disk."""
+
+    def append(self, visits: Sequence[Visit]) -> list[Location | None]:
+        raise OSError("No space left on device")
+
+
+def test_an_archive_that_cannot_be_written_stops_the_crawl_by_name_and_never_hangs_it(tmp_path: Path) -> None:
+    known = catalog()
+    known.add("warc", FullArchive)
+    with FakeWeb.tree(2, 3) as web:
+        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c")}), catalog=known)
+        with pytest.raises(ComponentFailed, match=r"'commit' cannot keep 1 visits: OSError: No space left"):
+            asyncio.run(asyncio.wait_for(job.run(), 30))

@@ -4,6 +4,7 @@ URLs have the locality of real links: popular hosts have most of them (Zipf), a 
 most were met before. `size` sets how many URLs are queued and seen at the large end; targets are those of issue 4.
 """
 
+import functools
 import gc
 import itertools
 import os
@@ -106,7 +107,7 @@ def _fill(ledger: Ledger, names: list[str], first: int, count: int, chance: rand
     timed = _Timed()
     for start in range(0, count, BULK):
         tasks = _tasks(names, first + start, BULK, chance)
-        timed.run(lambda tasks=tasks: _push(ledger, tasks))  # type: ignore[misc]  # bound at once
+        timed.run(functools.partial(_push, ledger, tasks))
     return timed
 
 

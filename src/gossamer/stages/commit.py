@@ -10,11 +10,12 @@ from gossamer.contracts.flights import Flights
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.storing import Archive, RowLog
 from gossamer.flow.component import Filter
+from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses
 from gossamer.flow.sheet import NoSettings
 from gossamer.model.task import Committed, Task
 from gossamer.model.totals import Totals
-from gossamer.model.visit import Record, Visit
+from gossamer.model.visit import Location, Record, Visit
 
 
 class Commit(Filter[NoSettings]):
@@ -44,12 +45,26 @@ class Commit(Filter[NoSettings]):
         if not group:
             return
         group = [self._decided(visit) for visit in group]
-        locations = self.archive.append(group)
-        self.log.append(group, locations)
+        locations = self._written(group)
         for visit in group:
             self.totals.add(visit)
         await self.committed.send_many([self._committed(visit) for visit in group])
         await self.records.send_many([Record(v, location) for v, location in zip(group, locations, strict=True)])
+
+    def _written(self, group: list[Visit]) -> list[Location | None]:
+        """Archive and row log of a group.
+
+        Raises:
+            ComponentFailed: they cannot be written. The crawl stops: given once more, the group would count as repeated.
+        """
+        try:
+            locations = self.archive.append(group)
+            self.log.append(group, locations)
+        except Exception as error:
+            raise ComponentFailed(
+                f"component {self.name!r} cannot keep {len(group)} visits: {type(error).__name__}: {error}"
+            ) from error
+        return locations
 
     def _decided(self, visit: Visit) -> Visit:
         """The visit with those of its new tasks that are new indeed."""
