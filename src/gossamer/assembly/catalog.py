@@ -5,6 +5,7 @@ from typing import Any
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.unit import Provider
 from gossamer.services.dns import CachedResolver, SystemResolver
+from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.commit import Commit
 from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.fetch.component import Fetch
@@ -56,6 +57,7 @@ def catalog() -> Catalog:
             "priority": BestFirst,
             "random-walk": RandomWalk,
             "weighted": WeightedPrioritizer,
+            "politeness": HostPoliteness,
             "html-links": HtmlLinks,
             "scope": ScopeFilter,
             "patterns": PatternFilter,

@@ -20,6 +20,7 @@ _HOMES = {
     "check_filter": "components",
     "check_flights": "flights",
     "check_ledger": "ledger",
+    "check_politeness": "asking",
     "check_prioritizer": "ordering",
     "check_processor": "judging",
     "check_producer": "components",

@@ -10,7 +10,7 @@ from gossamer.services.politeness.domains import registered_domain
 from gossamer.services.politeness.gates import GateRules, Gates
 from gossamer.services.politeness.pace import PaceRules
 from gossamer.services.politeness.places import Share
-from gossamer.services.politeness.retries import KEEP, What
+from gossamer.model.ruling import KEEP, What
 from gossamer.testing import FakeClock
 
 PUBLIC = "198.51.100.7"
