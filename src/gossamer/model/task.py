@@ -46,8 +46,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 class Committed(msgspec.Struct, frozen=True, gc=False):
     """A visit's consequences are safe: its slot is free, and what it pushed is in its hosts' queues."""
 
-    url: str
-    host: str
+    task: Task
     outcome: Outcome
     is_page: bool = False
     """A successful HTML document: what `--max-pages` counts."""

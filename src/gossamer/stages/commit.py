@@ -109,7 +109,7 @@ class Commit(Filter[CommitSheet]):
                 f"component {self.name!r} cannot keep {len(group)} visits: {type(error).__name__}: {error}"
             ) from error
         await self.committed.send_many([_committed(ended) for ended in group])
-        records = [Record(e.visit, where) for e, where in zip(group, locations, strict=True) if not e.site]
+        records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
         await self.records.send_many(records)
 
     def _ended(self, visit: Visit) -> _Ended:
@@ -172,7 +172,7 @@ class Commit(Filter[CommitSheet]):
             urls = list(tasks) if self.sheet.again else self.seen.offer(list(tasks))
             return [tasks[url] for url in urls]
         # A nearer way to this page may have been found while it was in flight: its links are counted from there.
-        source, depth = visit.task, staged.depth_of(visit.url, visit.task.depth)
+        source, depth = visit.task, staged.depth_of(visit.task)
         staged.links(visit.url, [(link.url, link.relation) for link in visit.links])
         met = [
             Task(link.url, host_of(link.url), child_depth(depth, link.relation), source.url, link.relation)
@@ -279,8 +279,7 @@ def _committed(ended: _Ended) -> Committed:
     visit = ended.visit
     response = visit.response
     return Committed(
-        url=visit.url,
-        host=visit.task.host,
+        task=visit.task,
         outcome=response.outcome,
         is_page=visit.is_page and ended.ruling.what is What.DONE,
         bytes=0 if ended.site else len(response.body),

@@ -64,6 +64,7 @@ def _check_notes(make: Callable[[FakeClock], Politeness]) -> None:
     polite.next(clock.monotonic())
     polite.begin(_task("http://a.test/"), "", clock.monotonic())
     polite.answered(_answer("http://a.test/"))
+    polite.put("a.test", "")
     opens = polite.next(clock.monotonic())
     note = polite.note("a.test")
     for clean in (True, False):

@@ -209,10 +209,10 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             self._bytes += committed.bytes
             self._answered += committed.outcome in ANSWERED and not committed.site
             if committed.is_kept:
-                self.queues.put_back(committed.url)
+                self.queues.put_back(committed.task)
             if committed.site:
                 self._settle(committed.site)
-            self._put(committed.host)
+            self._put(committed.task.host)
         self._is_stirred = True
         self.signal("tasks")
         self._end_if_done()
@@ -265,7 +265,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             task = tasks[0] if self.sheet.depth is None else self._nearest(tasks[0])
             host.level = self.traversal.host_level(task, task.level)
             if not self._is_known(host, task):
-                self.queues.put_back(task.url)
+                self.queues.put_back(task)
                 return None
             outcome, reason, verdict = self._judged(host, task)
             if outcome is not None:
@@ -275,7 +275,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             elif verdict.ruling is Ruling.ALLOWED and self._is_time(host, verdict, now):
                 return self._begin(host, task, now)
             else:
-                self.queues.put_back(task.url)
+                self.queues.put_back(task)
                 return self._delayed(host, task, verdict, now)
         self._put(host.name)
         return None
