@@ -18,6 +18,8 @@ class Task(msgspec.Struct, frozen=True, gc=False):
     relation: str = "seed"
     """How it was found: `seed`, `redirect`, or tag and attribute, as `a href`."""
     attempt: int = 1
+    level: int = 0
+    """In which lane of its host it waits, 0 (first) to 255: what the traversal decided."""
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
