@@ -70,6 +70,7 @@ def catalog() -> Catalog:
             "ignore-robots": _ignore_robots,
             "ledger": _ledger,
             "ledger-seen": _ledger_seen,
+            "ledger-contents": _ledger_contents,
             "ledger-frontier": _ledger_frontier,
         },
     )
@@ -97,6 +98,12 @@ def _ledger_seen() -> type[Provider[Any]]:
     from gossamer.stores.ledger.providers import LedgerSeen
 
     return LedgerSeen
+
+
+def _ledger_contents() -> type[Provider[Any]]:
+    from gossamer.stores.ledger.providers import LedgerContents
+
+    return LedgerContents
 
 
 def _ledger_frontier() -> type[Provider[Any]]:

@@ -17,6 +17,7 @@ _HOMES = {
     "check_connector": "connectors",
     "check_consumer": "components",
     "check_content_index": "seen",
+    "check_depths": "ledger",
     "check_filter": "components",
     "check_flights": "flights",
     "check_ledger": "ledger",
