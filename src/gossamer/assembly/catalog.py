@@ -24,6 +24,7 @@ from gossamer.stages.url_seen import UrlSeen
 from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen
 from gossamer.stores.rowlog import JsonLog
+from gossamer.stores.tablelog import TableLog
 from gossamer.stores.warc import NoArchive, WarcArchive
 
 
@@ -62,6 +63,7 @@ def catalog() -> Catalog:
             "warc": WarcArchive,
             "no-archive": NoArchive,
             "json-log": JsonLog,
+            "tables": TableLog,
         },
         later={
             "robots": _robots,
