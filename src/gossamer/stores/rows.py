@@ -188,11 +188,15 @@ def line(row: Row, encoder: msgspec.json.Encoder) -> bytes:
         text = encoder.encode(row)
     except UnicodeEncodeError:  # lone surrogates, which a processor can have put into an item
         text = encoder.encode(_without_surrogates(msgspec.to_builtins(row)))
-    if not text.isascii() or b"\x7f" in text:
-        shown = text.decode()
-        if not shown.isprintable():
-            text = _NOT_ASCII.sub(_escape, shown).encode()
-    return text + b"\n"
+    return printable(text) + b"\n"
+
+
+def printable(text: bytes) -> bytes:
+    """JSON in which everything that is not printable is escaped."""
+    if text.isascii() and b"\x7f" not in text:
+        return text
+    shown = text.decode()
+    return text if shown.isprintable() else _NOT_ASCII.sub(_escape, shown).encode()
 
 
 def item_line(item: Item, encoder: msgspec.json.Encoder) -> tuple[bytes, str]:
