@@ -21,12 +21,12 @@ from pathlib import Path
 import msgspec
 
 #: The tables that agents write rows for.
-TABLES = ("pages", "links", "items", "hosts")
+TABLES = ("pages", "links", "items", "host_notes")
 
 #: The file that names the run which may still write.
 OPEN = "open"
 
-_NAME = re.compile(r"(?P<table>[a-z]+)-(?P<run>[0-9a-z-]+)-(?P<serial>\d{6})\.jsonl")
+_NAME = re.compile(r"(?P<table>[a-z_]+)-(?P<run>[0-9a-z-]+)-(?P<serial>\d{6})\.jsonl")
 
 
 class Segment(msgspec.Struct, frozen=True, order=True):

@@ -113,9 +113,9 @@ class TableLog(Provider[TableLogSheet]):
         for row in rows:
             lines.append(line(row, self._encoder))
             if len(lines) >= _HOSTS_AT_ONCE:
-                self._write("hosts", lines)
+                self._write("host_notes", lines)
                 lines = []
-        self._write("hosts", lines)
+        self._write("host_notes", lines)
 
     def ends(self) -> Mapping[str, int]:
         """The files that were written since the last call, and their ends."""
