@@ -143,7 +143,9 @@ HOSTS = Table(
 LOGGED = {table.name: table for table in (PAGES, LINKS, ITEMS, HOST_NOTES)}
 
 #: Outcomes that are no error of the host: what answered, and what was never asked.
-_NO_ERROR = "'ok', 'not_modified', 'redirect', 'truncated', 'robots_denied', 'blocked', 'scheme_refused', 'address_refused'"
+_NO_ERROR = (
+    "'ok', 'not_modified', 'redirect', 'truncated', 'robots_denied', 'blocked', 'scheme_refused', 'address_refused'"
+)
 
 #: `hosts`: what pages show, and the newest note of the ledger where there is one.
 HOSTS_VIEW = f"""

@@ -149,7 +149,9 @@ def find(path: Path, url: str) -> list[Found]:
         return []
     key = surt(url).encode() + b" "
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return [found for line in _lines_from(data, _first(data, key), key) if (found := _parsed(line)).entry.url == url]
+        return [
+            found for line in _lines_from(data, _first(data, key), key) if (found := _parsed(line)).entry.url == url
+        ]
 
 
 def _first(data: mmap.mmap, key: bytes) -> int:
