@@ -25,6 +25,7 @@ from gossamer.stages.url_seen import UrlSeen
 from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen
 from gossamer.stores.rowlog import JsonLog
+from gossamer.stores.tablelog import TableLog
 from gossamer.stores.warc import NoArchive, WarcArchive
 
 
@@ -64,6 +65,7 @@ def catalog() -> Catalog:
             "warc": WarcArchive,
             "no-archive": NoArchive,
             "json-log": JsonLog,
+            "tables": TableLog,
         },
         later={
             "robots": _robots,

@@ -99,6 +99,8 @@ class Visit(msgspec.Struct, frozen=True):
     base: str = ""
     """What relative links are resolved against (process): the page's URL unless the page says otherwise."""
     charset: str = ""
+    directives: tuple[str, ...] = ()
+    """What the page itself says to robots (process): words of its meta tags, as `noarchive` and `nofollow`."""
     found: tuple[Found, ...] = ()
     items: tuple[Item, ...] = ()
     trouble: str = ""
@@ -106,6 +108,8 @@ class Visit(msgspec.Struct, frozen=True):
 
     links: tuple[Link, ...] = ()
     """Resolved, each URL once, in document order (links); after the filter only those that passed."""
+    refused: tuple[Link, ...] = ()
+    """Resolved links that a filter refused (filter): the link table has them too."""
     rejected: dict[str, int] = {}
     """How many links each rule refused, by the rule's name (links, filter)."""
 
