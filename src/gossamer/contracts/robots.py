@@ -13,6 +13,7 @@ import msgspec
 from gossamer.model.task import Task
 from gossamer.model.visit import Response
 
+
 class Ruling(StrEnum):
     """What is to be done with a task."""
 

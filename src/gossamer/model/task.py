@@ -4,7 +4,6 @@ import msgspec
 
 from gossamer.model.outcome import Outcome
 
-
 #: The relation of tasks that fetch a robots.txt; their source is the site that they are fetched for.
 ROBOTS = "robots"
 

@@ -23,6 +23,7 @@ from gossamer.flow.component import Filter
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses
 from gossamer.flow.sheet import Sheet, setting
+from gossamer.model.domains import registered_domain
 from gossamer.model.kept import HostState
 from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
 from gossamer.model.ruling import Ruling, What
@@ -30,7 +31,6 @@ from gossamer.model.task import Answer, Committed, Task, with_level
 from gossamer.model.url import host_of
 from gossamer.model.visit import Location, Record, Response, Visit
 from gossamer.services.depths import announced, child_depth
-from gossamer.services.politeness.domains import registered_domain
 
 
 class CommitSheet(Sheet, frozen=True):

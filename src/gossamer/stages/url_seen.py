@@ -18,9 +18,9 @@ class UrlSeenSheet(Sheet, frozen=True):
     """Settings of :class:`UrlSeen`."""
 
     again: Annotated[bool, setting("Every link makes a task, seen or not (random walks).")] = False
-    depth: (
-        Annotated[int, setting("Links further from the nearest seed make no task.", unit="links", ge=0)] | None
-    ) = None
+    depth: Annotated[int, setting("Links further from the nearest seed make no task.", unit="links", ge=0)] | None = (
+        None
+    )
 
 
 class UrlSeen(Filter[UrlSeenSheet]):

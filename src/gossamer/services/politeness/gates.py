@@ -266,7 +266,9 @@ class Gates:
         entry = self._hosts.get(host)
         if entry is None:
             return False
-        return (entry.circuit is not None and entry.circuit.is_spent(self.rules.waits)) or entry.pace.refusals >= PATIENCE
+        return (
+            entry.circuit is not None and entry.circuit.is_spent(self.rules.waits)
+        ) or entry.pace.refusals >= PATIENCE
 
     def note(self, host: str, now: float, wall: float) -> HostNote | None:
         """What the ledger should keep of this host; None where there is nothing to keep."""

@@ -54,9 +54,9 @@ class PolitenessSheet(Sheet, frozen=True):
     ) = None
     ip_live: Annotated[int, setting("Live requests to one address, off loopback.", unit="requests", ge=1)] = 4
     rate: Annotated[float, setting("Pages a second, of the whole crawl.", unit="pages/s", gt=0)] | None = None
-    bandwidth: Annotated[float, setting("Bytes of bodies a second, of the whole crawl.", unit="bytes/s", gt=0)] | None = (
-        None
-    )
+    bandwidth: (
+        Annotated[float, setting("Bytes of bodies a second, of the whole crawl.", unit="bytes/s", gt=0)] | None
+    ) = None
     retries: Annotated[
         tuple[float, ...], setting("Before the second and each further try, of a page or of a host, in seconds.")
     ] = WAITS

@@ -84,9 +84,9 @@ class FrontierSheet(Sheet, frozen=True):
         Annotated[int, setting("Stop when less is free where the crawl writes.", unit="bytes", ge=0)] | None
     ) = None
     directory: Annotated[str, setting("Whose free disk is watched.", restart="it is the crawl's directory")] = "."
-    depth: (
-        Annotated[int, setting("Links from the nearest seed, as the commit has it.", unit="links", ge=0)] | None
-    ) = None
+    depth: Annotated[int, setting("Links from the nearest seed, as the commit has it.", unit="links", ge=0)] | None = (
+        None
+    )
     keep_trying: Annotated[bool, setting("Wait for seeds that do not answer, instead of giving up at once.")] = False
 
 

@@ -39,7 +39,8 @@ class ScopeSheet(Sheet, frozen=True):
 class ScopeFilter(Provider[ScopeSheet]):
     """Refuses links out of scope (`scope:host`, ...). Contract: `filtering.UrlFilter`.
 
-    Scheme and port do not matter, since hosts go by name (DESIGN 9.5). In scope `page` a seed's redirect passes while it stays on the seeds' hosts, as `http` to `https` does.
+    Scheme and port do not matter, since hosts go by name (DESIGN 9.5). In scope `page` a
+    seed's redirect passes while it stays on the seeds' hosts, as `http` to `https` does.
     """
 
     def __init__(self, sheet: ScopeSheet | None = None) -> None:

@@ -31,6 +31,7 @@ from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.queues import HostQueues, Marks, QueueLimits
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.store import Store, StoreLimits
+from gossamer.stores.recovery import restore as restore_files
 
 #: Where the states of agents lie inside the crawl directory (DESIGN 7).
 STATE_DIRECTORY = "state"
@@ -38,7 +39,7 @@ STATE_DIRECTORY = "state"
 _OPEN = "it is part of the store that is open"
 
 #: Name of the value that says how the last process ended.
-_CLEAN = "clean"
+_CLEAN = "ledger.clean"
 
 
 class LedgerSheet(Sheet, frozen=True):
@@ -115,8 +116,14 @@ class Ledger(Provider[LedgerSheet]):
         self._rows = msgspec.msgpack.Decoder(DocumentRow)
 
     async def start(self) -> None:
-        """Open the store."""
+        """Open the store, and cut the crawl's files back to what it committed, before anybody writes on in them."""
         self.open()
+        try:
+            restored = restore_files(Path(self.sheet.directory), self._ends, self.sheet.agent)
+        except BaseException:
+            self.abandon()
+            raise
+        self.metrics.count("files_cut", len(restored.cut) + len(restored.removed))
 
     async def stop(self) -> None:
         """Close it."""

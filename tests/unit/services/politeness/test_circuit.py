@@ -3,9 +3,9 @@
 import pytest
 
 from gossamer.model.outcome import TRANSIENT, Outcome
+from gossamer.model.ruling import DONE, GONE, KEEP, What
 from gossamer.services.politeness.circuit import Circuit, after
 from gossamer.services.politeness.network import Network, NetworkRules
-from gossamer.model.ruling import DONE, GONE, KEEP, What
 from gossamer.services.politeness.retries import RETRIED, Whose, ruling
 
 
