@@ -12,16 +12,21 @@ import base64
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 
 import msgspec
-from isal import igzip_lib
+from isal import igzip_lib, isal_zlib
 
+from gossamer.model.body import Body, StoredBody, beginning, pieces
 from gossamer.model.dates import utc_text
 from gossamer.model.visit import Visit, sha1_base32
 
 #: igzip level 2: as fast as 0 and 1 on pages within the noise, 9 % smaller than 0; level 3 takes 2.6 times as long.
 COMPRESSION_LEVEL = 2
+
+#: Window of 32 KiB, with gzip's head and tail (zlib's `wbits`).
+_GZIP_FORMAT = 31
 
 REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 
@@ -49,7 +54,9 @@ class Written(msgspec.Struct, frozen=True, gc=False):
     start: int
     """Bytes before the response record."""
     length: int
-    """Bytes of the response record's gzip member."""
+    """Bytes of the response record's gzip member; 0 where that follows `data` in pieces."""
+    rest: Iterator[bytes] | None = None
+    """The gzip member of a response record whose body is on disk: made as it is taken, so that it is never in memory."""
 
 
 def record_id() -> str:
@@ -96,6 +103,16 @@ def member(fields: str, block: bytes, body: bytes = b"") -> bytes:
     return igzip_lib.compress(b"".join((head, block, body, b"\r\n\r\n")), COMPRESSION_LEVEL, igzip_lib.COMP_GZIP)
 
 
+def member_pieces(fields: str, block: bytes, body: Body) -> Iterator[bytes]:
+    """The same record as :func:`member` makes, compressed as it is taken: no more than a piece of it is in memory."""
+    packer = isal_zlib.compressobj(COMPRESSION_LEVEL, isal_zlib.DEFLATED, _GZIP_FORMAT)
+    head = f"WARC/1.1\r\n{fields}Content-Length: {len(block) + len(body)}\r\n\r\n".encode()
+    for piece in chain((head, block), pieces(body), (b"\r\n\r\n",)):
+        if packed := packer.compress(piece):
+            yield packed
+    yield packer.flush()
+
+
 def warcinfo(file_name: str, at: float, lines: Mapping[str, str]) -> bytes:
     """The record that opens each file (section 6.2): who crawled, with what. Empty values are left out."""
     told = {"format": "WARC File Format 1.1", **lines}
@@ -128,10 +145,12 @@ def exchange(visit: Visit, at: float, original_at: float = 0.0) -> Written:
     digest = digest if digest.isalnum() and digest.isascii() else sha1_base32(response.body)
     fields = f"WARC-Record-ID: {response_id}\r\n{common}WARC-Payload-Digest: sha1:{digest}\r\n"
     head = http_head(response.response_head)
+    if isinstance(response.body, StoredBody) and not visit.duplicate_of:
+        return Written(request, len(request), 0, _stored_response(head, response.body, response.cut, fields))
     if visit.duplicate_of:
         answer = _revisit(visit.duplicate_of, original_at, fields, head)
     else:
-        answer = _response(head, response.body, response.cut, fields)
+        answer = _response(head, beginning(response.body), response.cut, fields)
     return Written(request + answer, len(request), len(answer))
 
 
@@ -144,17 +163,26 @@ def _request(head: bytes, common: str, response_id: str) -> bytes:
 
 
 def _response(head: bytes, body: bytes, cut: str, fields: str) -> bytes:
+    return member(_response_fields(head, body, cut, fields), head, body)
+
+
+def _stored_response(head: bytes, body: StoredBody, cut: str, fields: str) -> Iterator[bytes]:
+    """The same record, piece by piece, for a body that is not in memory."""
+    return member_pieces(_response_fields(head, body, cut, fields), head, body)
+
+
+def _response_fields(head: bytes, body: Body, cut: str, fields: str) -> str:
     if cut:
         fields += f"WARC-Truncated: {cut if cut in TRUNCATION_WORDS else 'unspecified'}\r\n"
     # The block's digest covers the header fields too. It is another hash of the body's bytes, with another beginning:
     # there is no way to derive it from the payload's.
     digest = hashlib.sha1(head, usedforsecurity=False)
-    digest.update(body)
-    fields = (
+    for piece in pieces(body):
+        digest.update(piece)
+    return (
         f"WARC-Type: response\r\n{fields}WARC-Block-Digest: sha1:{base64.b32encode(digest.digest()).decode()}\r\n"
         "Content-Type: application/http;msgtype=response\r\n"
     )
-    return member(fields, head, body)
 
 
 def _revisit(original: str, original_at: float, fields: str, head: bytes) -> bytes:
