@@ -19,7 +19,7 @@ import msgspec
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import compile_wiring, default_directory, read_seeds, with_directory
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.processes import Fleet, with_sockets
+from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
@@ -89,6 +89,7 @@ class Crawl:
         self.wiring = with_directory(compiled, str(self.directory))
         self.catalog = catalog or shipped_catalog()
         self.graph: Graph = plan(self.wiring, self.catalog)
+        check_bodies_cross(self.graph)
         self.seeds = self._seeds()
         if not self.seeds:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
