@@ -20,6 +20,7 @@ from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import compile_wiring, default_directory, read_seeds, with_directory
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
+from gossamer.assembly.tables import TableMaker
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
@@ -95,6 +96,7 @@ class Crawl:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
         self._check_schemes()
         self._check_directory()
+        self.tables = TableMaker(self.directory, report)
         self.running: RunningGraph | None = None
         self.fleet: Fleet | None = None
         self._state = ""
@@ -185,7 +187,12 @@ class Crawl:
             await self._check_seed_addresses()
             made = self._make_directory()
             await fleet.start()
-            await self._until_done(fleet.watch_over(running.work()))
+            making = asyncio.create_task(self.tables.watch())
+            try:
+                await self._until_done(fleet.watch_over(running.work()))
+            finally:
+                making.cancel()
+                await asyncio.gather(making, return_exceptions=True)
             summary = self._summary()
         finally:
             self.connector_statistics = running.statistics()
@@ -193,6 +200,9 @@ class Crawl:
             await fleet.stop()
         if made and summary.state == "incomplete" and not summary.fetched:
             shutil.rmtree(self.directory, ignore_errors=True)
+        elif not self._aborted:
+            # What was torn off in the middle may have rows that were never committed: those logs stay open.
+            await self.tables.finish()
         return summary
 
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
