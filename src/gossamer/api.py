@@ -66,7 +66,7 @@ class CrawlRun:
     async def _pages(self) -> AsyncIterator[Page]:
         queue: asyncio.Queue[Page | None] = asyncio.Queue(READ_AHEAD)
         with self._workspace() as options:
-            job = _make_crawl(self._seeds, options, queue)
+            job = _make_crawl(self._seeds, options, queue, keeps=bool(self._options.get("output")))
             task = asyncio.create_task(_run_and_close(job, queue))
             try:
                 while (page := await queue.get()) is not None:
@@ -137,13 +137,13 @@ async def _closed(pages: AsyncIterator[Page]) -> None:
         await close()
 
 
-def _make_crawl(seeds: list[str], options: dict[str, Any], queue: asyncio.Queue[Page | None]) -> Crawl:
+def _make_crawl(seeds: list[str], options: dict[str, Any], queue: asyncio.Queue[Page | None], *, keeps: bool) -> Crawl:
     named = options.pop("wiring", None)
     wiring = find_wiring(named) if named else shipped("default")
     catalog = shipped_catalog()
     catalog.add("tally", _reader(queue))
     wiring = _with_registered(wiring, catalog)
-    return Crawl(seeds, build(CrawlOptions, options), wiring=wiring, catalog=catalog)
+    return Crawl(seeds, build(CrawlOptions, options), wiring=wiring, catalog=catalog, tables=keeps)
 
 
 def _reader(queue: asyncio.Queue[Page | None]) -> type[Consumer[NoSettings]]:

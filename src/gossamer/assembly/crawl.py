@@ -4,6 +4,7 @@ Order matters here: everything that can be refused is refused before the directo
 """
 
 import asyncio
+import contextlib
 import datetime
 import resource
 import shutil
@@ -80,6 +81,7 @@ class Crawl:
         settings: Mapping[str, Mapping[str, Any]] | None = None,
         catalog: Catalog | None = None,
         report: Callable[[str], None] = lambda line: None,
+        tables: bool = True,
     ) -> None:
         self.options = options or CrawlOptions()
         self.report = report
@@ -96,7 +98,7 @@ class Crawl:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
         self._check_schemes()
         self._check_directory()
-        self.tables = TableMaker(self.directory, report)
+        self.tables = TableMaker(self.directory, report) if tables else None
         self.running: RunningGraph | None = None
         self.fleet: Fleet | None = None
         self._state = ""
@@ -187,12 +189,8 @@ class Crawl:
             await self._check_seed_addresses()
             made = self._make_directory()
             await fleet.start()
-            making = asyncio.create_task(self.tables.watch())
-            try:
+            async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
-            finally:
-                making.cancel()
-                await asyncio.gather(making, return_exceptions=True)
             summary = self._summary()
         finally:
             self.connector_statistics = running.statistics()
@@ -200,7 +198,7 @@ class Crawl:
             await fleet.stop()
         if made and summary.state == "incomplete" and not summary.fetched:
             shutil.rmtree(self.directory, ignore_errors=True)
-        elif not self._aborted:
+        elif self.tables is not None and not self._aborted:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self.tables.finish()
         return summary

@@ -5,9 +5,10 @@ their logs, where `gossamer query` finds them, and the next one goes on.
 """
 
 import asyncio
+import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from gossamer.flow.clock import Clock, SystemClock
@@ -28,8 +29,17 @@ class TableMaker:
     def __repr__(self) -> str:
         return f"<TableMaker {self._directory}>"
 
-    async def watch(self) -> None:
-        """Make tables of what is closed, until cancelled."""
+    @contextlib.asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Make tables of what is closed, now and then, while the block runs."""
+        task = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _watch(self) -> None:
         while True:
             await self._clock.sleep(INTERVAL)
             if closed(segments(self._directory), open_runs(self._directory)):
