@@ -3,13 +3,13 @@
 Place in the flow: `gossamer cat` and :mod:`gossamer.assembly.reprocess` read here; it works while the crawl runs.
 """
 
+import contextlib
 from pathlib import Path
 
 import msgspec
 
 from gossamer.model.errors import UsageError
 from gossamer.model.visit import Location
-from gossamer.query.convert import run_of
 from gossamer.stores.cdxj import INDEX, Found, find, found_in
 from gossamer.stores.segments import segments
 from gossamer.stores.warc import WARC_DIRECTORY
@@ -36,12 +36,15 @@ class ArchiveReader:
 
     def captures(self, url: str) -> list[Found]:
         """Every capture of a canonical URL, the oldest first."""
-        runs = list(self.directory.glob("state/*/index/*.cdxj"))
-        found = {one for path in [self.directory / INDEX, *runs] for one in find(path, url)}
+        # Logs, then runs, then the index: a row moves on in this order, and is in the next place before it leaves one.
+        found: set[Found] = set()
         for segment in segments(self.directory):
-            if segment.table == "pages" and not run_of(self.directory, segment).exists():
-                with segment.path.open("rb") as rows:
+            if segment.table == "pages":
+                with contextlib.suppress(FileNotFoundError), segment.path.open("rb") as rows:
                     found.update(found_in((row for row in rows if row.endswith(b"\n")), url))
+        for run in self.directory.glob("state/*/index/*.cdxj"):
+            found.update(find(run, url))
+        found.update(find(self.directory / INDEX, url))
         return sorted(found, key=lambda one: (one.timestamp, one.entry.filename, int(one.entry.offset)))
 
     def document(self, url: str, at: str = "") -> Document:

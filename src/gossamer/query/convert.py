@@ -123,18 +123,34 @@ def _remove_converted(directory: Path, still_open: set[tuple[str, str]]) -> None
 
 
 def write_index(directory: Path) -> int:
-    """Merge all runs into the index; returns its lines. Runs go when the index holds them."""
+    """Merge all runs into the index; returns its lines. Runs go when the index holds them and nobody reads."""
     runs = sorted(directory.glob("state/*/index/*.cdxj"))
     index = directory / INDEX
     if not runs:
         return 0
     with tempfile.TemporaryDirectory(prefix="index-", dir=directory / "state") as folder:
         lines = merge([index, *runs] if index.exists() else runs, index, Path(folder))
-    for path in runs:
-        path.unlink()
+    with removing(directory) as alone:
+        for path in runs if alone else ():
+            path.unlink()
     if not lines:
         index.unlink()
     return lines
+
+
+def index_now(directory: Path, workspace: Path) -> Path:
+    """The index as of now, in `workspace`: with the captures whose rows are not tables yet. Call it while `reading`."""
+    parts = []
+    for number, segment in enumerate(one for one in segments(directory) if one.table == "pages"):
+        parts.append(workspace / f"live-{number}")
+        with segment.path.open("rb") as rows:
+            write_run((row for row in rows if row.endswith(b"\n")), parts[-1])
+    parts += sorted(directory.glob("state/*/index/*.cdxj"))
+    if (directory / INDEX).exists():
+        parts.append(directory / INDEX)
+    target = workspace / INDEX
+    merge(parts, target, workspace)
+    return target
 
 
 def write_hosts(directory: Path) -> None:

@@ -39,6 +39,8 @@ class Database:
         """
         self._stack = contextlib.ExitStack()
         self._allowed: list[Path] = []
+        self.tables: list[str] = []
+        """Names of the tables that can be asked."""
         try:
             self._stack.enter_context(reading(directory))
             self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-query-")))
@@ -67,9 +69,11 @@ class Database:
             made = set(files)
             live = [one.path for one in logs if one.table == name and parquet_of(directory, one) not in made]
             self._make_view(name, self._linked(name, files), self._copied(name, live))
+        self.tables.append(HOSTS.name)
         self._connection.execute(f"CREATE VIEW hosts AS {HOSTS_VIEW}")
 
     def _make_view(self, name: str, files: Sequence[Path], logs: list[Path]) -> None:
+        self.tables.append(name)
         table = LOGGED.get(name)
         parts = [table.empty] if table is not None else []
         if files:
