@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import msgspec
 
-from gossamer.query.places import TABLES, converting, parquet_files, removing, replaced
+from gossamer.query.places import TABLES, Manifest, converting, manifest, removing, table_files, write_manifest
 from gossamer.query.schema import HOSTS_VIEW, LOGGED, Table
 from gossamer.stores.cdxj import INDEX, merge, write_run
 from gossamer.stores.segments import Segment, closed, mark_closed, open_runs, segments
@@ -118,8 +118,12 @@ def _remove_converted(directory: Path, still_open: set[tuple[str, str]]) -> None
         for segment in closed(segments(directory), still_open):
             if parquet_of(directory, segment).exists():
                 segment.path.unlink()
-        for name in replaced(directory):
+        stands = manifest(directory)
+        for name in stands.gone:
             (directory / TABLES / name).unlink(missing_ok=True)
+        if stands.gone and not segments(directory):
+            # While a log is left whose table is gone, its name has to be known.
+            write_manifest(directory, Manifest(stands.run))
 
 
 def write_index(directory: Path) -> int:
@@ -157,7 +161,7 @@ def write_hosts(directory: Path) -> None:
     """The table of hosts as one file, for tools that read Parquet: it is made anew from pages and notes each time."""
     from gossamer.query.database import Database
 
-    if not parquet_files(directory, "pages"):
+    if not table_files(directory, "pages").current:
         return
     with Database(directory) as database:
         database.write_parquet(HOSTS_VIEW, directory / TABLES / "hosts" / "hosts.parquet")

@@ -17,7 +17,7 @@ import duckdb
 
 from gossamer.model.errors import UsageError
 from gossamer.query.convert import connect, parquet_of, select_from_log
-from gossamer.query.places import parquet_files, reading, table_names
+from gossamer.query.places import reading, table_files, table_names
 from gossamer.query.schema import HOST_NOTES, HOSTS, HOSTS_VIEW, ITEMS, LINKS, LOGGED, PAGES, Table
 from gossamer.stores.segments import segments
 
@@ -65,10 +65,10 @@ class Database:
         for name in dict.fromkeys([*LOGGED, *table_names(directory)]):
             if name == HOSTS.name or not name.isidentifier():
                 continue
-            files = parquet_files(directory, name)
-            made = set(files)
-            live = [one.path for one in logs if one.table == name and parquet_of(directory, one) not in made]
-            self._make_view(name, self._linked(name, files), self._copied(name, live))
+            files = table_files(directory, name)
+            logged = [one for one in logs if one.table == name]
+            live = [one.path for one in logged if parquet_of(directory, one).name not in files.made]
+            self._make_view(name, self._linked(name, files.current), self._copied(name, live))
         self.tables.append(HOSTS.name)
         self._connection.execute(f"CREATE VIEW hosts AS {HOSTS_VIEW}")
 

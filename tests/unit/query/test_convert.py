@@ -1,6 +1,7 @@
 """Rows become tables exactly once, whatever is killed when."""
 
 import itertools
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from gossamer.model.visit import Visit
 from gossamer.query import convert as converting
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
-from gossamer.query.places import parquet_files, reading, replace_files, replaced
+from gossamer.query.places import Manifest, manifest, reading, run_file, table_files, write_manifest
 from gossamer.stores.cdxj import INDEX
 from gossamer.stores.segments import segments
 
@@ -43,7 +44,7 @@ def test_closed_logs_become_tables_and_go(kept: Open, page: Make) -> None:
         crawl.commit(page(number))
     assert convert(crawl.directory).segments == 9
     assert len(segments(crawl.directory)) == 3
-    assert len(parquet_files(crawl.directory, "links")) == 3
+    assert len(table_files(crawl.directory, "links").current) == 3
     assert counts(crawl.directory) == (4, 8, 4, 4)
     crawl.commit(page(4))
     assert counts(crawl.directory) == (5, 10, 5, 5)
@@ -141,13 +142,28 @@ def test_only_one_process_converts(kept: Open, page: Make) -> None:
 def test_replaced_files_count_no_more_and_go_when_nobody_reads(kept: Open, page: Make) -> None:
     crawl = kept()
     crawl.commit(page(1))
-    convert(crawl.directory, ended=True)
-    [old] = parquet_files(crawl.directory, "links")
-    replace_files(crawl.directory, {f"links/{old.name}"})
-    assert replaced(crawl.directory) == {f"links/{old.name}"}
-    assert counts(crawl.directory) == (1, 0, 1, 1)
+    with reading(crawl.directory):
+        convert(crawl.directory, ended=True)
+        [old] = table_files(crawl.directory, "links").current
+        write_manifest(crawl.directory, Manifest(1, (f"links/{old.name}",)))
+        assert counts(crawl.directory) == (1, 0, 1, 1)
+        convert(crawl.directory)
+        assert counts(crawl.directory) == (1, 0, 1, 1)
     convert(crawl.directory)
     assert not old.exists()
+    assert manifest(crawl.directory) == Manifest(1)
+    assert counts(crawl.directory) == (1, 0, 1, 1)
+
+
+def test_a_file_of_a_run_counts_when_the_manifest_says_so(kept: Open, page: Make) -> None:
+    crawl = kept()
+    crawl.commit(page(1))
+    convert(crawl.directory, ended=True)
+    [old] = table_files(crawl.directory, "pages").current
+    shutil.copy(old, run_file(crawl.directory, "pages", 1))
+    assert counts(crawl.directory)[0] == 1
+    write_manifest(crawl.directory, Manifest(1))
+    assert counts(crawl.directory)[0] == 2
 
 
 def test_a_torn_line_is_not_read(kept: Open, page: Make) -> None:
