@@ -15,9 +15,6 @@ from gossamer.stores.segments import segments
 from gossamer.stores.warc import WARC_DIRECTORY
 from gossamer.stores.warc_reading import ArchivedRecord, read_record
 
-#: Revisits of revisits are followed no further: ours refer to a first document at once.
-_MOST_REVISITS = 3
-
 
 class Document(msgspec.Struct, frozen=True):
     """What the archive keeps of one fetch."""
@@ -63,7 +60,7 @@ class ArchiveReader:
             when = f" at {at}" if at else ""
             raise UsageError(f"{url} is not in the archive of {self.directory}{when}; `gossamer why` tells its story")
         record = self.read(captures[-1])
-        return Document(record, self._with_body(record, captures[-1], url))
+        return Document(record, self.original(record, url, captures[-1].entry.digest.removeprefix("sha1:")))
 
     def read(self, capture: Found) -> ArchivedRecord:
         """The record of a capture."""
@@ -71,24 +68,28 @@ class ArchiveReader:
         place = Location(f"{WARC_DIRECTORY}/{Path(entry.filename).name}", int(entry.offset), int(entry.length))
         return read_record(self.directory, place)
 
-    def _with_body(self, record: ArchivedRecord, capture: Found, url: str) -> ArchivedRecord:
-        """The record that a revisit refers to: by date where it names one, otherwise by digest, otherwise the last before."""
-        for _ in range(_MOST_REVISITS):
-            if record.kind != "revisit":
-                return record
-            target = record.fields.get("warc-refers-to-target-uri", url)
-            date = _digits(record.fields.get("warc-refers-to-date", ""))
-            others = [one for one in self.captures(target) if one != capture and one.entry.mime != "warc/revisit"]
-            chosen = (
-                [one for one in others if date and one.timestamp == date]
-                or [one for one in others if one.entry.digest == capture.entry.digest]
-                or [one for one in others if one.timestamp <= capture.timestamp]
-            )
-            if not chosen:
-                break
-            capture, url = chosen[-1], target
-            record = self.read(capture)
-        raise UsageError(f"{url} was fetched again unchanged, and the document it repeats is not in this archive")
+    def original(self, record: ArchivedRecord, url: str, digest: str = "") -> ArchivedRecord:
+        """The record that holds the body: itself, or the one that a revisit refers to.
+
+        That is the one of the date that it names, otherwise one with this digest, otherwise the last one before.
+
+        Raises:
+            UsageError: it is not in this archive.
+        """
+        if record.kind != "revisit":
+            return record
+        target = record.fields.get("warc-refers-to-target-uri", url)
+        date = _digits(record.fields.get("warc-refers-to-date", ""))
+        at = _digits(record.fields.get("warc-date", ""))
+        others = [one for one in self.captures(target) if one.entry.mime != "warc/revisit"]
+        chosen = (
+            [one for one in others if date and one.timestamp == date]
+            or [one for one in others if digest and one.entry.digest == f"sha1:{digest}"]
+            or [one for one in others if one.timestamp <= at]
+        )
+        if not chosen:
+            raise UsageError(f"{url} was fetched again unchanged, and the document it repeats is not in this archive")
+        return self.read(chosen[-1])
 
 
 def _digits(date: str) -> str:

@@ -9,7 +9,7 @@ locked, and only statements that ask are taken. Rows are strangers' words: they 
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,12 @@ DOCUMENTED: tuple[Table, ...] = (PAGES, LINKS, HOSTS, ITEMS, HOST_NOTES)
 class Database:
     """An open look at a crawl's tables; a context manager. Its files do not go away meanwhile."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, only: Mapping[str, Sequence[Path]] | None = None) -> None:
         """Look at `directory` now.
+
+        Args:
+            directory: the crawl directory.
+            only: table -> Parquet files that are looked at, instead of what there is.
 
         Raises:
             OSError: no room for copies of the row logs that are not tables yet.
@@ -46,7 +50,7 @@ class Database:
             self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-query-")))
             (self.folder / "spill").mkdir()
             self._connection = self._stack.enter_context(connect(str(self.folder / "spill")))
-            self._make_views(directory)
+            self._make_views(directory, only)
             self._shut()
         except BaseException:
             self._stack.close()
@@ -60,15 +64,16 @@ class Database:
 
     # -- what there is
 
-    def _make_views(self, directory: Path) -> None:
-        logs = segments(directory)
+    def _make_views(self, directory: Path, only: Mapping[str, Sequence[Path]] | None) -> None:
+        logs = segments(directory) if only is None else []
         for name in dict.fromkeys([*LOGGED, *table_names(directory)]):
             if name == HOSTS.name or not name.isidentifier():
                 continue
             files = table_files(directory, name)
             logged = [one for one in logs if one.table == name]
             live = [one.path for one in logged if parquet_of(directory, one).name not in files.made]
-            self._make_view(name, self._linked(name, files.current), self._copied(name, live))
+            current = files.current if only is None else only.get(name, ())
+            self._make_view(name, self._linked(name, current), self._copied(name, live))
         self.tables.append(HOSTS.name)
         self._connection.execute(f"CREATE VIEW hosts AS {HOSTS_VIEW}")
 
