@@ -109,10 +109,13 @@ def test_a_crawl_of_everything_hostile_ends_and_names_every_outcome(tmp_path: Pa
                 "output": str(tmp_path / "crawl"),
                 "resolve": (f"hostile.sim=127.0.0.1:{web.port}",),
                 "per_host": 8,
+                "delay": 0,
+                "retries": 0,
                 "depth": 12,
                 "max_page_size": CAP,
             }
-            job = Crawl(["http://hostile.sim/"], build(CrawlOptions, options))
+            settings = {"politeness": {"strikes": 1_000}}
+            job = Crawl(["http://hostile.sim/"], build(CrawlOptions, options), settings=settings)
             return (await job.run()).outcomes
 
     outcomes = asyncio.run(body())

@@ -5,6 +5,7 @@ from typing import Any
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.unit import Provider
 from gossamer.services.dns import CachedResolver, SystemResolver
+from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.commit import Commit
 from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.fetch.component import Fetch
@@ -57,6 +58,7 @@ def catalog() -> Catalog:
             "priority": BestFirst,
             "random-walk": RandomWalk,
             "weighted": WeightedPrioritizer,
+            "politeness": HostPoliteness,
             "html-links": HtmlLinks,
             "scope": ScopeFilter,
             "patterns": PatternFilter,
@@ -70,6 +72,7 @@ def catalog() -> Catalog:
             "ignore-robots": _ignore_robots,
             "ledger": _ledger,
             "ledger-seen": _ledger_seen,
+            "ledger-contents": _ledger_contents,
             "ledger-frontier": _ledger_frontier,
         },
     )
@@ -97,6 +100,12 @@ def _ledger_seen() -> type[Provider[Any]]:
     from gossamer.stores.ledger.providers import LedgerSeen
 
     return LedgerSeen
+
+
+def _ledger_contents() -> type[Provider[Any]]:
+    from gossamer.stores.ledger.providers import LedgerContents
+
+    return LedgerContents
 
 
 def _ledger_frontier() -> type[Provider[Any]]:

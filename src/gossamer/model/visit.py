@@ -11,7 +11,7 @@ import msgspec
 from gossamer.model import body as bodies
 from gossamer.model.body import Body
 from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
+from gossamer.model.task import ROBOTS, Task
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -133,10 +133,16 @@ class Visit(msgspec.Struct, frozen=True):
         return self.task.url
 
     @property
+    def is_robots(self) -> bool:
+        """A request for robots.txt: an errand of the crawl's own, not a page of it."""
+        return self.task.relation == ROBOTS
+
+    @property
     def is_page(self) -> bool:
         """A successful HTML document, whole or cut at the cap."""
         response = self.response
-        return response.outcome in (Outcome.OK, Outcome.TRUNCATED) and response.mime in HTML_TYPES
+        is_whole = response.outcome in (Outcome.OK, Outcome.TRUNCATED) and response.mime in HTML_TYPES
+        return is_whole and not self.is_robots
 
     @property
     def is_answered(self) -> bool:

@@ -39,8 +39,8 @@ class Table(msgspec.Struct, frozen=True):
         return (column.name for column in self.columns)
 
 
-def _plain(name: str, doc: str, *columns: Column) -> Table:
-    """A table whose rows stand in its log as they are."""
+def _plain(name: str, doc: str, *columns: Column, only: str = "") -> Table:
+    """A table whose rows stand in its log as they are; `only` leaves out others, as SQL."""
     logged = ", ".join(f"'{column.name}': '{column.type}'" for column in columns)
     select = ", ".join(
         f'"{column.name}"'
@@ -48,7 +48,7 @@ def _plain(name: str, doc: str, *columns: Column) -> Table:
         else f'coalesce("{column.name}", {column.absent}) AS "{column.name}"'
         for column in columns
     )
-    return Table(name, doc, columns, f"{{{logged}}}", f"SELECT {select} FROM {{log}}")
+    return Table(name, doc, columns, f"{{{logged}}}", f"SELECT {select} FROM {{log}}{only and f' WHERE {only}'}")
 
 
 PAGES = _plain(
@@ -88,6 +88,8 @@ PAGES = _plain(
     Column("links", "INTEGER", "Links that passed the filters.", "0"),
     Column("new", "INTEGER", "Of these, URLs that had not been seen.", "0"),
     Column("rejected", "JSON", "How many links each rule refused."),
+    # The log has them too, since the index of the archive is made of it.
+    only="relation <> 'robots'",
 )
 
 LINKS = Table(

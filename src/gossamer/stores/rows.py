@@ -78,6 +78,10 @@ class PageRow(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_fie
     """Links that each rule refused."""
 
 
+class RobotsRow(PageRow, frozen=True, omit_defaults=True, gc=False, tag_field="event", tag="robots"):
+    """A request for robots.txt: indexed like a page, and none."""
+
+
 class ItemRow(msgspec.Struct, frozen=True, tag_field="event", tag="item"):
     """One item that a user's processor took out of a page."""
 
@@ -122,7 +126,8 @@ def page_row(visit: Visit, location: Location | None, *, sha256: bool = False) -
     """The row of a visit and of the record that keeps it; `sha256`: hash the body too (33 us for 39 kB)."""
     task, response = visit.task, visit.response
     body = response.body
-    return PageRow(
+    row = RobotsRow if visit.is_robots else PageRow
+    return row(
         url=task.url,
         host=task.host,
         domain=registered_domain(task.host),
