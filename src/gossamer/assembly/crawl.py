@@ -4,6 +4,7 @@ Order matters here: everything that can be refused is refused before the directo
 """
 
 import asyncio
+import contextlib
 import datetime
 import resource
 import shutil
@@ -19,7 +20,8 @@ import msgspec
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import compile_wiring, default_directory, read_seeds, with_directory
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.processes import Fleet, with_sockets
+from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
+from gossamer.assembly.tables import TableMaker
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
@@ -80,6 +82,7 @@ class Crawl:
         settings: Mapping[str, Mapping[str, Any]] | None = None,
         catalog: Catalog | None = None,
         report: Callable[[str], None] = lambda line: None,
+        tables: bool = True,
     ) -> None:
         self.options = options or CrawlOptions()
         self.report = report
@@ -92,11 +95,13 @@ class Crawl:
         self.wiring = with_directory(compiled, str(self.directory))
         self.catalog = catalog or shipped_catalog()
         self.graph: Graph = plan(self.wiring, self.catalog)
+        check_bodies_cross(self.graph)
         self.seeds = self._seeds()
         if not self.seeds:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
         self._check_schemes()
         self._check_directory()
+        self.tables = TableMaker(self.directory, report) if tables else None
         self.running: RunningGraph | None = None
         self.fleet: Fleet | None = None
         self._state = ""
@@ -218,7 +223,8 @@ class Crawl:
             has_begun = True
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
-            await self._until_done(fleet.watch_over(running.work()))
+            async with self.tables.watching() if self.tables else contextlib.nullcontext():
+                await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
         finally:
             self.connector_statistics = running.statistics()
@@ -227,6 +233,9 @@ class Crawl:
             self._settle_directory(made, has_begun)
         if made and summary.state == "incomplete" and not summary.fetched:
             shutil.rmtree(self.directory, ignore_errors=True)
+        elif self.tables is not None and not self._aborted:
+            # What was torn off in the middle may have rows that were never committed: those logs stay open.
+            await self.tables.finish()
         return summary
 
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
