@@ -29,7 +29,7 @@ from gossamer.model.task import Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch import coding
 from gossamer.stages.fetch.endings import ending_of
-from gossamer.stages.fetch.head import Head
+from gossamer.stages.fetch.head import CAPS, Caps, Head
 from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stages.fetch.transfer import Limits, Transfer, Verdict, constants, overdue
 
@@ -65,6 +65,12 @@ class HttpSheet(Sheet, frozen=True):
     max_body: Annotated[int, setting("Bytes of a body that are kept, as sent and decoded.", unit="bytes", ge=1)] = (
         16 << 20
     )
+    max_head: Annotated[
+        int, setting("Bytes of an answer's head; a longer one is refused whole.", unit="bytes", ge=1024, le=256 << 10)
+    ] = CAPS.size
+    max_fields: Annotated[
+        int, setting("Header fields of an answer; one with more is refused whole.", unit="fields", ge=1, le=4000)
+    ] = CAPS.fields
     spool_above: Annotated[int, setting("A body larger than this is kept on disk.", unit="bytes", ge=0)] = THRESHOLD
     spool: Annotated[str, setting("Where large bodies lie while they are used; empty: the system's own place.")] = ""
     connections: Annotated[
@@ -119,7 +125,8 @@ class HttpModule(Provider[HttpSheet]):
     def _read(self, sheet: HttpSheet) -> None:
         agent, fields = user_agent(sheet), request_fields(sheet)
         ca_file = sheet.ca_file or ssl.get_default_verify_paths().cafile or ""
-        self._shared = constants(fields, agent, verify=sheet.verify, ca_file=ca_file)
+        caps = Caps(sheet.max_head, sheet.max_fields)
+        self._shared = constants(fields, agent, verify=sheet.verify, ca_file=ca_file, caps=caps)
         self._limits = Limits(
             connect=sheet.connect,
             tls=sheet.tls,
@@ -269,6 +276,9 @@ class HttpModule(Provider[HttpSheet]):
         status = transfer.head.status if transfer.head else 0
         if transfer.verdict:
             return _beside_status(transfer.verdict, status)
+        if status == 206 and not code:
+            # No range was asked for: what this is a part of, only the server knows (FAULTS 25).
+            return Verdict(Outcome.PROTOCOL_FAILED, "a part of the document, which was not asked for")
         if not code:
             return Verdict(of_status(status), "" if status else "closed before the end of the head")
         message = message or f"libcurl's error {code}"

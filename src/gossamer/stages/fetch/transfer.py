@@ -19,7 +19,7 @@ from gossamer.model.body import Body, BodyWriter
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import path_of
 from gossamer.stages.fetch.coding import Decoded, Undoing, codings, refusal
-from gossamer.stages.fetch.head import BrokenHead, Head, IncompleteHead, read
+from gossamer.stages.fetch.head import CAPS, BrokenHead, Caps, Head, IncompleteHead, read
 from gossamer.stages.fetch.keeping import NOTHING, Keeping
 
 #: What a callback returns to make libcurl end the transfer, and close its connection.
@@ -44,9 +44,10 @@ class Constants(msgspec.Struct, frozen=True):
     options: tuple[tuple[int, Any], ...]
     fields: str
     """The request's fields after Host, as they are sent."""
+    caps: Caps = CAPS
 
 
-def constants(fields: Sequence[str], user_agent: str, *, verify: bool, ca_file: str) -> Constants:
+def constants(fields: Sequence[str], user_agent: str, *, verify: bool, ca_file: str, caps: Caps = CAPS) -> Constants:
     """The options that are set once for each handle, and the fields that follow from them."""
     options: list[tuple[int, Any]] = [
         (pycurl.NOSIGNAL, 1),
@@ -69,7 +70,7 @@ def constants(fields: Sequence[str], user_agent: str, *, verify: bool, ca_file: 
     if ca_file:
         options.append((pycurl.CAINFO, ca_file))
     sent = "".join(f"{field}\r\n" for field in (f"User-Agent: {user_agent}", *fields))
-    return Constants(tuple(options), sent)
+    return Constants(tuple(options), sent, caps)
 
 
 class Store:
@@ -193,7 +194,7 @@ class Transfer:
         """Read the head once it is complete. False while it is not, or cannot be believed: then there is a verdict."""
         if self.head is None and self.verdict is None:
             try:
-                self.head = read(self.lines)
+                self.head = read(self.lines, self.shared.caps)
             except BrokenHead as error:
                 self.verdict = Verdict(Outcome.PROTOCOL_FAILED, str(error))
             except IncompleteHead:
