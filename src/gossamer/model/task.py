@@ -18,6 +18,11 @@ class Task(msgspec.Struct, frozen=True, gc=False):
     relation: str = "seed"
     """How it was found: `seed`, `redirect`, or tag and attribute, as `a href`."""
     attempt: int = 1
+    hops: int = 0
+    """Redirects in a row that led here."""
+    etag: str = ""
+    """Validators of the copy that we have (RFC 9110, 8.8): asked with them, a server says `not_modified`."""
+    last_modified: str = ""
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):

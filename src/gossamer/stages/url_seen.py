@@ -27,7 +27,9 @@ class UrlSeen(Filter[NoSettings]):
         new = []
         for url in self.seen.unseen(list(links)):
             relation = links[url].relation
-            depth = source.depth if relation == "redirect" else source.depth + 1
-            new.append(Task(url, host_of(url), depth, source.url, relation))
+            if relation == "redirect":
+                new.append(Task(url, host_of(url), source.depth, source.url, relation, hops=source.hops + 1))
+            else:
+                new.append(Task(url, host_of(url), source.depth + 1, source.url, relation))
         self.metrics.counters["looked_up"] += len(links)
         return (msgspec.structs.replace(visit, new=tuple(new)),)

@@ -228,8 +228,8 @@ class _Decoder(ABC):
     has_more: bool
     """It holds output back that needs no further input."""
 
-    def start(self, data: bytes) -> None:
-        """Look at the first bytes, at least two of them where there are two: some codings have several forms."""  # noqa: B027  # most have one
+    def start(self, data: bytes) -> None:  # noqa: B027  # most have one form
+        """Look at the first bytes, at least two of them where there are two: some codings have several forms."""
 
     @abstractmethod
     def take(self, data: bytes, most: int) -> tuple[bytes, bytes]:

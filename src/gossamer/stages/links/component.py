@@ -17,6 +17,9 @@ class LinksSheet(Sheet, frozen=True):
     max_links: Annotated[int, setting("Links kept of one page; more are cut and counted.", unit="links", ge=0)] = (
         MAX_LINKS
     )
+    max_redirects: Annotated[
+        int, setting("Redirects followed in a row; the target of one more is refused.", unit="redirects", ge=0)
+    ] = 10
 
 
 class Links(Filter[LinksSheet]):
@@ -35,5 +38,8 @@ class Links(Filter[LinksSheet]):
         if not visit.found:
             return (visit,)
         base = visit.base or visit.url
+        if visit.found[0].relation == "redirect" and visit.task.hops >= self.sheet.max_redirects:
+            rule = f"more than {self.sheet.max_redirects} redirects"
+            return (msgspec.structs.replace(visit, found=(), rejected={rule: 1}),)
         links, rejected = resolve_links(visit.found, base, visit.url, self._cache, self.sheet.max_links)
         return (msgspec.structs.replace(visit, found=(), links=links, rejected=rejected),)
