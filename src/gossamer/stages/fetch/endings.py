@@ -41,6 +41,8 @@ ENDINGS: dict[int, Ending] = {
     pycurl.E_RECV_ERROR: Ending(Outcome.CONNECT_FAILED, Outcome.TRUNCATED, "disconnect"),
     # Fewer bytes than Content-Length or the last chunk promised (FAULTS 18).
     pycurl.E_PARTIAL_FILE: Ending(Outcome.PROTOCOL_FAILED, Outcome.TRUNCATED, "disconnect"),
+    # CURLE_HTTP2_STREAM, which pycurl does not name: a stream of HTTP/2 that breaks off, as a connection of 1.1 does.
+    92: Ending(Outcome.PROTOCOL_FAILED, Outcome.TRUNCATED, "disconnect"),
     # Closed without a word: overloaded servers do so, and ports that expect another protocol.
     pycurl.E_GOT_NOTHING: _PROTOCOL,
     # What came is no HTTP: 0.9 and unknown versions come as "unsupported protocol" (FAULTS 20, 24).

@@ -30,9 +30,6 @@ _STOP = -1
 #: CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name: what a proxy says of its tunnel is no answer.
 _SUPPRESS_CONNECT_HEADERS = 265
 
-#: What libcurl calls HTTP/2 when it is asked which version was spoken (CURL_HTTP_VERSION_2_0).
-_HTTP_2 = 3
-
 #: libcurl hands over at most this much at once; most pages then come in one or two pieces.
 _BUFFER = 64 * 1024
 
@@ -265,8 +262,9 @@ class Transfer:
     def judge_head(self) -> bool:
         """Read the head once it is complete. False while it is not, or cannot be believed: then there is a verdict."""
         if self.head is None and self.verdict is None:
-            if self.shared.http2 and self.curl.getinfo(pycurl.INFO_HTTP_VERSION) == _HTTP_2:
-                # libcurl writes heads of HTTP/2 like those of 1.1, but for their version (DESIGN 9.10).
+            if self.shared.http2:
+                # libcurl writes heads of HTTP/2 like those of 1.1, but for their version (DESIGN 9.10). One that comes
+                # where another version was agreed, it refuses itself.
                 for place, line in enumerate(self.lines):
                     if line.startswith(b"HTTP/2 "):
                         self.lines[place] = b"HTTP/1.1 " + line[7:]
