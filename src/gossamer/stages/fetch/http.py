@@ -184,7 +184,13 @@ class HttpModule(Provider[HttpSheet]):
             return Response(Outcome.SCHEME_REFUSED, started=started, error="not an http or https URL")
         began = self.clock.monotonic()
         try:
-            endpoint = await self._endpoint(*urls.endpoint_of(url))
+            host, port = urls.endpoint_of(url)
+            if self._proxy is None:
+                endpoint = await self.resolver.resolve(host, port)
+            else:
+                # The proxy looks the name up; what can be refused without that is refused before.
+                self.resolver.judge(host, port)
+                endpoint = await self._proxy.endpoint()
         except ResolutionFailed as error:
             return Response(Outcome.DNS_FAILED, started=started, error=str(error))
         except AddressRefused as error:
@@ -195,13 +201,6 @@ class HttpModule(Provider[HttpSheet]):
         if self._jar is not None:
             self._jar.receive(url, response.headers, started)
         return response
-
-    async def _endpoint(self, host: str, port: int) -> Endpoint:
-        """Where to connect for a host: to itself, or to the proxy, which then looks its name up."""
-        if self._proxy is None:
-            return await self.resolver.resolve(host, port)
-        self.resolver.judge(host, port)
-        return await self._proxy.endpoint()
 
     def _fields_of(self, task: Task) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The fields of this request alone: those that the archive keeps, and those that it must not."""

@@ -221,7 +221,7 @@ class Transfer:
             url: that was asked for.
             shown: the fields of this request alone that may be kept.
         """
-        own = "".join(f"{field}\r\n" for field in shown)
+        own = "".join([f"{field}\r\n" for field in shown]) if shown else ""
         head = f"GET {self._target(url)} HTTP/1.1\r\nHost: {authority_of(url)}\r\n{self.shared.fields}{own}\r\n"
         return head.encode("latin-1", "replace")
 
