@@ -339,6 +339,9 @@ def test_more_clients_than_there_is_room_for_are_turned_away(
 
 
 def test_a_crawl_that_is_suspended_is_told_apart_from_one_that_is_gone(crawl: Path) -> None:
-    with listening_socket(crawl), Control(crawl, timeout=0.05) as control:
-        with pytest.raises(CrawlDirectoryError, match="does not answer"):
-            control.do(Pause())
+    with (
+        listening_socket(crawl),
+        Control(crawl, timeout=0.05) as control,
+        pytest.raises(CrawlDirectoryError, match="does not answer"),
+    ):
+        control.do(Pause())

@@ -4,7 +4,7 @@ A request names no code, no class, no file and no environment: only what stands 
 that is not known is refused. Lengths are checked before anything is allocated (FAULTS 113).
 """
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 
@@ -16,8 +16,6 @@ MAX_ANSWER = 1 << 24
 
 #: Bytes before each message: its length, the highest byte first.
 HEADER = 4
-
-M = TypeVar("M")
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
@@ -144,7 +142,8 @@ def read_request(body: bytes) -> Asked:
     Raises:
         Malformed: it is none; says what is wrong.
     """
-    return _decoded(_requests, body)
+    request: Asked = _decoded(_requests, body)
+    return request
 
 
 def read_answer(body: bytes) -> Answered:
@@ -153,10 +152,11 @@ def read_answer(body: bytes) -> Answered:
     Raises:
         Malformed: it is none; says what is wrong.
     """
-    return _decoded(_answers, body)
+    answer: Answered = _decoded(_answers, body)
+    return answer
 
 
-def _decoded(decoder: "msgspec.json.Decoder[M]", body: bytes) -> M:
+def _decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     try:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
