@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import msgspec
 
@@ -31,6 +31,7 @@ from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.queues import HostQueues, Marks, QueueLimits
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.store import Store, StoreLimits
+from gossamer.stores.ledger.waiting import Waiting, find_waiting
 from gossamer.stores.recovery import restore as restore_files
 
 #: Where the states of agents lie inside the crawl directory (DESIGN 7).
@@ -113,6 +114,8 @@ class Ledger(Provider[LedgerSheet]):
         self._ends: dict[str, int] = {}
         self.is_clean = True
         """Whether the last process that had it open ended with nothing in flight, or there was none."""
+        self.is_fresh = True
+        """Whether nothing was ever committed."""
         self._rows = msgspec.msgpack.Decoder(DocumentRow)
 
     async def start(self) -> None:
@@ -149,6 +152,8 @@ class Ledger(Provider[LedgerSheet]):
             try:
                 schema.migrate(self._store)
                 self._load()
+                if not self.is_fresh:
+                    self.put_meta(_CLEAN, b"")
             except BaseException:
                 self._store.close()
                 raise
@@ -164,6 +169,26 @@ class Ledger(Provider[LedgerSheet]):
         self.metrics.gauge("buffered", lambda: self.queues.buffered)
         self.metrics.gauge("seen_asked", lambda: self.seen.asked)
         self.metrics.gauge("seen_missed", lambda: self.seen.missed)
+
+    @contextmanager
+    def looking(self) -> Iterator[Self]:
+        """Open it to read what is kept now, beside whoever may have it open: nothing is locked, written or repaired.
+
+        Raises:
+            CrawlDirectoryError: there is none, it is damaged, or of another version.
+        """
+        if not self.places.ledger.is_dir():
+            raise missing(self.places.state)
+        self._store = Store(self.places.ledger, self._limits(), read_only=True)
+        try:
+            if schema.version_of(self._store) < schema.VERSION:
+                raise CrawlDirectoryError(
+                    f"the ledger in {self.places.ledger} is of an older version; resume the crawl"
+                )
+            self._load()
+            yield self
+        finally:
+            self._store.close()
 
     def close(self) -> None:
         """Close it; hosts that moved are written first."""
@@ -225,9 +250,8 @@ class Ledger(Provider[LedgerSheet]):
         self._hosts = Hosts(self._store, self._keys)
         self._links = KeptLinks(self._store, self._keys)
         self._parts = Parts(self._keys, self.seen, self.queues, self._hosts, self.contents, self._links)
-        self.is_clean = text is None or self.meta(_CLEAN) == b"yes"
-        if text is not None:
-            self.put_meta(_CLEAN, b"")
+        self.is_fresh = text is None
+        self.is_clean = self.is_fresh or self.meta(_CLEAN) == b"yes"
 
     # -- groups
 
@@ -333,6 +357,19 @@ class Ledger(Provider[LedgerSheet]):
         batch = self._store.batch()
         batch.put("meta", OWN_PREFIX + name.encode(), value)
         self._store.write(batch)
+
+    def is_seen(self, url: str) -> bool:
+        """Whether a canonical URL was ever queued."""
+        return self._store.get("seen", self._keys.url(url)) is not None
+
+    def waiting(self, url: str, most: int) -> Waiting | None:
+        """The task of a canonical URL that is queued or in flight; None where there is none.
+
+        Args:
+            url: canonical.
+            most: chunks of its host's queue that are looked at, and tasks for later.
+        """
+        return find_waiting(self._store, self._keys, url, most)
 
     def size(self) -> int:
         """Bytes of the store's tables on the disk."""

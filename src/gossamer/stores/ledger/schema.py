@@ -29,17 +29,27 @@ def migrate(store: Store, version: int = VERSION, migrations: Mapping[int, Migra
     Raises:
         CrawlDirectoryError: it is newer, or has none.
     """
-    text = store.get("meta", SCHEMA_KEY)
-    if text is None or not text.isdigit():
-        raise CrawlDirectoryError(f"the ledger in {store.path} has no version; go back to a checkpoint")
-    found = int(text)
-    if found > version:
-        raise CrawlDirectoryError(
-            f"the ledger in {store.path} has version {found}, and this program knows {version}; use a newer Gossamer"
-        )
+    found = version_of(store, version)
     for step in range(found, version):
         batch = store.batch()
         migrations[step](store, batch)
         stamp(batch, step + 1)
         store.write(batch)
+    return found
+
+
+def version_of(store: Store, known: int = VERSION) -> int:
+    """The version of a store.
+
+    Raises:
+        CrawlDirectoryError: it is newer than the one that is known, or it has none.
+    """
+    text = store.get("meta", SCHEMA_KEY)
+    if text is None or not text.isdigit():
+        raise CrawlDirectoryError(f"the ledger in {store.path} has no version; go back to a checkpoint")
+    found = int(text)
+    if found > known:
+        raise CrawlDirectoryError(
+            f"the ledger in {store.path} has version {found}, and this program knows {known}; use a newer Gossamer"
+        )
     return found

@@ -69,8 +69,8 @@ class Batch:
 class Store:
     """One open database."""
 
-    def __init__(self, path: Path, limits: StoreLimits, *, create: bool = False) -> None:
-        """Open the database in `path`, or make an empty one there.
+    def __init__(self, path: Path, limits: StoreLimits, *, create: bool = False, read_only: bool = False) -> None:
+        """Open the database in `path`, or make an empty one there; to read only, beside whoever may be writing.
 
         Raises:
             CrawlDirectoryError: it is damaged, or cannot be written.
@@ -82,7 +82,8 @@ class Store:
         cache = rocksdict.Cache(limits.cache)
         options = _options(limits, cache, create=create)
         families = {name: _options(limits, cache, create=create) for name in FAMILIES}
-        self._database = self._translated(lambda: rocksdict.Rdict(str(path), options, families))
+        access = rocksdict.AccessType.read_only() if read_only else rocksdict.AccessType.read_write()
+        self._database = self._translated(lambda: rocksdict.Rdict(str(path), options, families, access))
         self._families = {name: self._database.get_column_family(name) for name in FAMILIES}
         self._handles = {name: self._database.get_column_family_handle(name) for name in FAMILIES}
 
