@@ -48,6 +48,9 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "header": (("http", "header"),),
 }
 
+#: Providers that keep large bodies on disk while they are used.
+_SPOOLING = frozenset({"http"})
+
 #: Where the shipped wirings lie, as files of the package.
 WIRINGS = Path(__file__).parent / "wirings"
 
@@ -238,6 +241,10 @@ def with_directory(wiring: Wiring, directory: str) -> Wiring:
     for unit in ("ledger", "archive", "log", "frontier"):
         if _has(wiring, unit) and not (unit == "archive" and wiring.providers[unit].use == "no-archive"):
             wiring = wirings.with_settings(wiring, unit, {"directory": directory})
+    # Large bodies wait on the disk of the archive: the system's directory for temporary files may be memory.
+    for unit, plan in wiring.providers.items():
+        if plan.use in _SPOOLING:
+            wiring = wirings.with_settings(wiring, unit, {"spool": directory})
     return wiring
 
 

@@ -4,6 +4,7 @@ Order matters here: everything that can be refused is refused before the directo
 """
 
 import asyncio
+import contextlib
 import datetime
 import resource
 import shutil
@@ -22,7 +23,8 @@ from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.control.standing import ENDED
 from gossamer.assembly.control.steering import Steering
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.processes import Fleet, with_sockets
+from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
+from gossamer.assembly.tables import TableMaker
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
@@ -37,7 +39,7 @@ from gossamer.flow.wiring import write as write_wiring
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import endpoint_of, scheme_of
-from gossamer.services.dns import SystemResolver
+from gossamer.services.dns import ResolverSheet, SystemResolver
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
@@ -88,6 +90,7 @@ class Crawl:
         settings: Mapping[str, Mapping[str, Any]] | None = None,
         catalog: Catalog | None = None,
         report: Callable[[str], None] = lambda line: None,
+        tables: bool = True,
     ) -> None:
         self.options = options or CrawlOptions()
         self.report = report
@@ -100,11 +103,13 @@ class Crawl:
         self.wiring = with_directory(compiled, str(self.directory))
         self.catalog = catalog or shipped_catalog()
         self.graph: Graph = plan(self.wiring, self.catalog)
+        check_bodies_cross(self.graph)
         self.seeds = self._seeds()
         if not self.seeds:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
         self._check_schemes()
         self._check_directory()
+        self.tables = TableMaker(self.directory, report) if tables else None
         self.running: RunningGraph | None = None
         self.fleet: Fleet | None = None
         self._state = ""
@@ -182,8 +187,9 @@ class Crawl:
                 await resolver.stop()
 
     def _own_resolvers(self) -> list[SystemResolver]:
-        nodes = self.graph.providers.values()
-        return [node.unit(node.sheet) for node in nodes if issubclass(node.unit, SystemResolver)]
+        """Resolvers as the crawl will have them, for the time before it starts."""
+        sheets = [node.sheet for node in self.graph.providers.values() if issubclass(node.unit, SystemResolver)]
+        return [SystemResolver(sheet) for sheet in sheets if isinstance(sheet, ResolverSheet)]
 
     async def _check_seed(self, url: str, resolver: SystemResolver) -> None:
         try:
@@ -217,23 +223,32 @@ class Crawl:
             return await self._run(self.running, self.fleet)
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
-        made = False
+        await self._check_seed_addresses()
+        made = self._make_directory()
+        has_begun = False
         try:
-            await self._check_seed_addresses()
-            made = self._make_directory()
             await running.start()
+            has_begun = True
+            if self.options.resume:
+                # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
+                write_wiring(self.directory / CRAWL_FILE, self.wiring)
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")
-            await self._until_done(fleet.watch_over(running.work()))
+            async with self.tables.watching() if self.tables else contextlib.nullcontext():
+                await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
             self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
         finally:
             self.connector_statistics = running.statistics()
             await running.stop()
             await fleet.stop()
+            self._settle_directory(made, has_begun)
         if made and summary.state == "incomplete" and not summary.fetched:
             shutil.rmtree(self.directory, ignore_errors=True)
+        elif self.tables is not None and not self._aborted:
+            # What was torn off in the middle may have rows that were never committed: those logs stay open.
+            await self.tables.finish()
         return summary
 
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
@@ -266,17 +281,35 @@ class Crawl:
             self.running.drain()
 
     def _make_directory(self) -> bool:
-        """Make the directory and write what is about to run into it: True if it was not there before."""
+        """Make the directory and write what is about to run into it: True if it was not there before.
+
+        A crawl that is replaced stands aside until the new one has begun.
+        """
         path = self.directory
         try:
             if self.options.overwrite and (path / CRAWL_FILE).exists():
-                shutil.rmtree(path)
+                shutil.rmtree(self._aside, ignore_errors=True)
+                path.rename(self._aside)
             made = not path.exists()
             path.mkdir(parents=True, exist_ok=True)
-            write_wiring(path / CRAWL_FILE, self.wiring)
+            if not self.options.resume:
+                write_wiring(path / CRAWL_FILE, self.wiring)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
         return made
+
+    @property
+    def _aside(self) -> Path:
+        return self.directory.with_name(f"{self.directory.name}.replaced")
+
+    def _settle_directory(self, made: bool, has_begun: bool) -> None:
+        """A crawl that could not begin leaves no directory, and the one that it was to replace comes back."""
+        if made and not has_begun:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            if self._aside.exists():
+                self._aside.rename(self.directory)
+        else:
+            shutil.rmtree(self._aside, ignore_errors=True)
 
     # -- steering
 
