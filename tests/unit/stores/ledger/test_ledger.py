@@ -14,7 +14,7 @@ from gossamer.model.task import Task
 from gossamer.stores.ledger import schema
 from gossamer.stores.ledger.keys import SCHEMA_KEY, Keys, due_key, time_key
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
-from gossamer.stores.ledger.store import Batch, Store, StoreLimits
+from gossamer.stores.ledger.store import Store, StoreLimits
 from gossamer.testing.storing import visit
 
 LIMITS = StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20)
@@ -72,11 +72,15 @@ def test_an_older_ledger_is_migrated_step_by_step(tmp_path: Path) -> None:
     schema.stamp(batch, 1)
     store.write(batch)
 
-    def step(store: Store, batch: Batch) -> None:
-        batch.put("meta", b"steps", (store.get("meta", b"steps") or b"") + (store.get("meta", SCHEMA_KEY) or b""))
+    def step(store: Store) -> None:
+        batch = store.batch()
+        batch.put(
+            "meta", b"steps", (store.get("meta", b"steps") or b"") + (store.get("meta", SCHEMA_KEY) or b"") + b" "
+        )
+        store.write(batch)
 
     assert schema.migrate(store, 3, {1: step, 2: step}) == 1
-    assert store.get("meta", b"steps") == b"12"
+    assert store.get("meta", b"steps") == b"1>2 2>3 "
     assert schema.migrate(store, 3, {}) == 3
     store.close()
 
