@@ -211,11 +211,10 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 task = self._task_of(self._hosts.enter(host, is_held=False), now)
                 if task is not None:
                     found.append(task)
-            elif not self._admit():
+            elif not (self._refuse_blocked() or self._admit()):
                 self._wait(host, now)
                 break
-        for name in self.politeness.take_blocked():
-            self._refuse_blocked(name)
+        self._refuse_blocked()
         if self._refused:
             self.signal("refused")
         self._end_if_done()
@@ -319,18 +318,21 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.flights.depart(task.url)
         self._refused.append(Visit(task, Response(outcome, started=self.clock.now(), error=why)))
 
-    def _refuse_blocked(self, name: str) -> None:
-        """End the story of a blocked host's tasks, as many as there are slots for."""
-        most = max(1, self.sheet.concurrency - self._in_flight)
-        tasks = self.queues.pop(name, most)
-        rule = self.politeness.rule_against(name)
-        for task in tasks:
-            self._refuse(task, Outcome.BLOCKED, f"{rule} is blocked")
-        host = self._hosts.get(name)
-        if tasks:
-            self._put(name)
-        elif host is not None:
-            self._leave(host)
+    def _refuse_blocked(self) -> bool:
+        """End the story of tasks of hosts that turned out to be blocked, as many as there are slots for; False for none."""
+        any_refused = False
+        for name in self.politeness.take_blocked():
+            tasks = self.queues.pop(name, max(1, self.sheet.concurrency - self._in_flight))
+            rule = self.politeness.rule_against(name)
+            for task in tasks:
+                self._refuse(task, Outcome.BLOCKED, f"{rule} is blocked")
+            host = self._hosts.get(name)
+            if tasks:
+                any_refused = True
+                self._put(name)
+            elif host is not None:
+                self._leave(host)
+        return any_refused
 
     # -- hosts come and go
 
