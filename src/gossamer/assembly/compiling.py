@@ -19,6 +19,7 @@ from gossamer.flow.errors import WiringError
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical, endpoint_of, host_of, scheme_of
+from gossamer.stages.url_filter.expressions import by_gate
 
 #: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
 SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -26,6 +27,8 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "depth": (("scope", "depth"),),
     "include": (("patterns", "include"),),
     "exclude": (("patterns", "exclude"),),
+    "only": (("constraints", "only"),),
+    "never": (("constraints", "never"),),
     "max_pages": (("frontier", "max_pages"),),
     "max_pages_per_host": (("frontier", "max_pages_per_host"),),
     "max_time": (("frontier", "max_time"),),
@@ -115,6 +118,8 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
                 wiring = _set(wiring, option, unit, {setting: plain[option]})
     if plain["concurrency"] != defaults["concurrency"]:
         wiring = _with_workers(wiring, options.concurrency)
+    if options.filter:
+        wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
     if options.no_warc:
         wiring = _without_archive(wiring)
     return _with_identity(_with_seeds(wiring, seeds), options) if seeds else _with_identity(wiring, options)
