@@ -47,7 +47,7 @@ FILTERS: dict[str, tuple[UrlFilter, list[str], list[str]]] = {
     ),
     "no patterns": (PatternFilter(), [SEED, *ELSEWHERE], []),
     "constraints": (
-        ConstraintFilter(ConstraintSheet(only=("uk.co.example.*",), never=("uk.co.example.a.+",))),
+        ConstraintFilter(ConstraintSheet(only=("uk.co.example.*",), never=("uk.co.example.b.+",))),
         [SEED, *SAME_HOST, SAME_DOMAIN[0]],
         [SAME_DOMAIN[1], *ELSEWHERE],
     ),
