@@ -1,5 +1,7 @@
 """The filter language: what expressions mean, what is said of those that mean nothing, and how a page's links are judged."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -290,3 +292,8 @@ def test_any_text_is_an_expression_or_an_error_with_a_place_in_it(source: str) -
 
 def test_every_predicate_can_stand_at_some_gate() -> None:
     assert [name for name, predicate in SHIPPED.items() if not gates_of(predicate.fact)] == []
+
+
+def test_the_guide_names_every_predicate() -> None:
+    guide = Path(__file__).parents[3].joinpath("docs", "filters.md").read_text(encoding="utf-8")
+    assert [name for name in SHIPPED if f"`{name}" not in guide] == []
