@@ -72,3 +72,18 @@ def test_constraints_hold_hosts_in_and_out(tmp_path: Path) -> None:
 def test_a_crawl_does_not_begin_with_a_filter_that_means_nothing(tmp_path: Path) -> None:
     with pytest.raises(FlowError, match="mime' is not known at gate 'fetch'"):
         crawl(tmp_path, "fetch: mime(text/html)")
+
+
+def test_a_page_under_thousands_of_spellings_is_fetched_once(tmp_path: Path) -> None:
+    spellings = (
+        f"/%7{'eE'[n % 2]}x/./l%69st{';jsessionid=' + hex(n) if n % 3 else ''}?a=1&utm_source={n}&b=2#{n}"
+        for n in range(5_000)
+    )
+    pages = {
+        "/": "".join(f'<a href="{one}">x</a>' for one in spellings),
+        "/~x/list?a=1&b=2": "the page",
+    }
+    with FakeWeb(pages) as web:
+        options = build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0})
+        assert run(Crawl([web.url("/")], options)).pages == 2
+        assert [target for target in web.targets() if target != "/robots.txt"] == ["/", "/~x/list?a=1&b=2"]

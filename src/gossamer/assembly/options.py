@@ -35,6 +35,14 @@ class CrawlOptions(Sheet, frozen=True):
     exclude: Annotated[
         tuple[str, ...], setting("Never follow URLs that match this RE2 pattern (repeatable).", restart=_START)
     ] = ()
+    normalise: Annotated[
+        tuple[str, ...],
+        setting(
+            "Fold also URLs that differ in this (sort-query, index-pages, slashes, www), or no longer (no-sessions, "
+            "no-tracking, ...); see docs/urls.md (repeatable).",
+            restart=_START,
+        ),
+    ] = ()
     filter: Annotated[
         tuple[str, ...],
         setting(
