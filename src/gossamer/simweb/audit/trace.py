@@ -120,7 +120,7 @@ def read_trace(path: Path, agent: str = "") -> Trace:
     flat = array("q")
     agents: dict[str, int] = {}
     wanted = agent.lower()
-    for start, duration, _, status, size, marks, host, _, target, name in read_lines(path):
+    for start, duration, status, size, marks, host, _, target, name in read_lines(path):
         if wanted and wanted not in name.lower():
             continue
         rank, page, role, flags = matcher.match(host, target, name)
