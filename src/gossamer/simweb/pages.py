@@ -12,6 +12,7 @@ nothing hangs below them.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from enum import IntEnum
 from typing import Final
 
@@ -94,6 +95,8 @@ class Pages:
         self._external_blocks: dict[int, tuple[tuple[int, int], ...]] = {}
         self.sizes = draws.lognormal_table(spec.size_median, spec.size_sigma, 4096, 500, spec.size_limit)
         self.thresholds = self._kind_thresholds()
+        self._ends = [end for end, _ in self.thresholds]
+        self._kinds = [*(kind for _, kind in self.thresholds), Kind.PLAIN]
         self.dead_weight = int(spec.dead_link_share * 1024)
 
     def _kind_thresholds(self) -> tuple[tuple[int, Kind], ...]:
@@ -126,12 +129,7 @@ class Pages:
         if index < self.inner(host.size):
             return Kind.PLAIN
         roll = (self.bits(host, index) if bits is None else bits) & 65535
-        if roll >= self.thresholds[-1][0]:
-            return Kind.PLAIN
-        for end, kind in self.thresholds:
-            if roll < end:
-                return kind
-        return Kind.PLAIN
+        return self._kinds[bisect_right(self._ends, roll)]
 
     def original(self, host: Host, index: int) -> int:
         """Return the page that a copy repeats, or that a redirect leads to: always a plain one."""

@@ -154,8 +154,6 @@ class Connection(asyncio.Protocol):
         if self._shared.local_only and not self._address.startswith("127."):
             self._transport.abort()
             return
-        # Written at once instead of at the end of the loop's round: an answer is then still in the processor's cache.
-        self._transport.set_write_buffer_limits(0)
         self._shared.connections.add(self)
         self._routes = self._shared.routes_of(self._scheme, self._address)
 

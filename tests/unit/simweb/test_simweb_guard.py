@@ -18,9 +18,6 @@ class Wire:
     def get_extra_info(self, _: str) -> tuple[str, int]:
         return self.address, 80
 
-    def set_write_buffer_limits(self, high: int) -> None:
-        pass
-
     def abort(self) -> None:
         self.aborted = True
 
