@@ -13,7 +13,6 @@ from gossamer.simweb.hostile.case import Case
 CASES: Final[tuple[Case, ...]] = (*coding.CASES, *framing.CASES, *content.CASES)
 
 NOT_PLAYED: Final[dict[str, str]] = {
-    "A3": "a Brotli bomb: needs an encoder",
     "B13": "a dropped SYN: needs a packet filter",
     "B23": "HTTP/2: the fetcher speaks HTTP/1.1 alone",
     "B26": "the same failure on a thousand URLs: belongs to the frontier",

@@ -22,6 +22,7 @@ from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model import url as urls
+from gossamer.model.body import THRESHOLD, Body, beginning
 from gossamer.model.errors import AddressRefused, ResolutionFailed
 from gossamer.model.outcome import Outcome, of_status
 from gossamer.model.task import Task
@@ -29,6 +30,7 @@ from gossamer.model.visit import Response
 from gossamer.stages.fetch import coding
 from gossamer.stages.fetch.endings import ending_of
 from gossamer.stages.fetch.head import Head
+from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stages.fetch.transfer import Limits, Transfer, Verdict, constants, overdue
 
 #: Asked for in this order by browsers and crawlers alike; servers that negotiate then choose HTML.
@@ -63,6 +65,8 @@ class HttpSheet(Sheet, frozen=True):
     max_body: Annotated[int, setting("Bytes of a body that are kept, as sent and decoded.", unit="bytes", ge=1)] = (
         16 << 20
     )
+    spool_above: Annotated[int, setting("A body larger than this is kept on disk.", unit="bytes", ge=0)] = THRESHOLD
+    spool: Annotated[str, setting("Where large bodies lie while they are used; empty: the system's own place.")] = ""
     connections: Annotated[
         int, setting("Open at once, busy and idle.", unit="connections", ge=1, restart="requests under way hold them")
     ] = 256
@@ -124,6 +128,7 @@ class HttpModule(Provider[HttpSheet]):
             least_speed=sheet.least_speed,
             window=sheet.speed_window,
         )
+        self._keeping = Keeping(sheet.max_body, sheet.spool_above, sheet.spool)
         self._tick = min(_TICK, *(x / 4 for x in (sheet.connect, sheet.tls, sheet.first_byte, sheet.deadline)))
 
     def changed(self, before: HttpSheet) -> None:
@@ -179,7 +184,7 @@ class HttpModule(Provider[HttpSheet]):
         transfer = self._idle.pop() if self._idle else Transfer(self._shared)
         code, message, is_out = 0, "", False
         try:
-            transfer.begin(url, address, port, self.sheet.max_body, self.clock.monotonic())
+            transfer.begin(url, address, port, self._keeping, self.clock.monotonic())
             future = self._live[transfer] = self._multi.add_handle(transfer.curl)
             try:
                 await future
@@ -272,10 +277,14 @@ class HttpModule(Provider[HttpSheet]):
             return Verdict(meaning.early, message)
         return _beside_status(Verdict(meaning.late, message, meaning.cut), status)
 
-    def _body(self, transfer: Transfer, head: Head, verdict: Verdict) -> tuple[bytes, bytes | None, Verdict]:
+    def _body(self, transfer: Transfer, head: Head, verdict: Verdict) -> tuple[Body, Body | None, Verdict]:
         """The body as it came, without its content coding where it has one, and the verdict after that."""
-        chunks = transfer.chunks
-        body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        body: Body
+        if transfer.store is not None:
+            body, undone = transfer.store.take(whole=not verdict.cut)
+        else:
+            chunks, undone = transfer.chunks, None
+            body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         if not head.content_coding or not body or verdict.outcome is Outcome.PROTOCOL_FAILED:
             return body, None, verdict
         applied = coding.codings(head.content_coding)
@@ -283,7 +292,8 @@ class HttpModule(Provider[HttpSheet]):
             return body, None, verdict
         if refused := coding.refusal(applied):
             return body, None, _decode_failed(verdict, refused, head.status)
-        undone = coding.decode(body, applied, self.sheet.max_body, whole=not verdict.cut)
+        if undone is None:
+            undone = coding.decode(beginning(body), applied, self._keeping, whole=not verdict.cut)
         if undone.error:
             return body, None, _decode_failed(verdict, undone.error, head.status)
         if undone.cut and not verdict.cut:

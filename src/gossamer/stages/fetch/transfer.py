@@ -15,9 +15,12 @@ from typing import Any
 import msgspec
 import pycurl
 
+from gossamer.model.body import Body, BodyWriter
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import path_of
+from gossamer.stages.fetch.coding import Decoded, Undoing, codings, refusal
 from gossamer.stages.fetch.head import BrokenHead, Head, IncompleteHead, read
+from gossamer.stages.fetch.keeping import NOTHING, Keeping
 
 #: What a callback returns to make libcurl end the transfer, and close its connection.
 _STOP = -1
@@ -69,14 +72,43 @@ def constants(fields: Sequence[str], user_agent: str, *, verify: bool, ca_file: 
     return Constants(tuple(options), sent)
 
 
+class Store:
+    """A body beyond what is simply collected: as it came and without its content coding, each on disk if it is large."""
+
+    __slots__ = ("_raw", "_undoing")
+
+    def __init__(self, keeping: Keeping, content_coding: str) -> None:
+        self._raw = BodyWriter(keeping.memory, keeping.directory, digest=True)
+        applied = codings(content_coding)
+        self._undoing: Undoing | None = None
+        if applied and not refusal(applied):
+            self._undoing = Undoing(applied, keeping)
+
+    def write(self, piece: bytes) -> None:
+        """Take a piece as it came (OSError where the disk is full)."""
+        self._raw.write(piece)
+        if self._undoing is not None:
+            self._undoing.feed(piece)
+
+    @property
+    def cut(self) -> str:
+        """The stop that the decoded body has run into, if it has: nothing more need come."""
+        return self._undoing.cut if self._undoing is not None else ""
+
+    def take(self, *, whole: bool) -> tuple[Body, Decoded | None]:
+        """The body as it came, and what its content coding came to where that could be undone."""
+        return self._raw.take(), self._undoing.end(whole=whole) if self._undoing is not None else None
+
+
 class Transfer:
     """A handle of the pool. `begin` makes it ready; afterwards its attributes tell what came."""
 
     __slots__ = (
         "_endpoint",
         "_fd",
+        "_keeping",
         "_names_target",
-        "_room",
+        "_quick",
         "began",
         "chunks",
         "curl",
@@ -85,6 +117,7 @@ class Transfer:
         "mark",
         "shared",
         "size",
+        "store",
         "verdict",
     )
 
@@ -110,14 +143,17 @@ class Transfer:
         self.head: Head | None = None
         self.lines.clear()
         self.chunks: list[bytes] = []
+        self.store: Store | None = None
         self.size = 0
-        self._room = 0
+        self._keeping = NOTHING
+        self._quick = 0
         self._fd = -1
 
-    def begin(self, url: str, address: str, port: int, room: int, now: float) -> None:
-        """Make the handle ready to fetch `url` from an address, keeping at most `room` bytes of the body."""
+    def begin(self, url: str, address: str, port: int, keeping: Keeping, now: float) -> None:
+        """Make the handle ready to fetch `url` from an address, and to keep so much of the body."""
         self.began = now
-        self._room = room
+        self._keeping = keeping
+        self._quick = min(keeping.room, keeping.memory)
         self.curl.setopt(pycurl.URL, url)
         if self._endpoint != (address, port):
             # Without a host and port in front, the entry stands for every URL: libcurl never asks a name server.
@@ -168,12 +204,30 @@ class Transfer:
         if self.head is None and not self.judge_head():
             return _STOP
         self.size += len(data)
-        if self.size <= self._room:
+        if self.size <= self._quick:
             self.chunks.append(data)
             return None
-        self.chunks.append(data[: len(data) - (self.size - self._room)])
-        self.verdict = Verdict(Outcome.TRUNCATED, f"body over {self._room} bytes", "length")
-        return _STOP
+        return self._on_large_body(data)
+
+    def _on_large_body(self, data: bytes) -> int | None:
+        """A body beyond the cap is cut there; one that outgrows memory goes to disk, and is decoded on the way."""
+        room = self._keeping.room
+        if self.size > room:
+            data = data[: max(0, len(data) - (self.size - room))]
+            self.verdict = Verdict(Outcome.TRUNCATED, f"body over {room} bytes", "length")
+        try:
+            if self.store is None:
+                assert self.head is not None
+                self.store = Store(self._keeping, self.head.content_coding)
+                for chunk in self.chunks:
+                    self.store.write(chunk)
+                self.chunks.clear()
+            self.store.write(data)
+        except OSError as error:
+            self.verdict = Verdict(Outcome.TRUNCATED, f"the body cannot be kept: {error.strerror}", "unspecified")
+        if self.verdict is None and self.store is not None and self.store.cut:
+            self.verdict = Verdict(Outcome.TRUNCATED, self.store.cut, "length")
+        return None if self.verdict is None else _STOP
 
 
 class Limits(msgspec.Struct, frozen=True):
