@@ -21,7 +21,7 @@ from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import compile_wiring, default_directory, read_seeds, with_directory
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
-from gossamer.assembly.tables import TableMaker
+from gossamer.assembly.tables import TableMaker, cut_back, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
@@ -40,6 +40,7 @@ from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.recovery import QUARANTINE, Restored
 
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
@@ -221,11 +222,14 @@ class Crawl:
         try:
             await running.start()
             has_begun = True
+            self._tell_restored(cut_back(running, self.directory))
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
+            if not self._aborted:
+                write_hosts(running)
         finally:
             self.connector_statistics = running.statistics()
             await running.stop()
@@ -237,6 +241,13 @@ class Crawl:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self.tables.finish()
         return summary
+
+    def _tell_restored(self, done: Restored) -> None:
+        if done.cut or done.removed:
+            files = f"{len(done.cut) + len(done.removed)} files"
+            self.report(
+                f"{files} held what was never committed; it is in {self.directory / QUARANTINE}, and fetched again"
+            )
 
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
         """Wait for the end of the work, or for :meth:`abort`."""
