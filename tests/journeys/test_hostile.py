@@ -101,7 +101,8 @@ def test_a_healthy_page_is_served_while_every_hostile_one_is_under_way(run: Any,
 
 
 def test_a_crawl_of_everything_hostile_ends_and_names_every_outcome(tmp_path: Path) -> None:
-    cases = [case for case in CASES if not case.stalls and not case.tls]
+    # All are on one host here, and those of F88 ask that it be left alone for a day.
+    cases = [case for case in CASES if not case.stalls and not case.tls and not case.number.startswith("F88")]
 
     async def body() -> dict[str, int]:
         async with HostileWeb(cases) as web:

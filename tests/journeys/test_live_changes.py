@@ -88,9 +88,9 @@ async def fuse_and_unfuse(running: RunningGraph, job: Crawl) -> None:
 async def pause_one_stage(running: RunningGraph, job: Crawl) -> None:
     """One unit suspended and resumed, and a setting of another changed."""
     await running.suspend("commit")
-    running.set("frontier", {"per_host": 2})
+    running.set("politeness", {"per_host": 2})
     running.resume("commit")
-    assert running.sheet("frontier").per_host == 2  # type: ignore[attr-defined]
+    assert running.sheet("politeness").per_host == 2  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("change", [replace_resolver, slip_cache_before_seen, fuse_and_unfuse, pause_one_stage])
@@ -104,7 +104,7 @@ def test_an_exchanged_connector_goes_on_counting(tmp_path: Path) -> None:
     with FakeWeb.tree(4, 4, latency=0.001) as web:
         summary, job = crawl_with(fuse_and_unfuse, web, tmp_path)
     for name in ("fetched", "checked", "records"):
-        assert job.connector_statistics[name].passed == summary.fetched
+        assert job.connector_statistics[name].passed == summary.fetched + len(web.errands)
 
 
 class BrokenScope(ScopeFilter):
