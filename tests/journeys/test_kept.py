@@ -51,7 +51,12 @@ def test_the_directory_holds_what_it_should(crawled: tuple[str, FakeWeb]) -> Non
     folder = Path(crawled[0])
     found = {path.relative_to(folder).parts[0] for path in folder.rglob("*") if path.is_file()}
     assert found >= {"crawl.toml", "index.cdxj", "logs", "tables", "warc"}
-    assert {path.name for path in (folder / "tables").iterdir() if path.is_dir()} == {"pages", "links", "hosts", "host_notes"}
+    assert {path.name for path in (folder / "tables").iterdir() if path.is_dir()} == {
+        "pages",
+        "links",
+        "hosts",
+        "host_notes",
+    }
     assert not list(folder.glob("state/*/rows/*"))
 
 

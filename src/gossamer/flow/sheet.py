@@ -153,9 +153,11 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
 
 
 def _read(value: Any, prop: Property) -> Any:
-    """Text to a number where the property wants one; everything else is left to the type check."""
-    if not isinstance(value, str) or prop.type.startswith(("str", "tuple", "list", "dict")):
+    """Text to a number where the property wants one, to words where it wants several; the rest is left to the type check."""
+    if not isinstance(value, str) or prop.type.startswith(("str", "list", "dict")):
         return value
+    if prop.type.startswith("tuple"):
+        return [part.strip() for part in value.split(",") if part.strip()]
     if "bool" in prop.type:
         return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.get(value, value)
     if "None" in prop.type and value in ("none", ""):
