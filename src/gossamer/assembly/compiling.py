@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from gossamer._version import __version__
+from gossamer.assembly import secrets
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import WiringError
@@ -45,7 +46,9 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "bandwidth": (("politeness", "bandwidth"),),
     "resolve": (("dns", "resolve"),),
     "allow_network": (("dns", "allow_networks"),),
-    "header": (("http", "header"),),
+    "cookies": (("http", "cookies"),),
+    "proxy": (("http", "proxy"),),
+    "http2": (("http", "http2"),),
 }
 
 #: Providers that keep large bodies on disk while they are used.
@@ -130,6 +133,7 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
         wiring = _with_workers(wiring, options.concurrency)
     if options.no_warc:
         wiring = _without_archive(wiring)
+    wiring = _with_header(wiring, seeds, options)
     if options.strategy != defaults["strategy"]:
         wiring = _with_strategy(wiring, options.strategy)
     if options.robots == "ignore":
@@ -139,6 +143,15 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
     if seeds:
         wiring = _with_seeds(wiring, seeds)
     return _with_permission(_with_identity(wiring, options), options)
+
+
+def _with_header(wiring: Wiring, seeds: Sequence[str], options: CrawlOptions) -> Wiring:
+    """A copy whose requests carry the person's own fields; those that prove who asks go to their sites alone."""
+    if plain := secrets.plain(options.header):
+        wiring = _set(wiring, "header", "http", {"header": plain})
+    if found := secrets.credentials(options.auth, options.header, seeds):
+        wiring = _set(wiring, "auth" if options.auth else "header", "http", {"credentials": found})
+    return wiring
 
 
 def _set(wiring: Wiring, option: str, unit: str, values: dict[str, Any]) -> Wiring:

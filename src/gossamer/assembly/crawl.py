@@ -30,6 +30,7 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
 from gossamer.flow.quantities import show_seconds
 from gossamer.flow.running import RunningGraph
+from gossamer.flow.sheet import properties
 from gossamer.flow.wiring import Wiring, to_toml, with_settings
 from gossamer.flow.wiring import read as read_wiring
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
@@ -286,6 +287,8 @@ class Crawl:
                 path.rename(self._aside)
             made = not path.exists()
             path.mkdir(parents=True, exist_ok=True)
+            if _holds_secrets(self.graph):
+                (path / CRAWL_FILE).touch(mode=0o600)
             (path / CRAWL_FILE).write_text(to_toml(self.wiring), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
@@ -384,6 +387,15 @@ class Crawl:
             return self._summary()
         finally:
             self._state = kept
+
+
+def _holds_secrets(graph: Graph) -> bool:
+    """A setting that may hold a password was given: what it is written into is its owner's alone."""
+    return any(
+        prop.secret and getattr(node.sheet, prop.name) != prop.default
+        for node in graph.providers.values()
+        for prop in properties(type(node.sheet))
+    )
 
 
 def _cpu_seconds() -> float:

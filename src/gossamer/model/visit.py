@@ -14,6 +14,19 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Task
 
 
+class Timings(msgspec.Struct, frozen=True, gc=False):
+    """When the phases of a fetch were over, in seconds. All but `dns` count from the same start, after it."""
+
+    dns: float
+    """Finding the address took so long."""
+    connect: float
+    """TCP was connected; 0 where a connection was used again."""
+    tls: float
+    """TLS was agreed; 0 where there was none to agree."""
+    first_byte: float
+    total: float
+
+
 class Response(msgspec.Struct, frozen=True):
     """What came of one request, successful or not. Everything in it was written by a stranger."""
 
@@ -39,6 +52,8 @@ class Response(msgspec.Struct, frozen=True):
     """Why the body is not whole, as a WARC-Truncated word (`length`, `time`, `disconnect`); empty where it is."""
     error: str = ""
     """What failed, in the words of the library or system; empty where nothing did."""
+    timings: Timings | None = None
+    """Where the module was asked to say."""
 
     def header(self, name: str) -> str:
         """The first field of this (lower-case) name, or an empty string."""
