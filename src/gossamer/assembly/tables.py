@@ -21,6 +21,7 @@ from gossamer.stores.recovery import Restored, restore
 from gossamer.stores.rows import host_row
 from gossamer.stores.segments import closed, open_runs, segments
 from gossamer.stores.tablelog import TableLog
+from gossamer.stores.warc import WarcArchive
 
 
 def cut_back(running: RunningGraph, directory: Path) -> Restored:
@@ -31,11 +32,14 @@ def cut_back(running: RunningGraph, directory: Path) -> Restored:
     """
     cut: dict[str, int] = {}
     removed: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    archives = [provider for provider in running.providers.values() if isinstance(provider, WarcArchive)]
+    disks = [Path(disk) for archive in archives for disk in archive.sheet.disks]
     for ledger in running.providers.values():
         if isinstance(ledger, Ledger):
-            done = restore(directory, ledger.committed_ends(), ledger.sheet.agent)
-            cut, removed = cut | done.cut, removed + done.removed
-    return Restored(cut, removed)
+            done = restore(directory, ledger.committed_ends(), ledger.sheet.agent, disks)
+            cut, removed, lost = cut | done.cut, removed + done.removed, lost + done.lost
+    return Restored(cut, removed, lost)
 
 
 def write_hosts(running: RunningGraph) -> None:
