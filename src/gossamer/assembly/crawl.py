@@ -24,7 +24,7 @@ from gossamer.assembly.control.standing import ENDED
 from gossamer.assembly.control.steering import Steering
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
-from gossamer.assembly.tables import TableMaker
+from gossamer.assembly.tables import TableMaker, cut_back, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
@@ -46,6 +46,7 @@ from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.recovery import QUARANTINE, Restored
 
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
@@ -233,12 +234,15 @@ class Crawl:
             if self.options.resume:
                 # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
                 write_wiring(self.directory / CRAWL_FILE, self.wiring)
+            self._tell_restored(cut_back(running, self.directory))
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
+            if not self._aborted:
+                write_hosts(running)
             self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
         finally:
             self.connector_statistics = running.statistics()
@@ -251,6 +255,13 @@ class Crawl:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self.tables.finish()
         return summary
+
+    def _tell_restored(self, done: Restored) -> None:
+        if done.cut or done.removed:
+            files = f"{len(done.cut) + len(done.removed)} files"
+            self.report(
+                f"{files} held what was never committed; it is in {self.directory / QUARANTINE}, and fetched again"
+            )
 
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
         """Wait for the end of the work, or for :meth:`abort`. Meanwhile it can be steered from outside."""
