@@ -8,6 +8,7 @@ what another thread does for a set counts as well.
 
 import array
 import asyncio
+import itertools
 import random
 import resource
 import subprocess
@@ -46,6 +47,9 @@ ACTIVE = 1_000
 #: Pages of a commit.
 GROUP = 32
 
+#: URLs, unless told otherwise.
+SIZES = (1_000_000, 10_000_000)
+
 #: Sets, and the sizes beyond which they are not asked for more: they would not fit, or take an hour.
 SETS = {"memory": 20_000_000, "ledger": 10_000_000, "sieve": 1_000_000_000}
 
@@ -53,8 +57,8 @@ SETS = {"memory": 20_000_000, "ledger": 10_000_000, "sieve": 1_000_000_000}
 class _Set(Protocol):
     """A seen set as the benchmark uses it."""
 
-    def offer(self, urls: Sequence[str]) -> int:
-        """How many are new at once."""
+    def offer(self, pages: Sequence[list[str]]) -> int:
+        """The links of a group of pages: how many are new at once."""
 
     def end(self) -> int:
         """Decide what is not; how many of it are new."""
@@ -67,8 +71,8 @@ class _Memory:
     def __init__(self, folder: str) -> None:
         self._seen = MemorySeen()
 
-    def offer(self, urls: Sequence[str]) -> int:
-        return len(self._seen.offer(urls))
+    def offer(self, pages: Sequence[list[str]]) -> int:
+        return sum(len(self._seen.offer(urls)) for urls in pages)
 
     def end(self) -> int:
         return 0
@@ -78,47 +82,31 @@ class _Memory:
 
 
 class _Ledger:
-    """In groups of pages, as the committer makes them."""
-
     def __init__(self, folder: str) -> None:
         self._ledger = Ledger(LedgerSheet(directory=folder))
         self._ledger.open()
-        self._group: list[Sequence[str]] = []
 
-    def offer(self, urls: Sequence[str]) -> int:
-        self._group.append(urls)
-        return self.end() if len(self._group) == GROUP else 0
+    def offer(self, pages: Sequence[list[str]]) -> int:
+        with self._ledger.group() as group:
+            return sum(len(group.offer(urls)) for urls in pages)
 
     def end(self) -> int:
-        with self._ledger.group() as group:
-            new = sum(len(group.offer(urls)) for urls in self._group)
-        self._group = []
-        return new
+        return 0
 
     def disk(self) -> int:
         return self._ledger.size()
 
 
 class _Sieve:
-    """In such groups too, and drained now and then."""
+    """Drained as soon as something has come out."""
 
     def __init__(self, folder: str) -> None:
         self._seen = SieveSeen(SieveSheet(directory=folder))
         self._seen.open()
-        self._group: list[str] = []
-        self._pages = 0
 
-    def offer(self, urls: Sequence[str]) -> int:
-        self._group += urls
-        self._pages += 1
-        if self._pages % GROUP:
-            return 0
-        self._offer()
+    def offer(self, pages: Sequence[list[str]]) -> int:
+        self._seen.offer([url for urls in pages for url in urls])
         return self._drained() if self._seen.ready else 0
-
-    def _offer(self) -> None:
-        self._seen.offer(self._group)
-        self._group = []
 
     def _drained(self) -> int:
         new = 0
@@ -127,7 +115,6 @@ class _Sieve:
         return new
 
     def end(self) -> int:
-        self._offer()
         asyncio.run(self._seen.settle())
         return self._drained()
 
@@ -220,24 +207,24 @@ def _measure(name: str, size: int) -> tuple[str, ...]:
         seen = _MAKERS[name](folder)
         peak, new = before, 0
         filling = _Clock()
-        for number, urls in enumerate(web.new(size)):
+        for number, pages in enumerate(_groups(web.new(size))):
             with filling:
-                new += seen.offer(urls)
-            if number % 10_000 == 0:
+                new += seen.offer(pages)
+            if number % 100 == 0:
                 peak = max(peak, _memory())
         with filling:
             new += seen.end()
         filled = filling.cpu
         if new != size:
             raise AssertionError(f"{name} let {new} of {size} new URLs out")
-        for urls in web.pages(PAGES):
-            seen.offer(urls)
+        for pages in _groups(web.pages(PAGES)):
+            seen.offer(pages)
         seen.end()
         asking, asked = _Clock(), 0
-        for urls in web.pages(PAGES):
-            asked += len(urls)
+        for pages in _groups(web.pages(PAGES)):
+            asked += sum(map(len, pages))
             with asking:
-                seen.offer(urls)
+                seen.offer(pages)
         longest = asking.longest
         with asking:
             seen.end()
@@ -257,6 +244,11 @@ def _measure(name: str, size: int) -> tuple[str, ...]:
     )
 
 
+def _groups(pages: Iterator[list[str]]) -> Iterator[list[list[str]]]:
+    while group := list(itertools.islice(pages, GROUP)):
+        yield group
+
+
 def _apart(name: str, size: int) -> tuple[str, ...]:
     """One measurement in a process of its own: memory that another one took would count."""
     command = [sys.executable, "-m", "gossamer.bench.seen", name, str(size)]
@@ -264,13 +256,13 @@ def _apart(name: str, size: int) -> tuple[str, ...]:
     return tuple(told.split("\t"))
 
 
-def run(sizes: Sequence[int] = (1_000_000, 10_000_000), only: Sequence[str] = ()) -> Report:
+def run(sizes: Sequence[int] = SIZES, only: Sequence[str] = ()) -> Report:
     """Measure each set at each size that it can take, and make the report."""
     report = Report("seen")
     table: Table = report.table(
         "Seen sets, CPU time (aim of the sieve: 500k/s while it is filled, 8-16 bytes on the disk)",
         *("set", "URLs", "filling us a URL", "1/s", f"page of {LINKS} us a URL", "1/s"),
-        *("longest call ms", "MB more", "bytes a URL", "disk a URL"),
+        *("longest group ms", "MB more", "bytes a URL", "disk a URL"),
     )
     for size in sizes:
         for name, most in SETS.items():

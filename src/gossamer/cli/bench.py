@@ -13,6 +13,7 @@ BENCHES = {
     "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
     "peers": "a crawl beside Scrapy, same site and links in one run (needs nginx, and --site DIR)",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
+    "seen": "which URLs are new: in memory, in the ledger, in bulk by the sieve; ten minutes at 100 million",
 }
 
 
@@ -22,13 +23,23 @@ BENCHES = {
 @click.option(
     "--repeats", type=click.IntRange(1, 20), default=3, show_default=True, help="peers: runs of each crawler."
 )
+@click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
+@click.option("--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, ledger or sieve (repeatable).")
 @click.option("--json", "json_file", metavar="FILE", help="Also write the figures as JSON.")
-def bench(name: str | None, sites: tuple[str, ...], repeats: int, json_file: str | None) -> None:
+def bench(
+    name: str | None,
+    sites: tuple[str, ...],
+    repeats: int,
+    urls: tuple[int, ...],
+    sets: tuple[str, ...],
+    json_file: str | None,
+) -> None:
     """Run benchmark NAME and print its tables, with machine and versions. Without NAME: list them.
 
     \b
     gossamer bench flow
     gossamer bench peers --site /usr/share/doc/python3.11/html
+    gossamer bench seen --set sieve --urls 100000000
     """
     if name is None:
         for known, text in BENCHES.items():
@@ -39,6 +50,11 @@ def bench(name: str | None, sites: tuple[str, ...], repeats: int, json_file: str
     module = importlib.import_module(f"gossamer.bench.{name}")
     if name == "peers":
         report = module.run([_folder(site) for site in sites], repeats)
+    elif name == "seen":
+        unknown = [one for one in sets if one not in module.SETS]
+        if unknown:
+            raise click.UsageError(f"--set {unknown[0]}{nearest(unknown[0], module.SETS)}")
+        report = module.run(urls or module.SIZES, sets)
     else:
         report = module.run()
     print(report.text())

@@ -5,7 +5,7 @@ Full, it replaces by second chance: a hit sets the entry's reference bit; the ha
 and takes the first entry without one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 
 class SecondChance:
@@ -39,24 +39,17 @@ class SecondChance:
 
     def insert(self, string: str) -> None:
         """Hold this string, in the place of another where the table is full."""
-        self.insert_all((string,))
-
-    def insert_all(self, strings: Iterable[str]) -> None:
-        """Hold these, one after another."""
-        slots, kept, referenced, hand = self._slots, self._strings, self._referenced, self._hand
-        capacity = len(referenced)
-        for string in strings:
-            if string in slots:
-                continue
-            if len(kept) < capacity:
-                slots[string] = len(kept)
-                kept.append(string)
-                continue
-            while referenced[hand]:
-                referenced[hand] = 0
-                hand = (hand + 1) % capacity
-            del slots[kept[hand]]
-            kept[hand] = string
-            slots[string] = hand
-            hand = (hand + 1) % capacity
-        self._hand = hand
+        if string in self._slots:
+            return
+        if len(self._strings) < len(self._referenced):
+            self._slots[string] = len(self._strings)
+            self._strings.append(string)
+            return
+        referenced, hand = self._referenced, self._hand
+        while referenced[hand]:
+            referenced[hand] = 0
+            hand = (hand + 1) % len(self._strings)
+        del self._slots[self._strings[hand]]
+        self._strings[hand] = string
+        self._slots[string] = hand
+        self._hand = (hand + 1) % len(self._strings)

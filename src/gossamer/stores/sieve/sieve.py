@@ -24,15 +24,15 @@ import msgspec
 
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores.files import AppendFile
-from gossamer.stores.second_chance import SecondChance
 from gossamer.stores.sieve import manifest as manifests
 from gossamer.stores.sieve.fingerprints import Fingerprints, Keys
 from gossamer.stores.sieve.manifest import Manifest
 from gossamer.stores.sieve.merging import crowded, sift
+from gossamer.stores.sieve.recent import Recent
 from gossamer.stores.sieve.runs import Mask, Run, in_order, write_run
 
 #: A log grows to so many times its capacity while a merge runs; then the offer waits for the merge, to bound memory.
-OVERFLOW = 4
+OVERFLOW = 2
 
 #: Bytes of a log that the merge reads at once: half a millisecond of this process's time between two looks at others.
 PIECE = 1 << 19
@@ -101,7 +101,7 @@ class Sieve(Generic[T]):
         self._ends = ends
         self._encoder = msgspec.json.Encoder()
         self._decoder = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]  # a class that is known at run time
-        self._front = SecondChance(limits.recent)
+        self._front = Recent(limits.recent)
         self._keys = Keys()
         self._backlog: deque[int] = deque()
         self._found: deque[_Found] = deque()
@@ -237,7 +237,7 @@ class Sieve(Generic[T]):
         keys = self._fingerprints.of(fresh)
         self._log.append(self._encoder.encode_lines(items))
         self._keys.add(keys)
-        self._front.insert_all(fresh)
+        self._front.add(fresh)
 
     @property
     def position(self) -> tuple[str, int]:
