@@ -10,6 +10,7 @@ from gossamer.stores.ledger.providers import LedgerSeen
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen, RecentlySeenSheet
 from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
 from gossamer.stores.sieve.providers import LedgerSieve, SieveSeen, SieveSheet
+from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.warc import NoArchive, WarcArchive, WarcSheet
 from gossamer.testing.seen import check_content_index, check_seen_set
 from gossamer.testing.sieving import check_task_sieve
@@ -57,6 +58,11 @@ def test_no_archive_has_no_location_for_anything() -> None:
 
 def test_json_log(tmp_path: Path) -> None:
     log = JsonLog(JsonLogSheet(directory=str(tmp_path)))
+    check_row_log(log, (tmp_path / LOG_PATH).read_bytes)
+
+
+def test_table_log(tmp_path: Path) -> None:
+    log = TableLog(TableLogSheet(directory=str(tmp_path), tables=("pages", "links", "items")))
     check_row_log(log, (tmp_path / LOG_PATH).read_bytes)
 
 

@@ -35,7 +35,7 @@ CUTS: dict[str, Sequence[str]] = {
 def crawl_divided(elsewhere: Sequence[str], web: FakeWeb, folder: Path, kill_at: Sequence[int] = ()) -> Summary:
     """Crawl a fake web with some stages in another process, which is killed (-9) at these request counts."""
     wiring = divide(shipped("default"), elsewhere, "elsewhere")
-    options = build(CrawlOptions, {"output": str(folder / "crawl"), "per_host": 8})
+    options = build(CrawlOptions, {"output": str(folder / "crawl"), "per_host": 8, "delay": 0})
     job = Crawl([web.url("/")], options, wiring=wiring)
 
     async def crawl() -> Summary:

@@ -60,7 +60,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(urls=BATCH, ends=st.sets(st.integers(0, 9)), again=st.booleans(), fails=st.booleans(), end=st.integers(0, 99))
     def group(self, urls: list[str], ends: set[int], again: bool, fails: bool, end: int) -> None:
         ended = [self.flying[index] for index in ends if index < len(self.flying)]
-        state = HostState(HOSTS[end % 5], float(end), "asking", {"fetched": end}, b"r" if end % 2 else None)
+        state = HostState(HOSTS[end % 5], b"note", {"fetched": end}, delay=float(end))
         pushed: list[tuple[str, int]] = []
         try:
             with self.ledger.group() as group:
@@ -98,8 +98,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert state.host not in self.held, "a host that is held came again"
             assert self.resting.pop(state.host, 0.0) <= self.now, "a host came while it rests"
             self.held.add(state.host)
-            kept = self.states.get(state.host, HostState(state.host))
-            assert (state.next_allowed, state.state, state.counters) == (kept.next_allowed, kept.state, kept.counters)
+            assert state == self.states.get(state.host, HostState(state.host))
 
     @precondition(lambda self: self.held)
     @rule(data=st.data(), most=st.integers(1, 4))

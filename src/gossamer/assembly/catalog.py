@@ -5,6 +5,7 @@ from typing import Any
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.unit import Provider
 from gossamer.services.dns import CachedResolver, SystemResolver
+from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.commit import Commit
 from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.fetch.component import Fetch
@@ -24,6 +25,7 @@ from gossamer.stages.url_seen import UrlSeen
 from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen
 from gossamer.stores.rowlog import JsonLog
+from gossamer.stores.tablelog import TableLog
 from gossamer.stores.warc import NoArchive, WarcArchive
 
 
@@ -56,18 +58,21 @@ def catalog() -> Catalog:
             "priority": BestFirst,
             "random-walk": RandomWalk,
             "weighted": WeightedPrioritizer,
+            "politeness": HostPoliteness,
             "html-links": HtmlLinks,
             "scope": ScopeFilter,
             "patterns": PatternFilter,
             "warc": WarcArchive,
             "no-archive": NoArchive,
             "json-log": JsonLog,
+            "tables": TableLog,
         },
         later={
             "robots": _robots,
             "ignore-robots": _ignore_robots,
             "ledger": _ledger,
             "ledger-seen": _ledger_seen,
+            "ledger-contents": _ledger_contents,
             "ledger-frontier": _ledger_frontier,
         },
     )
@@ -95,6 +100,12 @@ def _ledger_seen() -> type[Provider[Any]]:
     from gossamer.stores.ledger.providers import LedgerSeen
 
     return LedgerSeen
+
+
+def _ledger_contents() -> type[Provider[Any]]:
+    from gossamer.stores.ledger.providers import LedgerContents
+
+    return LedgerContents
 
 
 def _ledger_frontier() -> type[Provider[Any]]:

@@ -29,14 +29,15 @@ from gossamer.flow.planning import plan
 from gossamer.flow.quantities import show_seconds
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring, to_toml, with_settings
+from gossamer.flow.wiring import read as read_wiring
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
-from gossamer.model.totals import Totals
+from gossamer.model.outcome import Outcome
 from gossamer.model.url import endpoint_of, scheme_of
 from gossamer.services.dns import SystemResolver
-from gossamer.stages.commit import Commit
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
+from gossamer.stores.ledger.ledger import Ledger
 
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
@@ -82,6 +83,8 @@ class Crawl:
     ) -> None:
         self.options = options or CrawlOptions()
         self.report = report
+        if self.options.resume:
+            wiring = wiring or self._kept_wiring()
         compiled = compile_wiring(read_seeds(seeds), self.options, wiring)
         for unit, values in (settings or {}).items():
             compiled = with_settings(compiled, unit, dict(values))
@@ -98,6 +101,7 @@ class Crawl:
         self.fleet: Fleet | None = None
         self._state = ""
         self._began = 0.0
+        self._pages_before = 0
         self._work: asyncio.Future[None] | None = None
         self.connector_statistics: dict[str, Statistics] = {}
         """What every connector passed; filled in at the end of the run."""
@@ -106,6 +110,15 @@ class Crawl:
         return f"<Crawl of {', '.join(self.seeds)} into {self.directory}>"
 
     # -- before anything is touched
+
+    def _kept_wiring(self) -> Wiring:
+        """The wiring that the directory's crawl ran with last."""
+        if not self.options.output:
+            raise UsageError("--resume needs the directory of the crawl; name it with -o")
+        path = Path(self.options.output, CRAWL_FILE)
+        if not path.is_file():
+            raise UsageError(f"{path.parent} holds no crawl (no {CRAWL_FILE} in it); begin one without --resume")
+        return read_wiring(path)
 
     def _seeds(self) -> tuple[str, ...]:
         return tuple(
@@ -137,33 +150,51 @@ class Crawl:
 
     def _check_directory(self) -> None:
         path = self.directory
-        if not path.exists():
+        if not path.exists() or self.options.resume:
             return
         if not path.is_dir():
             raise UsageError(f"{path} is a file; name a directory with -o")
         if (path / CRAWL_FILE).exists():
             if not self.options.overwrite:
                 raise UsageError(
-                    f"{path} holds a crawl; name another directory with -o, or replace it with --overwrite"
+                    f"{path} holds a crawl; go on with it (gossamer resume {path}), name another directory with -o, "
+                    "or replace it with --overwrite"
                 )
         elif any(path.iterdir()):
             raise UsageError(f"{path} is not empty and holds no crawl; name another directory with -o")
 
     async def _check_seed_addresses(self) -> None:
-        """Until robots and politeness exist a crawl off loopback is refused: nobody's server is a test bed."""
-        resolvers = [provider for provider in self._running.providers.values() if isinstance(provider, SystemResolver)]
-        for url in self.seeds:
-            host, port = endpoint_of(url)
-            for resolver in resolvers:
-                try:
-                    await resolver.resolve(host, port)
-                except AddressRefused as error:
-                    raise UsageError(
-                        f"{url} is not on this machine ({error}); this version crawls loopback only, "
-                        "because it does not read robots.txt yet"
-                    ) from None
-                except ResolutionFailed as error:
-                    self.report(f"seed {url}: {error}")
+        """Refuse seeds that this crawl must not ask, before anything is touched (DESIGN 8)."""
+        for resolver in self._own_resolvers():
+            await resolver.start()
+            try:
+                for url in self.seeds:
+                    await self._check_seed(url, resolver)
+            finally:
+                await resolver.stop()
+
+    def _own_resolvers(self) -> list[SystemResolver]:
+        nodes = self.graph.providers.values()
+        return [node.unit(node.sheet) for node in nodes if issubclass(node.unit, SystemResolver)]
+
+    async def _check_seed(self, url: str, resolver: SystemResolver) -> None:
+        try:
+            await resolver.resolve(*endpoint_of(url))
+        except AddressRefused as error:
+            raise UsageError(f"seed {url}: {error}{self._remedy(resolver)}") from None
+        except ResolutionFailed as error:
+            self.report(f"seed {url}: {error}")
+
+    def _remedy(self, resolver: SystemResolver) -> str:
+        """What to do about a seed that is off this machine and must not be asked; empty where it is not that."""
+        if not resolver.sheet.only_loopback:
+            return ""
+        if self.options.robots == "ignore" and not self.options.i_own_these_hosts:
+            return "; --robots ignore beyond this machine needs --i-own-these-hosts"
+        return (
+            "; beyond this machine a crawl says whom site owners can write to: "
+            "give --contact URL_OR_MAIL, or set GOSSAMER_CONTACT"
+        )
 
     # -- the run
 
@@ -180,9 +211,10 @@ class Crawl:
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
         made = False
         try:
-            await running.start()
             await self._check_seed_addresses()
             made = self._make_directory()
+            await running.start()
+            self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
             await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
@@ -246,27 +278,39 @@ class Crawl:
         raise WiringError(f"the wiring has no component of class {kind.__name__}; a crawl needs one")
 
     def _summary(self) -> Summary:
-        totals: Totals = self._component(Commit).totals
+        counters = self._counters()
         frontier: Frontier = self._component(Frontier)
+        queued = len(frontier.queues)
         if self._state != "stopped":
-            self._state = "limit" if frontier.limit else "incomplete" if totals.unfinished else "finished"
+            lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}")
+            self._state = "limit" if frontier.limit else "incomplete" if lost else "finished"
         seconds = time.monotonic() - self._began
+        pages = counters.get("pages", 0)
+        here = pages - self._pages_before
+        outcomes = {name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")}
         return Summary(
             crawl=str(self.directory),
             state=self._state,
-            pages=totals.pages,
-            fetched=totals.fetched,
-            unique_documents=totals.documents,
-            bytes=totals.bytes,
-            outcomes={str(outcome): count for outcome, count in totals.outcomes.items()},
-            discovered=int(frontier.metrics.counters["discovered"]),
-            queued=len(frontier.queues),
-            hosts=frontier.queues.hosts,
+            pages=pages,
+            fetched=counters.get("fetched", 0),
+            unique_documents=counters.get("documents", 0),
+            bytes=counters.get("bytes", 0),
+            outcomes=outcomes,
+            discovered=counters.get("discovered", 0),
+            queued=queued,
+            hosts=counters.get("hosts", 0),
             seconds=round(seconds, 3),
-            pages_per_second=round(totals.pages / seconds, 2) if seconds else 0.0,
+            pages_per_second=round(here / seconds, 2) if seconds else 0.0,
             cpu_seconds=round(_cpu_seconds(), 3),
             peak_rss_bytes=_peak_rss(),
         )
+
+    def _counters(self) -> Mapping[str, int]:
+        ledgers = (unit for unit in self._running.providers.values() if isinstance(unit, Ledger))
+        ledger = next(ledgers, None)
+        if ledger is None:
+            raise WiringError("the wiring has no ledger; a crawl needs one")
+        return ledger.counters()
 
     @property
     def working(self) -> bool:
@@ -286,8 +330,7 @@ class Crawl:
     @property
     def troubled(self) -> int:
         """Pages that were kept but could not be processed in full; each row of the log says why."""
-        totals: Totals = self._component(Commit).totals
-        return totals.troubled
+        return self._counters().get("troubled", 0)
 
     def slowest_hosts(self, count: int) -> list[tuple[str, float]]:
         """The hosts that answer slowest, with their mean seconds an answer."""

@@ -14,9 +14,10 @@ from typing import Any
 
 import msgspec
 
+from gossamer.assembly.compiling import provider_names
 from gossamer.flow.errors import FlowError, WiringError
 from gossamer.flow.sheet import nearest
-from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, Wiring, to_toml
+from gossamer.flow.wiring import MAIN_PROCESS, Wiring, to_toml
 
 #: Deaths of one child within :data:`DEATH_WINDOW` seconds after which it is not started again: it would never get better.
 MAX_DEATHS = 5
@@ -64,8 +65,18 @@ def divide(wiring: Wiring, components: Collection[str], process: str) -> Wiring:
 
 def _with_own_providers(wiring: Wiring, process: str) -> Wiring:
     """A copy in which a provider that components of two processes use has a second one, of its own name, in `process`."""
-    here = {name for plan in wiring.components.values() if plan.process == process for name in _used(plan)}
-    there = {name for plan in wiring.components.values() if plan.process != process for name in _used(plan)}
+    here = {
+        name
+        for plan in wiring.components.values()
+        if plan.process == process
+        for name in provider_names(plan.providers)
+    }
+    there = {
+        name
+        for plan in wiring.components.values()
+        if plan.process != process
+        for name in provider_names(plan.providers)
+    }
     renamed = {name: f"{name}-{process}" for name in here & there}
     components = {
         name: msgspec.structs.replace(plan, providers=_renamed(plan.providers, renamed))
@@ -75,15 +86,6 @@ def _with_own_providers(wiring: Wiring, process: str) -> Wiring:
     }
     copies = {new: wiring.providers[old] for old, new in renamed.items()}
     return msgspec.structs.replace(wiring, components=components, providers={**wiring.providers, **copies})
-
-
-def _used(plan: ComponentPlan) -> set[str]:
-    """Providers that a component's roles name."""
-    found: set[str] = set()
-    for bound in plan.providers.values():
-        for names in [bound] if isinstance(bound, str) else bound.values():
-            found |= {names} if isinstance(names, str) else set(names)
-    return found
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:

@@ -12,6 +12,8 @@ from gossamer._version import __version__
 #: Command -> (module, one line of help). Loaded only when called, so that the command starts at once.
 COMMANDS = {
     "crawl": ("gossamer.cli.crawl", "Crawl from one or more seeds into a directory."),
+    "cat": ("gossamer.cli.cat", "Write an archived document to standard output."),
+    "query": ("gossamer.cli.query", "Ask the tables of a crawl in SQL."),
     "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
     "robots": ("gossamer.cli.robots", "Say which URLs a robots.txt allows, and by which rule."),
     "simweb": ("gossamer.cli.simweb", "Serve a simulated web to test crawlers on, and audit them."),

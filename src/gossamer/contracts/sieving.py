@@ -16,8 +16,8 @@ class LateSeenSet(Protocol):
     What `drain` returned counts as received with the next call of any method; after a kill before that it comes again.
     """
 
-    def unseen(self, urls: Sequence[str]) -> list[str]:
-        """Those of `urls` that may be new, in order. Changes nothing."""
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that may be new, in order; depths are not kept. Changes nothing."""
         ...
 
     def offer(self, urls: Sequence[str]) -> list[str]:
@@ -43,8 +43,8 @@ class TaskSieve(Protocol):
            reopening.
     """
 
-    def unseen(self, urls: Sequence[str]) -> list[str]:
-        """Those of `urls` that may be new, in order. Changes nothing."""
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that may be new, in order; depths are not kept. Changes nothing."""
         ...
 
     def offer(self, tasks: Sequence[Task], group: Group) -> None:

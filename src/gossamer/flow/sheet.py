@@ -160,6 +160,8 @@ def _read(value: Any, prop: Property) -> Any:
         return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.get(value, value)
     if "None" in prop.type and value in ("none", ""):
         return None
+    if f"'{value}'" in prop.type:  # a word that stands beside numbers, as `auto`
+        return value
     wants_number = "float" in prop.type or "int" in prop.type
     if not wants_number:
         return value

@@ -1,11 +1,15 @@
 """The archive: every answer as it came, in WARC/1.1 files that grow by whole groups of visits.
 
 Place in the flow: the committing component calls `append` with the visits of a group *before* it commits them, so that
-what the ledger points to is there (DESIGN 4.1). Bytes of records: :mod:`gossamer.stores.warc_records`.
+what the ledger points to is there (DESIGN 4.1), and notes the ends in the same commit. Bytes of records:
+:mod:`gossamer.stores.warc_records`; what a kill leaves behind: :mod:`gossamer.stores.recovery`.
+
+A run writes into files of its own. Whoever goes on with a crawl begins new ones: a file that was cut back is never
+written into again, so nothing that goes wrong later can touch what was committed.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -13,12 +17,16 @@ from typing import Annotated
 from gossamer._version import __version__
 from gossamer.flow.sheet import NoSettings, Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.model.robots_tags import keeps_copy
 from gossamer.model.visit import Location, Visit
 from gossamer.stores.files import AppendFile
-from gossamer.stores.warc_records import Written, exchange, warcinfo
+from gossamer.stores.warc_records import Form, Written, exchange, form_of, warcinfo
 
 #: Directory of the WARC files inside the crawl directory (DESIGN 7).
 WARC_DIRECTORY = "warc"
+
+#: Stands for the date of a document that was fetched and whose body was not kept: nothing may refer to it.
+_NO_BODY = -1.0
 
 _IN_USE = "it is part of the file that is open"
 _TOLD = "it is told in the first record of each file"
@@ -31,15 +39,23 @@ class WarcSheet(Sheet, frozen=True):
     prefix: Annotated[
         str,
         setting(
-            "How file names begin: `PREFIX-TIMESTAMP-SERIAL.warc.gz`.", restart=_IN_USE, pattern=r"^[A-Za-z0-9._-]+$"
+            "How file names begin: `PREFIX-AGENT-TIMESTAMP-SERIAL.warc.gz`.",
+            restart=_IN_USE,
+            pattern=r"^[A-Za-z0-9._-]+$",
         ),
     ] = "gossamer"
+    agent: Annotated[
+        str, setting("Whose files they are: agents share a directory.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")
+    ] = "agent-00"
     rotate_bytes: Annotated[
         int, setting("A file that has reached this size is followed by a new one.", unit="bytes", ge=1)
     ] = 1_000_000_000
     sync: Annotated[
         bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
     ] = False
+    metadata: Annotated[
+        bool, setting("Write a metadata record beside an answer that was found on another page, or had trouble.")
+    ] = True
     originals: Annotated[
         int,
         setting(
@@ -57,7 +73,7 @@ class WarcSheet(Sheet, frozen=True):
 
 
 class WarcArchive(Provider[WarcSheet]):
-    """Writes `warcinfo`, `request`, `response` and `revisit` records, one gzip member each.
+    """Writes `warcinfo`, `request`, `metadata`, `response` and `revisit` records, one gzip member each.
 
     Contract: `storing.Archive`. The first file is made at the first record: a refused crawl leaves nothing behind.
     """
@@ -66,6 +82,7 @@ class WarcArchive(Provider[WarcSheet]):
         super().__init__(sheet)
         self._file: AppendFile | None = None
         self._serial = 0
+        self._ends: dict[str, int] = {}
         self._dates: OrderedDict[str, float] = OrderedDict()
         self.metrics.gauge("originals", lambda: len(self._dates))
 
@@ -86,6 +103,7 @@ class WarcArchive(Provider[WarcSheet]):
         data = b"".join([records.data for records in written if records])
         offset = file.append(data, sync=self.sheet.sync)
         name = f"{WARC_DIRECTORY}/{file.path.name}"
+        self._ends[name] = file.end
         locations: list[Location | None] = []
         for records in written:
             if records is None:
@@ -97,15 +115,31 @@ class WarcArchive(Provider[WarcSheet]):
         self.metrics.count("visits", len(visits) - locations.count(None))
         return locations
 
+    def ends(self) -> Mapping[str, int]:
+        """The file that was written since the last call, and its end."""
+        ends, self._ends = self._ends, {}
+        return ends
+
     def _records(self, visit: Visit) -> Written:
         at = visit.response.started or self.clock.now()
-        if visit.digest and not visit.duplicate_of:
+        known = self._dates.get(visit.digest, 0.0)
+        form = form_of(
+            visit, keep=keeps_copy(visit.directives, visit.response.headers), original_kept=known != _NO_BODY
+        )
+        if form is Form.HEAD_ONLY:
+            self.metrics.count("noarchive")
+            self._remember(visit.digest, _NO_BODY)
+        elif form is Form.WHOLE:
             self._remember(visit.digest, at)
-        return exchange(visit, at, self._dates.get(visit.digest, 0.0))
+        lines = _beside(visit, form) if self.sheet.metadata else {}
+        return exchange(visit, at, form, original_at=max(known, 0.0), lines=lines)
 
     def _remember(self, digest: str, at: float) -> None:
         """Keep the date of a document's first record, the newest ones only: memory does not follow the crawl."""
-        self._dates.setdefault(digest, at)
+        if not digest:
+            return
+        if self._dates.get(digest, _NO_BODY) == _NO_BODY:
+            self._dates[digest] = at
         while len(self._dates) > self.sheet.originals:
             self._dates.popitem(last=False)
 
@@ -121,8 +155,9 @@ class WarcArchive(Provider[WarcSheet]):
         """A new file under a name that nobody has, with its warcinfo record."""
         now = self.clock.now()
         stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S")
+        begin = f"{self.sheet.prefix}-{self.sheet.agent}"
         while True:
-            path = Path(self.sheet.directory, WARC_DIRECTORY, f"{self.sheet.prefix}-{stamp}-{self._serial:05d}.warc.gz")
+            path = Path(self.sheet.directory, WARC_DIRECTORY, f"{begin}-{stamp}-{self._serial:05d}.warc.gz")
             self._serial += 1
             try:
                 file = AppendFile(path, fresh=True)
@@ -156,9 +191,30 @@ class WarcArchive(Provider[WarcSheet]):
             self._file = None
 
 
+def _beside(visit: Visit, form: Form) -> dict[str, str]:
+    """What a metadata record says of a visit, by the names of section 6.6 where it has some; empty: nothing to say."""
+    task, lines = visit.task, {}
+    if task.source:
+        lines["via"] = task.source
+        lines["relation"] = task.relation
+    if visit.trouble:
+        lines["trouble"] = visit.trouble
+    if visit.response.error:
+        lines["error"] = visit.response.error
+    if form is Form.HEAD_ONLY:
+        lines["noarchive"] = "the page asks that no copy of it be kept"
+    if lines:
+        lines["fetchTimeMs"] = f"{visit.response.elapsed * 1000:.0f}"
+    return lines
+
+
 class NoArchive(Provider[NoSettings]):
     """Keeps nothing: `--no-warc`. Contract: `storing.Archive`, whose first promise it extends to every visit."""
 
     def append(self, visits: Sequence[Visit]) -> list[Location | None]:
         """No location for any visit."""
         return [None] * len(visits)
+
+    def ends(self) -> Mapping[str, int]:
+        """No file."""
+        return {}

@@ -25,7 +25,7 @@ def check_seen_set(seen: SeenSet | LateSeenSet, *, urls: int = 2_000, seed: int 
         batch = [known[int(urls * choose.random() ** 2)] for _ in range(choose.randrange(1, 80))]
         if choose.random() < 0.02:
             batch += [url for url in known if url not in offered][:100]
-        maybe = seen.unseen(batch)
+        maybe = seen.unseen(batch, choose.randrange(5))
         assert [url for url in batch if url in set(maybe)] == maybe, "unseen keeps the order of what it was asked"
         assert not [url for url in batch if url not in offered and url not in maybe], "unseen held back a new URL"
         new = seen.offer(batch)

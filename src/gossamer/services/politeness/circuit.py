@@ -6,6 +6,8 @@ while. After the three waits of the retry table the host is *spent*: its pages s
 doubling distances while the crawl runs, but the crawl need not stay alive for it (DESIGN 9.7, 9.12).
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from gossamer.model.outcome import ANSWERED, Outcome
@@ -43,13 +45,12 @@ class Circuit(msgspec.Struct, frozen=True, gc=False):
         """Only probes go out."""
         return self.strikes >= STRIKES
 
-    @property
-    def is_spent(self) -> bool:
+    def is_spent(self, waits: Sequence[float] = WAITS) -> bool:
         """The retries of the host are used up."""
-        return self.probes >= len(WAITS)
+        return self.is_open and self.probes >= len(waits)
 
 
-def after(circuit: Circuit | None, outcome: Outcome, now: float) -> Circuit | None:
+def after(circuit: Circuit | None, outcome: Outcome, now: float, waits: Sequence[float] = WAITS) -> Circuit | None:
     """The circuit after a request with this outcome; None is closed and without a strike."""
     if outcome in CLOSING:
         return None
@@ -59,9 +60,9 @@ def after(circuit: Circuit | None, outcome: Outcome, now: float) -> Circuit | No
         return Circuit(strikes=1)
     if not circuit.is_open:
         strikes = circuit.strikes + 1
-        return Circuit(strikes=strikes, until=now + host_wait(0) if strikes >= STRIKES else 0.0)
+        return Circuit(strikes=strikes, until=now + host_wait(0, waits) if strikes >= STRIKES else 0.0)
     if now < circuit.until:
         # Failures of requests that were under way when it opened: the same trouble, not a new probe.
         return circuit
     probes = circuit.probes + 1
-    return Circuit(strikes=circuit.strikes, probes=probes, until=now + host_wait(probes))
+    return Circuit(strikes=circuit.strikes, probes=probes, until=now + host_wait(probes, waits))

@@ -27,6 +27,8 @@ class Process(Filter[NoSettings]):
     def filter(self, visit: Visit) -> tuple[Visit]:
         """One visit, read by all of its processors."""
         response = visit.response
+        if visit.is_robots:
+            return (visit,)
         if response.outcome is Outcome.REDIRECT:
             return (_with_target(visit),)
         if response.outcome not in (Outcome.OK, Outcome.TRUNCATED):

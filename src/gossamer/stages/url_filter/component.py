@@ -25,14 +25,16 @@ class Filtering(Filter[NoSettings]):
         if not links:
             return (visit,)
         rejected = dict(visit.rejected)
+        refused: list[Link] = []
         for rule in self.filters.get("follow", ()):
             verdicts = self._judge(rule, links, visit.task)
             if any(verdicts):
                 for verdict in verdicts:
                     if verdict:
                         rejected[verdict] = rejected.get(verdict, 0) + 1
+                refused += [link for link, verdict in zip(links, verdicts, strict=True) if verdict]
                 links = [link for link, verdict in zip(links, verdicts, strict=True) if not verdict]
-        return (msgspec.structs.replace(visit, links=tuple(links), rejected=rejected),)
+        return (msgspec.structs.replace(visit, links=tuple(links), refused=tuple(refused), rejected=rejected),)
 
     def _judge(self, rule: UrlFilter, links: Sequence[Link], source: Task) -> Sequence[str]:
         try:

@@ -8,30 +8,38 @@ process that owns the state (DESIGN 9.1).
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
+from gossamer.contracts.ledger import Links, Tallied
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.kept import DocumentRow, HostState
 from gossamer.stores.ledger import schema
 from gossamer.stores.ledger.checkpoints import Places, missing, restore
-from gossamer.stores.ledger.group import LedgerGroup
-from gossamer.stores.ledger.keys import END_PREFIX, ROBOTS, SECRET_KEY, STATE, STATE_KEY, Keys, after
+from gossamer.stores.ledger.contents import SeenContents
+from gossamer.stores.ledger.group import LedgerGroup, Parts
+from gossamer.stores.ledger.hosts import Hosts
+from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, Keys, after
+from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.queues import HostQueues, Marks, QueueLimits
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.store import Store, StoreLimits
+from gossamer.stores.recovery import restore as restore_files
 
 #: Where the states of agents lie inside the crawl directory (DESIGN 7).
 STATE_DIRECTORY = "state"
 
 _OPEN = "it is part of the store that is open"
+
+#: Name of the value that says how the last process ended.
+_CLEAN = "ledger.clean"
 
 
 class LedgerSheet(Sheet, frozen=True):
@@ -75,6 +83,11 @@ class LedgerSheet(Sheet, frozen=True):
         int, setting("Tasks that a host's dequeue buffer is filled up to.", unit="tasks", restart=_OPEN, ge=1)
     ] = 32
 
+    depths: Annotated[
+        bool,
+        setting("Keep the lowest depth of each URL, so that a page found nearer is announced again.", restart=_OPEN),
+    ] = False
+
 
 class _State(msgspec.Struct, array_like=True):
     """What each commit rewrites: where the queues stand, and the counters."""
@@ -98,12 +111,19 @@ class Ledger(Provider[LedgerSheet]):
         self._lock: ProcessLock | None = None
         self._counters: Counter[str] = Counter()
         self._ends: dict[str, int] = {}
+        self.is_clean = True
+        """Whether the last process that had it open ended with nothing in flight, or there was none."""
         self._rows = msgspec.msgpack.Decoder(DocumentRow)
-        self._states = msgspec.msgpack.Decoder(HostState)
 
     async def start(self) -> None:
-        """Open the store."""
+        """Open the store, and cut the crawl's files back to what it committed, before anybody writes on in them."""
         self.open()
+        try:
+            restored = restore_files(Path(self.sheet.directory), self._ends, self.sheet.agent)
+        except BaseException:
+            self.abandon()
+            raise
+        self.metrics.count("files_cut", len(restored.cut) + len(restored.removed))
 
     async def stop(self) -> None:
         """Close it."""
@@ -150,8 +170,9 @@ class Ledger(Provider[LedgerSheet]):
         if self._lock is None:
             return
         try:
-            if self.queues.moved:
-                self._commit(LedgerGroup(self._keys, self.seen, self.queues))
+            group = LedgerGroup(self._parts)
+            group.meta(_CLEAN, b"" if self.queues.in_flight else b"yes")
+            self._commit(group)
         finally:
             self.abandon()
 
@@ -196,12 +217,24 @@ class Ledger(Provider[LedgerSheet]):
             raise CrawlDirectoryError(f"the ledger in {self._store.path} lost its secret; go back to a checkpoint")
         self._counters = Counter(state.counters)
         self._keys = Keys(int.from_bytes(secret))
-        self.seen = SeenUrls(self._store, self._keys, self.sheet.recent)
         sheet = self.sheet
         limits = QueueLimits(held=sheet.held, turn=sheet.turn, buffered=sheet.buffered, refill=sheet.refill)
+        self.seen = SeenUrls(self._store, self._keys, sheet.recent, depths=sheet.depths)
         self.queues = HostQueues(self._store, self._keys, limits, state.marks)
+        self.contents = SeenContents(self._store)
+        self._hosts = Hosts(self._store, self._keys)
+        self._links = KeptLinks(self._store, self._keys)
+        self._parts = Parts(self._keys, self.seen, self.queues, self._hosts, self.contents, self._links)
+        self.is_clean = text is None or self.meta(_CLEAN) == b"yes"
+        if text is not None:
+            self.put_meta(_CLEAN, b"")
 
     # -- groups
+
+    @property
+    def open_group(self) -> LedgerGroup | None:
+        """The group that is open now, if one is."""
+        return self._group
 
     @contextmanager
     def group(self) -> Iterator[LedgerGroup]:
@@ -213,7 +246,7 @@ class Ledger(Provider[LedgerSheet]):
         """
         if self._group is not None:
             raise RuntimeError("one group at a time: check-and-put must know of everything that is staged")
-        self._group = group = LedgerGroup(self._keys, self.seen, self.queues)
+        self._group = group = LedgerGroup(self._parts)
         try:
             yield group
             self._commit(group)
@@ -222,7 +255,7 @@ class Ledger(Provider[LedgerSheet]):
 
     def _commit(self, group: LedgerGroup) -> None:
         batch = self._store.batch()
-        plan = self.queues.plan(group.pushed, group.ended)
+        plan = self.queues.plan(group.changes)
         self.queues.write(plan, batch)
         group.write(batch)
         counters = self._counters + group.counts
@@ -231,8 +264,8 @@ class Ledger(Provider[LedgerSheet]):
         for file, end in ends.items():
             batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
         self._store.write(batch)
-        self.queues.apply(plan, group.ended)
-        self.seen.applied(group.new)
+        self.queues.apply(plan)
+        group.applied()
         self._counters = counters
         self._ends.update(ends)
         self.metrics.count("commits")
@@ -240,7 +273,7 @@ class Ledger(Provider[LedgerSheet]):
     def flush_moves(self) -> None:
         """Write which hosts came and went, where any did."""
         if self.queues.moved:
-            self._commit(LedgerGroup(self._keys, self.seen, self.queues))
+            self._commit(LedgerGroup(self._parts))
 
     async def settle(self) -> None:
         """Return when every group so far is as durable as the setting asks."""
@@ -267,17 +300,39 @@ class Ledger(Provider[LedgerSheet]):
         for _, data in self._store.scan("documents", b"", b"\xff" * 32):
             yield self._rows.decode(data)
 
-    def host_states(self, names: list[str]) -> list[HostState]:
-        """The states of hosts, in order; an empty one for a host of which nothing is kept. Without robots bytes."""
-        found = self._store.get_many("hosts", [self._keys.host(name) + STATE for name in names])
-        return [
-            HostState(name) if data is None else self._states.decode(data)
-            for name, data in zip(names, found, strict=True)
-        ]
+    def links_of(self, url: str) -> Links | None:
+        """The links of a visited page, each with its relation; None where it was not visited, or depths are not kept."""
+        return self._links.of(url)
 
-    def robots(self, host: str) -> bytes | None:
-        """The robots bytes of a host; None where nothing is kept."""
-        return self._store.get("hosts", self._keys.host(host) + ROBOTS)
+    def depth_of(self, urls: Sequence[str]) -> list[int | None]:
+        """The lowest depth that each URL was met at; None where it was never met, or depths are not kept."""
+        return self.seen.depths(urls)
+
+    def host_states(self, names: Sequence[str]) -> list[HostState]:
+        """The states of hosts, in order; an empty one for a host of which nothing is kept."""
+        return self._hosts.states(names)
+
+    def hosts(self) -> Iterator[HostState]:
+        """The states of all hosts of which one is kept, in the order of domains."""
+        return self._hosts.all()
+
+    def robots(self, site: str, host: str) -> bytes | None:
+        """The robots bytes of a site of this host; None where nothing is kept."""
+        return self._hosts.robots(site, host)
+
+    def tally(self, what: Tallied, name: str) -> int:
+        """How many were counted of a host or registered domain, by `Group.tally`."""
+        return self._hosts.tally(what, name)
+
+    def meta(self, name: str) -> bytes | None:
+        """The value that is kept under a name of somebody's own; None where there is none."""
+        return self._store.get("meta", OWN_PREFIX + name.encode())
+
+    def put_meta(self, name: str, value: bytes) -> None:
+        """Keep a value under a name at once; `Group.meta` keeps it with a group."""
+        batch = self._store.batch()
+        batch.put("meta", OWN_PREFIX + name.encode(), value)
+        self._store.write(batch)
 
     def size(self) -> int:
         """Bytes of the store's tables on the disk."""

@@ -15,7 +15,7 @@ from gossamer.model.errors import CrawlDirectoryError
 
 R = TypeVar("R")
 
-FAMILIES = ("frontier", "hosts", "seen", "documents", "meta")
+FAMILIES = ("frontier", "hosts", "seen", "documents", "links", "contents", "meta")
 
 #: Bits for each key of a Bloom filter: 1 % of the questions for a new URL still read a block.
 BLOOM_BITS = 10

@@ -82,8 +82,8 @@ class _Sieving(Provider[SieveSheet], Generic[T]):
         """Close it. What waits stays in its log."""
         self.sieve.close()
 
-    def unseen(self, urls: Sequence[str]) -> list[str]:
-        """Those of `urls` that were not offered lately, in order."""
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that were not offered lately, in order; depths are not kept."""
         return self.sieve.unseen(urls)
 
     def flush(self) -> None:

@@ -12,7 +12,7 @@ from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.kept import HostState
 from gossamer.model.task import Task
 from gossamer.stores.ledger import schema
-from gossamer.stores.ledger.keys import SCHEMA_KEY, Keys, resting_key
+from gossamer.stores.ledger.keys import SCHEMA_KEY, Keys, due_key, time_key
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.stores.ledger.store import Batch, Store, StoreLimits
 from gossamer.testing.storing import visit
@@ -171,19 +171,19 @@ def test_rows_and_robots_of_a_host_are_found_by_name(tmp_path: Path) -> None:
     one = visit("http://a.test/1", b"abc")
     with ledger.group() as group:
         group.push([one.task])
-        group.host(HostState("a.test", robots=b"rules"))
-        group.host(HostState("a.test", next_allowed=5.0))
+        group.robots("http://a.test", "a.test", b"rules")
+        group.host(HostState("a.test", delay=5.0))
     ledger.queues.admit(0.0, 1)
     ledger.queues.pop("a.test", 1)
     with ledger.group() as group:
         group.visited(one, None)
-        group.host(HostState("a.test", next_allowed=9.0))
+        group.host(HostState("a.test", delay=9.0))
     row = ledger.document(one.url)
     assert row is not None and (row.url, row.outcome, row.bytes) == (one.url, "ok", 3)
     assert [row.url for row in ledger.documents()] == [one.url]
     assert ledger.document("http://a.test/2") is None
-    assert ledger.robots("a.test") == b"rules"
-    assert ledger.host_states(["a.test"])[0].next_allowed == 9.0
+    assert ledger.robots("http://a.test", "a.test") == b"rules"
+    assert ledger.host_states(["a.test"])[0].delay == 9.0
     ledger.close()
 
 
@@ -206,7 +206,14 @@ def test_keys_of_a_domain_and_of_a_host_lie_together() -> None:
     assert keys.host("a.example.co.uk") != Keys(2).host("a.example.co.uk")
 
 
-def test_any_time_makes_a_resting_key() -> None:
+def test_any_time_makes_a_key() -> None:
     times = [float("-inf"), -1.0, 0.0, 1.0, 1e9, float("inf")]
-    made = [resting_key(time, b"h") for time in times]
+    made = [time_key(b"w", time, b"h") for time in times]
     assert made == sorted(made)
+    assert all(time_key(b"w", time, b"\xff" * 20) < due_key(b"w", time) for time in times)
+
+
+@pytest.mark.parametrize("due", [1.0001, 1.1, 1763690000.1234])
+def test_nothing_is_due_before_its_time(due: float) -> None:
+    assert time_key(b"w", due, b"") >= due_key(b"w", due - 1e-6)
+    assert time_key(b"w", due, b"") < due_key(b"w", due + 0.001)

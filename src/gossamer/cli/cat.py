@@ -1,0 +1,59 @@
+"""`gossamer cat`: the archived document of a URL."""
+
+import sys
+
+import click
+
+from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.url import canonical
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("url", metavar="URL")
+@click.option("--headers", is_flag=True, help="The answer's status line and header fields, instead of the document.")
+@click.option("--raw", is_flag=True, help="The record as it stands in the archive, with the body as it came.")
+@click.option("--at", default="", metavar="TIME", help="The last capture whose time begins so, as 20260301 (UTC).")
+def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
+    """Write the archived document of URL in the crawl in DIR to standard output, also while it runs.
+
+    The content coding is undone. A document that was fetched again unchanged comes from where it was archived first.
+    """
+    from gossamer.query.archive import ArchiveReader
+    from gossamer.query.places import crawl_directory
+
+    digits = "".join(letter for letter in at if letter.isdigit())
+    try:
+        wanted = canonical(url)
+    except UnreadableUrl as error:
+        raise UsageError(f"{error}; write it in full, as https://example.org/") from None
+    document = ArchiveReader(crawl_directory(directory)).document(wanted, digits)
+    out = sys.stdout.buffer
+    if raw:
+        out.write(document.record.raw)
+    elif headers:
+        out.write(document.record.head)
+    else:
+        out.write(_decoded(wanted, document.source.body, document.source.header("content-encoding")))
+    out.flush()
+    return 0
+
+
+def _decoded(url: str, body: bytes, applied: str) -> bytes:
+    """The document without content coding; as it came, with a word on standard error, where that cannot be undone."""
+    from gossamer.stages.fetch.coding import codings, decode, refusal
+
+    names = codings(applied)
+    refused = refusal(names)
+    if refused:
+        print(f"gossamer: {url}: {refused}; written as it came", file=sys.stderr)
+        return body
+    undone = decode(body, names, MOST, whole=False)
+    if undone.error:
+        print(f"gossamer: {url}: {undone.error}; written as it came", file=sys.stderr)
+        return body
+    return undone.data
+
+
+#: Most bytes of a decoded document: no page is larger, and a bomb is.
+MOST = 1 << 30
