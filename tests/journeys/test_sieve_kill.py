@@ -46,7 +46,7 @@ def check(directory: Path) -> int:
     ledger.open()
     sieve.ledger = ledger
     sieve.open()
-    while not sieve.idle:
+    while len(sieve):
         sieve.flush()
         asyncio.run(sieve.merged())
         with ledger.group() as group:

@@ -1,5 +1,7 @@
 """What ships, by the names that a wiring uses. Parts of other packages come by entry points (:mod:`gossamer.flow.catalog`)."""
 
+import importlib
+from collections.abc import Callable
 from typing import Any
 
 from gossamer.flow.catalog import Catalog
@@ -74,6 +76,11 @@ def catalog() -> Catalog:
             "ledger-seen": _ledger_seen,
             "ledger-contents": _ledger_contents,
             "ledger-frontier": _ledger_frontier,
+            "sieve": _sieve("providers", "LedgerSieve"),
+            "sieve-hint": _sieve("front", "SieveHint"),
+            "sieve-ledger": _sieve("front", "SieveLedger"),
+            "sieve-queues": _sieve("front", "SieveQueues"),
+            "sieve-seen": _sieve("providers", "SieveSeen"),
         },
     )
 
@@ -112,3 +119,11 @@ def _ledger_frontier() -> type[Provider[Any]]:
     from gossamer.stores.ledger.providers import LedgerFrontier
 
     return LedgerFrontier
+
+
+def _sieve(module: str, name: str) -> Callable[[], type[Provider[Any]]]:
+    def load() -> type[Provider[Any]]:
+        found: type[Provider[Any]] = getattr(importlib.import_module(f"gossamer.stores.sieve.{module}"), name)
+        return found
+
+    return load

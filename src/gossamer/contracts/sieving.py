@@ -63,12 +63,15 @@ class TaskSieve(Protocol):
         """Return when what is being decided is; at once where nothing is."""
         ...
 
+    async def settle(self) -> None:
+        """Return when every offer so far is as durable as the settings ask; before the ledger's own `settle`."""
+        ...
+
     @property
     def ready(self) -> bool:
         """There are tasks to drain."""
         ...
 
-    @property
-    def idle(self) -> bool:
-        """Nothing waits, and there is nothing to drain."""
+    def __len__(self) -> int:
+        """Tasks that may still come out. None: nothing waits, and there is nothing to drain."""
         ...

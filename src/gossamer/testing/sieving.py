@@ -29,7 +29,7 @@ def check_task_sieve(reopen: Reopen, *, urls: int = 600, seed: int = 1) -> None:
         Task(f"http://h{n % 9}.test/{n}", f"h{n % 9}.test", n, f"http://s.test/{n}", "a href") for n in range(urls)
     ]
     ledger, sieve = reopen()
-    assert sieve.idle and not sieve.ready, "an empty sieve has nothing to do"
+    assert not len(sieve) and not sieve.ready, "an empty sieve has nothing to do"
     offered: set[str] = set()
     came_out: list[Task] = []
     while len(offered) < urls:
@@ -66,7 +66,7 @@ def check_task_sieve(reopen: Reopen, *, urls: int = 600, seed: int = 1) -> None:
 def _rest(ledger: Ledger, sieve: TaskSieve) -> list[Task]:
     """Everything that is still in it."""
     rest: list[Task] = []
-    while not sieve.idle:
+    while len(sieve):
         sieve.flush()
         asyncio.run(sieve.merged())
         with ledger.group() as group:

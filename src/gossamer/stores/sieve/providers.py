@@ -101,10 +101,9 @@ class _Sieving(Provider[SieveSheet], Generic[T]):
         """There is something to drain."""
         return self.sieve.ready
 
-    @property
-    def idle(self) -> bool:
-        """Nothing waits, and there is nothing to drain."""
-        return not self.sieve.ready and not self.sieve.waiting
+    def __len__(self) -> int:
+        """Offers that are not decided, and what came out and is not drained."""
+        return len(self.sieve)
 
 
 class SieveSeen(_Sieving[str]):

@@ -27,9 +27,9 @@ from gossamer.stores.files import AppendFile
 from gossamer.stores.sieve import manifest as manifests
 from gossamer.stores.sieve.fingerprints import Fingerprints, Keys
 from gossamer.stores.sieve.manifest import Manifest
-from gossamer.stores.sieve.merging import crowded, sift
+from gossamer.stores.sieve.merging import Sifted, crowded, sift
 from gossamer.stores.sieve.recent import Recent
-from gossamer.stores.sieve.runs import Mask, Run, in_order, write_run
+from gossamer.stores.sieve.runs import Run, in_order, write_run
 
 #: A log grows to so many times its capacity while a merge runs; then the offer waits for the merge, to bound memory.
 OVERFLOW = 2
@@ -68,6 +68,8 @@ class _Found(msgspec.Struct):
     file: str
     size: int
     at: int
+    count: int
+    """Items that were not drained."""
 
 
 class _Merge(msgspec.Struct):
@@ -167,8 +169,10 @@ class Sieve(Generic[T]):
 
     def _open_found(self) -> None:
         for _, path in self._numbered("found"):
-            found = _Found(path.name, path.stat().st_size, self._ends(path.name) or 0)
-            (self._found if found.at < found.size else self._drained).append(found)
+            with path.open("rb") as file:
+                at = file.seek(self._ends(path.name) or 0)
+                found = _Found(path.name, path.stat().st_size, at, sum(1 for _ in file))
+            (self._found if found.count else self._drained).append(found)
 
     def _open_logs(self) -> None:
         numbers = [number for number, _ in self._numbered("offers")] or [self._manifest.merged + 1]
@@ -201,6 +205,10 @@ class Sieve(Generic[T]):
     def waiting(self) -> int:
         """Offers that are not decided; of an earlier session's logs each counts as one until it is merged."""
         return self._in_job + len(self._backlog) + len(self._keys)
+
+    def __len__(self) -> int:
+        self._advance()
+        return self.waiting + sum(found.count for found in self._found)
 
     @property
     def seen(self) -> int:
@@ -267,7 +275,8 @@ class Sieve(Generic[T]):
                 file.seek(found.at)
                 lines = list(islice(file, most))
             found.at += sum(map(len, lines))
-            if found.at >= found.size:
+            found.count -= len(lines)
+            if found.count <= 0:
                 self._drained.append(self._found.popleft())
             if lines:
                 items: list[T] = self._decoder.decode(b"[" + b",".join(lines) + b"]")
@@ -343,7 +352,7 @@ class Sieve(Generic[T]):
             keys = self._keys_of(number)
         runs, sync = list(self._runs), self.limits.sync
         sifted = sift(keys, runs)
-        found = self._write_found(number, sifted.new)
+        found = self._write_found(number, sifted)
         if len(sifted.high):
             runs.append(write_run(self.directory, f"run-{number:08}-0", [(sifted.high, sifted.low)], sync=sync))
         dropped: list[Run] = []
@@ -357,8 +366,8 @@ class Sieve(Generic[T]):
         manifests.write(self.directory, Manifest(self._manifest.secret, number, entries), sync=sync)
         return _Merge(number, runs, dropped, found, len(sifted.high))
 
-    def _write_found(self, number: int, new: Mask) -> _Found:
-        name = f"found-{number:08}.jsonl"
+    def _write_found(self, number: int, sifted: Sifted) -> _Found:
+        new, name = sifted.new, f"found-{number:08}.jsonl"
         path, at, size = self.directory / name, 0, 0
         with path.open("wb", buffering=0) as out:
             for lines in self._pieces(number):
@@ -370,7 +379,7 @@ class Sieve(Generic[T]):
                 os.fsync(out.fileno())
         if not size:
             path.unlink()
-        return _Found(name, size, 0)
+        return _Found(name, size, 0, len(sifted.high))
 
     def _pieces(self, number: int) -> Iterator[list[bytes]]:
         """The lines of a log, some thousand at a time."""

@@ -226,6 +226,6 @@ def test_a_url_offered_in_a_group_that_failed_is_kept_with_the_next_that_offers_
     asyncio.run(sieve.merged())
     with ledger.group() as group:
         assert sieve.drain(group) == [task]
-    assert sieve.idle
+    assert not len(sieve)
     sieve.close()
     ledger.close()
