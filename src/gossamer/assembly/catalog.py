@@ -8,6 +8,7 @@ from gossamer.flow.catalog import Catalog
 from gossamer.flow.unit import Provider
 from gossamer.services.dns import CachedResolver, SystemResolver
 from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.stages.application import Application
 from gossamer.stages.commit import Commit
 from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.fetch.component import Fetch
@@ -45,6 +46,7 @@ def catalog() -> Catalog:
             "url-seen": UrlSeen,
             "commit": Commit,
             "tally": Tally,
+            "application": Application,
         },
         providers={
             "system-resolver": SystemResolver,
