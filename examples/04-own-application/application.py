@@ -11,7 +11,8 @@ theirs::
     python examples/04-own-application/application.py run /tmp/mine crawler
 
 Two connectors over sockets in /tmp/mine are all that they share: tasks one way, committed visits the other. If this program
-dies, the crawl waits for its successor. When every page that the program asked for has come, it closes its connector, and the crawl ends.
+dies, the crawl waits for its successor. When every page that the program asked for has come, it closes its connector, and the
+crawl ends.
 """
 
 import asyncio
