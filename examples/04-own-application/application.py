@@ -22,7 +22,6 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.compiling import shipped
-from gossamer.flow.connector import Connector
 from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import EndOfItems
 from gossamer.flow.remote.links import Exchange
@@ -57,27 +56,12 @@ class System:
     """The crawling system as this program sees it."""
 
     def __init__(self, folder: str) -> None:
-        exchange = Exchange()
-        self._connectors: list[Connector[Any]] = [
-            open_connector(
-                Opening(
-                    name=name,
-                    item_type=item_type,
-                    address=f"unix:{folder}/{path}",
-                    side=side,
-                    slot=APPLICATION,
-                    senders=frozenset({SYSTEM}),
-                    exchange=exchange,
-                )
-            )
-            for name, item_type, path, side in (
-                (TASKS, Task, "tasks", "send"),
-                (VISITS, Record, "visits", "receive"),
-            )
-        ]
-        tasks, visits = self._connectors
-        self.tasks: Out[Task] = Out(TASKS, tasks)
-        self.visits: In[Record] = In(VISITS, visits)
+        about: dict[str, Any] = {"slot": APPLICATION, "senders": frozenset({SYSTEM}), "exchange": Exchange()}
+        tasks = Opening(name=TASKS, item_type=Task, address=f"unix:{folder}/tasks", side="send", **about)
+        visits = Opening(name=VISITS, item_type=Record, address=f"unix:{folder}/visits", side="receive", **about)
+        self._connectors = [open_connector(tasks), open_connector(visits)]
+        self.tasks: Out[Task] = Out(TASKS, self._connectors[0])
+        self.visits: In[Record] = In(VISITS, self._connectors[1])
 
     async def __aenter__(self) -> "System":
         for connector in self._connectors:

@@ -4,13 +4,17 @@ They are installed as a wheel would be: modules and the entry points of their py
 that no network is needed.
 """
 
+import hashlib
 import itertools
+import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tomllib
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,3 +124,87 @@ def test_statistics_of_two_crawls_are_exact(run: Command, tmp_path: Path) -> Non
     assert sorted(urls) == sorted(url for url in first if url != "http://c.test/")
     plots = {path.name: path.read_text() for path in (tmp_path / "plots").iterdir()}
     assert "text/html" in plots["media-types.svg"] and "<polyline" in plots["growth.svg"] and len(plots) == 6
+
+
+def png(width: int, height: int, text: bytes = b"") -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    rows = zlib.compress(b"\0" * (height * (width + 1)))
+    chunks = chunk(b"IHDR", header) + chunk(b"tEXt", text) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunks
+
+
+def items(crawl: Path) -> list[tuple[str, str, dict[str, object]]]:
+    """Kind, URL and data of every item of a crawl, from its log."""
+    rows = map(json.loads, (crawl / "logs" / "crawl.jsonl").read_text("utf-8").splitlines())
+    return sorted((row["kind"], row["url"], row["data"]) for row in rows if row["event"] == "item")
+
+
+@pytest.mark.parametrize("run", ["07-png-collector"], indirect=True)
+def test_png_images_are_collected_from_anywhere_each_once(run: Command, tmp_path: Path) -> None:
+    big, small, dot = png(40, 30), png(3, 5), png(1, 1)
+    pages = {
+        "http://a.example/": '<img src="/big.png"><img src="http://cdn.test/small"><img src="/photo.jpg">'
+        '<img src="/cut.png"><img src="/dot.png"><a href="/more">x</a><a href="http://cdn.test/page">x</a>',
+        "http://a.example/more": '<picture><source srcset="/again.png 2x, /other.png"></picture><img src="/big.png">',
+        "http://a.example/big.png": Page(big, type="image/png"),
+        "http://a.example/again.png": Page(big, type="image/png"),
+        "http://a.example/cut.png": Page(big[:-9], type="image/png"),
+        "http://a.example/dot.png": Page(dot, type="image/png"),
+        "http://a.example/photo.jpg": Page(b"jpeg", type="image/jpeg"),
+        "http://cdn.test/small": Page(small, type="image/png"),
+        "http://cdn.test/page": "out of scope",
+    }
+    (tmp_path / "png.toml").write_text(run("png_collector", "wiring"))
+    with FakeWeb(pages, root="http://a.example/") as web:
+        crawl(run, web, "--wiring", "png.toml", "--allow-network", "127.0.0.0/8", "--no-warc", "-o", "crawl")
+        assert sorted(web.targets()) == ["/", "/again.png", "/big.png", "/cut.png", "/dot.png", "/more", "/small"]
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "png").iterdir()}
+    assert kept == {f"{hashlib.sha256(data).hexdigest()}.png": data for data in (big, small)}
+    told = {url.rpartition("/")[2]: data for _, url, data in items(tmp_path / "crawl")}
+    assert told["cut.png"] == {"damaged": "cut off"}
+    assert (told["big.png"]["width"], told["big.png"]["height"]) == (40, 30)
+    assert told["again.png"] == told["big.png"] and (told["small"]["width"], len(told)) == (3, 4)
+
+
+WORK = (
+    "It was the spider who taught the weaver, and the weaver who forgot; so every web since then has been drawn in the air "
+    "at night, taken down before the morning, and drawn again by somebody who never saw the first."
+)
+
+
+@pytest.mark.parametrize("run", ["08-web-monitor"], indirect=True)
+def test_pages_that_use_works_or_marks_are_reported(run: Command, tmp_path: Path) -> None:
+    words = WORK.split()
+    quoted = " ".join(words[5:29]).upper().replace(" ", "</b>\n <i> </i><b>")
+    pages: dict[str, str | Page] = {
+        "/": f'<title>{WORK}</title><script>"{WORK}"</script><a href="/whole">x</a><a href="/quote">x</a><a href="/few">x</a>'
+        '<a href="/mark">x</a><a href="/text">x</a>',
+        "/whole": f"<p>We found this: {WORK} And this.",
+        "/quote": f"<p>Somebody says <b>{quoted}</b>, they say.",
+        "/few": f"<p>{' '.join(words[:12])} and nothing else",
+        "/mark": "<p>Our ACME   rocket is better than an AcmeRocket. Acme-Rocket!",
+        "/text": Page(WORK, type="text/plain"),
+    }
+    (tmp_path / "works").mkdir()
+    (tmp_path / "works" / "weaver.txt").write_text(WORK)
+    (tmp_path / "works" / "other.txt").write_text(
+        "Nothing that stands anywhere else in the whole wide world of webs, they say."
+    )
+    (tmp_path / "marks.txt").write_text("Acme\nAcme Rocket\n")
+    (tmp_path / "monitor.toml").write_text(run("web_monitor", "wiring"))
+    with FakeWeb(pages) as web:
+        settings = ["--set", "monitor.works=works", "--set", "monitor.marks=marks.txt"]
+        crawl(run, web, "--wiring", "monitor.toml", *settings, "-o", "crawl")
+    told = {(kind, "/" + url.rpartition("/")[2]): data for kind, url, data in items(tmp_path / "crawl")}
+    assert sorted(told) == [("mark", "/mark"), ("work", "/quote"), ("work", "/text"), ("work", "/whole")]
+    assert (told["work", "/whole"]["share"], told["work", "/whole"]["words"]) == (1.0, len(words))
+    assert told["work", "/text"]["text"] == WORK[:160]
+    assert told["work", "/quote"]["words"] == 24
+    assert told["work", "/quote"]["share"] == pytest.approx(17 / (len(words) - 7), abs=1e-4)
+    assert (told["mark", "/mark"]["mark"], told["mark", "/mark"]["times"]) == ("acme rocket", 2)
+    lines = run("web_monitor", "report", "crawl").splitlines()
+    assert lines[0] == "3 uses of works, 1 of marks"
+    assert "100% of weaver.txt" in lines[2]
