@@ -35,8 +35,6 @@ FILTERS: dict[str, tuple[UrlFilter, list[str], list[str]]] = {
         ELSEWHERE,
     ),
     "any": (ScopeFilter(ScopeSheet(scope="any")), [SEED, *SAME_DOMAIN, *ELSEWHERE], []),
-    "depth reached": (ScopeFilter(ScopeSheet(scope="any", depth=1)), [], [SEED, *ELSEWHERE]),
-    "depth left": (ScopeFilter(ScopeSheet(seeds=(SEED,), depth=2)), [SEED], ELSEWHERE),
     "scheme": (SchemeFilter(), [SEED, *SAME_HOST], ["ftp://a.test/", "httpsx://a.test/", "gopher://a.test/1"]),
     "patterns": (
         PatternFilter(PatternSheet(include=(r"/docs/", r"\.html$"), exclude=(r"\?",))),

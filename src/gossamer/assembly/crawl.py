@@ -4,6 +4,7 @@ Order matters here: everything that can be refused is refused before the directo
 """
 
 import asyncio
+import contextlib
 import datetime
 import resource
 import shutil
@@ -19,7 +20,8 @@ import msgspec
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import compile_wiring, default_directory, read_seeds, with_directory
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.processes import Fleet, with_sockets
+from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
+from gossamer.assembly.tables import TableMaker
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
@@ -28,12 +30,13 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
 from gossamer.flow.quantities import show_seconds
 from gossamer.flow.running import RunningGraph
+from gossamer.flow.sheet import properties
 from gossamer.flow.wiring import Wiring, to_toml, with_settings
 from gossamer.flow.wiring import read as read_wiring
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import endpoint_of, scheme_of
-from gossamer.services.dns import SystemResolver
+from gossamer.services.dns import ResolverSheet, SystemResolver
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
@@ -80,6 +83,7 @@ class Crawl:
         settings: Mapping[str, Mapping[str, Any]] | None = None,
         catalog: Catalog | None = None,
         report: Callable[[str], None] = lambda line: None,
+        tables: bool = True,
     ) -> None:
         self.options = options or CrawlOptions()
         self.report = report
@@ -92,11 +96,13 @@ class Crawl:
         self.wiring = with_directory(compiled, str(self.directory))
         self.catalog = catalog or shipped_catalog()
         self.graph: Graph = plan(self.wiring, self.catalog)
+        check_bodies_cross(self.graph)
         self.seeds = self._seeds()
         if not self.seeds:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
         self._check_schemes()
         self._check_directory()
+        self.tables = TableMaker(self.directory, report) if tables else None
         self.running: RunningGraph | None = None
         self.fleet: Fleet | None = None
         self._state = ""
@@ -174,8 +180,9 @@ class Crawl:
                 await resolver.stop()
 
     def _own_resolvers(self) -> list[SystemResolver]:
-        nodes = self.graph.providers.values()
-        return [node.unit(node.sheet) for node in nodes if issubclass(node.unit, SystemResolver)]
+        """Resolvers as the crawl will have them, for the time before it starts."""
+        sheets = [node.sheet for node in self.graph.providers.values() if issubclass(node.unit, SystemResolver)]
+        return [SystemResolver(sheet) for sheet in sheets if isinstance(sheet, ResolverSheet)]
 
     async def _check_seed(self, url: str, resolver: SystemResolver) -> None:
         try:
@@ -209,21 +216,27 @@ class Crawl:
             return await self._run(self.running, self.fleet)
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
-        made = False
+        await self._check_seed_addresses()
+        made = self._make_directory()
+        has_begun = False
         try:
-            await self._check_seed_addresses()
-            made = self._make_directory()
             await running.start()
+            has_begun = True
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
-            await self._until_done(fleet.watch_over(running.work()))
+            async with self.tables.watching() if self.tables else contextlib.nullcontext():
+                await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
         finally:
             self.connector_statistics = running.statistics()
             await running.stop()
             await fleet.stop()
+            self._settle_directory(made, has_begun)
         if made and summary.state == "incomplete" and not summary.fetched:
             shutil.rmtree(self.directory, ignore_errors=True)
+        elif self.tables is not None and not self._aborted:
+            # What was torn off in the middle may have rows that were never committed: those logs stay open.
+            await self.tables.finish()
         return summary
 
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
@@ -252,17 +265,36 @@ class Crawl:
             self.running.drain()
 
     def _make_directory(self) -> bool:
-        """Make the directory and write what is about to run into it: True if it was not there before."""
+        """Make the directory and write what is about to run into it: True if it was not there before.
+
+        A crawl that is replaced stands aside until the new one has begun.
+        """
         path = self.directory
         try:
             if self.options.overwrite and (path / CRAWL_FILE).exists():
-                shutil.rmtree(path)
+                shutil.rmtree(self._aside, ignore_errors=True)
+                path.rename(self._aside)
             made = not path.exists()
             path.mkdir(parents=True, exist_ok=True)
+            if _holds_secrets(self.graph):
+                (path / CRAWL_FILE).touch(mode=0o600)
             (path / CRAWL_FILE).write_text(to_toml(self.wiring), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
         return made
+
+    @property
+    def _aside(self) -> Path:
+        return self.directory.with_name(f"{self.directory.name}.replaced")
+
+    def _settle_directory(self, made: bool, has_begun: bool) -> None:
+        """A crawl that could not begin leaves no directory, and the one that it was to replace comes back."""
+        if made and not has_begun:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            if self._aside.exists():
+                self._aside.rename(self.directory)
+        else:
+            shutil.rmtree(self._aside, ignore_errors=True)
 
     # -- what stands now
 
@@ -344,6 +376,15 @@ class Crawl:
             return self._summary()
         finally:
             self._state = kept
+
+
+def _holds_secrets(graph: Graph) -> bool:
+    """A setting that may hold a password was given: what it is written into is its owner's alone."""
+    return any(
+        prop.secret and getattr(node.sheet, prop.name) != prop.default
+        for node in graph.providers.values()
+        for prop in properties(type(node.sheet))
+    )
 
 
 def _cpu_seconds() -> float:

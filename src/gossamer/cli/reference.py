@@ -30,6 +30,7 @@ def pages() -> dict[str, str]:
         "commands.md": _commands(),
         "options.md": _page("Options of a crawl", _settings(CrawlOptions)),
         "units.md": _units(),
+        "tables.md": _tables(),
         "outcomes.md": _outcomes(),
         "hostile.md": _hostile(),
         "errors.md": _errors(),
@@ -133,6 +134,19 @@ def _robots() -> str:
         _table(("figure", *(f"`{policy.name}`" for policy in policies)), figures),
         *drawn,
     )
+
+
+def _tables() -> str:
+    """The tables of a crawl, column by column."""
+    from gossamer.query.database import DOCUMENTED
+
+    parts = [
+        f"## {table.name}\n\n{table.doc}\n\n"
+        + _table(("column", "type", "what it is"), [(f"`{c.name}`", c.type, c.doc) for c in table.columns])
+        for table in DOCUMENTED
+    ]
+    text = "What `gossamer query` and `export` read. Columns are only ever added. The manual is [docs/kept.md](../kept.md)."
+    return _page("Tables", text, *parts)
 
 
 def _hostile() -> str:

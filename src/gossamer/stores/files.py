@@ -45,6 +45,10 @@ class AppendFile:
         self.end = start + len(data)
         return start
 
+    def sync(self) -> None:
+        """Force what was written to the disk."""
+        os.fsync(self._descriptor)
+
     def cut_back(self, end: int) -> None:
         """Drop everything from byte `end` on."""
         os.ftruncate(self._descriptor, end)

@@ -100,19 +100,39 @@ class WarcArchive(Provider[WarcSheet]):
         if not any(written):
             return [None] * len(visits)
         file = self._open()
-        data = b"".join([records.data for records in written if records])
-        offset = file.append(data, sync=self.sheet.sync)
+        start = file.end
+        try:
+            locations = self._write(file, written)
+            if self.sheet.sync:
+                file.sync()
+        except OSError:
+            file.cut_back(start)
+            raise
+        self.metrics.count("bytes", file.end - start)
+        self.metrics.count("visits", len(visits) - locations.count(None))
+        return locations
+
+    def _write(self, file: AppendFile, group: Sequence[Written | None]) -> list[Location | None]:
+        """Write records in as few writes as their bodies allow: one, where all of them are in memory."""
         name = f"{WARC_DIRECTORY}/{file.path.name}"
-        self._ends[name] = file.end
         locations: list[Location | None] = []
-        for records in written:
+        waiting: list[bytes] = []
+        end = file.end
+        for records in group:
             if records is None:
                 locations.append(None)
                 continue
-            locations.append(Location(name, offset + records.start, records.length))
-            offset += len(records.data)
-        self.metrics.count("bytes", len(data))
-        self.metrics.count("visits", len(visits) - locations.count(None))
+            waiting.append(records.data)
+            start, end = end + records.start, end + len(records.data)
+            if records.rest is not None:
+                file.append(b"".join(waiting))
+                waiting.clear()
+                for piece in records.rest:
+                    file.append(piece)
+                end = file.end
+            locations.append(Location(name, start, end - start))
+        file.append(b"".join(waiting))
+        self._ends[name] = file.end
         return locations
 
     def ends(self) -> Mapping[str, int]:
@@ -123,9 +143,8 @@ class WarcArchive(Provider[WarcSheet]):
     def _records(self, visit: Visit) -> Written:
         at = visit.response.started or self.clock.now()
         known = self._dates.get(visit.digest, 0.0)
-        form = form_of(
-            visit, keep=keeps_copy(visit.directives, visit.response.headers), original_kept=known != _NO_BODY
-        )
+        keep = keeps_copy(visit.directives, visit.response.headers)
+        form = form_of(visit, keep=keep, original_kept=known != _NO_BODY)
         if form is Form.HEAD_ONLY:
             self.metrics.count("noarchive")
             self._remember(visit.digest, _NO_BODY)

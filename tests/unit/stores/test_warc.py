@@ -1,7 +1,9 @@
 """What readers other than ours find in an archive of ours."""
 
+import errno
 import gzip
 import io
+import itertools
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import msgspec
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from gossamer.model.body import BodyWriter, SpoolFile, StoredBody
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Visit, sha1_base32
 from gossamer.stores.warc import WarcArchive, WarcSheet
@@ -58,6 +61,61 @@ def test_a_file_opens_with_warcinfo_and_each_exchange_is_two_linked_records(tmp_
     assert response["warc-ip-address"] == "127.0.0.1"
     assert response["warc-payload-digest"] == f"sha1:{sha1_base32(response['block'])}"
     assert response["http"].get_statuscode() == "200"
+
+
+def stored(body: bytes) -> StoredBody:
+    writer = BodyWriter(0, digest=True)
+    writer.write(body)
+    taken = writer.take()
+    assert isinstance(taken, StoredBody)
+    return taken
+
+
+def test_a_body_on_disk_is_archived_like_one_in_memory(tmp_path: Path) -> None:
+    small, large = visit(body=b"small"), visit("http://a.test/large", bytes(range(256)) * 4000)
+    spilled = msgspec.structs.replace(
+        large, response=msgspec.structs.replace(large.response, body=stored(bytes(range(256)) * 4000))
+    )
+    for name, group in (("memory", [small, large, small]), ("disk", [small, spilled, small])):
+        locations = archive(tmp_path / name).append(group)
+        [path] = (tmp_path / name).glob("warc/*")
+        assert [location is not None and gzip.decompress(path.read_bytes()[location.offset :][: location.length])[:8]
+                for location in locations] == [b"WARC/1.1"] * 3  # fmt: skip
+        assert locations[-1] is not None
+        assert locations[-1].offset + locations[-1].length == path.stat().st_size
+    differing = {"warc-record-id", "warc-concurrent-to", "http"}
+    in_memory, on_disk = (
+        [{k: v for k, v in record.items() if k not in differing} for record in records(tmp_path / name)]
+        for name in ("memory", "disk")
+    )
+    assert in_memory == on_disk
+
+
+def test_a_group_whose_large_body_cannot_be_written_is_cut_back_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = archive(tmp_path)
+    keeper.append([visit()])
+    [path] = tmp_path.glob("warc/*")
+    before = path.read_bytes()
+    failing = msgspec.structs.replace(visit(), response=msgspec.structs.replace(visit().response, body=stored(b"x")))
+
+    calls = itertools.count()
+
+    def read_at(file: SpoolFile, place: int, length: int) -> bytes:
+        # The first piece comes; by the second the group has begun.
+        if next(calls) < 1:
+            return b"x"
+        assert path.stat().st_size > len(before)
+        raise OSError(errno.EIO, "broken")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SpoolFile, "read_at", read_at)
+        with pytest.raises(OSError, match="broken"):
+            keeper.append([visit(), failing])
+    assert path.read_bytes() == before
+    keeper.append([visit()])
+    assert len(records(tmp_path)) == 5
 
 
 def test_fastwarc_verifies_every_digest(tmp_path: Path) -> None:

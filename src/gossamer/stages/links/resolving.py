@@ -70,7 +70,8 @@ def resolve_links(
         limit: the most links that are kept.
 
     A URL that is found again keeps its first place, relation and anchor; it is `nofollow` only if each occurrence is.
-    Rules: `not_a_url`, `too_long`, `scheme:...` (no host to ask: `mailto`, `javascript`, ...), `too_many_links`.
+    Rules: `not_a_url`, `too_long`, `scheme:...` (no host to ask: `mailto`, `javascript`, ...; a `file` that another
+    host links to), `too_many_links`.
     """
     directory = _directory(base)
     table = cache.table(directory) if directory else {}
@@ -128,4 +129,7 @@ def _join(href: str, base: str) -> str:
         return f"{_REFUSED}too_long"
     except UnreadableUrl:
         return f"{_REFUSED}not_a_url"
-    return url if "://" in url[:64] else _REFUSED + scheme_rule(url)
+    if "://" not in url[:64] or (url.startswith("file:") and not base.startswith("file:")):
+        # Files of this machine are linked to by files of this machine alone (DESIGN 9.8).
+        return _REFUSED + scheme_rule(url)
+    return url
