@@ -1,4 +1,4 @@
-"""The sieve in a crawl: three providers in front of the ledger's, so that no stage knows of it (decision 8).
+"""The sieve in a crawl: three providers in front of the ledger's, so that no stage knows of it (decision 9).
 
     commit, frontier ── push ──► `sieve-ledger` ──► the sieve's log, kept with the same group
                                                     │ merges
