@@ -11,6 +11,7 @@ from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen, Rec
 from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
 from gossamer.stores.sieve.providers import LedgerSieve, SieveSeen, SieveSheet
 from gossamer.stores.tablelog import TableLog, TableLogSheet
+from gossamer.stores.trie import TrieSeen
 from gossamer.stores.warc import NoArchive, WarcArchive, WarcSheet
 from gossamer.testing.seen import check_content_index, check_seen_set
 from gossamer.testing.sieving import check_task_sieve
@@ -75,6 +76,10 @@ def test_recently_seen_in_front_of_memory_seen(capacity: int) -> None:
     seen = RecentlySeen(RecentlySeenSheet(capacity=capacity))
     seen.behind = MemorySeen()
     check_seen_set(seen)
+
+
+def test_trie_seen() -> None:
+    check_seen_set(TrieSeen())
 
 
 def test_ledger_seen(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen
 from gossamer.stores.rowlog import JsonLog
 from gossamer.stores.tablelog import TableLog
+from gossamer.stores.trie import TrieSeen
 from gossamer.stores.warc import NoArchive, WarcArchive
 
 
@@ -55,6 +56,7 @@ def catalog() -> Catalog:
             "memory-contents": MemoryContents,
             "memory-seen": MemorySeen,
             "recently-seen": RecentlySeen,
+            "url-trie": TrieSeen,
             "memory-flights": MemoryFlights,
             "breadth": BreadthFirst,
             "depth": DepthFirst,

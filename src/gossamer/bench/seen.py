@@ -1,4 +1,4 @@
-"""What it costs to know which URLs are new: in memory, in the ledger, and in bulk by the sieve; time, memory, disk by the URL.
+"""What it costs to know which URLs are new, by the URL: in memory, in a trie, in the ledger, and in bulk by the sieve.
 
 Two measurements at each size. *Filling*: so many new URLs, as pages of many hosts bring them in turn (popular hosts bring
 most, after Zipf), a page's at once. *A page*: whole pages of a crawl that has come so far, 58 links of which 5 are new, the
@@ -25,6 +25,7 @@ from gossamer.bench.report import Report, Table
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.stores.memory import MemorySeen
 from gossamer.stores.sieve.providers import SieveSeen, SieveSheet
+from gossamer.stores.trie import TrieSeen
 
 #: Distinct links of a page, how many of them are new, lead elsewhere, are on every page of the site (DESIGN 5).
 LINKS, NEW, OUTWARD, NAVIGATION = 58, 5, 8, 30
@@ -51,7 +52,7 @@ GROUP = 32
 SIZES = (1_000_000, 10_000_000)
 
 #: Sets, and the sizes beyond which they are not asked for more: they would not fit, or take an hour.
-SETS = {"memory": 20_000_000, "ledger": 10_000_000, "sieve": 1_000_000_000}
+SETS = {"memory": 20_000_000, "trie": 10_000_000, "ledger": 10_000_000, "sieve": 1_000_000_000}
 
 
 class _Set(Protocol):
@@ -70,6 +71,20 @@ class _Set(Protocol):
 class _Memory:
     def __init__(self, folder: str) -> None:
         self._seen = MemorySeen()
+
+    def offer(self, pages: Sequence[list[str]]) -> int:
+        return sum(len(self._seen.offer(urls)) for urls in pages)
+
+    def end(self) -> int:
+        return 0
+
+    def disk(self) -> int:
+        return 0
+
+
+class _Trie:
+    def __init__(self, folder: str) -> None:
+        self._seen = TrieSeen()
 
     def offer(self, pages: Sequence[list[str]]) -> int:
         return sum(len(self._seen.offer(urls)) for urls in pages)
@@ -122,7 +137,7 @@ class _Sieve:
         return sum(path.stat().st_size for path in self._seen.home.iterdir())
 
 
-_MAKERS: dict[str, Callable[[str], _Set]] = {"memory": _Memory, "ledger": _Ledger, "sieve": _Sieve}
+_MAKERS: dict[str, Callable[[str], _Set]] = {"memory": _Memory, "trie": _Trie, "ledger": _Ledger, "sieve": _Sieve}
 
 
 class _Web:

@@ -13,7 +13,7 @@ BENCHES = {
     "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
     "peers": "a crawl beside Scrapy, same site and links in one run (needs nginx, and --site DIR)",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
-    "seen": "which URLs are new: in memory, in the ledger, in bulk by the sieve; ten minutes at 100 million",
+    "seen": "which URLs are new: in memory, in a trie, in the ledger, in bulk by the sieve; ten minutes at 100 million",
 }
 
 
@@ -24,7 +24,9 @@ BENCHES = {
     "--repeats", type=click.IntRange(1, 20), default=3, show_default=True, help="peers: runs of each crawler."
 )
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
-@click.option("--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, ledger or sieve (repeatable).")
+@click.option(
+    "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, ledger or sieve (repeatable)."
+)
 @click.option("--json", "json_file", metavar="FILE", help="Also write the figures as JSON.")
 def bench(
     name: str | None,
