@@ -277,7 +277,7 @@ def _without_robots(wiring: Wiring) -> Wiring:
 
 def with_directory(wiring: Wiring, directory: str) -> Wiring:
     """A copy whose stores keep their files under `directory`."""
-    for unit in ("ledger", "archive", "log", "frontier"):
+    for unit in ("ledger", "archive", "log", "frontier", "sieve"):
         if _has(wiring, unit) and not (unit == "archive" and wiring.providers[unit].use == "no-archive"):
             wiring = wirings.with_settings(wiring, unit, {"directory": directory})
     # Large bodies wait on the disk of the archive: the system's directory for temporary files may be memory.
