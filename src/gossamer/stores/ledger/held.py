@@ -43,7 +43,7 @@ class Stretch(msgspec.Struct, frozen=True):
 class Lane:
     """Tasks of one level of a held host."""
 
-    __slots__ = ("buffer", "chunks", "entry", "finished", "flying", "level", "more", "read", "spent")
+    __slots__ = ("buffer", "chunks", "entry", "finished", "flying", "is_mixed", "level", "more", "read", "spent")
 
     def __init__(self, level: int, cursor: Cursor, entry: "Held") -> None:
         self.entry = entry
@@ -55,6 +55,8 @@ class Lane:
         self.more = False
         """Whether there may be tasks behind the buffer, on the disk."""
         self.flying: set[Place] = set()
+        self.is_mixed = False
+        """There may be places in flight behind the head of what is read next: a task was put back before them."""
         self.finished: set[Place] = set(cursor.finished)
         """Finished places behind a place in flight."""
         self.chunks: dict[int, int] = {}
@@ -69,23 +71,15 @@ class Lane:
         begin = serial << PLACE_BITS
         count = self.chunks[serial] = len(tasks)
         first = max(self.read - begin, 0)
-<<<<<<< HEAD
-        finished, flying, append = self.finished, self.flying, self.buffer.append
-=======
-        if not self.finished:
+        if not self.finished and not self.is_mixed:
             last = min(first + room, count)
             self.buffer.extend(zip(range(begin + first, begin + last), tasks[first:last], strict=True))
             self.read = begin + last if last < count else (serial + 1) << PLACE_BITS
             return last - first
->>>>>>> ledger
         left = room
         for index in range(first, count):
             place = begin + index
-<<<<<<< HEAD
-            if place in finished or place in flying:
-=======
-            if place in self.finished:
->>>>>>> ledger
+            if place in self.finished or place in self.flying:
                 continue
             if not left:
                 self.read = place
@@ -95,13 +89,13 @@ class Lane:
         self.read = (serial + 1) << PLACE_BITS
         return room - left
 
-<<<<<<< HEAD
     def put_back(self, place: Place, task: Task) -> None:
         """A task that was popped is not in flight after all: it is the next again, before those behind it."""
         self.flying.discard(place)
+        self.is_mixed = bool(self.flying)
         at = next((index for index, (other, _) in enumerate(self.buffer) if other > place), len(self.buffer))
         self.buffer.insert(at, (place, task))
-=======
+
     def take(self, most: int) -> list[tuple[Place, Task]]:
         """Up to `most` buffered tasks: they are in flight."""
         buffer = self.buffer
@@ -112,7 +106,6 @@ class Lane:
             taken = [buffer.popleft() for _ in range(most)]
         self.flying.update([place for place, _ in taken])
         return taken
->>>>>>> ledger
 
     def empty_buffer(self) -> int:
         """Forget what was read and not popped: it is read again. Returns how many tasks."""
@@ -142,6 +135,7 @@ class Lane:
     def end(self, ended: set[Place], cursor: Cursor | None, chunks: list[int]) -> None:
         """These flights have ended."""
         self.flying -= ended
+        self.is_mixed = self.is_mixed and bool(self.flying)
         self.finished = set(cursor.finished) if cursor is not None else set()
         for serial in chunks:
             del self.chunks[serial]

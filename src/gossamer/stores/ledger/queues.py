@@ -321,13 +321,16 @@ class HostQueues:
 
     def put_back(self, task: Task) -> None:
         """A popped task is not in flight after all; it is popped again before those behind it."""
-        flights = self._flights.get(task.url)
-        if not flights:
+        if task.url not in self._flights:
             return
-        entry, level, place = flights.pop()
-        if not flights:
-            del self._flights[task.url]
-        entry.lanes[level].put_back(place, task)
+        others = self._doubles.get(task.url)
+        lane, place = others[-1] if others else self._flights[task.url]
+        if others and len(others) > 1:
+            others.pop()
+        else:
+            (self._doubles if others else self._flights).pop(task.url)
+        lane.put_back(place, task)
+        entry = lane.entry
         entry.popped -= 1
         self._flying -= 1
         self._buffered += 1
