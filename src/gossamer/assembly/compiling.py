@@ -36,6 +36,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "only": (("constraints", "only"),),
     "never": (("constraints", "never"),),
     "max_pages": (("frontier", "max_pages"),),
+    "sitemaps": (("commit", "sitemaps"),),
     "max_pages_per_host": (("commit", "max_per_host"),),
     "max_time": (("frontier", "max_time"),),
     "max_bytes": (("frontier", "max_bytes"),),

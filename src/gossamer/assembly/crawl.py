@@ -51,6 +51,9 @@ from gossamer.stores.recovery import QUARANTINE, Restored
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
 
+#: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
+GRACE = 8.0
+
 #: Options that bound a crawl, to be shown while it runs.
 LIMITS = ("max_pages", "max_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
 
@@ -287,10 +290,19 @@ class Crawl:
             self._work.cancel()
 
     def stop(self) -> None:
-        """Hand out nothing more; what is in flight is fetched and committed. Safe to call at any time."""
+        """Hand out nothing more; what is in flight is fetched and committed, as far as :data:`GRACE` allows.
+
+        Safe to call at any time.
+        """
         self._state = "stopped"
         if self.running is not None:
             self.running.drain()
+            asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
+
+    def _lose_patience(self) -> None:
+        if self._work is not None and not self._work.done():
+            self.report(f"what is in flight did not end within {GRACE:g} s; it is fetched again when the crawl goes on")
+            self.abort()
 
     def _make_directory(self) -> bool:
         """Make the directory and write what is about to run into it: True if it was not there before.

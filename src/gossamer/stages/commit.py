@@ -26,12 +26,12 @@ from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.domains import registered_domain
-from gossamer.model.errors import DiskFull
+from gossamer.model.errors import DiskFull, UnreadableUrl
 from gossamer.model.kept import HostState
 from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
 from gossamer.model.ruling import Ruling, What
 from gossamer.model.task import Answer, Committed, Task, with_level
-from gossamer.model.url import host_of
+from gossamer.model.url import canonical, host_of, scheme_of
 from gossamer.model.visit import Location, Record, Response, Visit
 from gossamer.services.depths import announced, child_depth
 
@@ -51,6 +51,7 @@ class CommitSheet(Sheet, frozen=True):
         ]
         | None
     ) = None
+    sitemaps: Annotated[bool, setting("Fetch the sitemaps that robots.txt names.")] = False
     max_per_host: Annotated[int, setting("URLs ever queued of one host; more are cut.", unit="URLs", ge=1)] | None = (
         1_000_000
     )
@@ -58,6 +59,9 @@ class CommitSheet(Sheet, frozen=True):
         Annotated[int, setting("URLs ever queued of one registered domain; more are cut.", unit="URLs", ge=1)] | None
     ) = 4_000_000
 
+
+#: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
+MAX_SITEMAPS = 100
 
 #: Seconds between two tries to write while the disk is full.
 DISK_WAIT = 1.0
@@ -143,6 +147,21 @@ class Commit(Filter[CommitSheet]):
                 if is_waiting:
                     self.report("there is room on the disk again; the crawl goes on")
                 return locations
+
+    def _announce(self, sitemaps: Sequence[str], site: str, staged: Group) -> None:
+        """Queue the sitemaps of a site's own host; what they list passes scope and filters like any link."""
+        tasks: dict[str, Task] = {}
+        for text in sitemaps[:MAX_SITEMAPS]:
+            try:
+                url = canonical(text, site + "/")
+            except UnreadableUrl:
+                continue
+            if host_of(url) == host_of(site) and scheme_of(url) in ("http", "https"):
+                tasks[url] = Task(url, host_of(url), 0, site + "/robots.txt", "sitemap")
+        if self.sheet.depth is None:
+            staged.push([tasks[url] for url in self.seen.offer(list(tasks))])
+        else:
+            staged.push(announced(tasks.values(), staged, self.sheet.depth))
 
     def _ended(self, visit: Visit) -> _Ended:
         """What becomes of the visit's page. The answer may be news to politeness, if the visit was quicker."""
@@ -297,6 +316,8 @@ class Commit(Filter[CommitSheet]):
         staged.robots(site, host, self.robots.state(site))
         staged.host(msgspec.structs.replace(staged.host_state(host), robots_state=lesson.state, robots_date=now))
         staged.count("robots")
+        if self.sheet.sitemaps:
+            self._announce(lesson.sitemaps, site, staged)
         if response.outcome not in ANSWERED:
             staged.count(f"outcome:{response.outcome}")
         elif not lesson.settled and response.outcome in (Outcome.SERVER_ERROR, Outcome.RATE_LIMITED):
