@@ -4,6 +4,7 @@ from typing import Any
 
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.unit import Provider
+from gossamer.services.cares import DnsResolver
 from gossamer.services.dns import CachedResolver, SystemResolver
 from gossamer.stages.commit import Commit
 from gossamer.stages.content_seen import ContentSeen
@@ -43,6 +44,7 @@ def catalog() -> Catalog:
             "tally": Tally,
         },
         providers={
+            "dns": DnsResolver,
             "system-resolver": SystemResolver,
             "cached-resolver": CachedResolver,
             "http": HttpModule,

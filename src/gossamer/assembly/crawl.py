@@ -33,7 +33,7 @@ from gossamer.flow.wiring import Wiring, to_toml, with_settings
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.totals import Totals
 from gossamer.model.url import endpoint_of, scheme_of
-from gossamer.services.dns import SystemResolver
+from gossamer.services.dns import GuardedResolver
 from gossamer.stages.commit import Commit
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
@@ -153,7 +153,7 @@ class Crawl:
 
     async def _check_seed_addresses(self) -> None:
         """Until robots and politeness exist a crawl off loopback is refused: nobody's server is a test bed."""
-        resolvers = [provider for provider in self._running.providers.values() if isinstance(provider, SystemResolver)]
+        resolvers = [provider for provider in self._running.providers.values() if isinstance(provider, GuardedResolver)]
         for url in self.seeds:
             host, port = endpoint_of(url)
             for resolver in resolvers:
