@@ -11,7 +11,7 @@ import msgspec
 from gossamer.model import body as bodies
 from gossamer.model.body import Body
 from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
+from gossamer.model.task import ROBOTS, Task
 
 
 class Timings(msgspec.Struct, frozen=True, gc=False):
@@ -125,6 +125,8 @@ class Visit(msgspec.Struct, frozen=True):
     base: str = ""
     """What relative links are resolved against (process): the page's URL unless the page says otherwise."""
     charset: str = ""
+    directives: tuple[str, ...] = ()
+    """What the page itself says to robots (process): words of its meta tags, as `noarchive` and `nofollow`."""
     found: tuple[Found, ...] = ()
     items: tuple[Item, ...] = ()
     trouble: str = ""
@@ -132,8 +134,13 @@ class Visit(msgspec.Struct, frozen=True):
 
     links: tuple[Link, ...] = ()
     """Resolved, each URL once, in document order (links); after the filter only those that passed."""
+    refused: tuple[Link, ...] = ()
+    """Resolved links that a filter refused (filter): the link table has them too."""
     rejected: dict[str, int] = {}
     """How many links each rule refused, by the rule's name (links, filter)."""
+
+    barred: dict[str, str] = {}
+    """Gates that this document did not pass, each with the rule that kept it out: `parse` (process), `store` (commit)."""
 
     new: tuple[Task, ...] = ()
     """Tasks that the URL-seen test had not seen (url-seen); the committer's check-and-put decides."""
@@ -144,10 +151,16 @@ class Visit(msgspec.Struct, frozen=True):
         return self.task.url
 
     @property
+    def is_robots(self) -> bool:
+        """A request for robots.txt: an errand of the crawl's own, not a page of it."""
+        return self.task.relation == ROBOTS
+
+    @property
     def is_page(self) -> bool:
         """A successful HTML document, whole or cut at the cap."""
         response = self.response
-        return response.outcome in (Outcome.OK, Outcome.TRUNCATED) and response.mime in HTML_TYPES
+        is_whole = response.outcome in (Outcome.OK, Outcome.TRUNCATED) and response.mime in HTML_TYPES
+        return is_whole and not self.is_robots
 
     @property
     def is_answered(self) -> bool:
