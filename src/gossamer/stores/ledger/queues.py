@@ -336,7 +336,10 @@ class HostQueues:
         self._buffered += 1
         self._buffers[entry.name] = entry
         if entry.leaving is not None and not entry.is_flying:
+            if entry.leaving is Leaving.REST:
+                self._next_rest = min(self._next_rest, entry.until)
             self._let_go(entry)
+        self._trim()
 
     def rest(self, name: str, until: float) -> None:
         """Hold a host no more until this time."""
