@@ -6,6 +6,7 @@ from typing import Any
 
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.unit import Provider
+from gossamer.services.cares import DnsResolver
 from gossamer.services.dns import CachedResolver, SystemResolver
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.application import Application
@@ -52,6 +53,7 @@ def catalog() -> Catalog:
             "application": Application,
         },
         providers={
+            "dns": DnsResolver,
             "system-resolver": SystemResolver,
             "cached-resolver": CachedResolver,
             "http": HttpModule,

@@ -40,7 +40,7 @@ from gossamer.flow.wiring import write as write_wiring
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import endpoint_of, scheme_of
-from gossamer.services.dns import ResolverSheet, SystemResolver
+from gossamer.services.dns import GuardedResolver
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
@@ -191,20 +191,23 @@ class Crawl:
             finally:
                 await resolver.stop()
 
-    def _own_resolvers(self) -> list[SystemResolver]:
+    def _own_resolvers(self) -> list[GuardedResolver[Any]]:
         """Resolvers as the crawl will have them, for the time before it starts."""
-        sheets = [node.sheet for node in self.graph.providers.values() if issubclass(node.unit, SystemResolver)]
-        return [SystemResolver(sheet) for sheet in sheets if isinstance(sheet, ResolverSheet)]
+        nodes = self.graph.providers.values()
+        return [node.unit(node.sheet) for node in nodes if issubclass(node.unit, GuardedResolver)]
 
-    async def _check_seed(self, url: str, resolver: SystemResolver) -> None:
+    async def _check_seed(self, url: str, resolver: GuardedResolver[Any]) -> None:
+        host, port = endpoint_of(url)
+        if not host:
+            return  # a file of this machine
         try:
-            await resolver.resolve(*endpoint_of(url))
+            await resolver.resolve(host, port)
         except AddressRefused as error:
             raise UsageError(f"seed {url}: {error}{self._remedy(resolver)}") from None
         except ResolutionFailed as error:
             self.report(f"seed {url}: {error}")
 
-    def _remedy(self, resolver: SystemResolver) -> str:
+    def _remedy(self, resolver: GuardedResolver[Any]) -> str:
         """What to do about a seed that is off this machine and must not be asked; empty where it is not that."""
         if not resolver.sheet.only_loopback:
             return ""
