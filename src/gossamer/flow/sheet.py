@@ -157,11 +157,11 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
 
 
 def _read(value: Any, prop: Property) -> Any:
-    """Text to a number where the property wants one, to words where it wants several; the rest is left to the type check."""
-    if not isinstance(value, str) or prop.type.startswith(("str", "list", "dict")):
+    """Text to a number or a list where the property wants one; everything else is left to the type check."""
+    if not isinstance(value, str) or prop.type.startswith(("str", "dict")):
         return value
-    if prop.type.startswith("tuple"):
-        return [part.strip() for part in value.split(",") if part.strip()]
+    if prop.type.startswith(("tuple", "list")):
+        return _read_list(value, prop)
     if "bool" in prop.type:
         return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.get(value, value)
     if "None" in prop.type and value in ("none", ""):
@@ -176,6 +176,16 @@ def _read(value: Any, prop: Property) -> Any:
     except ValueError as error:
         raise SettingError(f"setting {prop.name!r}: {error}") from None
     return int(number) if "float" not in prop.type and number == int(number) else number
+
+
+def _read_list(text: str, prop: Property) -> Any:
+    """A list written as JSON (`["a", "b"]`), or its only entry; nothing is an empty one."""
+    if not text.startswith("["):
+        return [text] if text else []
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise SettingError(f"setting {prop.name!r}: {text!r} is no JSON list: {error}") from None
 
 
 def _hint(prop: Property | None) -> str:

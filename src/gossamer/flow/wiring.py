@@ -23,6 +23,7 @@ Here the text becomes a value, and is refused if it does not have this form. Whe
 for :mod:`gossamer.flow.planning` to say; nothing is started before both agree.
 """
 
+import os
 import re
 import tomllib
 import typing
@@ -127,6 +128,20 @@ def read(path: Path) -> Wiring:
     except (OSError, UnicodeDecodeError) as error:
         raise WiringError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     return parse(text, str(path))
+
+
+def write(path: Path, wiring: Wiring) -> None:
+    """Write a plan beside its place, then into it: whatever kills us, a whole one stands there.
+
+    Raises:
+        OSError: it cannot be written; what stood there stands there.
+    """
+    fresh = path.with_name(f"{path.name}.new")
+    with fresh.open("w", encoding="utf-8") as file:
+        file.write(to_toml(wiring))
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
 
 
 def from_plain(plain: dict[str, Any], source: str = "wiring") -> Wiring:
