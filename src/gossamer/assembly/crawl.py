@@ -287,6 +287,8 @@ class Crawl:
     def abort(self) -> None:
         """Stop at once: what is in flight is dropped, what is committed is kept."""
         self._state = "stopped"
+        if self.tables is not None:
+            self.tables.abort()
         if self._work is not None:
             self._work.cancel()
 
