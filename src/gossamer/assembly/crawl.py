@@ -254,6 +254,8 @@ class Crawl:
         elif self.tables is not None and not self._aborted:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self.tables.finish()
+            # What the tables cost belongs to the crawl.
+            summary = msgspec.structs.replace(summary, cpu_seconds=_cpu_seconds(), peak_rss_bytes=_peak_rss())
         return summary
 
     def _tell_restored(self, done: Restored) -> None:
@@ -440,7 +442,7 @@ class Crawl:
             hosts=counters.get("hosts", 0),
             seconds=round(seconds, 3),
             pages_per_second=round(here / seconds, 2) if seconds else 0.0,
-            cpu_seconds=round(_cpu_seconds(), 3),
+            cpu_seconds=_cpu_seconds(),
             peak_rss_bytes=_peak_rss(),
         )
 
@@ -491,8 +493,9 @@ def _holds_secrets(graph: Graph) -> bool:
 
 
 def _cpu_seconds() -> float:
+    """Seconds of CPU of this process and of those that it started and that have ended."""
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    return round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 3)
 
 
 def _peak_rss() -> int:
