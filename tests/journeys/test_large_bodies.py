@@ -46,6 +46,9 @@ class _Pages(BaseHTTPRequestHandler):
             self._head("text/html", len(page))
             self.wfile.write(page)
             return
+        if self.path == "/robots.txt":
+            self.send_error(404)
+            return
         first, size = map(int, self.path.strip("/").split("/"))
         self._head("application/octet-stream", size * MEGABYTE)
         for number in range(first, first + size):

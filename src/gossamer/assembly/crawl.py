@@ -231,10 +231,10 @@ class Crawl:
         try:
             await running.start()
             has_begun = True
-            self._tell_restored(cut_back(running, self.directory))
             if self.options.resume:
                 # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
                 write_wiring(self.directory / CRAWL_FILE, self.wiring)
+            self._tell_restored(cut_back(running, self.directory))
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")

@@ -180,7 +180,7 @@ class WarcArchive(Provider[WarcSheet]):
     def _records(self, visit: Visit) -> Written:
         at = visit.response.started or self.clock.now()
         known = self._dates.get(visit.digest, 0.0)
-        keep = keeps_copy(visit.directives, visit.response.headers)
+        keep = "store" not in visit.barred and keeps_copy(visit.directives, visit.response.headers)
         form = form_of(visit, keep=keep, original_kept=known != _NO_BODY)
         if form is Form.HEAD_ONLY:
             self.metrics.count("noarchive")
@@ -267,7 +267,7 @@ def _beside(visit: Visit, form: Form) -> dict[str, str]:
     if visit.response.error:
         lines["error"] = visit.response.error
     if form is Form.HEAD_ONLY:
-        lines["noarchive"] = "the page asks that no copy of it be kept"
+        lines["noarchive"] = visit.barred.get("store", "the page asks that no copy of it be kept")
     if lines:
         lines["fetchTimeMs"] = f"{visit.response.elapsed * 1000:.0f}"
     return lines

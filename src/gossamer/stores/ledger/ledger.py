@@ -33,7 +33,6 @@ from gossamer.stores.ledger.queues import HostQueues, Marks, Plan, QueueLimits
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.store import Store, StoreLimits
 from gossamer.stores.ledger.waiting import Waiting, find_waiting
-from gossamer.stores.recovery import restore as restore_files
 
 #: Where the states of agents lie inside the crawl directory (DESIGN 7).
 STATE_DIRECTORY = "state"
@@ -132,14 +131,8 @@ class Ledger(Provider[LedgerSheet]):
         self._rows = msgspec.msgpack.Decoder(DocumentRow)
 
     async def start(self) -> None:
-        """Open the store, and cut the crawl's files back to what it committed, before anybody writes on in them."""
+        """Open the store."""
         self.open()
-        try:
-            restored = restore_files(Path(self.sheet.directory), self._ends, self.sheet.agent)
-        except BaseException:
-            self.abandon()
-            raise
-        self.metrics.count("files_cut", len(restored.cut) + len(restored.removed))
 
     async def stop(self) -> None:
         """Close it."""

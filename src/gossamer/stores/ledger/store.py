@@ -58,6 +58,11 @@ class Batch:
         """Set a key."""
         self._batch.put(key, value, self._handles[family])
 
+    def putter(self, family: str) -> Callable[[bytes, bytes], None]:
+        """What sets keys of one family: cheaper where there are many."""
+        put, handle = self._batch.put, self._handles[family]
+        return lambda key, value: put(key, value, handle)
+
     def delete(self, family: str, key: bytes) -> None:
         """Remove a key; nothing happens where it is not."""
         self._batch.delete(key, self._handles[family])
