@@ -260,6 +260,8 @@ class Crawl:
         elif self.tables is not None and not self._aborted:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self.tables.finish()
+            # What the tables cost belongs to the crawl.
+            summary = msgspec.structs.replace(summary, cpu_seconds=_cpu_seconds(), peak_rss_bytes=_peak_rss())
         return summary
 
     def _tell_restored(self, done: Restored) -> None:
@@ -267,6 +269,10 @@ class Crawl:
             files = f"{len(done.cut) + len(done.removed)} files"
             self.report(
                 f"{files} held what was never committed; it is in {self.directory / QUARANTINE}, and fetched again"
+            )
+        if done.lost:
+            self.report(
+                f"{len(done.lost)} archive files lie on a disk that is not there; the crawl goes on without them"
             )
 
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
@@ -289,6 +295,8 @@ class Crawl:
     def abort(self) -> None:
         """Stop at once: what is in flight is dropped, what is committed is kept."""
         self._state = "stopped"
+        if self.tables is not None:
+            self.tables.abort()
         if self._work is not None:
             self._work.cancel()
 
@@ -449,7 +457,7 @@ class Crawl:
             hosts=counters.get("hosts", 0),
             seconds=round(seconds, 3),
             pages_per_second=round(here / seconds, 2) if seconds else 0.0,
-            cpu_seconds=round(_cpu_seconds(), 3),
+            cpu_seconds=_cpu_seconds(),
             peak_rss_bytes=_peak_rss(),
         )
 
@@ -500,8 +508,9 @@ def _holds_secrets(graph: Graph) -> bool:
 
 
 def _cpu_seconds() -> float:
+    """Seconds of CPU of this process and of those that it started and that have ended."""
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    return round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 3)
 
 
 def _peak_rss() -> int:
