@@ -17,7 +17,8 @@ SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 def start(*arguments: str, stdin: int = subprocess.DEVNULL, cwd: Path | None = None) -> "subprocess.Popen[str]":
     """Start the command with nothing of the test's environment that it could lean on."""
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": os.environ.get("HOME", "/")}
-    command = [sys.executable, "-m", "gossamer", *arguments]
+    patience = ["--delay", "0"] if arguments[:1] == ("crawl",) and "--delay" not in arguments else []
+    command = [sys.executable, "-m", "gossamer", *arguments, *patience]
     return subprocess.Popen(
         command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=cwd
     )
@@ -72,12 +73,12 @@ def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> N
         (["http://127.0.0.1:9/", "--scope", "hots"], "scope"),
         (["http://127.0.0.1:9/", "--depth", "many"], "depth"),
         (["http://127.0.0.1:9/", "--max-time", "10 parsecs"], "10m"),
-        (["http://127.0.0.1:9/", "--set", "frontier.per_hots=2"], "per_host"),
+        (["http://127.0.0.1:9/", "--set", "politeness.per_hots=2"], "per_host"),
         (["http://127.0.0.1:9/", "--set", "fontier.per_host=2"], "frontier"),
         (["http://127.0.0.1:9/", "--wiring", "no-such"], "default"),
         (["http://127.0.0.1:9/", "--exclude", "("], "exclude"),
         (["http://127.0.0.1:9/", "--resolve", "nonsense"], "resolve"),
-        (["http://192.0.2.7/"], "loopback"),
+        (["http://192.0.2.7/"], "--contact"),
         ([], "seed"),
     ],
 )
@@ -164,7 +165,7 @@ def test_ctrl_c_ends_gracefully_and_a_second_one_at_once(tmp_path: Path) -> None
         out, _ = process.communicate(timeout=30)
     assert process.returncode == 3
     assert json.loads(out)["state"] == "stopped"
-    assert len((tmp_path / "c" / "logs" / "crawl.jsonl").read_text().splitlines()) == 1
+    assert (tmp_path / "c" / "logs" / "crawl.jsonl").read_text().count('"event":"page"') == 1
 
 
 def test_an_unknown_command_names_the_nearest() -> None:

@@ -101,7 +101,8 @@ def test_a_healthy_page_is_served_while_every_hostile_one_is_under_way(run: Any,
 
 
 def test_a_crawl_of_everything_hostile_ends_and_names_every_outcome(tmp_path: Path) -> None:
-    cases = [case for case in CASES if not case.stalls and not case.tls]
+    # All are on one host here, and those of F88 ask that it be left alone for a day.
+    cases = [case for case in CASES if not case.stalls and not case.tls and not case.number.startswith("F88")]
 
     async def body() -> dict[str, int]:
         async with HostileWeb(cases) as web:
@@ -109,10 +110,13 @@ def test_a_crawl_of_everything_hostile_ends_and_names_every_outcome(tmp_path: Pa
                 "output": str(tmp_path / "crawl"),
                 "resolve": (f"hostile.sim=127.0.0.1:{web.port}",),
                 "per_host": 8,
+                "delay": 0,
+                "retries": 0,
                 "depth": 12,
                 "max_page_size": CAP,
             }
-            job = Crawl(["http://hostile.sim/"], build(CrawlOptions, options))
+            settings = {"politeness": {"strikes": 1_000}}
+            job = Crawl(["http://hostile.sim/"], build(CrawlOptions, options), settings=settings)
             return (await job.run()).outcomes
 
     outcomes = asyncio.run(body())

@@ -33,7 +33,7 @@ from gossamer.flow.wiring import read as read_wiring
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import endpoint_of, scheme_of
-from gossamer.services.dns import SystemResolver
+from gossamer.services.dns import ResolverSheet, SystemResolver
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
@@ -174,8 +174,9 @@ class Crawl:
                 await resolver.stop()
 
     def _own_resolvers(self) -> list[SystemResolver]:
-        nodes = self.graph.providers.values()
-        return [node.unit(node.sheet) for node in nodes if issubclass(node.unit, SystemResolver)]
+        """Resolvers as the crawl will have them, for the time before it starts."""
+        sheets = [node.sheet for node in self.graph.providers.values() if issubclass(node.unit, SystemResolver)]
+        return [SystemResolver(sheet) for sheet in sheets if isinstance(sheet, ResolverSheet)]
 
     async def _check_seed(self, url: str, resolver: SystemResolver) -> None:
         try:
@@ -209,11 +210,12 @@ class Crawl:
             return await self._run(self.running, self.fleet)
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
-        made = False
+        await self._check_seed_addresses()
+        made = self._make_directory()
+        has_begun = False
         try:
-            await self._check_seed_addresses()
-            made = self._make_directory()
             await running.start()
+            has_begun = True
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
             await self._until_done(fleet.watch_over(running.work()))
@@ -222,6 +224,7 @@ class Crawl:
             self.connector_statistics = running.statistics()
             await running.stop()
             await fleet.stop()
+            self._settle_directory(made, has_begun)
         if made and summary.state == "incomplete" and not summary.fetched:
             shutil.rmtree(self.directory, ignore_errors=True)
         return summary
@@ -252,17 +255,34 @@ class Crawl:
             self.running.drain()
 
     def _make_directory(self) -> bool:
-        """Make the directory and write what is about to run into it: True if it was not there before."""
+        """Make the directory and write what is about to run into it: True if it was not there before.
+
+        A crawl that is replaced stands aside until the new one has begun.
+        """
         path = self.directory
         try:
             if self.options.overwrite and (path / CRAWL_FILE).exists():
-                shutil.rmtree(path)
+                shutil.rmtree(self._aside, ignore_errors=True)
+                path.rename(self._aside)
             made = not path.exists()
             path.mkdir(parents=True, exist_ok=True)
             (path / CRAWL_FILE).write_text(to_toml(self.wiring), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
         return made
+
+    @property
+    def _aside(self) -> Path:
+        return self.directory.with_name(f"{self.directory.name}.replaced")
+
+    def _settle_directory(self, made: bool, has_begun: bool) -> None:
+        """A crawl that could not begin leaves no directory, and the one that it was to replace comes back."""
+        if made and not has_begun:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            if self._aside.exists():
+                self._aside.rename(self.directory)
+        else:
+            shutil.rmtree(self._aside, ignore_errors=True)
 
     # -- what stands now
 

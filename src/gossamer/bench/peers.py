@@ -126,7 +126,19 @@ def measured(command: list[str], **environment: str) -> tuple[dict[str, Any], Ru
 
 def gossamer(seed: str, folder: Path, number: int) -> Run:
     """Our crawl, archive on."""
-    command = [sys.executable, "-m", "gossamer", "crawl", seed, "--per-host", str(PER_HOST), "--json", "--quiet"]
+    command = [
+        sys.executable,
+        "-m",
+        "gossamer",
+        "crawl",
+        seed,
+        "--per-host",
+        str(PER_HOST),
+        "--delay",
+        "0",
+        "--json",
+        "--quiet",
+    ]
     return measured([*command, "-o", str(folder / f"gossamer-{number}")], PYTHONPATH=_source())[1]
 
 

@@ -64,6 +64,8 @@ class GateRules(msgspec.Struct, frozen=True):
     bytes_per_second: float | None = None
     waits: tuple[float, ...] = WAITS
     """Seconds before the second and each further try, of a page or of a host; none is no retry."""
+    strikes: int = circuit.STRIKES
+    """Failures in a row after which a host is only probed."""
 
 
 class _Host(Place):
@@ -334,7 +336,7 @@ class Gates:
             self.network.reached(host)
         entry.pace = pace.after(entry.pace, answer, now, wall, self.rules.pace, self._draw)
         if entry.circuit is not None or outcome in circuit.STRIKING:
-            entry.circuit = circuit.after(entry.circuit, outcome, now, self.rules.waits)
+            entry.circuit = circuit.after(entry.circuit, outcome, now, self.rules.waits, self.rules.strikes)
 
     def _settle(self, entry: _Host) -> None:
         """Work out when this host is next."""

@@ -19,6 +19,7 @@ from gossamer.model.errors import UsageError
 from gossamer.model.ruling import DONE, Ruling
 from gossamer.model.task import Answer, Task
 from gossamer.services.politeness.blocklist import Blocklist
+from gossamer.services.politeness.circuit import STRIKES
 from gossamer.services.politeness.domains import registered_domain
 from gossamer.services.politeness.gates import GateRules, Gates
 from gossamer.services.politeness.notes import HostNote
@@ -60,6 +61,9 @@ class PolitenessSheet(Sheet, frozen=True):
     retries: Annotated[
         tuple[float, ...], setting("Before the second and each further try, of a page or of a host, in seconds.")
     ] = WAITS
+    strikes: Annotated[int, setting("Failures in a row after which a host is only probed.", unit="failures", ge=1)] = (
+        STRIKES
+    )
     blocked: Annotated[
         tuple[str, ...], setting("Hosts and domains that are not asked any more, as `example.org`.")
     ] = ()
@@ -230,6 +234,7 @@ def rules_of(sheet: PolitenessSheet) -> GateRules:
         pages_per_second=sheet.rate,
         bytes_per_second=sheet.bandwidth,
         waits=sheet.retries,
+        strikes=sheet.strikes,
     )
 
 

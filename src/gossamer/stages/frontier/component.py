@@ -444,7 +444,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             return True
         progress = Progress(self._pages, self._in_flight, now - self._began, self._bytes, self._disk(now))
         self._reach(limits.reached(self._limits, progress))
-        return not self._draining and limits.may_hand_out(self._limits, progress)
+        return limits.may_hand_out(self._limits, progress)
 
     def _disk(self, now: float) -> int | None:
         if self.sheet.min_free_disk is not None and now >= self._disk_at:

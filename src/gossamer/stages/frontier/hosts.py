@@ -57,7 +57,8 @@ class Hosts:
         """This host takes turns from now on."""
         host = self._hosts.get(name)
         if host is None:
-            host = self._hosts[name] = self._left.pop(name, None) or Host(name)
+            host = self._left.pop(name) if name in self._left else Host(name)
+            self._hosts[name] = host
         host.is_held = host.is_held or is_held
         return host
 
