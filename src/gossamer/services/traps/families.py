@@ -58,7 +58,7 @@ def trace(url: str) -> Trace:
     parameters = [one for one in query.split("&") if one] if mark else []
     names = tuple(one.partition("=")[0] for one in parameters) if len(parameters) > 1 else ()
     return Trace(
-        family=f"/{shown}/{ending}{mark}",
+        family=f"{'/' if shown else ''}{shown}/{ending}{mark}",
         is_dated=_is_dated(segments, parameters),
         identifier=identifier,
         rest=rest,

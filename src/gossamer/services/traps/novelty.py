@@ -4,8 +4,9 @@ Words, not bytes: the pages of a trap differ in numbers, dates and the URLs that
 """
 
 import re
-import zlib
 from collections.abc import Iterable
+
+from xxhash import xxh32_intdigest
 
 #: Bytes of a page that are looked at: trap pages are small, and a large page has said something by then.
 LOOKED_AT = 65_536
@@ -42,7 +43,7 @@ class Sketch:
     def is_new(self, said: Iterable[bytes]) -> bool:
         """Whether more than :data:`NOT_NEW` of these words are new; they are remembered."""
         new = 0
-        for checksum in sorted(map(zlib.crc32, said))[:SAMPLE]:
+        for checksum in sorted(map(xxh32_intdigest, said))[:SAMPLE]:
             place, bit = divmod(checksum % _BITS, 8)
             if not self._bits[place] >> bit & 1:
                 self._bits[place] |= 1 << bit
