@@ -134,8 +134,6 @@ def test_each_case_has_a_path_of_its_own_and_says_what_it_waits_for() -> None:
     assert not {case.number for case in CASES} & set(NOT_PLAYED) - {"B13"}
 
 
-def test_what_fetches_wait_for_is_listed() -> None:
-    # Whoever builds one of these parts takes its cases off this list, in the table and here.
-    assert {case.number: case.waits_for for case in CASES if case.today} == {
-        "A4a": "a decoder for zstd that stops at a cap",
-    }
+def test_no_fetch_waits_for_a_part_that_is_still_to_be_built() -> None:
+    # Whoever adds a case before its part gives it the outcome of today, and lists it here until the part is there.
+    assert not [case.number for case in CASES if case.today]

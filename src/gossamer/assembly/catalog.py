@@ -1,5 +1,7 @@
 """What ships, by the names that a wiring uses. Parts of other packages come by entry points (:mod:`gossamer.flow.catalog`)."""
 
+import importlib
+from collections.abc import Callable
 from typing import Any
 
 from gossamer.flow.catalog import Catalog
@@ -7,6 +9,7 @@ from gossamer.flow.unit import Provider
 from gossamer.services.dns import CachedResolver, SystemResolver
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.traps.provider import LearntTraps
+from gossamer.stages.application import Application
 from gossamer.stages.commit import Commit
 from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.fetch.component import Fetch
@@ -30,6 +33,7 @@ from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen
 from gossamer.stores.rowlog import JsonLog
 from gossamer.stores.tablelog import TableLog
+from gossamer.stores.trie import TrieSeen
 from gossamer.stores.warc import NoArchive, WarcArchive
 
 
@@ -47,6 +51,7 @@ def catalog() -> Catalog:
             "url-seen": UrlSeen,
             "commit": Commit,
             "tally": Tally,
+            "application": Application,
         },
         providers={
             "system-resolver": SystemResolver,
@@ -55,6 +60,7 @@ def catalog() -> Catalog:
             "memory-contents": MemoryContents,
             "memory-seen": MemorySeen,
             "recently-seen": RecentlySeen,
+            "url-trie": TrieSeen,
             "memory-flights": MemoryFlights,
             "breadth": BreadthFirst,
             "depth": DepthFirst,
@@ -82,6 +88,11 @@ def catalog() -> Catalog:
             "ledger-seen": _ledger_seen,
             "ledger-contents": _ledger_contents,
             "ledger-frontier": _ledger_frontier,
+            "sieve": _sieve("providers", "LedgerSieve"),
+            "sieve-hint": _sieve("front", "SieveHint"),
+            "sieve-ledger": _sieve("front", "SieveLedger"),
+            "sieve-queues": _sieve("front", "SieveQueues"),
+            "sieve-seen": _sieve("providers", "SieveSeen"),
         },
     )
 
@@ -120,3 +131,11 @@ def _ledger_frontier() -> type[Provider[Any]]:
     from gossamer.stores.ledger.providers import LedgerFrontier
 
     return LedgerFrontier
+
+
+def _sieve(module: str, name: str) -> Callable[[], type[Provider[Any]]]:
+    def load() -> type[Provider[Any]]:
+        found: type[Provider[Any]] = getattr(importlib.import_module(f"gossamer.stores.sieve.{module}"), name)
+        return found
+
+    return load

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from gossamer._version import __version__
+from gossamer.assembly import secrets
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
@@ -51,8 +52,13 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "bandwidth": (("politeness", "bandwidth"),),
     "resolve": (("dns", "resolve"),),
     "allow_network": (("dns", "allow_networks"),),
-    "header": (("http", "header"),),
+    "cookies": (("http", "cookies"),),
+    "proxy": (("http", "proxy"),),
+    "http2": (("http", "http2"),),
 }
+
+#: Providers that keep large bodies on disk while they are used.
+_SPOOLING = frozenset({"http"})
 
 #: Where the shipped wirings lie, as files of the package.
 WIRINGS = Path(__file__).parent / "wirings"
@@ -134,6 +140,7 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
     wiring = _with_filters(wiring, options)
     if options.no_warc:
         wiring = _without_archive(wiring)
+    wiring = _with_header(wiring, seeds, options)
     if options.strategy != defaults["strategy"]:
         wiring = _with_strategy(wiring, options.strategy)
     if options.robots == "ignore":
@@ -154,6 +161,15 @@ def _with_filters(wiring: Wiring, options: CrawlOptions) -> Wiring:
     if options.traps == "report":
         for unit in ("trap-shapes", "traps"):
             wiring = _set(wiring, "traps", unit, {"cut": False})
+    return wiring
+
+
+def _with_header(wiring: Wiring, seeds: Sequence[str], options: CrawlOptions) -> Wiring:
+    """A copy whose requests carry the person's own fields; those that prove who asks go to their sites alone."""
+    if plain := secrets.plain(options.header):
+        wiring = _set(wiring, "header", "http", {"header": plain})
+    if found := secrets.credentials(options.auth, options.header, seeds):
+        wiring = _set(wiring, "auth" if options.auth else "header", "http", {"credentials": found})
     return wiring
 
 
@@ -270,9 +286,13 @@ def _without_robots(wiring: Wiring) -> Wiring:
 
 def with_directory(wiring: Wiring, directory: str) -> Wiring:
     """A copy whose stores keep their files under `directory`."""
-    for unit in ("ledger", "archive", "log", "frontier"):
+    for unit in ("ledger", "archive", "log", "frontier", "sieve"):
         if _has(wiring, unit) and not (unit == "archive" and wiring.providers[unit].use == "no-archive"):
             wiring = wirings.with_settings(wiring, unit, {"directory": directory})
+    # Large bodies wait on the disk of the archive: the system's directory for temporary files may be memory.
+    for unit, plan in wiring.providers.items():
+        if plan.use in _SPOOLING:
+            wiring = wirings.with_settings(wiring, unit, {"spool": directory})
     return wiring
 
 

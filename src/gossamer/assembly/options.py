@@ -135,6 +135,27 @@ class CrawlOptions(Sheet, frozen=True):
     header: Annotated[
         tuple[str, ...], setting("Send this header field, as `Name: value` (repeatable).", restart=_START)
     ] = ()
+    auth: Annotated[
+        tuple[str, ...],
+        setting(
+            "HOST=USER:PASSWORD, or USER:PASSWORD for the seeds' hosts; sent to that host alone (repeatable).",
+            restart=_START,
+            secret=True,
+        ),
+    ] = ()
+    cookies: Annotated[
+        Literal["off", "host"],
+        setting("`host`: cookies that a server sets go back to it while the crawl runs.", restart=_START),
+    ] = "off"
+    proxy: Annotated[
+        str,
+        setting(
+            "Ask through http://[USER:PASSWORD@]HOST:PORT or socks5h://...; the environment's are never used.",
+            restart=_START,
+            secret=True,
+        ),
+    ] = ""
+    http2: Annotated[bool, setting("Offer HTTP/2 to https servers.", restart=_START)] = False
     resolve: Annotated[
         tuple[str, ...],
         setting(

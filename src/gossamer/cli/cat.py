@@ -1,6 +1,7 @@
 """`gossamer cat`: the archived document of a URL."""
 
 import sys
+from collections.abc import Iterator
 
 import click
 
@@ -34,25 +35,28 @@ def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
     elif headers:
         out.write(document.record.head)
     else:
-        out.write(_decoded(wanted, document.source.body, document.source.header("content-encoding")))
+        for piece in _decoded(wanted, document.source.body, document.source.header("content-encoding")):
+            out.write(piece)
     out.flush()
     return 0
 
 
-def _decoded(url: str, body: bytes, applied: str) -> bytes:
+def _decoded(url: str, body: bytes, applied: str) -> Iterator[bytes]:
     """The document without content coding; as it came, with a word on standard error, where that cannot be undone."""
+    from gossamer.model.body import THRESHOLD, pieces
     from gossamer.stages.fetch.coding import codings, decode, refusal
+    from gossamer.stages.fetch.keeping import Keeping
 
     names = codings(applied)
-    refused = refusal(names)
-    if refused:
-        print(f"gossamer: {url}: {refused}; written as it came", file=sys.stderr)
-        return body
-    undone = decode(body, names, MOST, whole=False)
-    if undone.error:
-        print(f"gossamer: {url}: {undone.error}; written as it came", file=sys.stderr)
-        return body
-    return undone.data
+    trouble = refusal(names)
+    if names and not trouble:
+        undone = decode(body, names, Keeping(MOST, THRESHOLD), whole=False)
+        trouble = undone.error
+        if not trouble:
+            return pieces(undone.data)
+    if trouble:
+        print(f"gossamer: {url}: {trouble}; written as it came", file=sys.stderr)
+    return iter((body,))
 
 
 #: Most bytes of a decoded document: no page is larger, and a bomb is.

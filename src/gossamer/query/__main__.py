@@ -1,5 +1,6 @@
 """`python -m gossamer.query DIRECTORY [--ended]`: what a crawl starts beside itself and at its end."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from gossamer.query.convert import convert
 def main(arguments: list[str]) -> int:
     """Convert; 0 where that is done, or somebody else is doing it."""
     ended = "--ended" in arguments
+    if not ended:
+        os.nice(10)  # beside a running crawl
     [directory] = [argument for argument in arguments if argument != "--ended"]
     convert(Path(directory), ended=ended)
     return 0

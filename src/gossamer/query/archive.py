@@ -3,20 +3,17 @@
 Place in the flow: `gossamer cat` and :mod:`gossamer.assembly.reprocess` read here; it works while the crawl runs.
 """
 
+import contextlib
 from pathlib import Path
 
 import msgspec
 
 from gossamer.model.errors import UsageError
 from gossamer.model.visit import Location
-from gossamer.query.convert import run_of
 from gossamer.stores.cdxj import INDEX, Found, find, found_in
 from gossamer.stores.segments import segments
 from gossamer.stores.warc import WARC_DIRECTORY
 from gossamer.stores.warc_reading import ArchivedRecord, read_record
-
-#: Revisits of revisits are followed no further: ours refer to a first document at once.
-_MOST_REVISITS = 3
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -36,12 +33,15 @@ class ArchiveReader:
 
     def captures(self, url: str) -> list[Found]:
         """Every capture of a canonical URL, the oldest first."""
-        runs = list(self.directory.glob("state/*/index/*.cdxj"))
-        found = {one for path in [self.directory / INDEX, *runs] for one in find(path, url)}
+        # Logs, then runs, then the index: a row moves on in this order, and is in the next place before it leaves one.
+        found: set[Found] = set()
         for segment in segments(self.directory):
-            if segment.table == "pages" and not run_of(self.directory, segment).exists():
-                with segment.path.open("rb") as rows:
+            if segment.table == "pages":
+                with contextlib.suppress(FileNotFoundError), segment.path.open("rb") as rows:
                     found.update(found_in((row for row in rows if row.endswith(b"\n")), url))
+        for run in self.directory.glob("state/*/index/*.cdxj"):
+            found.update(find(run, url))
+        found.update(find(self.directory / INDEX, url))
         return sorted(found, key=lambda one: (one.timestamp, one.entry.filename, int(one.entry.offset)))
 
     def document(self, url: str, at: str = "") -> Document:
@@ -60,7 +60,7 @@ class ArchiveReader:
             when = f" at {at}" if at else ""
             raise UsageError(f"{url} is not in the archive of {self.directory}{when}; `gossamer why` tells its story")
         record = self.read(captures[-1])
-        return Document(record, self._with_body(record, captures[-1], url))
+        return Document(record, self.original(record, url, captures[-1].entry.digest.removeprefix("sha1:")))
 
     def read(self, capture: Found) -> ArchivedRecord:
         """The record of a capture."""
@@ -68,24 +68,28 @@ class ArchiveReader:
         place = Location(f"{WARC_DIRECTORY}/{Path(entry.filename).name}", int(entry.offset), int(entry.length))
         return read_record(self.directory, place)
 
-    def _with_body(self, record: ArchivedRecord, capture: Found, url: str) -> ArchivedRecord:
-        """The record that a revisit refers to: by date where it names one, otherwise by digest, otherwise the last before."""
-        for _ in range(_MOST_REVISITS):
-            if record.kind != "revisit":
-                return record
-            target = record.fields.get("warc-refers-to-target-uri", url)
-            date = _digits(record.fields.get("warc-refers-to-date", ""))
-            others = [one for one in self.captures(target) if one != capture and one.entry.mime != "warc/revisit"]
-            chosen = (
-                [one for one in others if date and one.timestamp == date]
-                or [one for one in others if one.entry.digest == capture.entry.digest]
-                or [one for one in others if one.timestamp <= capture.timestamp]
-            )
-            if not chosen:
-                break
-            capture, url = chosen[-1], target
-            record = self.read(capture)
-        raise UsageError(f"{url} was fetched again unchanged, and the document it repeats is not in this archive")
+    def original(self, record: ArchivedRecord, url: str, digest: str = "") -> ArchivedRecord:
+        """The record that holds the body: itself, or the one that a revisit refers to.
+
+        That is the one of the date that it names, otherwise one with this digest, otherwise the last one before.
+
+        Raises:
+            UsageError: it is not in this archive.
+        """
+        if record.kind != "revisit":
+            return record
+        target = record.fields.get("warc-refers-to-target-uri", url)
+        date = _digits(record.fields.get("warc-refers-to-date", ""))
+        at = _digits(record.fields.get("warc-date", ""))
+        others = [one for one in self.captures(target) if one.entry.mime != "warc/revisit"]
+        chosen = (
+            [one for one in others if date and one.timestamp == date]
+            or [one for one in others if digest and one.entry.digest == f"sha1:{digest}"]
+            or [one for one in others if one.timestamp <= at]
+        )
+        if not chosen:
+            raise UsageError(f"{url} was fetched again unchanged, and the document it repeats is not in this archive")
+        return self.read(chosen[-1])
 
 
 def _digits(date: str) -> str:

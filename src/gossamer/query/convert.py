@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import msgspec
 
-from gossamer.query.places import TABLES, converting, parquet_files, removing, replaced
+from gossamer.query.places import TABLES, Manifest, converting, manifest, removing, table_files, write_manifest
 from gossamer.query.schema import HOSTS_VIEW, LOGGED, Table
 from gossamer.stores.cdxj import INDEX, merge, write_run
 from gossamer.stores.segments import Segment, closed, mark_closed, open_runs, segments
@@ -93,9 +93,9 @@ def _write_parquet(table: Table, log: Path, target: Path) -> None:
     target.with_name(f"{target.name}.new").replace(target)
 
 
-def connect(workspace: str) -> duckdb.DuckDBPyConnection:
-    """A connection in memory that keeps to :data:`MEMORY` and spills into `workspace`."""
-    connection = duckdb.connect(config={"memory_limit": MEMORY, "threads": 1, "temp_directory": workspace})
+def connect(workspace: str, memory: str = MEMORY, threads: int = 1) -> duckdb.DuckDBPyConnection:
+    """A connection in memory that keeps to `memory` and spills into `workspace`."""
+    connection = duckdb.connect(config={"memory_limit": memory, "threads": threads, "temp_directory": workspace})
     connection.execute("SET preserve_insertion_order = true")
     return connection
 
@@ -118,30 +118,50 @@ def _remove_converted(directory: Path, still_open: set[tuple[str, str]]) -> None
         for segment in closed(segments(directory), still_open):
             if parquet_of(directory, segment).exists():
                 segment.path.unlink()
-        for name in replaced(directory):
+        stands = manifest(directory)
+        for name in stands.gone:
             (directory / TABLES / name).unlink(missing_ok=True)
+        if stands.gone and not segments(directory):
+            # While a log is left whose table is gone, its name has to be known.
+            write_manifest(directory, Manifest(stands.run))
 
 
 def write_index(directory: Path) -> int:
-    """Merge all runs into the index; returns its lines. Runs go when the index holds them."""
+    """Merge all runs into the index; returns its lines. Runs go when the index holds them and nobody reads."""
     runs = sorted(directory.glob("state/*/index/*.cdxj"))
     index = directory / INDEX
     if not runs:
         return 0
     with tempfile.TemporaryDirectory(prefix="index-", dir=directory / "state") as folder:
         lines = merge([index, *runs] if index.exists() else runs, index, Path(folder))
-    for path in runs:
-        path.unlink()
+    with removing(directory) as alone:
+        for path in runs if alone else ():
+            path.unlink()
     if not lines:
         index.unlink()
     return lines
+
+
+def index_now(directory: Path, workspace: Path) -> Path:
+    """The index as of now, in `workspace`: with the captures whose rows are not tables yet. Call it while `reading`."""
+    parts = []
+    for number, segment in enumerate(one for one in segments(directory) if one.table == "pages"):
+        parts.append(workspace / f"live-{number}")
+        with segment.path.open("rb") as rows:
+            write_run((row for row in rows if row.endswith(b"\n")), parts[-1])
+    parts += sorted(directory.glob("state/*/index/*.cdxj"))
+    if (directory / INDEX).exists():
+        parts.append(directory / INDEX)
+    target = workspace / INDEX
+    merge(parts, target, workspace)
+    return target
 
 
 def write_hosts(directory: Path) -> None:
     """The table of hosts as one file, for tools that read Parquet: it is made anew from pages and notes each time."""
     from gossamer.query.database import Database
 
-    if not parquet_files(directory, "pages"):
+    if not table_files(directory, "pages").current:
         return
     with Database(directory) as database:
         database.write_parquet(HOSTS_VIEW, directory / TABLES / "hosts" / "hosts.parquet")

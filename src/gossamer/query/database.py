@@ -7,9 +7,10 @@ locked, and only statements that ask are taken. Rows are strangers' words: they 
 """
 
 import contextlib
+import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,12 @@ import duckdb
 
 from gossamer.model.errors import UsageError
 from gossamer.query.convert import connect, parquet_of, select_from_log
-from gossamer.query.places import parquet_files, reading, table_names
+from gossamer.query.places import reading, table_files, table_names
 from gossamer.query.schema import HOST_NOTES, HOSTS, HOSTS_VIEW, ITEMS, LINKS, LOGGED, PAGES, Table
 from gossamer.stores.segments import segments
+
+#: What a question may take of memory; beyond, it spills to the disk.
+MEMORY = "1GB"
 
 #: Rows that are held at once between DuckDB and whoever prints them.
 ROWS_AT_ONCE = 1_000
@@ -31,20 +35,28 @@ DOCUMENTED: tuple[Table, ...] = (PAGES, LINKS, HOSTS, ITEMS, HOST_NOTES)
 class Database:
     """An open look at a crawl's tables; a context manager. Its files do not go away meanwhile."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, only: Mapping[str, Sequence[Path]] | None = None) -> None:
         """Look at `directory` now.
+
+        Args:
+            directory: the crawl directory.
+            only: table -> Parquet files that are looked at, instead of what there is.
 
         Raises:
             OSError: no room for copies of the row logs that are not tables yet.
         """
         self._stack = contextlib.ExitStack()
         self._allowed: list[Path] = []
+        self.tables: list[str] = []
+        """Names of the tables that can be asked."""
         try:
             self._stack.enter_context(reading(directory))
             self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-query-")))
             (self.folder / "spill").mkdir()
-            self._connection = self._stack.enter_context(connect(str(self.folder / "spill")))
-            self._make_views(directory)
+            self._connection = self._stack.enter_context(
+                connect(str(self.folder / "spill"), MEMORY, os.cpu_count() or 1)
+            )
+            self._make_views(directory, only)
             self._shut()
         except BaseException:
             self._stack.close()
@@ -58,18 +70,21 @@ class Database:
 
     # -- what there is
 
-    def _make_views(self, directory: Path) -> None:
-        logs = segments(directory)
+    def _make_views(self, directory: Path, only: Mapping[str, Sequence[Path]] | None) -> None:
+        logs = segments(directory) if only is None else []
         for name in dict.fromkeys([*LOGGED, *table_names(directory)]):
             if name == HOSTS.name or not name.isidentifier():
                 continue
-            files = parquet_files(directory, name)
-            made = set(files)
-            live = [one.path for one in logs if one.table == name and parquet_of(directory, one) not in made]
-            self._make_view(name, self._linked(name, files), self._copied(name, live))
+            files = table_files(directory, name)
+            logged = [one for one in logs if one.table == name]
+            live = [one.path for one in logged if parquet_of(directory, one).name not in files.made]
+            current = files.current if only is None else only.get(name, ())
+            self._make_view(name, self._linked(name, current), self._copied(name, live))
+        self.tables.append(HOSTS.name)
         self._connection.execute(f"CREATE VIEW hosts AS {HOSTS_VIEW}")
 
     def _make_view(self, name: str, files: Sequence[Path], logs: list[Path]) -> None:
+        self.tables.append(name)
         table = LOGGED.get(name)
         parts = [table.empty] if table is not None else []
         if files:

@@ -7,6 +7,7 @@ run replaced (:mod:`gossamer.assembly.reprocess`) are listed in `tables/replaced
 import contextlib
 import fcntl
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,32 +34,64 @@ def crawl_directory(text: str) -> Path:
     return path
 
 
-def parquet_files(directory: Path, table: str) -> list[Path]:
-    """The Parquet files that make up a table now."""
-    gone = replaced(directory)
+class Manifest(msgspec.Struct, frozen=True):
+    """Which Parquet files count: what is in `tables/replaced.json`."""
+
+    run: int = 0
+    """The last run that replaced files; files of later runs, `run-N.parquet`, are not finished."""
+    gone: tuple[str, ...] = ()
+    """Files, as `TABLE/NAME`, whose rows newer files have."""
+
+
+def manifest(directory: Path) -> Manifest:
+    """The manifest as it stands now; an empty one where nothing was ever replaced."""
+    try:
+        return msgspec.json.decode((directory / TABLES / REPLACED).read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        return Manifest()
+
+
+def write_manifest(directory: Path, new: Manifest) -> None:
+    """Switch to other files. One rename: a reader sees all of it or nothing."""
+    path = directory / TABLES / REPLACED
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_bytes(msgspec.json.encode(new))
+    fresh.replace(path)
+
+
+class TableFiles(msgspec.Struct, frozen=True):
+    """The Parquet files of one table, looked at once."""
+
+    current: list[Path]
+    """Those that make it up."""
+    made: frozenset[str]
+    """Names of all that were ever made and may have a row log still: whose rows are not to be read from there."""
+
+
+def table_files(directory: Path, table: str) -> TableFiles:
+    """Which files make up a table now."""
+    stands = manifest(directory)
+    gone = {name.partition("/")[2] for name in stands.gone if name.startswith(f"{table}/")}
     found = sorted((directory / TABLES / table).glob("*.parquet"))
-    return [path for path in found if f"{table}/{path.name}" not in gone]
+    return TableFiles(
+        [path for path in found if path.name not in gone and _run_of(path.name) <= stands.run],
+        frozenset(gone | {path.name for path in found}),
+    )
+
+
+def run_file(directory: Path, table: str, run: int) -> Path:
+    """The file by which a run replaces a table."""
+    return directory / TABLES / table / f"run-{run:04d}.parquet"
+
+
+def _run_of(name: str) -> int:
+    match = re.fullmatch(r"run-(\d+)\.parquet", name)
+    return int(match[1]) if match else 0
 
 
 def table_names(directory: Path) -> list[str]:
     """Every table that has a file."""
     return sorted({path.parent.name for path in (directory / TABLES).glob("*/*.parquet")})
-
-
-def replaced(directory: Path) -> set[str]:
-    """Files, as `TABLE/NAME`, whose rows newer files replace."""
-    try:
-        return set(msgspec.json.decode((directory / TABLES / REPLACED).read_bytes(), type=list[str]))
-    except FileNotFoundError:
-        return set()
-
-
-def replace_files(directory: Path, names: set[str]) -> None:
-    """From now on, these files count no more. One write: a reader sees all of it or nothing."""
-    path = directory / TABLES / REPLACED
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.write_bytes(msgspec.json.encode(sorted(names)))
-    fresh.replace(path)
 
 
 @contextlib.contextmanager
@@ -81,23 +114,34 @@ def _flock(path: Path, how: int) -> Iterator[bool]:
         os.close(descriptor)
 
 
+def _lock(directory: Path, name: str) -> Path:
+    return directory / "state" / f"tables-{name}.lock"
+
+
 @contextlib.contextmanager
 def converting(directory: Path, *, wait: bool) -> Iterator[bool]:
     """Be the one process that makes tables; False where another is, or the directory cannot be written."""
     how = fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)
-    with _flock(directory / TABLES / "converting.lock", how) as held:
+    with _flock(_lock(directory, "converting"), how) as held:
         yield held
 
 
 @contextlib.contextmanager
 def reading(directory: Path) -> Iterator[None]:
     """No file of tables and logs goes away meanwhile."""
-    with _flock(directory / TABLES / "reading.lock", fcntl.LOCK_SH):
+    with _flock(_lock(directory, "reading"), fcntl.LOCK_SH):
         yield
 
 
 @contextlib.contextmanager
 def removing(directory: Path) -> Iterator[bool]:
     """Nobody reads meanwhile; False where somebody does: then what is to go stays until next time."""
-    with _flock(directory / TABLES / "reading.lock", fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
+    with _flock(_lock(directory, "reading"), fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
+        yield held
+
+
+@contextlib.contextmanager
+def replacing(directory: Path) -> Iterator[bool]:
+    """Be the one process that makes files to replace others; False where another is at it."""
+    with _flock(_lock(directory, "replacing"), fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
         yield held

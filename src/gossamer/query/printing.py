@@ -47,8 +47,8 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: Text
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO, *, raw: bool = False) -> int:
-    """RFC 4180 with LF line ends; `raw`: as it is, formulas too."""
-    writer = csv.writer(out, lineterminator="\n")
+    """RFC 4180; `raw`: as it is, formulas too."""
+    writer = csv.writer(out)
     writer.writerow(columns)
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007  # the last number is the answer

@@ -30,7 +30,7 @@ class Table(msgspec.Struct, frozen=True):
     @property
     def empty(self) -> str:
         """The table without rows: so that a column is there before a row of it is."""
-        columns = ", ".join(f"CAST(NULL AS {column.type}) AS {column.name}" for column in self.columns)
+        columns = ", ".join(f'CAST(NULL AS {column.type}) AS "{column.name}"' for column in self.columns)
         return f"SELECT {columns} WHERE false"
 
     @property
@@ -41,9 +41,11 @@ class Table(msgspec.Struct, frozen=True):
 
 def _plain(name: str, doc: str, *columns: Column, only: str = "") -> Table:
     """A table whose rows stand in its log as they are; `only` leaves out others, as SQL."""
-    logged = ", ".join(f"{column.name}: '{column.type}'" for column in columns)
+    logged = ", ".join(f"'{column.name}': '{column.type}'" for column in columns)
     select = ", ".join(
-        column.name if column.absent == "NULL" else f"coalesce({column.name}, {column.absent}) AS {column.name}"
+        f'"{column.name}"'
+        if column.absent == "NULL"
+        else f'coalesce("{column.name}", {column.absent}) AS "{column.name}"'
         for column in columns
     )
     return Table(name, doc, columns, f"{{{logged}}}", f"SELECT {select} FROM {{log}}{only and f' WHERE {only}'}")

@@ -192,7 +192,14 @@ class Commit(Filter[CommitSheet]):
         source, depth = visit.task, staged.depth_of(visit.task)
         staged.links(visit.url, [(link.url, link.relation) for link in visit.links])
         met = [
-            Task(link.url, host_of(link.url), child_depth(depth, link.relation), source.url, link.relation)
+            Task(
+                link.url,
+                host_of(link.url),
+                child_depth(depth, link.relation),
+                source.url,
+                link.relation,
+                hops=source.hops + 1 if link.relation == "redirect" else 0,
+            )
             for link in visit.links
         ]
         return announced(self.traversal.follow(met, source), staged, limit)

@@ -35,7 +35,7 @@ class TableLogSheet(Sheet, frozen=True):
         setting("Tables that are kept. `pages` is also what the index of the archive is made from."),
     ] = ("pages", "items")
     log: Annotated[bool, setting("Write `logs/crawl.jsonl` too.", restart=_IN_USE)] = True
-    sha256: Annotated[bool, setting("Hash each body with SHA-256; costs 25 us of 39 kB.")] = True
+    sha256: Annotated[bool, setting("Hash each body with SHA-256; costs 33 us for 39 kB.")] = True
     segment_bytes: Annotated[
         int,
         setting("A row log that has reached this size is closed, and can become a table.", unit="bytes", ge=1),

@@ -108,3 +108,12 @@ def test_a_name_that_no_server_can_have_is_no_link() -> None:
 
 def test_a_base_without_a_path_resolves_whole_urls_alone() -> None:
     assert resolve("x", "http://b.test/", base="data:,x") == (["http://b.test/"], {"not_a_url": 1})
+
+
+def test_a_file_is_linked_to_by_files_alone() -> None:
+    found = [Found("file:///etc/passwd"), Found("/etc/passwd")]
+    cache = JoinCache()
+    links, rejected = resolve_links(found, "http://a.test/", "http://a.test/", cache)
+    assert ([link.url for link in links], rejected) == (["http://a.test/etc/passwd"], {"scheme:file": 1})
+    links, rejected = resolve_links(found, "file:///srv/", "file:///srv/", cache)
+    assert ([link.url for link in links], rejected) == (["file:///etc/passwd"], {})

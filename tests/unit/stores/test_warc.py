@@ -1,7 +1,9 @@
 """What readers other than ours find in an archive of ours."""
 
+import errno
 import gzip
 import io
+import itertools
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,10 @@ import msgspec
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from gossamer.model.body import BodyWriter, SpoolFile, StoredBody
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Visit, sha1_base32
+from gossamer.stores.files import AppendFile
 from gossamer.stores.warc import WarcArchive, WarcSheet
 from gossamer.stores.warc_records import (
     NOT_MODIFIED_PROFILE,
@@ -58,6 +62,61 @@ def test_a_file_opens_with_warcinfo_and_each_exchange_is_two_linked_records(tmp_
     assert response["warc-ip-address"] == "127.0.0.1"
     assert response["warc-payload-digest"] == f"sha1:{sha1_base32(response['block'])}"
     assert response["http"].get_statuscode() == "200"
+
+
+def stored(body: bytes) -> StoredBody:
+    writer = BodyWriter(0, digest=True)
+    writer.write(body)
+    taken = writer.take()
+    assert isinstance(taken, StoredBody)
+    return taken
+
+
+def test_a_body_on_disk_is_archived_like_one_in_memory(tmp_path: Path) -> None:
+    small, large = visit(body=b"small"), visit("http://a.test/large", bytes(range(256)) * 4000)
+    spilled = msgspec.structs.replace(
+        large, response=msgspec.structs.replace(large.response, body=stored(bytes(range(256)) * 4000))
+    )
+    for name, group in (("memory", [small, large, small]), ("disk", [small, spilled, small])):
+        locations = archive(tmp_path / name).append(group)
+        [path] = (tmp_path / name).glob("warc/*")
+        assert [location is not None and gzip.decompress(path.read_bytes()[location.offset :][: location.length])[:8]
+                for location in locations] == [b"WARC/1.1"] * 3  # fmt: skip
+        assert locations[-1] is not None
+        assert locations[-1].offset + locations[-1].length == path.stat().st_size
+    differing = {"warc-record-id", "warc-concurrent-to", "http"}
+    in_memory, on_disk = (
+        [{k: v for k, v in record.items() if k not in differing} for record in records(tmp_path / name)]
+        for name in ("memory", "disk")
+    )
+    assert in_memory == on_disk
+
+
+def test_a_group_whose_large_body_cannot_be_written_is_cut_back_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = archive(tmp_path)
+    keeper.append([visit()])
+    [path] = tmp_path.glob("warc/*")
+    before = path.read_bytes()
+    failing = msgspec.structs.replace(visit(), response=msgspec.structs.replace(visit().response, body=stored(b"x")))
+
+    calls = itertools.count()
+
+    def read_at(file: SpoolFile, place: int, length: int) -> bytes:
+        # The first piece comes; by the second the group has begun.
+        if next(calls) < 1:
+            return b"x"
+        assert path.stat().st_size > len(before)
+        raise OSError(errno.EIO, "broken")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SpoolFile, "read_at", read_at)
+        with pytest.raises(OSError, match="broken"):
+            keeper.append([visit(), failing])
+    assert path.read_bytes() == before
+    keeper.append([visit()])
+    assert len(records(tmp_path)) == 5
 
 
 def test_fastwarc_verifies_every_digest(tmp_path: Path) -> None:
@@ -269,3 +328,46 @@ def test_record_ids_are_random_uuids() -> None:
     assert len(made) == 100
     assert {uuid.UUID(one[10:-1]).version for one in made} == {4}
     assert {uuid.UUID(one[10:-1]).variant for one in made} == {uuid.RFC_4122}
+
+
+def test_files_go_to_several_disks_in_turn_and_are_found_in_one_place(tmp_path: Path) -> None:
+    crawl, disk = tmp_path / "crawl", tmp_path / "disk"
+    kept = archive(crawl, disks=(str(disk),), rotate_bytes=1)
+    for number in range(4):
+        kept.append([visit(f"http://a.test/{number}")])
+    assert len(list(disk.glob("*.warc.gz"))) == 2
+    assert len(list(crawl.glob("warc/*.warc.gz"))) == 4
+    assert {r["warc-target-uri"] for r in records(crawl) if r["warc-type"] == "response"} == {
+        f"http://a.test/{number}" for number in range(4)
+    }
+
+
+def test_a_disk_that_fails_is_left_and_the_next_one_takes_the_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl, disk = tmp_path / "crawl", tmp_path / "disk"
+    kept = archive(crawl, disks=(str(disk),), rotate_bytes=1)
+    real = AppendFile.append
+
+    def full(file: AppendFile, data: bytes, *, sync: bool = False) -> int:
+        if file.path.parent == disk and file.end:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(file, data, sync=sync)
+
+    monkeypatch.setattr(AppendFile, "append", full)
+    for number in range(3):
+        [location] = kept.append([visit(f"http://a.test/{number}")])
+        assert location is not None
+        assert (crawl / location.file).stat().st_size >= location.offset + location.length
+    assert kept.metrics.counters["disks_left"] == 1
+    assert len([r for r in records(crawl) if r["warc-type"] == "response"]) == 3
+
+
+def test_the_last_disk_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    kept = archive(tmp_path / "crawl", disks=(str(tmp_path / "disk"),))
+    monkeypatch.setattr(AppendFile, "append", broken)
+    with pytest.raises(OSError, match="Input/output"):
+        kept.append([visit()])

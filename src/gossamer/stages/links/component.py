@@ -8,9 +8,13 @@ from gossamer.flow.component import Filter
 from gossamer.flow.ports import In, Out
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.normal import USUAL, Normaliser, Step
+from gossamer.model.url import scheme_of, scheme_rule
 from gossamer.model.visit import Visit
 from gossamer.stages.links.lists import parameters_of
 from gossamer.stages.links.resolving import MAX_LINKS, JoinCache, resolve_links
+
+#: A redirect to anything else is an attempt on whoever follows it (FAULTS 29).
+_REDIRECTED_TO = frozenset({"http", "https"})
 
 
 class LinksSheet(Sheet, frozen=True):
@@ -19,6 +23,9 @@ class LinksSheet(Sheet, frozen=True):
     max_links: Annotated[int, setting("Links kept of one page; more are cut and counted.", unit="links", ge=0)] = (
         MAX_LINKS
     )
+    max_redirects: Annotated[
+        int, setting("Redirects followed in a row; the target of one more is refused.", unit="redirects", ge=0)
+    ] = 10
     normalise: Annotated[
         tuple[Step, ...],
         setting(
@@ -56,9 +63,14 @@ class Links(Filter[LinksSheet]):
         if not visit.found:
             return (visit,)
         base = visit.base or visit.url
+        if visit.found[0].relation == "redirect" and visit.task.hops >= self.sheet.max_redirects:
+            rule = f"more than {self.sheet.max_redirects} redirects"
+            return (msgspec.structs.replace(visit, found=(), rejected={rule: 1}),)
         links, rejected = resolve_links(
             visit.found, base, visit.url, self._cache, self.sheet.max_links, self._normalise
         )
+        if links and links[0].relation == "redirect" and scheme_of(links[0].url) not in _REDIRECTED_TO:
+            rejected, links = {scheme_rule(links[0].url): 1}, ()
         return (msgspec.structs.replace(visit, found=(), links=links, rejected=rejected),)
 
 

@@ -88,7 +88,8 @@ def resolve_links(
 
     A URL that is found again keeps its first place, relation and anchor; it is `nofollow` only if each occurrence is.
     A redirect to another spelling of its own page keeps that spelling: the server insists on it.
-    Rules: `not_a_url`, `too_long`, `bad_host`, `scheme:...` (no host to ask: `mailto`, `javascript`, ...), `too_many_links`.
+    Rules: `not_a_url`, `too_long`, `bad_host`, `scheme:...` (no host to ask: `mailto`, `javascript`, ...; a `file` that
+    another host links to), `too_many_links`.
     """
     directory = _directory(base)
     table = cache.table(directory) if directory else {}
@@ -154,7 +155,8 @@ def _join(href: str, base: str, normalise: Normalise) -> str:
         return f"{_REFUSED}too_long"
     except UnreadableUrl:
         return f"{_REFUSED}not_a_url"
-    if "://" not in url[:64]:
+    if "://" not in url[:64] or (url.startswith("file:") and not base.startswith("file:")):
+        # Files of this machine are linked to by files of this machine alone (DESIGN 9.8).
         return _REFUSED + scheme_rule(url)
     return normalise(url) if _has_host_of_dns(url) else f"{_REFUSED}bad_host"
 
