@@ -9,6 +9,7 @@ from gossamer.flow.unit import Provider
 from gossamer.services.cares import DnsResolver
 from gossamer.services.dns import CachedResolver, SystemResolver
 from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages.application import Application
 from gossamer.stages.commit import Commit
 from gossamer.stages.content_seen import ContentSeen
@@ -27,6 +28,7 @@ from gossamer.stages.url_filter.constraints import ConstraintFilter
 from gossamer.stages.url_filter.expressions import ExpressionFilter
 from gossamer.stages.url_filter.patterns import PatternFilter
 from gossamer.stages.url_filter.scope import ScopeFilter
+from gossamer.stages.url_filter.traps import TrapShapes
 from gossamer.stages.url_seen import UrlSeen
 from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen
@@ -72,6 +74,8 @@ def catalog() -> Catalog:
             "html-links": HtmlLinks,
             "scope": ScopeFilter,
             "patterns": PatternFilter,
+            "trap-shapes": TrapShapes,
+            "traps": LearntTraps,
             "constraints": ConstraintFilter,
             "expressions": ExpressionFilter,
             "warc": WarcArchive,

@@ -43,6 +43,10 @@ class CrawlOptions(Sheet, frozen=True):
             restart=_START,
         ),
     ] = ()
+    traps: Annotated[
+        Literal["cut", "report"],
+        setting("Cut the budget of endless parts of hosts that say nothing new, or only report them.", restart=_START),
+    ] = "cut"
     filter: Annotated[
         tuple[str, ...],
         setting(

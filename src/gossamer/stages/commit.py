@@ -12,7 +12,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.contracts.filtering import VisitFilter, refusal
+from gossamer.contracts.filtering import TaskFilter, VisitFilter, refusal, verdicts_on
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.politeness import Politeness
@@ -20,6 +20,7 @@ from gossamer.contracts.prioritizing import Prioritizer, Standing
 from gossamer.contracts.robots import Lesson, RobotsGate
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.storing import Archive, RowLog
+from gossamer.contracts.traps import Traps
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import Filter
 from gossamer.flow.errors import ComponentFailed
@@ -93,7 +94,9 @@ class Commit(Filter[CommitSheet]):
     robots: Uses[RobotsGate]
     traversal: Uses[Traversal]
     prioritizer: Uses[Prioritizer]
+    traps: Uses[Traps]
     gates: UsesMany[VisitFilter]
+    task_gates: UsesMany[TaskFilter]
 
     #: Small groups: a slot is free only after its group's commit (DESIGN 4.1 asks for about half the slots).
     batch = 32
@@ -222,10 +225,12 @@ class Commit(Filter[CommitSheet]):
             if owner != visit.duplicate_of:
                 visit = msgspec.structs.replace(visit, duplicate_of=owner)
         offered = self._offered(visit, staged)
+        self._watch(visit, offered)
         if not offered:
             return visit if not visit.new else msgspec.structs.replace(visit, new=())
         rejected = dict(visit.rejected)
-        new = [task for task in offered if self._is_within_budget(task, staged, rejected)]
+        passing = self._passing(offered, rejected)
+        new = [task for task in passing if self._is_within_budget(task, staged, rejected)]
         urgencies = self.prioritizer.levels(new, [_STANDING] * len(new))
         level = self.traversal.level
         levelled = [with_level(task, level(task, urgency)) for task, urgency in zip(new, urgencies, strict=True)]
@@ -256,6 +261,26 @@ class Commit(Filter[CommitSheet]):
             for link in visit.links
         ]
         return announced(self.traversal.follow(met, source), staged, limit)
+
+    def _watch(self, visit: Visit, offered: Sequence[Task]) -> None:
+        """Show the visit to the trap detection, with the tasks that are new by it."""
+        try:
+            self.traps.observe(msgspec.structs.replace(visit, new=tuple(offered)))
+        except Exception as error:
+            # What it would have learnt is lost, and nothing else.
+            self.metrics.count(f"broken:traps:{type(error).__name__}")
+
+    def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
+        """Those that the gate `schedule` lets pass; the others are counted by rule."""
+        passing = []
+        for task, verdict in zip(
+            tasks, verdicts_on(self.task_gates.get("schedule", ()), "schedule", tasks), strict=True
+        ):
+            if verdict:
+                rejected[verdict] = rejected.get(verdict, 0) + 1
+            else:
+                passing.append(task)
+        return passing
 
     def _is_within_budget(self, task: Task, staged: Group, rejected: dict[str, int]) -> bool:
         """Whether its host and domain may queue one more, which is then counted; what is cut is counted by the budget."""
