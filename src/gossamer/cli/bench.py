@@ -13,6 +13,7 @@ BENCHES = {
     "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
     "peers": "a crawl beside Scrapy, same site and links in one run (needs nginx, and --site DIR)",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
+    "diversity": "how evenly hosts come out of the task queues, plain and by pages",
     "seen": "which URLs are new: in memory, in a trie, in the ledger, in bulk by the sieve; ten minutes at 100 million",
 }
 
