@@ -22,6 +22,8 @@ from gossamer.stages.process.html import HtmlLinks
 from gossamer.stages.seeds import Seeds
 from gossamer.stages.tally import Tally
 from gossamer.stages.url_filter.component import Filtering
+from gossamer.stages.url_filter.constraints import ConstraintFilter
+from gossamer.stages.url_filter.expressions import ExpressionFilter
 from gossamer.stages.url_filter.patterns import PatternFilter
 from gossamer.stages.url_filter.scope import ScopeFilter
 from gossamer.stages.url_seen import UrlSeen
@@ -70,6 +72,8 @@ def catalog() -> Catalog:
             "html-links": HtmlLinks,
             "scope": ScopeFilter,
             "patterns": PatternFilter,
+            "constraints": ConstraintFilter,
+            "expressions": ExpressionFilter,
             "warc": WarcArchive,
             "no-archive": NoArchive,
             "json-log": JsonLog,

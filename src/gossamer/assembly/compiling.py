@@ -17,11 +17,15 @@ from gossamer._version import __version__
 from gossamer.assembly import secrets
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow import wiring as wirings
-from gossamer.flow.errors import WiringError
+from gossamer.flow.errors import SettingError, WiringError
+from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.normal import chosen
 from gossamer.model.url import canonical, endpoint_of, host_of, scheme_of
 from gossamer.services.politeness.retries import WAITS
+from gossamer.stages.links.component import LinksSheet, normaliser
+from gossamer.stages.url_filter.expressions import by_gate
 
 #: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
 SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -29,6 +33,8 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "depth": (("url-seen", "depth"), ("commit", "depth"), ("frontier", "depth"), ("ledger", "depths")),
     "include": (("patterns", "include"),),
     "exclude": (("patterns", "exclude"),),
+    "only": (("constraints", "only"),),
+    "never": (("constraints", "never"),),
     "max_pages": (("frontier", "max_pages"),),
     "max_pages_per_host": (("commit", "max_per_host"),),
     "max_time": (("frontier", "max_time"),),
@@ -131,6 +137,10 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
                 wiring = _set(wiring, option, unit, {setting: value})
     if plain["concurrency"] != defaults["concurrency"]:
         wiring = _with_workers(wiring, options.concurrency)
+    if options.normalise:
+        wiring = _set(wiring, "normalise", "links", {"normalise": _steps(options.normalise)})
+    if options.filter:
+        wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
     if options.no_warc:
         wiring = _without_archive(wiring)
     wiring = _with_header(wiring, seeds, options)
@@ -141,7 +151,7 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
     if options.retries != defaults["retries"]:
         wiring = _set(wiring, "retries", "politeness", {"retries": list(WAITS[: options.retries])})
     if seeds:
-        wiring = _with_seeds(wiring, seeds)
+        wiring = _with_seeds(wiring, _normal_seeds(wiring, seeds))
     return _with_permission(_with_identity(wiring, options), options)
 
 
@@ -159,6 +169,22 @@ def _set(wiring: Wiring, option: str, unit: str, values: dict[str, Any]) -> Wiri
         return wirings.with_settings(wiring, unit, values)
     except WiringError as error:
         raise WiringError(f"--{option.replace('_', '-')} sets unit {unit!r}, but {error}") from None
+
+
+def _steps(words: Sequence[str]) -> list[str]:
+    try:
+        return list(chosen(words))
+    except ValueError as error:
+        raise SettingError(f"--normalise: {error}") from None
+
+
+def _normal_seeds(wiring: Wiring, seeds: Sequence[str]) -> list[str]:
+    """Seeds in the normal form that links have, so that a link to a seed is known to be one."""
+    plan = wiring.components.get("links")
+    if plan is None or plan.use != "links":
+        return list(seeds)
+    normalise = normaliser(build(LinksSheet, plan.settings))
+    return list(dict.fromkeys(normalise(seed) for seed in seeds))
 
 
 def _has(wiring: Wiring, unit: str) -> bool:

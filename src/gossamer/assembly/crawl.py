@@ -18,10 +18,13 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
-from gossamer.assembly.compiling import compile_wiring, default_directory, read_seeds, with_directory
+from gossamer.assembly.compiling import SETTINGS, compile_wiring, default_directory, read_seeds, with_directory
+from gossamer.assembly.control.server import ControlServer
+from gossamer.assembly.control.standing import ENDED
+from gossamer.assembly.control.steering import Steering
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
-from gossamer.assembly.tables import TableMaker
+from gossamer.assembly.tables import TableMaker, cut_back, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
@@ -31,19 +34,25 @@ from gossamer.flow.planning import plan
 from gossamer.flow.quantities import show_seconds
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import properties
-from gossamer.flow.wiring import Wiring, to_toml, with_settings
+from gossamer.flow.wiring import Wiring, with_settings
 from gossamer.flow.wiring import read as read_wiring
+from gossamer.flow.wiring import write as write_wiring
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import endpoint_of, scheme_of
 from gossamer.services.dns import ResolverSheet, SystemResolver
+from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.recovery import QUARANTINE, Restored
 
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
+
+#: Options that bound a crawl, to be shown while it runs.
+LIMITS = ("max_pages", "max_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -222,11 +231,19 @@ class Crawl:
         try:
             await running.start()
             has_begun = True
+            if self.options.resume:
+                # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
+                write_wiring(self.directory / CRAWL_FILE, self.wiring)
+            self._tell_restored(cut_back(running, self.directory))
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
+            self.ledger.put_meta(ENDED, b"")
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
+            if not self._aborted:
+                write_hosts(running)
+            self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
         finally:
             self.connector_statistics = running.statistics()
             await running.stop()
@@ -239,14 +256,25 @@ class Crawl:
             await self.tables.finish()
         return summary
 
+    def _tell_restored(self, done: Restored) -> None:
+        if done.cut or done.removed:
+            files = f"{len(done.cut) + len(done.removed)} files"
+            self.report(
+                f"{files} held what was never committed; it is in {self.directory / QUARANTINE}, and fetched again"
+            )
+
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for the end of the work, or for :meth:`abort`."""
+        """Wait for the end of the work, or for :meth:`abort`. Meanwhile it can be steered from outside."""
         self._work = asyncio.ensure_future(work)
+        control = ControlServer(self.directory, Steering(self).answer, self.report)
         try:
+            await control.start()
             await self._work
         except asyncio.CancelledError:
             if not self._aborted:
                 raise
+        finally:
+            await control.stop()
 
     @property
     def _aborted(self) -> bool:
@@ -276,9 +304,10 @@ class Crawl:
                 path.rename(self._aside)
             made = not path.exists()
             path.mkdir(parents=True, exist_ok=True)
-            if _holds_secrets(self.graph):
-                (path / CRAWL_FILE).touch(mode=0o600)
-            (path / CRAWL_FILE).write_text(to_toml(self.wiring), encoding="utf-8")
+            if not self.options.resume:
+                if _holds_secrets(self.graph):
+                    (path / CRAWL_FILE).touch(mode=0o600)
+                write_wiring(path / CRAWL_FILE, self.wiring)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
         return made
@@ -296,7 +325,79 @@ class Crawl:
         else:
             shutil.rmtree(self._aside, ignore_errors=True)
 
+    # -- steering
+
+    @property
+    def is_stopping(self) -> bool:
+        """It was told to end."""
+        return self._state == "stopped"
+
+    def pause(self) -> None:
+        """Ask for nothing more until :meth:`go_on`; what is in flight is finished and kept."""
+        self.frontier.pause()
+
+    def go_on(self) -> None:
+        """Go on after :meth:`pause`."""
+        self.frontier.go_on()
+
+    def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of a running unit, at once and for every later run.
+
+        Raises:
+            SettingError: a value that does not do, or that takes a restart.
+            UsageError: the change cannot be kept; nothing has changed.
+        """
+        running, before = self.graph_at_work, self.wiring
+        old = running.sheet(unit)
+        new = msgspec.to_builtins(running.set(unit, settings))
+        self.wiring = with_settings(before, unit, {name: new[name] for name in settings})
+        try:
+            write_wiring(self.directory / CRAWL_FILE, self.wiring)
+        except OSError as error:
+            self.wiring = before
+            running.set(unit, {name: getattr(old, name) for name in settings})
+            raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
+        self.frontier.signal("tasks")
+
     # -- what stands now
+
+    @property
+    def graph_at_work(self) -> RunningGraph:
+        """The graph that runs."""
+        return self._running
+
+    @property
+    def frontier(self) -> Frontier:
+        """The component that hands out."""
+        frontier: Frontier = self._component(Frontier)
+        return frontier
+
+    @property
+    def ledger(self) -> Ledger:
+        """What keeps what the crawl must not forget."""
+        ledgers = (unit for unit in self._running.providers.values() if isinstance(unit, Ledger))
+        ledger = next(ledgers, None)
+        if ledger is None:
+            raise WiringError("the wiring has no ledger; a crawl needs one")
+        return ledger
+
+    @property
+    def blocked(self) -> tuple[str, ...]:
+        """Hosts and domains that are not asked any more."""
+        blocking = (unit.sheet for unit in self._running.providers.values() if isinstance(unit, HostPoliteness))
+        return next((sheet.blocked for sheet in blocking), ())
+
+    def limits(self) -> dict[str, float]:
+        """The limits that are set, by the names of their options."""
+        found: dict[str, float] = {}
+        for option in LIMITS:
+            for unit, setting in SETTINGS[option]:
+                if unit in self.graph.components:
+                    sheet = self._running.sheet(unit)
+                    value = getattr(sheet, setting)
+                    if value != getattr(type(sheet)(), setting):
+                        found[option] = value
+        return found
 
     @property
     def _running(self) -> RunningGraph:
@@ -311,7 +412,7 @@ class Crawl:
 
     def _summary(self) -> Summary:
         counters = self._counters()
-        frontier: Frontier = self._component(Frontier)
+        frontier = self.frontier
         queued = len(frontier.queues)
         if self._state != "stopped":
             lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}")
@@ -338,11 +439,7 @@ class Crawl:
         )
 
     def _counters(self) -> Mapping[str, int]:
-        ledgers = (unit for unit in self._running.providers.values() if isinstance(unit, Ledger))
-        ledger = next(ledgers, None)
-        if ledger is None:
-            raise WiringError("the wiring has no ledger; a crawl needs one")
-        return ledger.counters()
+        return self.ledger.counters()
 
     @property
     def working(self) -> bool:
@@ -351,7 +448,7 @@ class Crawl:
 
     def time_left(self, now: Summary) -> str:
         """How long until a limit of time or pages is reached at this pace; empty where there is none."""
-        frontier: Frontier = self._component(Frontier)
+        frontier = self.frontier
         limits = []
         if frontier.sheet.max_time is not None:
             limits.append(frontier.sheet.max_time - now.seconds)

@@ -35,6 +35,32 @@ class CrawlOptions(Sheet, frozen=True):
     exclude: Annotated[
         tuple[str, ...], setting("Never follow URLs that match this RE2 pattern (repeatable).", restart=_START)
     ] = ()
+    normalise: Annotated[
+        tuple[str, ...],
+        setting(
+            "Fold also URLs that differ in this (sort-query, index-pages, slashes, www), or no longer (no-sessions, "
+            "no-tracking, ...); see docs/urls.md (repeatable).",
+            restart=_START,
+        ),
+    ] = ()
+    filter: Annotated[
+        tuple[str, ...],
+        setting(
+            "Follow only links that this expression holds for, or GATE: EXPRESSION for another gate; see docs/filters.md "
+            "(repeatable).",
+            restart=_START,
+        ),
+    ] = ()
+    only: Annotated[
+        tuple[str, ...],
+        setting(
+            "Stay in these domains, written backwards: `hu.bme`, `hu.bme.+`, `hu.bme.*` (repeatable).", restart=_START
+        ),
+    ] = ()
+    never: Annotated[
+        tuple[str, ...],
+        setting("Keep out of these domains, written the same way; wins over --only (repeatable).", restart=_START),
+    ] = ()
     depth: (
         Annotated[int, setting("Links to follow away from the seeds.", unit="links", restart=_START, ge=0)] | None
     ) = None

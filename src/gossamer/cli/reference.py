@@ -4,7 +4,6 @@
 written by hand, so nothing in them can be wrong by itself.
 """
 
-import importlib
 import inspect
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +11,7 @@ import click
 
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.options import CrawlOptions
-from gossamer.cli.main import COMMANDS, commands
+from gossamer.cli.main import COMMANDS, commands, find_command
 from gossamer.flow import errors as flow_errors
 from gossamer.flow import ports
 from gossamer.flow.component import Component
@@ -51,8 +50,8 @@ def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 def _commands() -> str:
     parts = []
-    for name, (module, _) in COMMANDS.items():
-        command: click.Command = getattr(importlib.import_module(module), name.replace("-", "_"))
+    for name in COMMANDS:
+        command = find_command(name)
         context = click.Context(
             command, info_name=f"gossamer {name}", parent=click.Context(commands, info_name="gossamer")
         )

@@ -183,7 +183,7 @@ class Alarms(Protocol):
     """When there will be more to do. Times are in seconds since the epoch."""
 
     def next_rest(self) -> float:
-        """When the next resting host may be admitted; infinite where none rests."""
+        """When the next resting host may be admitted; infinite where none rests. A host rests when its last flight has ended."""
         ...
 
     def next_due(self) -> float:

@@ -157,9 +157,11 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
 
 
 def _read(value: Any, prop: Property) -> Any:
-    """Text to a number where the property wants one; everything else is left to the type check."""
-    if not isinstance(value, str) or prop.type.startswith(("str", "tuple", "list", "dict")):
+    """Text to a number or a list where the property wants one; everything else is left to the type check."""
+    if not isinstance(value, str) or prop.type.startswith(("str", "dict")):
         return value
+    if prop.type.startswith(("tuple", "list")):
+        return _read_list(value, prop)
     if "bool" in prop.type:
         return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.get(value, value)
     if "None" in prop.type and value in ("none", ""):
@@ -174,6 +176,19 @@ def _read(value: Any, prop: Property) -> Any:
     except ValueError as error:
         raise SettingError(f"setting {prop.name!r}: {error}") from None
     return int(number) if "float" not in prop.type and number == int(number) else number
+
+
+def _read_list(text: str, prop: Property) -> Any:
+    """A list written as JSON (`["a", "b"]`), or its only entry; numbers and known words also with commas between them."""
+    if not text.startswith("["):
+        if "str" in prop.type:
+            return [text] if text else []
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        return [quantities.parse(part, prop.unit) for part in parts] if "float" in prop.type else parts
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise SettingError(f"setting {prop.name!r}: {text!r} is no JSON list: {error}") from None
 
 
 def _hint(prop: Property | None) -> str:

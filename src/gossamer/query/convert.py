@@ -93,9 +93,9 @@ def _write_parquet(table: Table, log: Path, target: Path) -> None:
     target.with_name(f"{target.name}.new").replace(target)
 
 
-def connect(workspace: str) -> duckdb.DuckDBPyConnection:
-    """A connection in memory that keeps to :data:`MEMORY` and spills into `workspace`."""
-    connection = duckdb.connect(config={"memory_limit": MEMORY, "threads": 1, "temp_directory": workspace})
+def connect(workspace: str, memory: str = MEMORY, threads: int = 1) -> duckdb.DuckDBPyConnection:
+    """A connection in memory that keeps to `memory` and spills into `workspace`."""
+    connection = duckdb.connect(config={"memory_limit": memory, "threads": threads, "temp_directory": workspace})
     connection.execute("SET preserve_insertion_order = true")
     return connection
 

@@ -7,6 +7,7 @@ locked, and only statements that ask are taken. Rows are strangers' words: they 
 """
 
 import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,9 @@ from gossamer.query.convert import connect, parquet_of, select_from_log
 from gossamer.query.places import reading, table_files, table_names
 from gossamer.query.schema import HOST_NOTES, HOSTS, HOSTS_VIEW, ITEMS, LINKS, LOGGED, PAGES, Table
 from gossamer.stores.segments import segments
+
+#: What a question may take of memory; beyond, it spills to the disk.
+MEMORY = "1GB"
 
 #: Rows that are held at once between DuckDB and whoever prints them.
 ROWS_AT_ONCE = 1_000
@@ -49,7 +53,9 @@ class Database:
             self._stack.enter_context(reading(directory))
             self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-query-")))
             (self.folder / "spill").mkdir()
-            self._connection = self._stack.enter_context(connect(str(self.folder / "spill")))
+            self._connection = self._stack.enter_context(
+                connect(str(self.folder / "spill"), MEMORY, os.cpu_count() or 1)
+            )
             self._make_views(directory, only)
             self._shut()
         except BaseException:

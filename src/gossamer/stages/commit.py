@@ -11,6 +11,7 @@ from typing import Annotated
 
 import msgspec
 
+from gossamer.contracts.filtering import VisitFilter, refusal
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.politeness import Politeness
@@ -21,7 +22,7 @@ from gossamer.contracts.storing import Archive, RowLog
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import Filter
 from gossamer.flow.errors import ComponentFailed
-from gossamer.flow.ports import In, Out, Uses
+from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.domains import registered_domain
 from gossamer.model.kept import HostState
@@ -80,6 +81,7 @@ class Commit(Filter[CommitSheet]):
     robots: Uses[RobotsGate]
     traversal: Uses[Traversal]
     prioritizer: Uses[Prioritizer]
+    gates: UsesMany[VisitFilter]
 
     #: Small groups: a slot is free only after its group's commit (DESIGN 4.1 asks for about half the slots).
     batch = 32
@@ -130,7 +132,7 @@ class Commit(Filter[CommitSheet]):
         """Write a group: archive, log, ledger."""
         with self.ledger.group() as staged:
             for ended in group:
-                ended.visit = self._decided(ended.visit, staged)
+                ended.visit = self._decided(self._judged(ended.visit), staged)
             visits = [ended.visit for ended in group]
             locations = self.archive.append(visits)
             self.log.append(visits, locations)
@@ -144,6 +146,16 @@ class Commit(Filter[CommitSheet]):
             staged.count("elapsed_ms", round(1000 * (now - self._since)))
             self._since = now
         return locations
+
+    def _judged(self, visit: Visit) -> Visit:
+        """The visit, marked if its body is to be kept out of the archive. What is no page of the crawl is nobody's matter."""
+        if visit.is_robots or not visit.is_answered:
+            return visit
+        rule = refusal(self.gates.get("store", ()), "store", visit)
+        if not rule:
+            return visit
+        self.metrics.count(f"barred:{rule}")
+        return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
 
     def _decided(self, visit: Visit, staged: Group) -> Visit:
         """The visit with those of its new tasks that are new indeed and are gone after, each at its level."""

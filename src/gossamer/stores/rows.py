@@ -16,6 +16,7 @@ import msgspec
 from gossamer.model import body as bodies
 from gossamer.model.dates import utc_text
 from gossamer.model.domains import registered_domain
+from gossamer.model.kept import HostState
 from gossamer.model.outcome import Outcome
 from gossamer.model.robots_tags import keeps_copy
 from gossamer.model.visit import Item, Link, Location, Visit
@@ -180,6 +181,23 @@ def _links_row(source: str, links: list[Link]) -> LinksRow:
         [] if relations.count("a href") == len(relations) else relations,
         anchors if any(anchors) else [],
         nofollow if True in nofollow else [],
+    )
+
+
+def host_row(state: HostState, at: float) -> HostRow:
+    """The row of what the ledger keeps of a host, as of `at` (seconds since the epoch)."""
+    return HostRow(
+        host=state.host,
+        domain=registered_domain(state.host),
+        at=utc_text(at),
+        ip=state.address,
+        robots_state=state.robots_state,
+        robots_date=utc_text(state.robots_date) if state.robots_date else "",
+        delay=state.delay or None,
+        pages=state.counters.get("pages"),
+        errors=state.counters.get("errors"),
+        first_seen=utc_text(state.first_seen) if state.first_seen else "",
+        last_seen=utc_text(state.last_seen) if state.last_seen else "",
     )
 
 

@@ -56,11 +56,11 @@ _cursors = msgspec.msgpack.Decoder(dict[int, Cursor])
 def pack(host: str, tasks: Sequence[Task]) -> Iterator[bytes]:
     """Chunks of tasks of one lane of one host, in order."""
     for start in range(0, len(tasks), CHUNK_TASKS):
-        runs: list[_Run] = [
+        runs = [
             (*shared, [task.url for task in run])
             for shared, run in groupby(tasks[start : start + CHUNK_TASKS], key=_shared)
         ]
-        yield _encoder.encode(_Chunk(host, runs))
+        yield _encoder.encode((host, runs))
 
 
 def unpack(data: bytes, level: int = 0) -> list[Task]:

@@ -20,6 +20,10 @@ from gossamer.stores.ledger.chunks import PLACE_BITS, WALKED_OVER, Cursor, Curso
 LEVELS = 256
 
 
+#: The cursor of a lane that has none.
+NEW = Cursor()
+
+
 class Leaving(Enum):
     """Why a host is not handed out any more, and where it goes when its last flight has ended."""
 
@@ -39,9 +43,10 @@ class Stretch(msgspec.Struct, frozen=True):
 class Lane:
     """Tasks of one level of a held host."""
 
-    __slots__ = ("buffer", "chunks", "finished", "flying", "level", "more", "read", "spent")
+    __slots__ = ("buffer", "chunks", "entry", "finished", "flying", "is_mixed", "level", "more", "read", "spent")
 
-    def __init__(self, level: int, cursor: Cursor) -> None:
+    def __init__(self, level: int, cursor: Cursor, entry: "Held") -> None:
+        self.entry = entry
         self.level = level
         self.read: Place = cursor.place
         """From where to read on."""
@@ -50,6 +55,8 @@ class Lane:
         self.more = False
         """Whether there may be tasks behind the buffer, on the disk."""
         self.flying: set[Place] = set()
+        self.is_mixed = False
+        """There may be places in flight behind the head of what is read next: a task was put back before them."""
         self.finished: set[Place] = set(cursor.finished)
         """Finished places behind a place in flight."""
         self.chunks: dict[int, int] = {}
@@ -62,18 +69,22 @@ class Lane:
     def fill(self, serial: int, tasks: list[Task], room: int) -> int:
         """Buffer at most `room` tasks of the next chunk, from where the last reading ended; returns how many."""
         begin = serial << PLACE_BITS
-        self.chunks[serial] = len(tasks)
+        count = self.chunks[serial] = len(tasks)
         first = max(self.read - begin, 0)
-        finished, flying, append = self.finished, self.flying, self.buffer.append
+        if not self.finished and not self.is_mixed:
+            last = min(first + room, count)
+            self.buffer.extend(zip(range(begin + first, begin + last), tasks[first:last], strict=True))
+            self.read = begin + last if last < count else (serial + 1) << PLACE_BITS
+            return last - first
         left = room
-        for index in range(first, len(tasks)):
+        for index in range(first, count):
             place = begin + index
-            if place in finished or place in flying:
+            if place in self.finished or place in self.flying:
                 continue
             if not left:
                 self.read = place
                 return room
-            append((place, tasks[index]))
+            self.buffer.append((place, tasks[index]))
             left -= 1
         self.read = (serial + 1) << PLACE_BITS
         return room - left
@@ -81,8 +92,20 @@ class Lane:
     def put_back(self, place: Place, task: Task) -> None:
         """A task that was popped is not in flight after all: it is the next again, before those behind it."""
         self.flying.discard(place)
+        self.is_mixed = bool(self.flying)
         at = next((index for index, (other, _) in enumerate(self.buffer) if other > place), len(self.buffer))
         self.buffer.insert(at, (place, task))
+
+    def take(self, most: int) -> list[tuple[Place, Task]]:
+        """Up to `most` buffered tasks: they are in flight."""
+        buffer = self.buffer
+        if most >= len(buffer):
+            taken = list(buffer)
+            buffer.clear()
+        else:
+            taken = [buffer.popleft() for _ in range(most)]
+        self.flying.update([place for place, _ in taken])
+        return taken
 
     def empty_buffer(self) -> int:
         """Forget what was read and not popped: it is read again. Returns how many tasks."""
@@ -100,8 +123,8 @@ class Lane:
             None for a lane of which nothing is left, and nothing to be jumped over.
         """
         ahead = self.buffer[0][0] if self.buffer else self.read
-        place = min(self.flying - ended, default=ahead)
-        behind = [place_ for place_ in self.finished | ended if place_ >= place]
+        place = ahead if len(ended) == len(self.flying) else min(self.flying - ended)
+        behind = [other for done in (self.finished, ended) for other in done if other >= place]
         chunks = [serial for serial, count in self.chunks.items() if (serial << PLACE_BITS) + count <= place]
         spent = self.spent + len(chunks)
         is_over = place == ahead and not self.buffer and not self.more and not behind
@@ -112,6 +135,7 @@ class Lane:
     def end(self, ended: set[Place], cursor: Cursor | None, chunks: list[int]) -> None:
         """These flights have ended."""
         self.flying -= ended
+        self.is_mixed = self.is_mixed and bool(self.flying)
         self.finished = set(cursor.finished) if cursor is not None else set()
         for serial in chunks:
             del self.chunks[serial]
@@ -144,9 +168,9 @@ class Held:
         return any(lane.flying for lane in self.lanes.values())
 
     @property
-    def buffered(self) -> int:
-        """Tasks that were read and not popped."""
-        return sum(len(lane.buffer) for lane in self.lanes.values())
+    def is_buffering(self) -> bool:
+        """Whether tasks were read and not popped."""
+        return any(lane.buffer for lane in self.lanes.values())
 
     @property
     def has_work(self) -> bool:
@@ -155,15 +179,18 @@ class Held:
 
     def first(self) -> Lane | None:
         """The most urgent known lane that has, or may have, tasks to pop."""
-        levels = [level for level, lane in self.lanes.items() if lane.buffer or lane.more]
-        return self.lanes[min(levels)] if levels else None
+        found = None
+        for lane in self.lanes.values():
+            if (lane.buffer or lane.more) and (found is None or lane.level < found.level):
+                found = lane
+        return found
 
     def lane(self, level: int) -> Lane:
         """The lane of a level, as its cursor on the disk left it."""
         lane = self.lanes.get(level)
         if lane is None:
             assert self.cursors is not None
-            lane = self.lanes[level] = Lane(level, self.cursors.get(level, Cursor()))
+            lane = self.lanes[level] = Lane(level, self.cursors.get(level, NEW), self)
         return lane
 
     def unread(self) -> Stretch | None:
@@ -175,6 +202,8 @@ class Held:
             return None
         assert self.cursors is not None
         level = self.explored
+        if not self.cursors:
+            return Stretch(level, 0, LEVELS)
         long = [other for other, cursor in self.cursors.items() if other >= level and cursor.spent >= WALKED_OVER]
         serial = self.cursors[level].place >> PLACE_BITS if level in long else 0
         return Stretch(level, serial, min((other for other in long if other > level), default=LEVELS))
