@@ -30,6 +30,7 @@ from gossamer.stages.url_filter.patterns import PatternFilter
 from gossamer.stages.url_filter.scope import ScopeFilter
 from gossamer.stages.url_filter.traps import TrapShapes
 from gossamer.stages.url_seen import UrlSeen
+from gossamer.stores.diverse import DiverseQueues
 from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen
 from gossamer.stores.rowlog import JsonLog
@@ -63,6 +64,7 @@ def catalog() -> Catalog:
             "memory-seen": MemorySeen,
             "recently-seen": RecentlySeen,
             "url-trie": TrieSeen,
+            "diverse-queues": DiverseQueues,
             "memory-flights": MemoryFlights,
             "breadth": BreadthFirst,
             "depth": DepthFirst,
