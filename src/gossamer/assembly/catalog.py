@@ -14,6 +14,9 @@ from gossamer.stages.application import Application
 from gossamer.stages.commit import Commit
 from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.fetch.component import Fetch
+from gossamer.stages.fetch.file import FileModule
+from gossamer.stages.fetch.ftp import FtpModule
+from gossamer.stages.fetch.gopher import GopherModule
 from gossamer.stages.fetch.http import HttpModule
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
@@ -21,6 +24,7 @@ from gossamer.stages.frontier.traversals import BestFirst, BreadthFirst, DepthFi
 from gossamer.stages.links.component import Links
 from gossamer.stages.process.component import Process
 from gossamer.stages.process.html import HtmlLinks
+from gossamer.stages.process.listings import FtpListing, GopherMenu, UriList
 from gossamer.stages.seeds import Seeds
 from gossamer.stages.tally import Tally
 from gossamer.stages.url_filter.component import Filtering
@@ -60,6 +64,9 @@ def catalog() -> Catalog:
             "system-resolver": SystemResolver,
             "cached-resolver": CachedResolver,
             "http": HttpModule,
+            "ftp": FtpModule,
+            "gopher": GopherModule,
+            "file": FileModule,
             "memory-contents": MemoryContents,
             "memory-seen": MemorySeen,
             "recently-seen": RecentlySeen,
@@ -74,6 +81,9 @@ def catalog() -> Catalog:
             "weighted": WeightedPrioritizer,
             "politeness": HostPoliteness,
             "html-links": HtmlLinks,
+            "ftp-listing": FtpListing,
+            "gopher-menu": GopherMenu,
+            "uri-list": UriList,
             "scope": ScopeFilter,
             "patterns": PatternFilter,
             "trap-shapes": TrapShapes,
