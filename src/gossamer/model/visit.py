@@ -164,8 +164,9 @@ class Visit(msgspec.Struct, frozen=True):
 
     @property
     def is_answered(self) -> bool:
-        """A server's head came in, whole or with a body that broke off: there is something to archive."""
-        return bool(self.response.response_head)
+        """There is something to archive: a server's head came in, or a document by a protocol that has none (FTP, files)."""
+        response = self.response
+        return bool(response.response_head) or response.outcome in (Outcome.OK, Outcome.TRUNCATED)
 
 
 class Location(msgspec.Struct, frozen=True, gc=False):

@@ -49,6 +49,7 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 _CONTROL_BYTE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _NOT_IN_URI = re.compile(rb"[^\x21-\x7e]|[<>\"]")
+_MIME = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
 _ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
 
 
@@ -63,6 +64,8 @@ class Form(Enum):
     """A revisit record: the server says that nothing changed since (section 6.7.3)."""
     HEAD_ONLY = auto()
     """A response record cut behind its header block: the page asks that no copy of it be kept (MISSION C9)."""
+    RESOURCE = auto()
+    """A resource record (section 6.4): the document alone, of a protocol without header blocks."""
 
 
 class Written(msgspec.Struct, frozen=True, gc=False):
@@ -155,6 +158,8 @@ def form_of(visit: Visit, *, keep: bool = True, original_kept: bool = True) -> F
         return Form.NOT_MODIFIED
     if visit.duplicate_of and original_kept:
         return Form.DUPLICATE
+    if not visit.response.response_head:
+        return Form.RESOURCE
     return Form.WHOLE if keep else Form.HEAD_ONLY
 
 
@@ -186,26 +191,31 @@ def exchange(
     before = request + beside
     fields = f"WARC-Record-ID: {response_id}\r\n{common}"
     head = http_head(response.response_head)
-    if form is Form.HEAD_ONLY:
-        answer = _response(head, b"", "unspecified", fields)
-    elif form is Form.NOT_MODIFIED:
-        answer = _revisit(NOT_MODIFIED_PROFILE, visit.url, original_at, fields, head)
-    else:
-        fields += f"WARC-Payload-Digest: sha1:{_digest(visit)}\r\n"
-        if form is Form.DUPLICATE:
-            answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields, head)
-        elif isinstance(response.body, StoredBody):
-            stored = member_pieces(_response_fields(response.cut, fields), head, response.body)
-            return Written(before, len(before), 0, stored)
-        else:
-            answer = _response(head, response.body, response.cut, fields)
+    match form:
+        case Form.NOT_MODIFIED:
+            answer = _revisit(NOT_MODIFIED_PROFILE, visit.url, original_at, fields, head)
+        case Form.DUPLICATE:
+            answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields + _payload(visit), head)
+        case Form.HEAD_ONLY:
+            answer = member(_response_fields("unspecified", fields), head)
+        case Form.WHOLE | Form.RESOURCE:
+            fields += _payload(visit)
+            if form is Form.RESOURCE:
+                head, fields = b"", _resource_fields(response.mime, response.cut, fields)
+            else:
+                fields = _response_fields(response.cut, fields)
+            if isinstance(response.body, StoredBody):
+                return Written(before, len(before), 0, member_pieces(fields, head, response.body))
+            answer = member(fields, head, response.body)
     return Written(before + answer, len(before), len(answer))
 
 
-def _digest(visit: Visit) -> str:
-    """The digest is ours, but it crossed stages: what is not base32 must not reach a field."""
+def _payload(visit: Visit) -> str:
+    """The payload's digest. It is ours, but it crossed stages: what is not base32 must not reach a field."""
     digest = visit.digest
-    return digest if digest.isalnum() and digest.isascii() else sha1_base32(visit.response.body)
+    if not (digest.isalnum() and digest.isascii()):
+        digest = sha1_base32(visit.response.body)
+    return f"WARC-Payload-Digest: sha1:{digest}\r\n"
 
 
 def _request(head: bytes, common: str, response_id: str) -> bytes:
@@ -228,14 +238,17 @@ def _beside(lines: Mapping[str, str], common: str, response_id: str) -> bytes:
     return member(fields, block.encode())
 
 
-def _response(head: bytes, body: bytes, cut: str, fields: str) -> bytes:
-    return member(_response_fields(cut, fields), head, body)
-
-
 def _response_fields(cut: str, fields: str) -> str:
-    if cut:
-        fields += f"WARC-Truncated: {cut if cut in TRUNCATION_WORDS else 'unspecified'}\r\n"
-    return f"WARC-Type: response\r\n{fields}Content-Type: application/http;msgtype=response\r\n"
+    return f"WARC-Type: response\r\n{fields}{_truncation(cut)}Content-Type: application/http;msgtype=response\r\n"
+
+
+def _truncation(cut: str) -> str:
+    return f"WARC-Truncated: {cut if cut in TRUNCATION_WORDS else 'unspecified'}\r\n" if cut else ""
+
+
+def _resource_fields(mime: str, cut: str, fields: str) -> str:
+    kind = mime if _MIME.fullmatch(mime) else "application/octet-stream"
+    return f"WARC-Type: resource\r\n{fields}{_truncation(cut)}Content-Type: {kind}\r\n"
 
 
 def _revisit(profile: str, original: str, original_at: float, fields: str, head: bytes) -> bytes:
