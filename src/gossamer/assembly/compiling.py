@@ -36,6 +36,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "only": (("constraints", "only"),),
     "never": (("constraints", "never"),),
     "max_pages": (("frontier", "max_pages"),),
+    "sitemaps": (("commit", "sitemaps"),),
     "max_pages_per_host": (("commit", "max_per_host"),),
     "max_time": (("frontier", "max_time"),),
     "max_bytes": (("frontier", "max_bytes"),),
@@ -137,10 +138,7 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
                 wiring = _set(wiring, option, unit, {setting: value})
     if plain["concurrency"] != defaults["concurrency"]:
         wiring = _with_workers(wiring, options.concurrency)
-    if options.normalise:
-        wiring = _set(wiring, "normalise", "links", {"normalise": _steps(options.normalise)})
-    if options.filter:
-        wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
+    wiring = _with_filters(wiring, options)
     if options.no_warc:
         wiring = _without_archive(wiring)
     wiring = _with_header(wiring, seeds, options)
@@ -153,6 +151,18 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
     if seeds:
         wiring = _with_seeds(wiring, _normal_seeds(wiring, seeds))
     return _with_permission(_with_identity(wiring, options), options)
+
+
+def _with_filters(wiring: Wiring, options: CrawlOptions) -> Wiring:
+    """What of the links is folded, followed and cut, as far as an option is more than one setting."""
+    if options.normalise:
+        wiring = _set(wiring, "normalise", "links", {"normalise": _steps(options.normalise)})
+    if options.filter:
+        wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
+    if options.traps == "report":
+        for unit in ("trap-shapes", "traps"):
+            wiring = _set(wiring, "traps", unit, {"cut": False})
+    return wiring
 
 
 def _with_header(wiring: Wiring, seeds: Sequence[str], options: CrawlOptions) -> Wiring:

@@ -47,7 +47,7 @@ from gossamer.flow.wiring import write as write_wiring
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import endpoint_of, scheme_of
-from gossamer.services.dns import ResolverSheet, SystemResolver
+from gossamer.services.dns import GuardedResolver
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
@@ -57,6 +57,9 @@ from gossamer.stores.recovery import QUARANTINE, Restored
 
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
+
+#: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
+GRACE = 8.0
 
 #: Options that bound a crawl, to be shown while it runs.
 LIMITS = ("max_pages", "max_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
@@ -195,20 +198,23 @@ class Crawl:
             finally:
                 await resolver.stop()
 
-    def _own_resolvers(self) -> list[SystemResolver]:
+    def _own_resolvers(self) -> list[GuardedResolver[Any]]:
         """Resolvers as the crawl will have them, for the time before it starts."""
-        sheets = [node.sheet for node in self.graph.providers.values() if issubclass(node.unit, SystemResolver)]
-        return [SystemResolver(sheet) for sheet in sheets if isinstance(sheet, ResolverSheet)]
+        nodes = self.graph.providers.values()
+        return [node.unit(node.sheet) for node in nodes if issubclass(node.unit, GuardedResolver)]
 
-    async def _check_seed(self, url: str, resolver: SystemResolver) -> None:
+    async def _check_seed(self, url: str, resolver: GuardedResolver[Any]) -> None:
+        host, port = endpoint_of(url)
+        if not host:
+            return  # a file of this machine
         try:
-            await resolver.resolve(*endpoint_of(url))
+            await resolver.resolve(host, port)
         except AddressRefused as error:
             raise UsageError(f"seed {url}: {error}{self._remedy(resolver)}") from None
         except ResolutionFailed as error:
             self.report(f"seed {url}: {error}")
 
-    def _remedy(self, resolver: SystemResolver) -> str:
+    def _remedy(self, resolver: GuardedResolver[Any]) -> str:
         """What to do about a seed that is off this machine and must not be asked; empty where it is not that."""
         if not resolver.sheet.only_loopback:
             return ""
@@ -302,10 +308,19 @@ class Crawl:
             self._work.cancel()
 
     def stop(self) -> None:
-        """Hand out nothing more; what is in flight is fetched and committed. Safe to call at any time."""
+        """Hand out nothing more; what is in flight is fetched and committed, as far as :data:`GRACE` allows.
+
+        Safe to call at any time.
+        """
         self._state = "stopped"
         if self.running is not None:
             self.running.drain()
+            asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
+
+    def _lose_patience(self) -> None:
+        if self._work is not None and not self._work.done():
+            self.report(f"what is in flight did not end within {GRACE:g} s; it is fetched again when the crawl goes on")
+            self.abort()
 
     def _make_directory(self) -> bool:
         """Make the directory and write what is about to run into it: True if it was not there before.

@@ -43,6 +43,10 @@ class CrawlOptions(Sheet, frozen=True):
             restart=_START,
         ),
     ] = ()
+    traps: Annotated[
+        Literal["cut", "report"],
+        setting("Cut the budget of endless parts of hosts that say nothing new, or only report them.", restart=_START),
+    ] = "cut"
     filter: Annotated[
         tuple[str, ...],
         setting(
@@ -122,6 +126,7 @@ class CrawlOptions(Sheet, frozen=True):
         Literal["obey", "ignore"],
         setting("Obey robots.txt; ignore only with --i-own-these-hosts, or on this machine.", restart=_START),
     ] = "obey"
+    sitemaps: Annotated[bool, setting("Also fetch the sitemaps that robots.txt names.", restart=_START)] = False
     i_own_these_hosts: Annotated[bool, setting("You answer for every host that is asked.", restart=_START)] = False
 
     user_agent: Annotated[str, setting("Sent instead of `Gossamer/VERSION (+CONTACT)`.", restart=_START)] = ""
