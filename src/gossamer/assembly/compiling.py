@@ -297,6 +297,21 @@ def _without_robots(wiring: Wiring) -> Wiring:
     return msgspec.structs.replace(wiring, providers={**wiring.providers, "robots": plan})
 
 
+def with_durability(wiring: Wiring) -> Wiring:
+    """A copy whose archive and rows are on the disk before the ledger says so, where the ledger is to survive power cuts."""
+    ledger = wiring.providers.get("ledger")
+    if ledger is None or ledger.settings.get("durability") != "power":
+        return wiring
+    for unit in ("archive", "log"):
+        if unit in wiring.providers and wiring.providers[unit].use in _SYNCING:
+            wiring = wirings.with_settings(wiring, unit, {"sync": True})
+    return wiring
+
+
+#: Stores that can wait for the disk, by what a wiring uses.
+_SYNCING = frozenset({"warc", "tables", "json-log"})
+
+
 def with_directory(wiring: Wiring, directory: str) -> Wiring:
     """A copy whose stores keep their files under `directory`."""
     for unit in ("ledger", "archive", "log", "frontier", "sieve"):
