@@ -76,3 +76,24 @@ class AppendFile:
     def close(self) -> None:
         """Close the descriptor; the object is of no use after."""
         os.close(self._descriptor)
+
+
+class LastWrites:
+    """Where files ended before the last group was written to them, so that it can be taken back: a commit that failed."""
+
+    def __init__(self) -> None:
+        self._before: dict[AppendFile, int] = {}
+
+    def begin(self) -> None:
+        """A new group: what the one before wrote stays."""
+        self._before.clear()
+
+    def about_to(self, file: AppendFile) -> None:
+        """This file is about to be written to."""
+        self._before.setdefault(file, file.end)
+
+    def take_back(self) -> None:
+        """Drop what was written since :meth:`begin`."""
+        for file, end in self._before.items():
+            file.cut_back(end)
+        self._before.clear()

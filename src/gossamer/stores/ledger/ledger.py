@@ -57,17 +57,17 @@ class LedgerSheet(Sheet, frozen=True):
     ] = "kill"
     cache: Annotated[
         int, setting("Blocks of the store that are kept unpacked.", unit="bytes", restart=_OPEN, ge=1 << 20)
-    ] = 64 << 20
+    ] = 48 << 20
     buffers: Annotated[
         int, setting("Write buffers of the store, all together.", unit="bytes", restart=_OPEN, ge=1 << 20)
-    ] = 32 << 20
+    ] = 24 << 20
     log: Annotated[
         int, setting("Write-ahead log: an opening reads so much at most.", unit="bytes", restart=_OPEN, ge=1 << 20)
     ] = 32 << 20
     recent: Annotated[
         int,
-        setting("Recent and popular URLs in front of the seen set; 171 bytes each.", unit="URLs", restart=_OPEN, ge=1),
-    ] = 262_144
+        setting("Recent and popular URLs in front of the seen set; 172 bytes each.", unit="URLs", restart=_OPEN, ge=1),
+    ] = 131_072
     held: Annotated[
         int,
         setting(

@@ -108,6 +108,7 @@ class Sieve(Generic[T]):
         self._backlog: deque[int] = deque()
         self._found: deque[_Found] = deque()
         self._drained: list[_Found] = []
+        self._leaving: list[_Found] = []
         self._job: Future[_Merge] | None = None
         self._in_job = 0
         self._wanted = False
@@ -268,7 +269,8 @@ class Sieve(Generic[T]):
         """Up to `most` items that are new, in the order of their offers. They come again, after a reopening, until the
         end that comes with them counts; so the caller commits it together with the items."""
         self._advance()
-        self._forget_drained()
+        if not self.limits.sync:
+            self._remove(self._counting())
         while self._found:
             found = self._found[0]
             with (self.directory / found.file).open("rb") as file:
@@ -289,15 +291,24 @@ class Sieve(Generic[T]):
         self._advance()
         return bool(self._found)
 
-    def _forget_drained(self) -> None:
-        kept = []
+    def settled(self) -> None:
+        """Whatever counted at the last call survives a power cut by now: what was drained up to then can go."""
+        self._remove(self._leaving)
+        self._leaving = self._counting()
+
+    def _counting(self) -> list[_Found]:
+        """Finds that were drained to the end, and count as such; they are taken off the list."""
+        counting = []
         for found in self._drained:
             end = self._ends(found.file)
             if end is None or end >= found.size:
-                (self.directory / found.file).unlink(missing_ok=True)
-            else:
-                kept.append(found)
-        self._drained = kept
+                counting.append(found)
+        self._drained = [found for found in self._drained if found not in counting]
+        return counting
+
+    def _remove(self, files: Sequence[_Found]) -> None:
+        for found in files:
+            (self.directory / found.file).unlink(missing_ok=True)
 
     # -- merging
 
