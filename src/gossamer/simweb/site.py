@@ -36,6 +36,7 @@ REASONS: Final = {
     414: "URI Too Long",
     421: "Misdirected Request",
     431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
     503: "Service Unavailable",
     505: "HTTP Version Not Supported",
 }
@@ -176,7 +177,8 @@ class SimWeb:
             gone = bits >> 40 & 1
             return self._error(410 if gone else 404, moment)
         if kind is Kind.FLAKY and self._still_failing(host.base + index):
-            return self._error(503, moment, b"Retry-After: 1\r\n")
+            status = self.spec.flaky_status
+            return self._error(status, moment, b"Retry-After: 1\r\n" if status == 503 else b"")
         shown, shown_bits, history, copy = index, bits, bits, None
         if kind is not Kind.PLAIN and kind is not Kind.FLAKY:
             shown = (bits >> 20) % self.pages.inner(host.size)

@@ -20,6 +20,7 @@ from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.storing import Archive, RowLog
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import Filter
+from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses
 from gossamer.flow.sheet import Sheet, setting
@@ -133,6 +134,7 @@ class Commit(Filter[CommitSheet]):
                 ended.visit = self._decided(ended.visit, staged)
             visits = [ended.visit for ended in group]
             locations = self.archive.append(visits)
+            crash_at(Point.ARCHIVE_WRITTEN)
             self.log.append(visits, locations)
             for ended, location in zip(group, locations, strict=True):
                 self._stage(ended, location, staged)
