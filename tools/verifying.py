@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 from warcio.archiveiterator import ArchiveIterator
@@ -82,7 +83,7 @@ def verify(directory: Path) -> Verified:
     """
     told = Verified(str(directory))
     ledgers = ledgers_of(directory)
-    records = dict(_archived(directory, told))
+    records = dict(_archived(directory, _ends(ledgers, told), told))
     lines = list(_logged(directory, told))
     told.records, told.lines = len(records), len(lines)
     gone_back = has_gone_back(directory)
@@ -102,20 +103,52 @@ def verify(directory: Path) -> Verified:
 # -- what there is
 
 
-def _archived(directory: Path, told: Verified) -> Iterator[tuple[Place, _Record]]:
-    """Every response and revisit of the archive, by its place."""
+def _ends(ledgers: Sequence[Ledger], told: Verified) -> dict[str, int]:
+    """The committed ends of files; of a ledger that cannot be read, none."""
+    ends: dict[str, int] = {}
+    for ledger in ledgers:
+        try:
+            with ledger.looking():
+                ends |= ledger.committed_ends()
+        except CrawlDirectoryError as error:
+            told.find(str(error))
+    return ends
+
+
+class _Beginning(io.RawIOBase):
+    """A file up to a byte: what was committed of it."""
+
+    def __init__(self, file: BinaryIO, end: int) -> None:
+        self._file = file
+        self._left = end
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(self._left if size < 0 else min(size, self._left))
+        self._left -= len(data)
+        return data
+
+
+def _archived(directory: Path, ends: Mapping[str, int], told: Verified) -> Iterator[tuple[Place, _Record]]:
+    """Every response and revisit of the archive that was committed, by its place."""
     for path in sorted(directory.glob("warc/*.warc.gz")):
         name = path.relative_to(directory).as_posix()
+        if name not in ends:
+            told.notes.append(f"{name}: the next start takes it away, since nothing of it was committed")
+            told.is_torn = True
+            continue
         try:
-            yield from _records_of(path, name, told)
+            yield from _records_of(path, name, ends[name], told)
         except Exception as error:
             told.find(f"{name} cannot be read to its end: {type(error).__name__}: {error}")
 
 
-def _records_of(path: Path, name: str, told: Verified) -> Iterator[tuple[Place, _Record]]:
+def _records_of(path: Path, name: str, committed: int, told: Verified) -> Iterator[tuple[Place, _Record]]:
     end = 0
     with path.open("rb") as file:
-        records = ArchiveIterator(file, check_digests=True)
+        records = ArchiveIterator(_Beginning(file, committed), check_digests=True)
         for record in records:
             kind, fields = record.rec_type, record.rec_headers
             body = record.raw_stream.read()
@@ -133,8 +166,7 @@ def _records_of(path: Path, name: str, told: Verified) -> Iterator[tuple[Place, 
                 if kind == "response" and said and said != digest:
                     told.find(f"{name} at byte {offset}: {url} has another body than its record says")
                 yield (name, offset, size), _Record(url, kind, digest)
-    if end != path.stat().st_size:
-        told.notes.append(f"{name}: {path.stat().st_size - end} bytes follow the last record")
+    told.check(f"end of the last committed record of {name}", end, committed)
 
 
 def _digest(body: bytes) -> str:
