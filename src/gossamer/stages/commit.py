@@ -23,6 +23,7 @@ from gossamer.contracts.storing import Archive, RowLog
 from gossamer.contracts.traps import Traps
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import Filter
+from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
@@ -196,6 +197,7 @@ class Commit(Filter[CommitSheet]):
                 ended.visit = self._decided(self._judged(ended.visit), staged)
             visits = [ended.visit for ended in group]
             locations = self.archive.append(visits)
+            crash_at(Point.ARCHIVE_WRITTEN)
             self.log.append(visits, locations)
             for ended, location in zip(group, locations, strict=True):
                 self._stage(ended, location, staged)
