@@ -36,6 +36,10 @@ class Met(Protocol):
         """Empty if a document's digest is new (it now belongs to `url`), otherwise the URL that it belongs to."""
         ...
 
+    def depth_of(self, task: Task) -> int:
+        """The lowest depth that a task's URL was met at: its own, where none is kept."""
+        ...
+
     def links(self, url: str, links: Links) -> None:
         """Keep a visited page's links, as far as they passed every rule but depth."""
         ...
@@ -58,6 +62,10 @@ class Queueing(Protocol):
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
         """Keep the row of a task that was popped and end its flight; False, and nothing, where it is not in flight."""
+        ...
+
+    def tried(self, visit: Visit) -> None:
+        """Add a request to the counters, whatever becomes of its task."""
         ...
 
     def done(self, url: str) -> bool:
@@ -149,6 +157,11 @@ class Ledger(Kept, Protocol):
         3. A URL is seen exactly if its task is queued, in flight, or done.
     """
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether the last process that had it open ended with nothing in flight, or there was none."""
+        ...
+
     def group(self) -> AbstractContextManager[Group]:
         """Open a group; one at a time."""
         ...
@@ -200,6 +213,10 @@ class TaskQueues(Alarms, Protocol):
 
     def pop(self, host: str, most: int = 1) -> list[Task]:
         """Up to `most` tasks of a held host, now in flight. None: the host is held no more, and comes again when its turn does."""
+        ...
+
+    def put_back(self, task: Task) -> None:
+        """A popped task is not in flight after all: it is popped again before those behind it."""
         ...
 
     def rest(self, host: str, until: float) -> None:

@@ -31,3 +31,11 @@ class Resolver(Protocol):
             AddressRefused: it has one that this crawl must not talk to.
         """
         ...
+
+    def judge(self, host: str, port: int) -> None:
+        """Refuse what can be refused without a look-up, for a proxy that looks names up itself.
+
+        Raises:
+            AddressRefused: the name, the address that it is, or the port is not to be asked for.
+        """
+        ...

@@ -121,6 +121,14 @@ class SystemResolver(Provider[ResolverSheet]):
         known = self._answers.get(question, self.clock.monotonic())
         return known or await self._answers.ask(question, partial(self._resolve, host, port), self.clock)
 
+    def judge(self, host: str, port: int) -> None:
+        """See the contract."""
+        seed = guard.seeded(host, port, self._seeds)
+        self._refuse(host, guard.judge_name(host, seed=seed))
+        if guard.is_address(host):
+            self._refuse(host, guard.judge(host, self._networks, seed=seed))
+        self._refuse(host, guard.judge_port(port, explicit=port in self.sheet.allow_ports))
+
     async def _resolve(self, host: str, port: int) -> Endpoint:
         sheet = self.sheet
         seed = guard.seeded(host, port, self._seeds)
@@ -208,6 +216,10 @@ class CachedResolver(Provider[CachedSheet]):
         question = (host, port)
         known = self._answers.get(question, self.clock.monotonic())
         return known or await self._answers.ask(question, partial(self._ask, host, port), self.clock)
+
+    def judge(self, host: str, port: int) -> None:
+        """See the contract."""
+        self.behind.judge(host, port)
 
     async def _ask(self, host: str, port: int) -> Endpoint:
         self.metrics.count("lookups")

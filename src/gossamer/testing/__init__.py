@@ -21,6 +21,7 @@ _HOMES = {
     "check_filter": "components",
     "check_flights": "flights",
     "check_ledger": "ledger",
+    "check_politeness": "asking",
     "check_prioritizer": "ordering",
     "check_processor": "judging",
     "check_producer": "components",
@@ -32,6 +33,7 @@ _HOMES = {
     "check_semi_synchronous": "components",
     "check_synchronous": "components",
     "check_task_queues": "ledger",
+    "check_task_sieve": "sieving",
     "check_traversal": "ordering",
     "check_url_filter": "judging",
 }

@@ -1,6 +1,6 @@
 """Chunks: how tasks of one lane of one host lie on the disk, many to a value; and the cursors that say how far they are done.
 
-Tasks that were found together share source, relation, depth and attempt: a chunk holds *runs* of such tasks, which name
+Tasks that were found together share source, relation, depth, attempt and hops: a chunk holds *runs* of such tasks, which name
 what they share once, so that a page's links cost little more than their URLs.
 """
 
@@ -24,9 +24,9 @@ PLACE_BITS = 8
 #: against 0.2 us for each of them).
 WALKED_OVER = 64
 
-#: Source, relation, depth, attempt; and the URLs that share them.
-_Run = tuple[str, str, int, int, list[str]]
-_shared = attrgetter("source", "relation", "depth", "attempt")
+#: Source, relation, depth, attempt, hops; and the URLs that share them.
+_Run = tuple[str, str, int, int, int, list[str]]
+_shared = attrgetter("source", "relation", "depth", "attempt", "hops")
 
 
 class _Chunk(msgspec.Struct, array_like=True, gc=False):
@@ -63,7 +63,7 @@ def pack(host: str, tasks: Sequence[Task]) -> list[bytes]:
 def _pack(host: str, tasks: Sequence[Task]) -> bytes:
     if len(tasks) == 1:  # as most are in a broad crawl
         [task] = tasks
-        return _encode((host, ((task.source, task.relation, task.depth, task.attempt, (task.url,)),)))
+        return _encode((host, ((task.source, task.relation, task.depth, task.attempt, task.hops, (task.url,)),)))
     return _encode((host, [(*shared, [task.url for task in run]) for shared, run in groupby(tasks, key=_shared)]))
 
 
@@ -79,8 +79,8 @@ def unpack(data: bytes, level: int = 0) -> list[Task]:
         raise CrawlDirectoryError(f"a chunk of the ledger is damaged: {error}; go back to a checkpoint") from None
     host = chunk.host
     return [
-        Task(url, host, depth, source, relation, attempt, level)
-        for source, relation, depth, attempt, urls in chunk.runs
+        Task(url, host, depth, source, relation, attempt, level, hops)
+        for source, relation, depth, attempt, hops, urls in chunk.runs
         for url in urls
     ]
 

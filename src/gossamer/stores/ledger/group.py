@@ -100,6 +100,13 @@ class LedgerGroup:
                 depths[url] = task.depth
         return found
 
+    def depth_of(self, task: Task) -> int:
+        """The lowest depth that a task's URL was met at: its own, where none is kept."""
+        known = self._depths.get(task.url)
+        if known is None:
+            known = self._seen.depths([task.url])[0]
+        return task.depth if known is None else min(known, task.depth)
+
     def links(self, url: str, links: Links) -> None:
         """Keep a visited page's links, each with its relation, as far as they passed every rule but depth."""
         self._links[url] = links
@@ -161,17 +168,23 @@ class LedgerGroup:
         if not self.done(visit.url):
             return False
         self._rows[self._parts.keys.url(visit.url)] = _encoder.encode(document_row(visit, location))
+        self.tried(visit)
         response = visit.response
         counts = self.counts
-        counts["visits"] += 1
-        counts[f"outcome:{response.outcome}"] += 1
-        counts["fetched"] += response.outcome in ANSWERED
-        counts["bytes"] += len(response.body)
         counts["pages"] += visit.is_page
+        counts["troubled"] += bool(visit.trouble)
         counts["documents"] += response.outcome is Outcome.OK and bool(response.body) and not visit.duplicate_of
         if location is not None:
             self.written(location.file, location.offset + location.length)
         return True
+
+    def tried(self, visit: Visit) -> None:
+        """Add a request to the counters, whatever becomes of its task."""
+        response, counts = visit.response, self.counts
+        counts["visits"] += 1
+        counts[f"outcome:{response.outcome}"] += 1
+        counts["fetched"] += response.outcome in ANSWERED
+        counts["bytes"] += len(response.body)
 
     # -- hosts, and what else is kept
 

@@ -42,7 +42,7 @@ class Stretch(msgspec.Struct, frozen=True):
 class Lane:
     """Tasks of one level of a held host."""
 
-    __slots__ = ("buffer", "chunks", "entry", "finished", "flying", "level", "more", "read", "spent")
+    __slots__ = ("buffer", "chunks", "entry", "finished", "flying", "is_mixed", "level", "more", "read", "spent")
 
     def __init__(self, level: int, cursor: Cursor, entry: "Held") -> None:
         self.entry = entry
@@ -54,6 +54,8 @@ class Lane:
         self.more = False
         """Whether there may be tasks behind the buffer, on the disk."""
         self.flying: list[Place] = []
+        self.is_mixed = False
+        """There may be places in flight behind the head of what is read next: a task was put back before them."""
         self.finished = frozenset(cursor.finished)
         """Finished places behind a place in flight."""
         self.chunks: dict[int, int] = {}
@@ -68,14 +70,22 @@ class Lane:
         begin = serial << PLACE_BITS
         count = self.chunks[serial] = len(tasks)
         first = max(self.read - begin, 0)
-        if self.finished:
-            places = [place for place in range(begin + first, begin + count) if place not in self.finished]
-        else:
-            places = list(range(begin + first, begin + count))
+        places = list(range(begin + first, begin + count))
+        if self.finished or self.is_mixed:
+            places = [place for place in places if place not in self.finished and place not in self.flying]
         self.read = places[room] if len(places) > room else (serial + 1) << PLACE_BITS
         del places[room:]
         self.buffer[:0] = [(place, tasks[place - begin]) for place in reversed(places)]
         return len(places)
+
+    def put_back(self, place: Place, task: Task) -> None:
+        """A task that was popped is not in flight after all: it is the next again, before those behind it."""
+        self.flying.remove(place)
+        self.is_mixed = bool(self.flying)
+        at = len(self.buffer)
+        while at and self.buffer[at - 1][0] < place:
+            at -= 1
+        self.buffer.insert(at, (place, task))
 
     def take(self, most: int) -> list[tuple[Place, Task]]:
         """Up to `most` buffered tasks: they are in flight."""
@@ -100,7 +110,8 @@ class Lane:
             None for a lane of which nothing is left, and nothing to be jumped over.
         """
         ahead = self.buffer[-1][0] if self.buffer else self.read
-        place = min((place for place in self.flying if place not in ended), default=ahead)
+        # A task that was put back may stand before others that are in flight.
+        place = min((place for place in self.flying if place not in ended and place < ahead), default=ahead)
         behind = [other for done in (self.finished, ended) for other in done if other >= place]
         chunks = [serial for serial, count in self.chunks.items() if (serial << PLACE_BITS) + count <= place]
         spent = self.spent + len(chunks)
@@ -112,6 +123,7 @@ class Lane:
     def end(self, ended: set[Place], cursor: Cursor | None, chunks: list[int]) -> None:
         """These flights have ended."""
         self.flying = [place for place in self.flying if place not in ended]
+        self.is_mixed = self.is_mixed and bool(self.flying)
         self.finished = frozenset(cursor.finished) if cursor is not None else frozenset()
         for serial in chunks:
             del self.chunks[serial]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import msgspec
 
@@ -32,11 +32,15 @@ from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.queues import HostQueues, Marks, Plan, QueueLimits
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.store import Store, StoreLimits
+from gossamer.stores.ledger.waiting import Waiting, find_waiting
 
 #: Where the states of agents lie inside the crawl directory (DESIGN 7).
 STATE_DIRECTORY = "state"
 
 _OPEN = "it is part of the store that is open"
+
+#: Name of the value that says how the last process ended.
+_CLEAN = "ledger.clean"
 
 
 class LedgerSheet(Sheet, frozen=True):
@@ -120,6 +124,10 @@ class Ledger(Provider[LedgerSheet]):
         self._unsure: _Commit | None = None
         """The group that is being written, or of which it is not known whether it was."""
         self._ends: dict[str, int] = {}
+        self.is_clean = True
+        """Whether the last process that had it open ended with nothing in flight, or there was none."""
+        self.is_fresh = True
+        """Whether nothing was ever committed."""
         self._rows = msgspec.msgpack.Decoder(DocumentRow)
 
     async def start(self) -> None:
@@ -151,6 +159,8 @@ class Ledger(Provider[LedgerSheet]):
                 schema.migrate(self._store)
                 crash_at(Point.RECOVERY)
                 self._load()
+                if not self.is_fresh:
+                    self.put_meta(_CLEAN, b"")
             except BaseException:
                 self._store.close()
                 raise
@@ -167,12 +177,35 @@ class Ledger(Provider[LedgerSheet]):
         self.metrics.gauge("seen_asked", lambda: self.seen.asked)
         self.metrics.gauge("seen_missed", lambda: self.seen.missed)
 
+    @contextmanager
+    def looking(self) -> Iterator[Self]:
+        """Open it to read what is kept now, beside whoever may have it open: nothing is locked, written or repaired.
+
+        Raises:
+            CrawlDirectoryError: there is none, it is damaged, or of another version.
+        """
+        if not self.places.ledger.is_dir():
+            raise missing(self.places.state)
+        self._store = Store(self.places.ledger, self._limits(), read_only=True)
+        try:
+            if schema.version_of(self._store) < schema.VERSION:
+                raise CrawlDirectoryError(
+                    f"the ledger in {self.places.ledger} is of an older version; resume the crawl"
+                )
+            self._load()
+            yield self
+        finally:
+            self._store.close()
+
     def close(self) -> None:
         """Close it; hosts that moved are written first."""
         if self._lock is None:
             return
         try:
-            self.flush_moves()
+            self._mend()
+            group = LedgerGroup(self._parts)
+            group.meta(_CLEAN, b"" if self.queues.in_flight else b"yes")
+            self._commit(group)
         finally:
             self.abandon()
 
@@ -232,8 +265,15 @@ class Ledger(Provider[LedgerSheet]):
         self._hosts = Hosts(self._store, self._keys)
         self._links = KeptLinks(self._store, self._keys)
         self._parts = Parts(self._keys, self.seen, self.queues, self._hosts, self.contents, self._links)
+        self.is_fresh = self._store.get("meta", STATE_KEY) is None
+        self.is_clean = self.is_fresh or self.meta(_CLEAN) == b"yes"
 
     # -- groups
+
+    @property
+    def open_group(self) -> LedgerGroup | None:
+        """The group that is open now, if one is."""
+        return self._group
 
     @contextmanager
     def group(self) -> Iterator[LedgerGroup]:
@@ -355,6 +395,19 @@ class Ledger(Provider[LedgerSheet]):
         batch = self._store.batch()
         batch.put("meta", OWN_PREFIX + name.encode(), value)
         self._store.write(batch)
+
+    def is_seen(self, url: str) -> bool:
+        """Whether a canonical URL was ever queued."""
+        return self._store.get("seen", self._keys.url(url)) is not None
+
+    def waiting(self, url: str, most: int) -> Waiting | None:
+        """The task of a canonical URL that is queued or in flight; None where there is none.
+
+        Args:
+            url: canonical.
+            most: chunks of its host's queue that are looked at, and tasks for later.
+        """
+        return find_waiting(self._store, self._keys, url, most)
 
     def size(self) -> int:
         """Bytes of the store's tables on the disk."""

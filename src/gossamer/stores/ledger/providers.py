@@ -13,8 +13,8 @@ from gossamer.stores.ledger.ledger import Ledger
 class LedgerSeen(Provider[NoSettings]):
     """The URL-seen test. Contract: `seen.SeenSet`.
 
-    The stage asks `unseen`. `offer` commits at once, a group for itself: a committer offers within its group instead, so
-    that a URL is seen exactly if its task is kept.
+    The stage asks `unseen`; frontier and committer offer while their group is open, so that a URL is seen exactly if its
+    task is kept. An offer outside of a group is a group for itself.
     """
 
     ledger: Uses[Ledger]
@@ -26,6 +26,9 @@ class LedgerSeen(Provider[NoSettings]):
 
     def offer(self, urls: Sequence[str]) -> list[str]:
         """Check and put: those of `urls` that are new, in order, each once."""
+        open_group = self.ledger.open_group
+        if open_group is not None:
+            return open_group.offer(urls)
         with self.ledger.group() as group:
             return group.offer(urls)
 
@@ -62,6 +65,10 @@ class LedgerFrontier(Provider[NoSettings]):
     def pop(self, host: str, most: int = 1) -> list[Task]:
         """Up to `most` tasks of a held host, now in flight. None: it is held no more."""
         return self.ledger.queues.pop(host, most)
+
+    def put_back(self, task: Task) -> None:
+        """This popped task is not in flight after all."""
+        self.ledger.queues.put_back(task)
 
     def rest(self, host: str, until: float) -> None:
         """Hold this host no more before `until`, in seconds since the epoch."""

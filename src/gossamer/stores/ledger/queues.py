@@ -319,6 +319,28 @@ class HostQueues:
             else:
                 flights[url] = (lane, place)
 
+    def put_back(self, task: Task) -> None:
+        """A popped task is not in flight after all; it is popped again before those behind it."""
+        if task.url not in self._flights:
+            return
+        others = self._doubles.get(task.url)
+        lane, place = others[-1] if others else self._flights[task.url]
+        if others and len(others) > 1:
+            others.pop()
+        else:
+            (self._doubles if others else self._flights).pop(task.url)
+        lane.put_back(place, task)
+        entry = lane.entry
+        entry.popped -= 1
+        self._flying -= 1
+        self._buffered += 1
+        self._buffers[entry.name] = entry
+        if entry.leaving is not None and not entry.is_flying:
+            if entry.leaving is Leaving.REST:
+                self._next_rest = min(self._next_rest, entry.until)
+            self._let_go(entry)
+        self._trim()
+
     def rest(self, name: str, until: float) -> None:
         """Hold a host no more until this time."""
         entry = self._held.get(name)

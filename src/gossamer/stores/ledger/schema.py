@@ -30,22 +30,31 @@ def migrate(store: Store, version: int = VERSION, migrations: Mapping[int, Migra
     Raises:
         CrawlDirectoryError: it is newer, or has none.
     """
-    text = store.get("meta", SCHEMA_KEY) or b""
-    numbers = text.split(b">")
-    if not all(number.isdigit() for number in numbers):
-        raise CrawlDirectoryError(f"the ledger in {store.path} has no version; go back to a checkpoint")
-    found = int(numbers[0])
-    if int(numbers[-1]) > version:
-        raise CrawlDirectoryError(
-            f"the ledger in {store.path} has version {int(numbers[-1])}, and this program knows {version}; "
-            "use a newer Gossamer"
-        )
+    found = version_of(store, version)
     for step in range(found, version):
         _stamp(store, step, step + 1)
         migrations[step](store)
         crash_at(Point.RECOVERY)
         _stamp(store, step + 1)
     return found
+
+
+def version_of(store: Store, known: int = VERSION) -> int:
+    """The version of a store; of one that was on its way to another, the one that it had.
+
+    Raises:
+        CrawlDirectoryError: it is newer than the one that is known, or it has none.
+    """
+    text = store.get("meta", SCHEMA_KEY) or b""
+    numbers = text.split(b">")
+    if not all(number.isdigit() for number in numbers):
+        raise CrawlDirectoryError(f"the ledger in {store.path} has no version; go back to a checkpoint")
+    if int(numbers[-1]) > known:
+        raise CrawlDirectoryError(
+            f"the ledger in {store.path} has version {int(numbers[-1])}, and this program knows {known}; "
+            "use a newer Gossamer"
+        )
+    return int(numbers[0])
 
 
 def _stamp(store: Store, version: int, following: int | None = None) -> None:

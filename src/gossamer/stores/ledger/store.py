@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 import rocksdict
 
-from gossamer.model.errors import CrawlDirectoryError
+from gossamer.model.errors import CrawlDirectoryError, DiskFull
 
 R = TypeVar("R")
 
@@ -75,8 +75,8 @@ class Batch:
 class Store:
     """One open database."""
 
-    def __init__(self, path: Path, limits: StoreLimits, *, create: bool = False) -> None:
-        """Open the database in `path`, or make an empty one there.
+    def __init__(self, path: Path, limits: StoreLimits, *, create: bool = False, read_only: bool = False) -> None:
+        """Open the database in `path`, or make an empty one there; to read only, beside whoever may be writing.
 
         Raises:
             CrawlDirectoryError: it is damaged, or cannot be written.
@@ -88,13 +88,14 @@ class Store:
         # Without this, RocksDB would quietly begin anew where somebody removed a file (FAULTS 108).
         if not create and not (path / "CURRENT").exists():
             raise self._damaged("its file CURRENT is missing")
-        self._open(create=create)
+        self._open(create=create, read_only=read_only)
 
-    def _open(self, *, create: bool) -> None:
+    def _open(self, *, create: bool = False, read_only: bool = False) -> None:
         cache = rocksdict.Cache(self.limits.cache)
         options = _options(self.limits, cache, create=create)
         families = {name: _options(self.limits, cache, create=create) for name in FAMILIES}
-        self._database = self._translated(lambda: rocksdict.Rdict(str(self.path), options, families))
+        access = rocksdict.AccessType.read_only() if read_only else rocksdict.AccessType.read_write()
+        self._database = self._translated(lambda: rocksdict.Rdict(str(self.path), options, families, access))
         self._families = {name: self._database.get_column_family(name) for name in FAMILIES}
         self._handles = {name: self._database.get_column_family_handle(name) for name in FAMILIES}
 
@@ -128,7 +129,7 @@ class Store:
         if shutil.disk_usage(self.path).free < self.limits.buffers:
             raise self.broken  # opening writes what the log holds; as long as it is not closed, it can be read
         self.close()
-        self._open(create=False)
+        self._open()
         self.broken = None
         return True
 
@@ -204,7 +205,7 @@ class Store:
         if self.broken is not None:
             return self.broken
         if "No space left" in what or "File too large" in what:
-            return CrawlDirectoryError(f"the disk of {self.path} is full; make room, then resume the crawl")
+            return DiskFull(f"the disk of {self.path} is full; make room, then resume the crawl")
         if "Permission denied" in what or "Read-only" in what:
             return CrawlDirectoryError(f"cannot write to {self.path}: {what}; resume where it can be written")
         advice = "go back to a checkpoint, or begin a new crawl"

@@ -221,3 +221,48 @@ def test_any_time_makes_a_key() -> None:
 def test_nothing_is_due_before_its_time(due: float) -> None:
     assert time_key(b"w", due, b"") >= due_key(b"w", due - 1e-6)
     assert time_key(b"w", due, b"") < due_key(b"w", due + 0.001)
+
+
+def test_looking_changes_nothing_and_needs_no_lock(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    keep(ledger, "http://a.test/1", "http://a.test/2")
+    ledger.abandon()
+    looked = Ledger(LedgerSheet(directory=str(tmp_path)))
+    for _ in range(2):
+        with looked.looking():
+            assert (len(looked.queues), looked.is_seen("http://a.test/1"), looked.is_clean) == (2, True, False)
+    ledger = opened(tmp_path)
+    assert not ledger.is_clean
+    with looked.looking():
+        assert len(looked.queues) == 2
+    keep(ledger, "http://a.test/3")
+    with looked.looking():
+        assert len(looked.queues) == 3
+    ledger.close()
+
+
+def test_there_is_nothing_to_look_at_where_no_ledger_is(tmp_path: Path) -> None:
+    with pytest.raises(CrawlDirectoryError, match="no ledger"), Ledger(LedgerSheet(directory=str(tmp_path))).looking():
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_waiting_task_is_found_until_it_is_finished(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    urls = [f"http://a.test/{number}" for number in range(300)]
+    keep(ledger, *urls)
+    found = ledger.waiting(urls[299], 10)
+    assert found is not None and (found.task.url, found.due) == (urls[299], 0.0)
+    assert ledger.waiting(urls[299], 2) is None
+    assert ledger.waiting("http://a.test/", 10) is None
+    ledger.queues.admit(0.0, 1)
+    first, second = ledger.queues.pop("a.test", 2)
+    with ledger.group() as group:
+        group.visited(visit(first.url), None)
+    assert ledger.waiting(first.url, 10) is None
+    assert ledger.waiting(second.url, 10) is not None
+    with ledger.group() as group:
+        group.later(Task("http://b.test/", "b.test", attempt=2), 1e9)
+    later = ledger.waiting("http://b.test/", 10)
+    assert later is not None and (later.task.attempt, later.due) == (2, 1e9)
+    ledger.close()
