@@ -17,11 +17,15 @@ from gossamer._version import __version__
 from gossamer.assembly import secrets
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow import wiring as wirings
-from gossamer.flow.errors import WiringError
+from gossamer.flow.errors import SettingError, WiringError
+from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.normal import chosen
 from gossamer.model.url import canonical, endpoint_of, host_of, scheme_of
 from gossamer.services.politeness.retries import WAITS
+from gossamer.stages.links.component import LinksSheet, normaliser
+from gossamer.stages.url_filter.expressions import by_gate
 
 #: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
 SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -29,7 +33,10 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "depth": (("url-seen", "depth"), ("commit", "depth"), ("frontier", "depth"), ("ledger", "depths")),
     "include": (("patterns", "include"),),
     "exclude": (("patterns", "exclude"),),
+    "only": (("constraints", "only"),),
+    "never": (("constraints", "never"),),
     "max_pages": (("frontier", "max_pages"),),
+    "sitemaps": (("commit", "sitemaps"),),
     "max_pages_per_host": (("commit", "max_per_host"),),
     "max_time": (("frontier", "max_time"),),
     "max_bytes": (("frontier", "max_bytes"),),
@@ -131,6 +138,7 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
                 wiring = _set(wiring, option, unit, {setting: value})
     if plain["concurrency"] != defaults["concurrency"]:
         wiring = _with_workers(wiring, options.concurrency)
+    wiring = _with_filters(wiring, options)
     if options.no_warc:
         wiring = _without_archive(wiring)
     wiring = _with_header(wiring, seeds, options)
@@ -141,8 +149,20 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
     if options.retries != defaults["retries"]:
         wiring = _set(wiring, "retries", "politeness", {"retries": list(WAITS[: options.retries])})
     if seeds:
-        wiring = _with_seeds(wiring, seeds)
+        wiring = _with_seeds(wiring, _normal_seeds(wiring, seeds))
     return _with_permission(_with_identity(wiring, options), options)
+
+
+def _with_filters(wiring: Wiring, options: CrawlOptions) -> Wiring:
+    """What of the links is folded, followed and cut, as far as an option is more than one setting."""
+    if options.normalise:
+        wiring = _set(wiring, "normalise", "links", {"normalise": _steps(options.normalise)})
+    if options.filter:
+        wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
+    if options.traps == "report":
+        for unit in ("trap-shapes", "traps"):
+            wiring = _set(wiring, "traps", unit, {"cut": False})
+    return wiring
 
 
 def _with_header(wiring: Wiring, seeds: Sequence[str], options: CrawlOptions) -> Wiring:
@@ -159,6 +179,22 @@ def _set(wiring: Wiring, option: str, unit: str, values: dict[str, Any]) -> Wiri
         return wirings.with_settings(wiring, unit, values)
     except WiringError as error:
         raise WiringError(f"--{option.replace('_', '-')} sets unit {unit!r}, but {error}") from None
+
+
+def _steps(words: Sequence[str]) -> list[str]:
+    try:
+        return list(chosen(words))
+    except ValueError as error:
+        raise SettingError(f"--normalise: {error}") from None
+
+
+def _normal_seeds(wiring: Wiring, seeds: Sequence[str]) -> list[str]:
+    """Seeds in the normal form that links have, so that a link to a seed is known to be one."""
+    plan = wiring.components.get("links")
+    if plan is None or plan.use != "links":
+        return list(seeds)
+    normalise = normaliser(build(LinksSheet, plan.settings))
+    return list(dict.fromkeys(normalise(seed) for seed in seeds))
 
 
 def _has(wiring: Wiring, unit: str) -> bool:
@@ -251,7 +287,7 @@ def _without_robots(wiring: Wiring) -> Wiring:
 
 def with_directory(wiring: Wiring, directory: str) -> Wiring:
     """A copy whose stores keep their files under `directory`."""
-    for unit in ("ledger", "archive", "log", "frontier"):
+    for unit in ("ledger", "archive", "log", "frontier", "sieve"):
         if _has(wiring, unit) and not (unit == "archive" and wiring.providers[unit].use == "no-archive"):
             wiring = wirings.with_settings(wiring, unit, {"directory": directory})
     # Large bodies wait on the disk of the archive: the system's directory for temporary files may be memory.

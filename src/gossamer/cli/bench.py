@@ -23,7 +23,10 @@ BENCHES = {
     "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
     "pages": "a whole crawl by its parts: where each microsecond of a page goes",
     "memory": "what a crawl holds as it goes on: pages, queue and seen set against memory",
+    "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
+    "diversity": "how evenly hosts come out of the task queues, plain and by pages",
+    "seen": "which URLs are new: in memory, in a trie, in the ledger, in bulk by the sieve; ten minutes at 100 million",
 }
 
 #: Other names: the frontier's queues are measured with the ledger that they lie in.
@@ -47,6 +50,10 @@ PEER_PAGES = 2_000
     help="peers: what our crawl does: plain (no archive, no robots.txt) or archive (all that a plain command does); both.",
 )
 @click.option("--pages", type=click.IntRange(100), help="peers, pages, memory: pages of the crawl.")
+@click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
+@click.option(
+    "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, ledger or sieve (repeatable)."
+)
 @click.option("--json", "json_file", metavar="FILE", help="Also write the figures as JSON.")
 def bench(
     name: str | None,
@@ -54,6 +61,8 @@ def bench(
     repeats: int,
     profiles: tuple[str, ...],
     pages: int | None,
+    urls: tuple[int, ...],
+    sets: tuple[str, ...],
     json_file: str | None,
 ) -> None:
     """Run benchmark NAME and print its tables, with machine and versions. Without NAME: list them.
@@ -62,6 +71,7 @@ def bench(
     gossamer bench flow
     gossamer bench pages
     gossamer bench peers --site /usr/share/doc/python3.11/html
+    gossamer bench seen --set sieve --urls 100000000
     """
     if name is None:
         for known, text in BENCHES.items():
@@ -76,6 +86,11 @@ def bench(
             report = module.run(roots, repeats, profiles or tuple(PROFILES))
     elif name in ("pages", "memory") and pages is not None:
         report = module.run(pages)
+    elif name == "seen":
+        unknown = [one for one in sets if one not in module.SETS]
+        if unknown:
+            raise click.UsageError(f"--set {unknown[0]}{nearest(unknown[0], module.SETS)}")
+        report = module.run(urls or module.SIZES, sets)
     else:
         report = module.run()
     report.command = shlex.join(["gossamer", *sys.argv[1:]])

@@ -179,9 +179,12 @@ def _read(value: Any, prop: Property) -> Any:
 
 
 def _read_list(text: str, prop: Property) -> Any:
-    """A list written as JSON (`["a", "b"]`), or its only entry; nothing is an empty one."""
+    """A list written as JSON (`["a", "b"]`), or its only entry; numbers and known words also with commas between them."""
     if not text.startswith("["):
-        return [text] if text else []
+        if "str" in prop.type:
+            return [text] if text else []
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        return [quantities.parse(part, prop.unit) for part in parts] if "float" in prop.type else parts
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:

@@ -139,6 +139,9 @@ class Visit(msgspec.Struct, frozen=True):
     rejected: dict[str, int] = {}
     """How many links each rule refused, by the rule's name (links, filter)."""
 
+    barred: dict[str, str] = {}
+    """Gates that this document did not pass, each with the rule that kept it out: `parse` (process), `store` (commit)."""
+
     new: tuple[Task, ...] = ()
     """Tasks that the URL-seen test had not seen (url-seen); the committer's check-and-put decides."""
 

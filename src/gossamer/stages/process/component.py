@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from gossamer.contracts.filtering import VisitFilter, refusal
 from gossamer.contracts.processing import Processor
 from gossamer.flow.component import Filter
 from gossamer.flow.ports import In, Out, UsesMany
@@ -24,6 +25,7 @@ class Process(Filter[NoSettings]):
     inbox: In[Visit]
     outbox: Out[Visit]
     processors: UsesMany[Processor]
+    gates: UsesMany[VisitFilter]
 
     def filter(self, visit: Visit) -> tuple[Visit]:
         """One visit, read by all of its processors."""
@@ -34,6 +36,10 @@ class Process(Filter[NoSettings]):
             return (_with_target(visit),)
         if response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
             return (visit,)
+        rule = refusal(self.gates.get("parse", ()), "parse", visit)
+        if rule:
+            self.metrics.count(f"barred:{rule}")
+            return (msgspec.structs.replace(visit, barred={**visit.barred, "parse": rule}),)
         processors = [p.process for p in self.processors.get(response.mime, ())]
         refresh = _refresh(response)
         if not processors:
