@@ -79,7 +79,7 @@ class WarcArchive(Provider[WarcSheet]):
         Raises:
             OSError: the group could not be written; nothing of it is in the file.
         """
-        written = [self._records(visit) if visit.is_answered else None for visit in visits]
+        written = [self._records(visit) if visit.is_kept else None for visit in visits]
         if not any(written):
             return [None] * len(visits)
         file = self._open()
