@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gossamer._version import __version__
 
 if TYPE_CHECKING:
-    from gossamer.api import crawl, crawl_sync, processor
+    from gossamer.api import crawl, crawl_sync, processor, reprocess
     from gossamer.model.page import Page
     from gossamer.model.visit import Found, Item
 
@@ -16,12 +16,13 @@ _HOMES = {
     "crawl": "gossamer.api",
     "crawl_sync": "gossamer.api",
     "processor": "gossamer.api",
+    "reprocess": "gossamer.api",
     "Page": "gossamer.model.page",
     "Item": "gossamer.model.visit",
     "Found": "gossamer.model.visit",
 }
 
-__all__ = ["Found", "Item", "Page", "__version__", "crawl", "crawl_sync", "processor"]
+__all__ = ["Found", "Item", "Page", "__version__", "crawl", "crawl_sync", "processor", "reprocess"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import find_wiring, shipped
@@ -29,6 +29,9 @@ from gossamer.flow.wiring import ProviderPlan, Wiring
 from gossamer.model.document import Document
 from gossamer.model.page import Page
 from gossamer.model.visit import Found, Item, Record
+
+if TYPE_CHECKING:
+    from gossamer.assembly.reprocess import Reprocessed
 
 ProcessorFunction = Callable[[Document], Iterable[Found | Item] | None]
 P = TypeVar("P", bound=ProcessorFunction)
@@ -66,7 +69,7 @@ class CrawlRun:
     async def _pages(self) -> AsyncIterator[Page]:
         queue: asyncio.Queue[Page | None] = asyncio.Queue(READ_AHEAD)
         with self._workspace() as options:
-            job = _make_crawl(self._seeds, options, queue)
+            job = _make_crawl(self._seeds, options, queue, keeps=bool(self._options.get("output")))
             task = asyncio.create_task(_run_and_close(job, queue))
             try:
                 while (page := await queue.get()) is not None:
@@ -137,13 +140,26 @@ async def _closed(pages: AsyncIterator[Page]) -> None:
         await close()
 
 
-def _make_crawl(seeds: list[str], options: dict[str, Any], queue: asyncio.Queue[Page | None]) -> Crawl:
+def _make_crawl(seeds: list[str], options: dict[str, Any], queue: asyncio.Queue[Page | None], *, keeps: bool) -> Crawl:
     named = options.pop("wiring", None)
     wiring = find_wiring(named) if named else shipped("default")
     catalog = shipped_catalog()
     catalog.add("tally", _reader(queue))
     wiring = _with_registered(wiring, catalog)
-    return Crawl(seeds, build(CrawlOptions, options), wiring=wiring, catalog=catalog)
+    return Crawl(seeds, build(CrawlOptions, options), wiring=wiring, catalog=catalog, tables=keeps)
+
+
+async def reprocess(directory: str, *, wiring: str = "") -> "Reprocessed":
+    """Run processors over the stored archive of a crawl, without a request, and replace what its tables say.
+
+    Those of the crawl's wiring run, or of `wiring` (a file name), and those that this program registered.
+    """
+    from gossamer.assembly.reprocess import crawl_wiring
+    from gossamer.assembly.reprocess import reprocess as prepare
+
+    catalog = shipped_catalog()
+    plan = find_wiring(wiring) if wiring else crawl_wiring(directory)
+    return await prepare(directory, wiring=_with_registered(plan, catalog), catalog=catalog).run()
 
 
 def _reader(queue: asyncio.Queue[Page | None]) -> type[Consumer[NoSettings]]:

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from gossamer.stores.diverse import DiverseQueues, DiverseQueuesSheet
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
-from gossamer.stores.ledger.providers import LedgerFrontier, LedgerSeen
-from gossamer.testing.ledger import check_ledger, check_task_queues
-from gossamer.testing.seen import check_seen_set
+from gossamer.stores.ledger.providers import LedgerContents, LedgerFrontier, LedgerSeen
+from gossamer.testing.clock import FakeClock
+from gossamer.testing.ledger import check_depths, check_ledger, check_task_queues
+from gossamer.testing.seen import check_content_index, check_seen_set
 
 BOUNDS = {
     "tight": {"held": 3, "turn": 5, "buffered": 4, "refill": 2, "recent": 4},
@@ -52,7 +55,34 @@ def test_task_queues(opener: Opener) -> None:
     check_task_queues(opener, hosts=12, tasks=20)
 
 
-def test_ledger_seen(opener: Opener) -> None:
+@pytest.mark.parametrize("threshold", [0.25, 1.0, None])
+def test_diverse_queues(threshold: float | None, tmp_path: Path) -> None:
+    opener = Opener(LedgerSheet(directory=str(tmp_path)))
+
+    def reopen() -> tuple[Ledger, DiverseQueues]:
+        queues = DiverseQueues(DiverseQueuesSheet(page=50 if threshold is None else 20, threshold=threshold))
+        queues.ledger, queues.behind = opener()
+        queues.clock = FakeClock()
+        return queues.ledger, queues
+
+    check_task_queues(reopen, hosts=12, tasks=20)
+    opener.abandon()
+
+
+def test_depths(opener: Opener) -> None:
+    opener.sheet = msgspec.structs.replace(opener.sheet, depths=True)
+    check_depths(opener)
+
+
+def test_ledger_contents(opener: Opener) -> None:
+    contents = LedgerContents()
+    contents.ledger, _ = opener()
+    check_content_index(contents)
+
+
+@pytest.mark.parametrize("depths", [False, True])
+def test_ledger_seen(opener: Opener, depths: bool) -> None:
+    opener.sheet = msgspec.structs.replace(opener.sheet, depths=depths)
     ledger, _ = opener()
     seen = LedgerSeen()
     seen.ledger = ledger

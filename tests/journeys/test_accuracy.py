@@ -20,7 +20,7 @@ def pages_found(site: KnownSite, folder: Path) -> list[str]:
     """Crawl a site; the paths of the pages, from the crawl's own log."""
     moved = {path: Page(status=302, headers=(("Location", target),)) for path, target in site.redirects.items()}
     with FakeWeb({**site.pages, **moved}) as web:
-        run(Crawl([web.url("/")], build(CrawlOptions, {"output": str(folder / "crawl"), "per_host": 8})))
+        run(Crawl([web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8})))
     rows = map(json.loads, (folder / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines())
     return [_target(str(row["url"])) for row in rows if row["outcome"] == "ok"]
 

@@ -17,7 +17,8 @@ SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 def start(*arguments: str, stdin: int = subprocess.DEVNULL, cwd: Path | None = None) -> "subprocess.Popen[str]":
     """Start the command with nothing of the test's environment that it could lean on."""
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": os.environ.get("HOME", "/")}
-    command = [sys.executable, "-m", "gossamer", *arguments]
+    patience = ["--delay", "0"] if arguments[:1] == ("crawl",) and "--delay" not in arguments else []
+    command = [sys.executable, "-m", "gossamer", *arguments, *patience]
     return subprocess.Popen(
         command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=cwd
     )
@@ -72,12 +73,12 @@ def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> N
         (["http://127.0.0.1:9/", "--scope", "hots"], "scope"),
         (["http://127.0.0.1:9/", "--depth", "many"], "depth"),
         (["http://127.0.0.1:9/", "--max-time", "10 parsecs"], "10m"),
-        (["http://127.0.0.1:9/", "--set", "frontier.per_hots=2"], "per_host"),
+        (["http://127.0.0.1:9/", "--set", "politeness.per_hots=2"], "per_host"),
         (["http://127.0.0.1:9/", "--set", "fontier.per_host=2"], "frontier"),
         (["http://127.0.0.1:9/", "--wiring", "no-such"], "default"),
         (["http://127.0.0.1:9/", "--exclude", "("], "exclude"),
         (["http://127.0.0.1:9/", "--resolve", "nonsense"], "resolve"),
-        (["http://192.0.2.7/"], "loopback"),
+        (["http://192.0.2.7/"], "--contact"),
         ([], "seed"),
     ],
 )
@@ -164,7 +165,7 @@ def test_ctrl_c_ends_gracefully_and_a_second_one_at_once(tmp_path: Path) -> None
         out, _ = process.communicate(timeout=30)
     assert process.returncode == 3
     assert json.loads(out)["state"] == "stopped"
-    assert len((tmp_path / "c" / "logs" / "crawl.jsonl").read_text().splitlines()) == 1
+    assert (tmp_path / "c" / "logs" / "crawl.jsonl").read_text().count('"event":"page"') == 1
 
 
 def test_an_unknown_command_names_the_nearest() -> None:
@@ -206,3 +207,44 @@ def test_a_wiring_with_several_mistakes_says_them_all(tmp_path: Path) -> None:
     status, _, err = gossamer("crawl", "http://127.0.0.1:9/", "--wiring", str(tmp_path / "my.toml"))
     assert status == 2
     assert "did you mean 'frontier'" in err
+
+
+def test_a_running_crawl_is_steered_by_commands_and_resumed(tmp_path: Path) -> None:
+    folder = str(tmp_path / "c")
+    with FakeWeb.tree(4, 5, latency=0.005) as web:
+        process = start("crawl", web.url("/"), "-o", folder, "--delay", "0", "--json")
+        web.wait_for(5)
+        status, out, err = gossamer("status", folder, "--json")
+        assert (status, err) == (0, "")
+        assert json.loads(out)["state"] == "running"
+        assert gossamer("pause", folder)[:2] == (
+            0,
+            "paused: nothing more is asked for, what is in flight is finished; `gossamer continue` goes on\n",
+        )
+        assert gossamer("status", folder)[1].startswith(f"{folder}: paused, process {process.pid}\n")
+        assert gossamer("set", folder, "concurrency=2", "delay=50ms")[0] == 0
+        assert gossamer("set", folder, "concurrency=none")[0] == 2
+        assert gossamer("checkpoint", folder, "one")[0] == 0
+        assert gossamer("checkpoint", folder, "--list")[1] == "one\n"
+        assert gossamer("checkpoint", folder, "--restore", "one")[0] == 2
+        assert gossamer("block", folder, "elsewhere.test")[0] == 0
+        assert gossamer("why", folder, web.url("/"))[1].startswith(f"{web.url('/')}: it was asked for: ok, status 200")
+        assert gossamer("resume", folder)[0] == 5
+        assert gossamer("continue", folder)[0] == 0
+        assert gossamer("stop", folder)[0] == 0
+        assert process.wait(60) == 3
+        process.communicate()
+        status, _, err = gossamer("pause", folder)
+        assert (status, err.count("\n")) == (2, 1)
+        assert "no crawl is running" in err and "gossamer resume" in err
+        assert gossamer("status", folder)[1].startswith(f"{folder}: stopped\n")
+        status, out, _ = gossamer("resume", folder, "--max-pages", "200", "--delay", "0", "--json")
+        told = json.loads(out)
+        assert (status, told["state"], told["pages"]) == (0, "limit", 200)
+
+
+def test_a_directory_that_holds_no_crawl_is_refused_by_every_command_in_one_line(tmp_path: Path) -> None:
+    for command in ("status", "pause", "stop", "checkpoint", "resume"):
+        status, out, err = gossamer(command, str(tmp_path))
+        assert (status, out, err.count("\n")) == (2, "", 1), (command, err)
+        assert "holds no crawl" in err

@@ -46,7 +46,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def test_a_demo_crawls_and_says_how_it_went(told: tuple[Path, str]) -> None:
     folder, out = told
-    for word in ("Pages", "Outcomes", "Coverage", "Politeness", "robots.txt", "Try next"):
+    for word in ("Pages", "Outcomes", "Coverage", "Politeness", "Robots", "Try next"):
         assert word in out
     assert (folder / "demo-crawl" / "crawl.toml").exists()
     assert list((folder / "demo-crawl" / "warc").iterdir())

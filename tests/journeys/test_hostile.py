@@ -101,7 +101,8 @@ def test_a_healthy_page_is_served_while_every_hostile_one_is_under_way(run: Any,
 
 
 def test_a_crawl_of_everything_hostile_ends_and_names_every_outcome(tmp_path: Path) -> None:
-    cases = [case for case in CASES if not case.stalls and not case.tls]
+    # All are on one host here, and those of F88 ask that it be left alone for a day.
+    cases = [case for case in CASES if not case.stalls and not case.tls and not case.number.startswith("F88")]
 
     async def body() -> dict[str, int]:
         async with HostileWeb(cases) as web:
@@ -109,10 +110,13 @@ def test_a_crawl_of_everything_hostile_ends_and_names_every_outcome(tmp_path: Pa
                 "output": str(tmp_path / "crawl"),
                 "resolve": (f"hostile.sim=127.0.0.1:{web.port}",),
                 "per_host": 8,
+                "delay": 0,
+                "retries": 0,
                 "depth": 12,
                 "max_page_size": CAP,
             }
-            job = Crawl(["http://hostile.sim/"], build(CrawlOptions, options))
+            settings = {"politeness": {"strikes": 1_000}}
+            job = Crawl(["http://hostile.sim/"], build(CrawlOptions, options), settings=settings)
             return (await job.run()).outcomes
 
     outcomes = asyncio.run(body())
@@ -130,8 +134,6 @@ def test_each_case_has_a_path_of_its_own_and_says_what_it_waits_for() -> None:
     assert not {case.number for case in CASES} & set(NOT_PLAYED) - {"B13"}
 
 
-def test_what_fetches_wait_for_is_listed() -> None:
-    # Whoever builds one of these parts takes its cases off this list, in the table and here.
-    assert {case.number: case.waits_for for case in CASES if case.today} == {
-        "A4a": "a decoder for zstd that stops at a cap",
-    }
+def test_no_fetch_waits_for_a_part_that_is_still_to_be_built() -> None:
+    # Whoever adds a case before its part gives it the outcome of today, and lists it here until the part is there.
+    assert not [case.number for case in CASES if case.today]

@@ -5,9 +5,12 @@ what was never begun must not be there, and of a step that the kill interrupted 
 """
 
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -16,7 +19,7 @@ from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.ledger.queues import QueueLimits
 
-KILLS = 15
+KILLS = 18
 
 #: Bounds so tight that hosts move all the time, and buffers so small that tables are written within the test.
 SHEET = {
@@ -55,10 +58,14 @@ while True:
     witness.write(" ".join(["begin", *("+" + url for url in new), *("-" + task.url for task in ended)]) + "\\n")
     with ledger.group() as group:
         assert group.offer(new + new[:3]) == new
-        group.push(Task(url, url.split("/")[2]) for url in new)
+        tasks = [Task(url, url.split("/")[2], level=chance.randrange(3)) for url in new]
+        for task in tasks[::9]:
+            group.later(task, time.time() + chance.uniform(-0.1, 0.2))
+        group.push(task for number, task in enumerate(tasks) if number % 9)
         for task in ended:
             assert group.visited(visit(task.url), None), task
     witness.write("done\\n")
+    queues.wake(time.time())
     held += [state.host for state in queues.admit(time.time(), 3)]
     while held and len(flying) < 16:
         tasks = queues.pop(held[0], 2)
@@ -134,6 +141,8 @@ def drained(ledger: Ledger) -> Counter[str]:
     found: Counter[str] = Counter()
     # Hosts of which something is in flight stay held: no more of them than there are hosts.
     ledger.queues.limits = QueueLimits(held=1_000, turn=10**9, buffered=8, refill=3)
+    while queues.wake(time.time() + 10):
+        pass
     while states := queues.admit(time.time() + 10):
         for state in states:
             while tasks := queues.pop(state.host, 50):
@@ -141,20 +150,37 @@ def drained(ledger: Ledger) -> Counter[str]:
     return found
 
 
+#: Where a child kills itself, and at which passing: every third kill.
+CRASHES = ["before-commit:40", "after-commit:60", "checkpoint:1", "recovery:1", "recovery:3", "after-commit:1"]
+
+
+def killed(directory: Path, kill: int, crash: str, chance: random.Random) -> None:
+    """Run a child until it is killed: at a crash point, or at some instant."""
+    command = [sys.executable, "-c", CHILD, str(directory), str(kill + 1), json.dumps(SHEET)]
+    environment = {**os.environ, "GOSSAMER_CRASH": crash}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as child:
+        if crash:
+            watch = threading.Timer(60, child.terminate)
+            watch.start()
+            code = child.wait()
+            watch.cancel()
+            assert code == -signal.SIGKILL, f"{crash} was never passed"
+            return
+        assert child.stdout is not None
+        if kill % 5:
+            assert child.stdout.readline() == b"open\n"
+        try:
+            # Every fifth kill meets the start; the others come while groups are written.
+            child.wait(chance.uniform(0.05, 0.6))
+            raise AssertionError("the child ended by itself")
+        except subprocess.TimeoutExpired:
+            child.kill()
+
+
 def test_nothing_is_lost_or_doubled_by_kills(tmp_path: Path) -> None:
     chance = random.Random(4)
     for kill in range(KILLS):
-        command = [sys.executable, "-c", CHILD, str(tmp_path), str(kill + 1), json.dumps(SHEET)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-            assert child.stdout is not None
-            if kill % 5:
-                assert child.stdout.readline() == b"open\n"
-            try:
-                # Every fifth kill meets the start; the others come while groups are written.
-                child.wait(chance.uniform(0.05, 0.6))
-                raise AssertionError("the child ended by itself")
-            except subprocess.TimeoutExpired:
-                child.kill()
+        killed(tmp_path, kill, CRASHES[kill // 3] if kill % 3 == 2 else "", chance)
         if (tmp_path / "witness").exists():
             pushed, ended = check(tmp_path)
     assert pushed > ended > 1_000

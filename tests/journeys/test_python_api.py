@@ -26,7 +26,7 @@ def own_processors() -> Iterator[None]:
 
 def test_pages_arrive_as_an_async_iterator() -> None:
     async def crawl(seed: str) -> list[gossamer.Page]:
-        return [page async for page in gossamer.crawl(seed, per_host=4)]
+        return [page async for page in gossamer.crawl(seed, delay=0, per_host=4)]
 
     with FakeWeb.tree(2, 3) as web:
         pages = asyncio.run(crawl(web.url("/")))
@@ -38,12 +38,12 @@ def test_pages_arrive_as_an_async_iterator() -> None:
 
 def test_a_blocking_caller_gets_a_plain_iterator_with_the_same_options() -> None:
     with FakeWeb.tree(3, 3) as web:
-        assert len(list(gossamer.crawl_sync(web.url("/"), depth=1))) == 4
+        assert len(list(gossamer.crawl_sync(web.url("/"), delay=0, depth=1))) == 4
 
 
 def test_a_reader_that_leaves_early_ends_the_crawl() -> None:
     with FakeWeb.tree(5, 4) as web:
-        pages = gossamer.crawl_sync(web.url("/"))
+        pages = gossamer.crawl_sync(web.url("/"), delay=0)
         first = next(pages)
         pages.close()  # type: ignore[attr-defined]
         assert first.url == web.url("/")
@@ -52,7 +52,7 @@ def test_a_reader_that_leaves_early_ends_the_crawl() -> None:
 
 def test_the_summary_says_how_the_crawl_ended() -> None:
     async def crawl(seed: str) -> gossamer.api.CrawlRun:
-        run = gossamer.crawl(seed, max_pages=2)
+        run = gossamer.crawl(seed, delay=0, max_pages=2)
         async for _ in run:
             pass
         return run
@@ -65,9 +65,9 @@ def test_the_summary_says_how_the_crawl_ended() -> None:
 
 def test_an_archive_is_kept_only_where_an_output_is_named(tmp_path: Path) -> None:
     with FakeWeb.tree(1, 2) as web:
-        pages = list(gossamer.crawl_sync(web.url("/")))
+        pages = list(gossamer.crawl_sync(web.url("/"), delay=0))
         assert all(page.location is None for page in pages)
-        pages = list(gossamer.crawl_sync(web.url("/"), output=str(tmp_path / "kept")))
+        pages = list(gossamer.crawl_sync(web.url("/"), delay=0, output=str(tmp_path / "kept")))
     assert all(page.location is not None for page in pages)
     assert list((tmp_path / "kept" / "warc").iterdir())
 
@@ -85,7 +85,7 @@ def test_a_processor_of_ones_own_takes_items_out_of_pages() -> None:
             yield gossamer.Item(kind="price", url=document.url, value=node.text())
 
     with FakeWeb({"/": '<b class="price">12.50</b><a href="/b">b</a>', "/b": '<i class="price">3</i>'}) as web:
-        items = [item for page in gossamer.crawl_sync(web.url("/")) for item in page.items]
+        items = [item for page in gossamer.crawl_sync(web.url("/"), delay=0) for item in page.items]
     assert [(item.kind, item.value) for item in items] == [("price", "12.50"), ("price", "3")]
 
 
@@ -96,7 +96,7 @@ def test_a_processor_that_raises_costs_its_page_nothing_else() -> None:
         raise RuntimeError("no idea")
 
     with FakeWeb.tree(2, 2) as web:
-        pages = list(gossamer.crawl_sync(web.url("/")))
+        pages = list(gossamer.crawl_sync(web.url("/"), delay=0))
         assert {page.url for page in pages} == web.expected
     assert all("no idea" in page.record.visit.trouble for page in pages)
 
@@ -114,7 +114,7 @@ def test_the_examples_of_the_readme_run(capsys: pytest.CaptureFixture[str]) -> N
         exec("async def main():\n" + "\n".join(f"    {line}" for line in lines), names)
         asyncio.run(names["main"]())  # type: ignore[operator]
         assert f"{web.url('/')} 200 Shop" in capsys.readouterr().out
-        assert [item.value for page in gossamer.crawl_sync(web.url("/")) for item in page.items] == ["12.50"]
+        assert [item.value for page in gossamer.crawl_sync(web.url("/"), delay=0) for item in page.items] == ["12.50"]
 
 
 def test_importing_the_package_loads_no_crawler() -> None:

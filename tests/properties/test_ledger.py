@@ -1,5 +1,6 @@
 """Ledger and task queues against a model in memory, through pushes, pops, commits, failures, kills and reopenings."""
 
+import itertools
 import shutil
 import tempfile
 from collections import Counter
@@ -19,7 +20,13 @@ URLS = [f"http://{host}/{n}" for host in HOSTS for n in range(12)]
 #: A file system in memory where there is one: each example opens a store many times, which waits for the disk.
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
+#: Few levels, so that lanes have neighbours; the first, the last, and one next to the first.
+LEVELS = [0, 1, 255]
+
 BATCH = st.lists(st.sampled_from(URLS), max_size=12)
+
+#: URL, attempt, level.
+Queued = tuple[str, int, int]
 
 
 class Failed(Exception):
@@ -28,6 +35,11 @@ class Failed(Exception):
 
 def host_of(url: str) -> str:
     return url.split("/")[2]
+
+
+def task_of(one: Queued) -> Task:
+    url, attempt, level = one
+    return Task(url, host_of(url), 2, "http://s.test/", "a href", attempt, level)
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -39,11 +51,13 @@ class LedgerMachine(RuleBasedStateMachine):
             directory=self.folder, held=2, turn=3, buffered=4, refill=2, recent=5, cache=1 << 20, buffers=1 << 20
         )
         self.now = 1_000.0
+        self.order = 0
         self.seen: set[str] = set()
-        self.unfinished: dict[str, list[tuple[str, int]]] = {host: [] for host in HOSTS}
-        self.flying: list[tuple[str, int]] = []
+        self.unfinished: dict[str, list[Queued]] = {host: [] for host in HOSTS}
+        self.flying: list[Queued] = []
         self.held: set[str] = set()
         self.resting: dict[str, float] = {}
+        self.later: list[tuple[float, int, Queued]] = []
         self.states: dict[str, HostState] = {}
         self.counters: Counter[str] = Counter()
         self.ends: dict[str, int] = {}
@@ -57,23 +71,49 @@ class LedgerMachine(RuleBasedStateMachine):
         self.flying.clear()
         self.held.clear()
 
-    @rule(urls=BATCH, ends=st.sets(st.integers(0, 9)), again=st.booleans(), fails=st.booleans(), end=st.integers(0, 99))
-    def group(self, urls: list[str], ends: set[int], again: bool, fails: bool, end: int) -> None:
+    @rule(
+        urls=BATCH,
+        ends=st.sets(st.integers(0, 9)),
+        again=st.booleans(),
+        fails=st.booleans(),
+        end=st.integers(0, 99),
+        levels=st.lists(st.sampled_from(LEVELS), min_size=1, max_size=5),
+        delays=st.lists(st.none() | st.integers(0, 9), min_size=1, max_size=5),
+    )
+    def group(
+        self,
+        urls: list[str],
+        ends: set[int],
+        again: bool,
+        fails: bool,
+        end: int,
+        levels: list[int],
+        delays: list[int | None],
+    ) -> None:
         ended = [self.flying[index] for index in ends if index < len(self.flying)]
-        state = HostState(HOSTS[end % 5], float(end), "asking", {"fetched": end}, b"r" if end % 2 else None)
-        pushed: list[tuple[str, int]] = []
+        state = HostState(HOSTS[end % 5], b"note", {"fetched": end}, delay=float(end))
+        level, delay = itertools.cycle(levels), itertools.cycle(delays)
+        pushed: list[Queued] = []
+        later: list[tuple[float, Queued]] = []
         try:
             with self.ledger.group() as group:
                 new = group.offer(urls)
                 assert new == list(dict.fromkeys(url for url in urls if url not in self.seen))
                 assert group.offer(new) == []
-                pushed += [(url, 1) for url in new]
-                for url, attempt in ended:
+                begun = [(url, 1, next(level)) for url in new]
+                for url, attempt, _ in ended:
                     assert group.done(url)
                     if again:
-                        pushed.append((url, attempt + 1))
+                        begun.append((url, attempt + 1, next(level)))
                 assert not group.done("http://never.test/")
-                group.push(Task(url, host_of(url), 2, "http://s.test/", "a href", n) for url, n in pushed)
+                for one in begun:
+                    seconds = next(delay)
+                    if seconds is None:
+                        pushed.append(one)
+                    else:
+                        later.append((self.now + seconds, one))
+                        group.later(task_of(one), self.now + seconds)
+                group.push(map(task_of, pushed))
                 group.host(state)
                 group.written("warc/a.warc.gz", end)
                 group.count("own", 2)
@@ -87,9 +127,21 @@ class LedgerMachine(RuleBasedStateMachine):
             self.unfinished[host_of(one[0])].remove(one)
         for one in pushed:
             self.unfinished[host_of(one[0])].append(one)
+        for due, one in later:
+            self.later.append((due, self.order, one))
+            self.order += 1
         self.states[state.host] = state
         self.counters.update({"own": 2, "discovered": len(new)})
         self.ends["warc/a.warc.gz"] = max(end, self.ends.get("warc/a.warc.gz", 0))
+
+    @rule(seconds=st.integers(0, 4))
+    def wake(self, seconds: int) -> None:
+        self.now += seconds
+        due = sorted(entry for entry in self.later if entry[0] <= self.now)
+        assert self.queues.wake(self.now) == len(due)
+        self.later = [entry for entry in self.later if entry[0] > self.now]
+        for _, _, one in due:
+            self.unfinished[host_of(one[0])].append(one)
 
     @rule(seconds=st.integers(0, 4), most=st.integers(1, 3))
     def admit(self, seconds: int, most: int) -> None:
@@ -98,8 +150,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert state.host not in self.held, "a host that is held came again"
             assert self.resting.pop(state.host, 0.0) <= self.now, "a host came while it rests"
             self.held.add(state.host)
-            kept = self.states.get(state.host, HostState(state.host))
-            assert (state.next_allowed, state.state, state.counters) == (kept.next_allowed, kept.state, kept.counters)
+            assert state == self.states.get(state.host, HostState(state.host))
 
     @precondition(lambda self: self.held)
     @rule(data=st.data(), most=st.integers(1, 4))
@@ -107,16 +158,24 @@ class LedgerMachine(RuleBasedStateMachine):
         host = data.draw(st.sampled_from(sorted(self.held)))
         self.popped(host, most)
 
-    def popped(self, host: str, most: int) -> list[tuple[str, int]]:
-        got = [(task.url, task.attempt) for task in self.queues.pop(host, most)]
+    def popped(self, host: str, most: int) -> list[Queued]:
+        got = [(task.url, task.attempt, task.level) for task in self.queues.pop(host, most)]
         waiting = [one for one in self.unfinished[host] if one not in self.flying]
-        assert got == waiting[: len(got)], "tasks of a host come in the order of their pushes"
+        waiting.sort(key=lambda one: one[2])  # it keeps the order of pushes
+        assert got == waiting[: len(got)], "tasks of a host come by level, and in the order of their pushes"
         if got:
             assert len(got) == min(most, len(waiting))
         else:
             self.held.discard(host)
         self.flying += got
         return got
+
+    @precondition(lambda self: self.flying)
+    @rule(data=st.data())
+    def put_back(self, data: st.DataObject) -> None:
+        one = data.draw(st.sampled_from(self.flying))
+        self.queues.put_back(task_of(one))
+        self.flying.remove(one)
 
     @precondition(lambda self: self.held)
     @rule(data=st.data(), seconds=st.integers(0, 6))
@@ -134,13 +193,17 @@ class LedgerMachine(RuleBasedStateMachine):
             self.resting.clear()
         else:
             self.ledger.close()
-            in_flight = {host_of(url) for url, _ in self.flying}
+            in_flight = {host_of(url) for url, _, _ in self.flying}
             self.resting = {host: until for host, until in self.resting.items() if host not in in_flight}
         self.open()
 
     @invariant()
     def nothing_is_lost_and_nothing_doubled(self) -> None:
-        assert len(self.queues) == sum(map(len, self.unfinished.values())) - len(self.flying)
+        assert len(self.queues) == sum(map(len, self.unfinished.values())) - len(self.flying) + len(self.later)
+        assert self.queues.next_due() == min((due for due, _, _ in self.later), default=float("inf"))
+        in_flight = {host_of(url) for url, _, _ in self.flying}
+        asleep = [until for host, until in self.resting.items() if host not in in_flight]
+        assert self.queues.next_rest() <= min(asleep, default=float("inf"))
         assert self.ledger.counters() == {name: n for name, n in self.counters.items() if n}
         assert self.ledger.committed_ends() == self.ends
         assert [url for url, _ in self.ledger.seen.unseen(URLS)] == [url for url in URLS if url not in self.seen]
@@ -157,6 +220,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def drain(self) -> None:
         """Everything that is queued comes out, within so many rounds that a host which is stuck shows."""
         self.now += 1_000
+        self.wake(0)
         for _ in range(400):
             if not any(self.unfinished.values()):
                 break
@@ -164,7 +228,7 @@ class LedgerMachine(RuleBasedStateMachine):
             for host in sorted(self.held):
                 self.popped(host, 4)
             with self.ledger.group() as group:
-                for url, _attempt in self.flying:
+                for url, _, _ in self.flying:
                     assert group.done(url)
             for one in self.flying:
                 self.unfinished[host_of(one[0])].remove(one)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.model.visit import Item, sha1_base32
-from gossamer.stores.rowlog import ItemRow, line, page_row
-from gossamer.stores.warc_records import exchange, http_head, warcinfo
+from gossamer.stores.rows import ItemRow, line, page_row
+from gossamer.stores.warc_records import exchange, form_of, http_head, text_field, warcinfo
 from gossamer.testing.storing import visit
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
@@ -30,7 +30,7 @@ def test_any_exchange_comes_back_from_the_archive(
     one = msgspec.structs.replace(
         one, response=msgspec.structs.replace(one.response, address=address, request_head=request)
     )
-    written = exchange(one, 1e9)
+    written = exchange(one, 1e9, form_of(one), lines={"via": original, "trouble": cut, "error": address})
     records: list[Any] = [
         (record.rec_type, record.rec_headers, record.raw_stream.read())
         for record in ArchiveIterator(io.BytesIO(written.data), no_record_parse=True)
@@ -38,7 +38,11 @@ def test_any_exchange_comes_back_from_the_archive(
     for record in ArchiveIterator(io.BytesIO(written.data), check_digests="raise"):
         record.content_stream().read()
     kind, fields, block = records[-1]
-    assert len(records) == (2 if request else 1)
+    told = sum(bool(text_field(text)) for text in (original, cut, address))
+    assert len(records) == 1 + bool(request) + bool(told)
+    if told:
+        assert records[-2][0] == "metadata"
+        assert records[-2][2].count(b"\r\n") == told
     assert kind == ("revisit" if original else "response")
     assert block == http_head(head) + (b"" if original else body)
     assert fields.get_header("WARC-Payload-Digest") == f"sha1:{sha1_base32(body)}"

@@ -6,38 +6,60 @@ long as it has these units; one that lacks them says so.
 
 import datetime
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gossamer._version import __version__
+from gossamer.assembly import secrets
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow import wiring as wirings
-from gossamer.flow.errors import WiringError
+from gossamer.flow.errors import SettingError, WiringError
+from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.normal import chosen
 from gossamer.model.url import canonical, endpoint_of, host_of, scheme_of
+from gossamer.services.politeness.retries import WAITS
+from gossamer.stages.links.component import LinksSheet, normaliser
+from gossamer.stages.url_filter.expressions import by_gate
 
 #: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
 SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "scope": (("scope", "scope"),),
-    "depth": (("scope", "depth"),),
+    "depth": (("url-seen", "depth"), ("commit", "depth"), ("frontier", "depth"), ("ledger", "depths")),
     "include": (("patterns", "include"),),
     "exclude": (("patterns", "exclude"),),
+    "only": (("constraints", "only"),),
+    "never": (("constraints", "never"),),
     "max_pages": (("frontier", "max_pages"),),
-    "max_pages_per_host": (("frontier", "max_pages_per_host"),),
+    "sitemaps": (("commit", "sitemaps"),),
+    "max_pages_per_host": (("commit", "max_per_host"),),
     "max_time": (("frontier", "max_time"),),
     "max_bytes": (("frontier", "max_bytes"),),
     "max_page_size": (("http", "max_body"),),
     "max_links": (("links", "max_links"),),
     "concurrency": (("frontier", "concurrency"),),
-    "per_host": (("frontier", "per_host"),),
+    "per_host": (("politeness", "per_host"),),
+    "min_free_disk": (("frontier", "min_free_disk"),),
+    "keep_trying": (("frontier", "keep_trying"),),
+    "delay": (("politeness", "delay"),),
+    "domain_delay": (("politeness", "domain_delay"),),
+    "ip_delay": (("politeness", "ip_delay"),),
+    "rate": (("politeness", "rate"),),
+    "bandwidth": (("politeness", "bandwidth"),),
     "resolve": (("dns", "resolve"),),
     "allow_network": (("dns", "allow_networks"),),
-    "header": (("http", "header"),),
+    "cookies": (("http", "cookies"),),
+    "proxy": (("http", "proxy"),),
+    "http2": (("http", "http2"),),
 }
+
+#: Providers that keep large bodies on disk while they are used.
+_SPOOLING = frozenset({"http"})
 
 #: Where the shipped wirings lie, as files of the package.
 WIRINGS = Path(__file__).parent / "wirings"
@@ -112,12 +134,44 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
     for option, targets in SETTINGS.items():
         if plain[option] != defaults[option]:
             for unit, setting in targets:
-                wiring = _set(wiring, option, unit, {setting: plain[option]})
+                value = True if setting == "depths" else plain[option]
+                wiring = _set(wiring, option, unit, {setting: value})
     if plain["concurrency"] != defaults["concurrency"]:
         wiring = _with_workers(wiring, options.concurrency)
+    wiring = _with_filters(wiring, options)
     if options.no_warc:
         wiring = _without_archive(wiring)
-    return _with_identity(_with_seeds(wiring, seeds), options) if seeds else _with_identity(wiring, options)
+    wiring = _with_header(wiring, seeds, options)
+    if options.strategy != defaults["strategy"]:
+        wiring = _with_strategy(wiring, options.strategy)
+    if options.robots == "ignore":
+        wiring = _without_robots(wiring)
+    if options.retries != defaults["retries"]:
+        wiring = _set(wiring, "retries", "politeness", {"retries": list(WAITS[: options.retries])})
+    if seeds:
+        wiring = _with_seeds(wiring, _normal_seeds(wiring, seeds))
+    return _with_permission(_with_identity(wiring, options), options)
+
+
+def _with_filters(wiring: Wiring, options: CrawlOptions) -> Wiring:
+    """What of the links is folded, followed and cut, as far as an option is more than one setting."""
+    if options.normalise:
+        wiring = _set(wiring, "normalise", "links", {"normalise": _steps(options.normalise)})
+    if options.filter:
+        wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
+    if options.traps == "report":
+        for unit in ("trap-shapes", "traps"):
+            wiring = _set(wiring, "traps", unit, {"cut": False})
+    return wiring
+
+
+def _with_header(wiring: Wiring, seeds: Sequence[str], options: CrawlOptions) -> Wiring:
+    """A copy whose requests carry the person's own fields; those that prove who asks go to their sites alone."""
+    if plain := secrets.plain(options.header):
+        wiring = _set(wiring, "header", "http", {"header": plain})
+    if found := secrets.credentials(options.auth, options.header, seeds):
+        wiring = _set(wiring, "auth" if options.auth else "header", "http", {"credentials": found})
+    return wiring
 
 
 def _set(wiring: Wiring, option: str, unit: str, values: dict[str, Any]) -> Wiring:
@@ -125,6 +179,22 @@ def _set(wiring: Wiring, option: str, unit: str, values: dict[str, Any]) -> Wiri
         return wirings.with_settings(wiring, unit, values)
     except WiringError as error:
         raise WiringError(f"--{option.replace('_', '-')} sets unit {unit!r}, but {error}") from None
+
+
+def _steps(words: Sequence[str]) -> list[str]:
+    try:
+        return list(chosen(words))
+    except ValueError as error:
+        raise SettingError(f"--normalise: {error}") from None
+
+
+def _normal_seeds(wiring: Wiring, seeds: Sequence[str]) -> list[str]:
+    """Seeds in the normal form that links have, so that a link to a seed is known to be one."""
+    plan = wiring.components.get("links")
+    if plan is None or plan.use != "links":
+        return list(seeds)
+    normalise = normaliser(build(LinksSheet, plan.settings))
+    return list(dict.fromkeys(normalise(seed) for seed in seeds))
 
 
 def _has(wiring: Wiring, unit: str) -> bool:
@@ -143,18 +213,87 @@ def _with_seeds(wiring: Wiring, seeds: Sequence[str]) -> Wiring:
 
 
 def _with_identity(wiring: Wiring, options: CrawlOptions) -> Wiring:
+    """The user agent, and the token that robots.txt knows it by. A wiring that has one keeps it unless another is given."""
+    known = wiring.providers["http"].settings.get("user_agent") if "http" in wiring.providers else ""
+    if known and not (options.user_agent or contact_of(options)):
+        return wiring
     agent = user_agent(options)
     wiring = _set_where_present(wiring, "http", {"user_agent": agent})
+    if "robots" in wiring.providers and wiring.providers["robots"].use == "robots":
+        wiring = wirings.with_settings(wiring, "robots", {"agent": token_of(agent)})
     if "archive" in wiring.providers and wiring.providers["archive"].use == "warc":
-        wiring = wirings.with_settings(wiring, "archive", {"user_agent": agent, "contact": contact_of(options)})
+        told = {"user_agent": agent, "contact": contact_of(options), "robots": options.robots}
+        wiring = wirings.with_settings(wiring, "archive", told)
     return wiring
+
+
+def token_of(user_agent: str) -> str:
+    """The product token of a user agent: what robots.txt names it by (RFC 9309, 2.2.1)."""
+    return re.split(r"[/\s(]", user_agent.strip(), maxsplit=1)[0] or "Gossamer"
+
+
+def _with_permission(wiring: Wiring, options: CrawlOptions) -> Wiring:
+    """Off this machine a crawl needs a contact, and robots.txt unless its hosts are one's own (DESIGN 8, INTERFACE)."""
+    named = contact_of(options) or options.user_agent
+    obeys = options.robots == "obey" or options.i_own_these_hosts
+    return _set_where_present(wiring, "dns", {"only_loopback": False}) if named and obeys else wiring
+
+
+def _with_strategy(wiring: Wiring, strategy: str) -> Wiring:
+    """Another traversal. A random walk may come where it was: neither URL-seen nor content-seen (seed 000, 2.1)."""
+    if "traversal" not in wiring.providers:
+        raise WiringError(f"--strategy replaces unit 'traversal', but {wiring.source} has none")
+    providers = {**wiring.providers, "traversal": wirings.ProviderPlan(use=strategy)}
+    wiring = msgspec.structs.replace(wiring, providers=providers)
+    return _without_seen(wiring) if strategy == "random-walk" else wiring
+
+
+def _without_seen(wiring: Wiring) -> Wiring:
+    wiring = _set(wiring, "strategy", "commit", {"again": True})
+    wiring = _set(wiring, "strategy", "url-seen", {"again": True})
+    if "content-seen" not in wiring.components:
+        return wiring
+    components = dict(wiring.components)
+    ports = components.pop("content-seen").ports
+    kept = {
+        name: msgspec.structs.replace(
+            plan,
+            ports={role: ports["inbox"] if end == ports["outbox"] else end for role, end in plan.ports.items()},
+        )
+        for name, plan in components.items()
+    }
+    connectors = {name: plan for name, plan in wiring.connectors.items() if name != ports["outbox"]}
+    used = {name for plan in kept.values() for name in provider_names(plan.providers)}
+    used |= {name for plan in wiring.providers.values() for name in provider_names(plan.providers)}
+    providers = {name: plan for name, plan in wiring.providers.items() if name in used}
+    return msgspec.structs.replace(wiring, components=kept, connectors=connectors, providers=providers)
+
+
+def provider_names(roles: Mapping[str, Any]) -> set[str]:
+    """The providers that bound roles name, whatever their form."""
+    found: set[str] = set()
+    for bound in roles.values():
+        for names in [bound] if isinstance(bound, str) else bound.values():
+            found |= {names} if isinstance(names, str) else set(names)
+    return found
+
+
+def _without_robots(wiring: Wiring) -> Wiring:
+    if "robots" not in wiring.providers:
+        raise WiringError(f"--robots replaces unit 'robots', but {wiring.source} has none")
+    plan = wirings.ProviderPlan(use="ignore-robots")
+    return msgspec.structs.replace(wiring, providers={**wiring.providers, "robots": plan})
 
 
 def with_directory(wiring: Wiring, directory: str) -> Wiring:
     """A copy whose stores keep their files under `directory`."""
-    for unit in ("archive", "log"):
-        if unit in wiring.providers and wiring.providers[unit].use not in ("no-archive",):
+    for unit in ("ledger", "archive", "log", "frontier", "sieve"):
+        if _has(wiring, unit) and not (unit == "archive" and wiring.providers[unit].use == "no-archive"):
             wiring = wirings.with_settings(wiring, unit, {"directory": directory})
+    # Large bodies wait on the disk of the archive: the system's directory for temporary files may be memory.
+    for unit, plan in wiring.providers.items():
+        if plan.use in _SPOOLING:
+            wiring = wirings.with_settings(wiring, unit, {"spool": directory})
     return wiring
 
 

@@ -4,6 +4,7 @@ Order matters here: everything that can be refused is refused before the directo
 """
 
 import asyncio
+import contextlib
 import datetime
 import resource
 import shutil
@@ -17,9 +18,13 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
-from gossamer.assembly.compiling import compile_wiring, default_directory, read_seeds, with_directory
+from gossamer.assembly.compiling import SETTINGS, compile_wiring, default_directory, read_seeds, with_directory
+from gossamer.assembly.control.server import ControlServer
+from gossamer.assembly.control.standing import ENDED
+from gossamer.assembly.control.steering import Steering
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.processes import Fleet, with_sockets
+from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
+from gossamer.assembly.tables import TableMaker, cut_back, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
@@ -28,18 +33,29 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
 from gossamer.flow.quantities import show_seconds
 from gossamer.flow.running import RunningGraph
-from gossamer.flow.wiring import Wiring, to_toml, with_settings
+from gossamer.flow.sheet import properties
+from gossamer.flow.wiring import Wiring, with_settings
+from gossamer.flow.wiring import read as read_wiring
+from gossamer.flow.wiring import write as write_wiring
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
-from gossamer.model.totals import Totals
+from gossamer.model.outcome import Outcome
 from gossamer.model.url import endpoint_of, scheme_of
-from gossamer.services.dns import SystemResolver
-from gossamer.stages.commit import Commit
+from gossamer.services.dns import GuardedResolver
+from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
+from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.recovery import QUARANTINE, Restored
 
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
+
+#: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
+GRACE = 8.0
+
+#: Options that bound a crawl, to be shown while it runs.
+LIMITS = ("max_pages", "max_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -79,9 +95,12 @@ class Crawl:
         settings: Mapping[str, Mapping[str, Any]] | None = None,
         catalog: Catalog | None = None,
         report: Callable[[str], None] = lambda line: None,
+        tables: bool = True,
     ) -> None:
         self.options = options or CrawlOptions()
         self.report = report
+        if self.options.resume:
+            wiring = wiring or self._kept_wiring()
         compiled = compile_wiring(read_seeds(seeds), self.options, wiring)
         for unit, values in (settings or {}).items():
             compiled = with_settings(compiled, unit, dict(values))
@@ -89,15 +108,18 @@ class Crawl:
         self.wiring = with_directory(compiled, str(self.directory))
         self.catalog = catalog or shipped_catalog()
         self.graph: Graph = plan(self.wiring, self.catalog)
+        check_bodies_cross(self.graph)
         self.seeds = self._seeds()
         if not self.seeds:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
         self._check_schemes()
         self._check_directory()
+        self.tables = TableMaker(self.directory, report) if tables else None
         self.running: RunningGraph | None = None
         self.fleet: Fleet | None = None
         self._state = ""
         self._began = 0.0
+        self._pages_before = 0
         self._work: asyncio.Future[None] | None = None
         self.connector_statistics: dict[str, Statistics] = {}
         """What every connector passed; filled in at the end of the run."""
@@ -106,6 +128,15 @@ class Crawl:
         return f"<Crawl of {', '.join(self.seeds)} into {self.directory}>"
 
     # -- before anything is touched
+
+    def _kept_wiring(self) -> Wiring:
+        """The wiring that the directory's crawl ran with last."""
+        if not self.options.output:
+            raise UsageError("--resume needs the directory of the crawl; name it with -o")
+        path = Path(self.options.output, CRAWL_FILE)
+        if not path.is_file():
+            raise UsageError(f"{path.parent} holds no crawl (no {CRAWL_FILE} in it); begin one without --resume")
+        return read_wiring(path)
 
     def _seeds(self) -> tuple[str, ...]:
         return tuple(
@@ -137,33 +168,55 @@ class Crawl:
 
     def _check_directory(self) -> None:
         path = self.directory
-        if not path.exists():
+        if not path.exists() or self.options.resume:
             return
         if not path.is_dir():
             raise UsageError(f"{path} is a file; name a directory with -o")
         if (path / CRAWL_FILE).exists():
             if not self.options.overwrite:
                 raise UsageError(
-                    f"{path} holds a crawl; name another directory with -o, or replace it with --overwrite"
+                    f"{path} holds a crawl; go on with it (gossamer resume {path}), name another directory with -o, "
+                    "or replace it with --overwrite"
                 )
         elif any(path.iterdir()):
             raise UsageError(f"{path} is not empty and holds no crawl; name another directory with -o")
 
     async def _check_seed_addresses(self) -> None:
-        """Until robots and politeness exist a crawl off loopback is refused: nobody's server is a test bed."""
-        resolvers = [provider for provider in self._running.providers.values() if isinstance(provider, SystemResolver)]
-        for url in self.seeds:
-            host, port = endpoint_of(url)
-            for resolver in resolvers:
-                try:
-                    await resolver.resolve(host, port)
-                except AddressRefused as error:
-                    raise UsageError(
-                        f"{url} is not on this machine ({error}); this version crawls loopback only, "
-                        "because it does not read robots.txt yet"
-                    ) from None
-                except ResolutionFailed as error:
-                    self.report(f"seed {url}: {error}")
+        """Refuse seeds that this crawl must not ask, before anything is touched (DESIGN 8)."""
+        for resolver in self._own_resolvers():
+            await resolver.start()
+            try:
+                for url in self.seeds:
+                    await self._check_seed(url, resolver)
+            finally:
+                await resolver.stop()
+
+    def _own_resolvers(self) -> list[GuardedResolver[Any]]:
+        """Resolvers as the crawl will have them, for the time before it starts."""
+        nodes = self.graph.providers.values()
+        return [node.unit(node.sheet) for node in nodes if issubclass(node.unit, GuardedResolver)]
+
+    async def _check_seed(self, url: str, resolver: GuardedResolver[Any]) -> None:
+        host, port = endpoint_of(url)
+        if not host:
+            return  # a file of this machine
+        try:
+            await resolver.resolve(host, port)
+        except AddressRefused as error:
+            raise UsageError(f"seed {url}: {error}{self._remedy(resolver)}") from None
+        except ResolutionFailed as error:
+            self.report(f"seed {url}: {error}")
+
+    def _remedy(self, resolver: GuardedResolver[Any]) -> str:
+        """What to do about a seed that is off this machine and must not be asked; empty where it is not that."""
+        if not resolver.sheet.only_loopback:
+            return ""
+        if self.options.robots == "ignore" and not self.options.i_own_these_hosts:
+            return "; --robots ignore beyond this machine needs --i-own-these-hosts"
+        return (
+            "; beyond this machine a crawl says whom site owners can write to: "
+            "give --contact URL_OR_MAIL, or set GOSSAMER_CONTACT"
+        )
 
     # -- the run
 
@@ -178,30 +231,62 @@ class Crawl:
             return await self._run(self.running, self.fleet)
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
-        made = False
+        await self._check_seed_addresses()
+        made = self._make_directory()
+        has_begun = False
         try:
             await running.start()
-            await self._check_seed_addresses()
-            made = self._make_directory()
+            has_begun = True
+            if self.options.resume:
+                # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
+                write_wiring(self.directory / CRAWL_FILE, self.wiring)
+            self._tell_restored(cut_back(running, self.directory))
+            self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
-            await self._until_done(fleet.watch_over(running.work()))
+            self.ledger.put_meta(ENDED, b"")
+            async with self.tables.watching() if self.tables else contextlib.nullcontext():
+                await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
+            if not self._aborted:
+                write_hosts(running)
+            self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
         finally:
             self.connector_statistics = running.statistics()
             await running.stop()
             await fleet.stop()
+            self._settle_directory(made, has_begun)
         if made and summary.state == "incomplete" and not summary.fetched:
             shutil.rmtree(self.directory, ignore_errors=True)
+        elif self.tables is not None and not self._aborted:
+            # What was torn off in the middle may have rows that were never committed: those logs stay open.
+            await self.tables.finish()
+            # What the tables cost belongs to the crawl.
+            summary = msgspec.structs.replace(summary, cpu_seconds=_cpu_seconds(), peak_rss_bytes=_peak_rss())
         return summary
 
+    def _tell_restored(self, done: Restored) -> None:
+        if done.cut or done.removed:
+            files = f"{len(done.cut) + len(done.removed)} files"
+            self.report(
+                f"{files} held what was never committed; it is in {self.directory / QUARANTINE}, and fetched again"
+            )
+        if done.lost:
+            self.report(
+                f"{len(done.lost)} archive files lie on a disk that is not there; the crawl goes on without them"
+            )
+
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for the end of the work, or for :meth:`abort`."""
+        """Wait for the end of the work, or for :meth:`abort`. Meanwhile it can be steered from outside."""
         self._work = asyncio.ensure_future(work)
+        control = ControlServer(self.directory, Steering(self).answer, self.report)
         try:
+            await control.start()
             await self._work
         except asyncio.CancelledError:
             if not self._aborted:
                 raise
+        finally:
+            await control.stop()
 
     @property
     def _aborted(self) -> bool:
@@ -210,29 +295,132 @@ class Crawl:
     def abort(self) -> None:
         """Stop at once: what is in flight is dropped, what is committed is kept."""
         self._state = "stopped"
+        if self.tables is not None:
+            self.tables.abort()
         if self._work is not None:
             self._work.cancel()
 
     def stop(self) -> None:
-        """Hand out nothing more; what is in flight is fetched and committed. Safe to call at any time."""
+        """Hand out nothing more; what is in flight is fetched and committed, as far as :data:`GRACE` allows.
+
+        Safe to call at any time.
+        """
         self._state = "stopped"
         if self.running is not None:
             self.running.drain()
+            asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
+
+    def _lose_patience(self) -> None:
+        if self._work is not None and not self._work.done():
+            self.report(f"what is in flight did not end within {GRACE:g} s; it is fetched again when the crawl goes on")
+            self.abort()
 
     def _make_directory(self) -> bool:
-        """Make the directory and write what is about to run into it: True if it was not there before."""
+        """Make the directory and write what is about to run into it: True if it was not there before.
+
+        A crawl that is replaced stands aside until the new one has begun.
+        """
         path = self.directory
         try:
             if self.options.overwrite and (path / CRAWL_FILE).exists():
-                shutil.rmtree(path)
+                shutil.rmtree(self._aside, ignore_errors=True)
+                path.rename(self._aside)
             made = not path.exists()
             path.mkdir(parents=True, exist_ok=True)
-            (path / CRAWL_FILE).write_text(to_toml(self.wiring), encoding="utf-8")
+            if not self.options.resume:
+                if _holds_secrets(self.graph):
+                    (path / CRAWL_FILE).touch(mode=0o600)
+                write_wiring(path / CRAWL_FILE, self.wiring)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
         return made
 
+    @property
+    def _aside(self) -> Path:
+        return self.directory.with_name(f"{self.directory.name}.replaced")
+
+    def _settle_directory(self, made: bool, has_begun: bool) -> None:
+        """A crawl that could not begin leaves no directory, and the one that it was to replace comes back."""
+        if made and not has_begun:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            if self._aside.exists():
+                self._aside.rename(self.directory)
+        else:
+            shutil.rmtree(self._aside, ignore_errors=True)
+
+    # -- steering
+
+    @property
+    def is_stopping(self) -> bool:
+        """It was told to end."""
+        return self._state == "stopped"
+
+    def pause(self) -> None:
+        """Ask for nothing more until :meth:`go_on`; what is in flight is finished and kept."""
+        self.frontier.pause()
+
+    def go_on(self) -> None:
+        """Go on after :meth:`pause`."""
+        self.frontier.go_on()
+
+    def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of a running unit, at once and for every later run.
+
+        Raises:
+            SettingError: a value that does not do, or that takes a restart.
+            UsageError: the change cannot be kept; nothing has changed.
+        """
+        running, before = self.graph_at_work, self.wiring
+        old = running.sheet(unit)
+        new = msgspec.to_builtins(running.set(unit, settings))
+        self.wiring = with_settings(before, unit, {name: new[name] for name in settings})
+        try:
+            write_wiring(self.directory / CRAWL_FILE, self.wiring)
+        except OSError as error:
+            self.wiring = before
+            running.set(unit, {name: getattr(old, name) for name in settings})
+            raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
+        self.frontier.signal("tasks")
+
     # -- what stands now
+
+    @property
+    def graph_at_work(self) -> RunningGraph:
+        """The graph that runs."""
+        return self._running
+
+    @property
+    def frontier(self) -> Frontier:
+        """The component that hands out."""
+        frontier: Frontier = self._component(Frontier)
+        return frontier
+
+    @property
+    def ledger(self) -> Ledger:
+        """What keeps what the crawl must not forget."""
+        ledgers = (unit for unit in self._running.providers.values() if isinstance(unit, Ledger))
+        ledger = next(ledgers, None)
+        if ledger is None:
+            raise WiringError("the wiring has no ledger; a crawl needs one")
+        return ledger
+
+    @property
+    def blocked(self) -> tuple[str, ...]:
+        """Hosts and domains that are not asked any more."""
+        blocking = (unit.sheet for unit in self._running.providers.values() if isinstance(unit, HostPoliteness))
+        return next((sheet.blocked for sheet in blocking), ())
+
+    def limits(self) -> dict[str, float]:
+        """The limits that are set, by the names of their options."""
+        found: dict[str, float] = {}
+        for option in LIMITS:
+            for unit, setting in SETTINGS[option]:
+                if unit in self.graph.components:
+                    sheet = self._running.sheet(unit)
+                    value = getattr(sheet, setting)
+                    if value != getattr(type(sheet)(), setting):
+                        found[option] = value
+        return found
 
     @property
     def _running(self) -> RunningGraph:
@@ -246,27 +434,35 @@ class Crawl:
         raise WiringError(f"the wiring has no component of class {kind.__name__}; a crawl needs one")
 
     def _summary(self) -> Summary:
-        totals: Totals = self._component(Commit).totals
-        frontier: Frontier = self._component(Frontier)
+        counters = self._counters()
+        frontier = self.frontier
+        queued = len(frontier.queues)
         if self._state != "stopped":
-            self._state = "limit" if frontier.limit else "incomplete" if totals.unfinished else "finished"
+            lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}")
+            self._state = "limit" if frontier.limit else "incomplete" if lost else "finished"
         seconds = time.monotonic() - self._began
+        pages = counters.get("pages", 0)
+        here = pages - self._pages_before
+        outcomes = {name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")}
         return Summary(
             crawl=str(self.directory),
             state=self._state,
-            pages=totals.pages,
-            fetched=totals.fetched,
-            unique_documents=totals.documents,
-            bytes=totals.bytes,
-            outcomes={str(outcome): count for outcome, count in totals.outcomes.items()},
-            discovered=int(frontier.metrics.counters["discovered"]),
-            queued=len(frontier.queues),
-            hosts=frontier.queues.hosts,
+            pages=pages,
+            fetched=counters.get("fetched", 0),
+            unique_documents=counters.get("documents", 0),
+            bytes=counters.get("bytes", 0),
+            outcomes=outcomes,
+            discovered=counters.get("discovered", 0),
+            queued=queued,
+            hosts=counters.get("hosts", 0),
             seconds=round(seconds, 3),
-            pages_per_second=round(totals.pages / seconds, 2) if seconds else 0.0,
-            cpu_seconds=round(_cpu_seconds(), 3),
+            pages_per_second=round(here / seconds, 2) if seconds else 0.0,
+            cpu_seconds=_cpu_seconds(),
             peak_rss_bytes=_peak_rss(),
         )
+
+    def _counters(self) -> Mapping[str, int]:
+        return self.ledger.counters()
 
     @property
     def working(self) -> bool:
@@ -275,7 +471,7 @@ class Crawl:
 
     def time_left(self, now: Summary) -> str:
         """How long until a limit of time or pages is reached at this pace; empty where there is none."""
-        frontier: Frontier = self._component(Frontier)
+        frontier = self.frontier
         limits = []
         if frontier.sheet.max_time is not None:
             limits.append(frontier.sheet.max_time - now.seconds)
@@ -286,8 +482,7 @@ class Crawl:
     @property
     def troubled(self) -> int:
         """Pages that were kept but could not be processed in full; each row of the log says why."""
-        totals: Totals = self._component(Commit).totals
-        return totals.troubled
+        return self._counters().get("troubled", 0)
 
     def slowest_hosts(self, count: int) -> list[tuple[str, float]]:
         """The hosts that answer slowest, with their mean seconds an answer."""
@@ -303,9 +498,19 @@ class Crawl:
             self._state = kept
 
 
+def _holds_secrets(graph: Graph) -> bool:
+    """A setting that may hold a password was given: what it is written into is its owner's alone."""
+    return any(
+        prop.secret and getattr(node.sheet, prop.name) != prop.default
+        for node in graph.providers.values()
+        for prop in properties(type(node.sheet))
+    )
+
+
 def _cpu_seconds() -> float:
+    """Seconds of CPU of this process and of those that it started and that have ended."""
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    return round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 3)
 
 
 def _peak_rss() -> int:

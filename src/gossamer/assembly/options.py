@@ -13,11 +13,14 @@ _START = "it shapes the crawl from its start; change the unit's own setting inst
 
 Scope = Literal["page", "prefix", "host", "domain", "any"]
 
+Strategy = Literal["breadth", "depth", "host-breadth", "priority", "random-walk"]
+
 
 class CrawlOptions(Sheet, frozen=True):
     """What `gossamer crawl` and `gossamer.crawl()` take, apart from the seeds."""
 
     output: Annotated[str, setting("Directory of the crawl; default ./crawl-HOST-DATE.", restart=_START)] = ""
+    resume: Annotated[bool, setting("Go on with the crawl that the directory holds.", restart=_START)] = False
     overwrite: Annotated[
         bool, setting("Remove the crawl that the directory holds, and start anew.", restart=_START)
     ] = False
@@ -31,6 +34,36 @@ class CrawlOptions(Sheet, frozen=True):
     ] = ()
     exclude: Annotated[
         tuple[str, ...], setting("Never follow URLs that match this RE2 pattern (repeatable).", restart=_START)
+    ] = ()
+    normalise: Annotated[
+        tuple[str, ...],
+        setting(
+            "Fold also URLs that differ in this (sort-query, index-pages, slashes, www), or no longer (no-sessions, "
+            "no-tracking, ...); see docs/urls.md (repeatable).",
+            restart=_START,
+        ),
+    ] = ()
+    traps: Annotated[
+        Literal["cut", "report"],
+        setting("Cut the budget of endless parts of hosts that say nothing new, or only report them.", restart=_START),
+    ] = "cut"
+    filter: Annotated[
+        tuple[str, ...],
+        setting(
+            "Follow only links that this expression holds for, or GATE: EXPRESSION for another gate; see docs/filters.md "
+            "(repeatable).",
+            restart=_START,
+        ),
+    ] = ()
+    only: Annotated[
+        tuple[str, ...],
+        setting(
+            "Stay in these domains, written backwards: `hu.bme`, `hu.bme.+`, `hu.bme.*` (repeatable).", restart=_START
+        ),
+    ] = ()
+    never: Annotated[
+        tuple[str, ...],
+        setting("Keep out of these domains, written the same way; wins over --only (repeatable).", restart=_START),
     ] = ()
     depth: (
         Annotated[int, setting("Links to follow away from the seeds.", unit="links", restart=_START, ge=0)] | None
@@ -46,6 +79,9 @@ class CrawlOptions(Sheet, frozen=True):
     max_bytes: (
         Annotated[int, setting("Stop after so many bytes of bodies.", unit="bytes", restart=_START, ge=1)] | None
     ) = None
+    min_free_disk: (
+        Annotated[int, setting("Stop when less disk is free.", unit="bytes", restart=_START, ge=0)] | None
+    ) = None
     max_page_size: Annotated[int, setting("Cut bodies at this size.", unit="bytes", restart=_START, ge=1)] = 16_000_000
     max_links: Annotated[int, setting("Links kept of one page.", unit="links", restart=_START, ge=0)] = 6000
 
@@ -57,6 +93,42 @@ class CrawlOptions(Sheet, frozen=True):
         setting("Live requests to one host; more than 1 only where you own it.", unit="requests", restart=_START, ge=1),
     ] = 1
 
+    delay: Annotated[
+        float | Literal["auto"],
+        setting(
+            "Between two requests to a host; auto adapts to its latency, at least 1 s.",
+            unit="s",
+            restart=_START,
+        ),
+    ] = "auto"
+    domain_delay: (
+        Annotated[
+            float, setting("Between two starts in one registered domain; 0.25 s.", unit="s", restart=_START, ge=0)
+        ]
+        | None
+    ) = None
+    ip_delay: (
+        Annotated[float, setting("Between two starts at one IP address; 0.25 s.", unit="s", restart=_START, ge=0)]
+        | None
+    ) = None
+    rate: Annotated[float, setting("Pages a second in all.", unit="pages/s", restart=_START, gt=0)] | None = None
+    bandwidth: Annotated[float, setting("Bytes a second in all.", unit="bytes/s", restart=_START, gt=0)] | None = None
+    retries: Annotated[
+        int, setting("Further tries of what failed, after 1, 10 and 60 minutes.", restart=_START, ge=0, le=3)
+    ] = 3
+    keep_trying: Annotated[
+        bool, setting("Wait for seeds that do not answer, instead of giving up at once.", restart=_START)
+    ] = False
+    strategy: Annotated[
+        Strategy, setting("What is fetched first: breadth, depth, host-breadth, priority, random-walk.", restart=_START)
+    ] = "breadth"
+    robots: Annotated[
+        Literal["obey", "ignore"],
+        setting("Obey robots.txt; ignore only with --i-own-these-hosts, or on this machine.", restart=_START),
+    ] = "obey"
+    sitemaps: Annotated[bool, setting("Also fetch the sitemaps that robots.txt names.", restart=_START)] = False
+    i_own_these_hosts: Annotated[bool, setting("You answer for every host that is asked.", restart=_START)] = False
+
     user_agent: Annotated[str, setting("Sent instead of `Gossamer/VERSION (+CONTACT)`.", restart=_START)] = ""
     contact: Annotated[
         str, setting("URL or mail address for site owners; also GOSSAMER_CONTACT. Needed off loopback.", restart=_START)
@@ -64,6 +136,27 @@ class CrawlOptions(Sheet, frozen=True):
     header: Annotated[
         tuple[str, ...], setting("Send this header field, as `Name: value` (repeatable).", restart=_START)
     ] = ()
+    auth: Annotated[
+        tuple[str, ...],
+        setting(
+            "HOST=USER:PASSWORD, or USER:PASSWORD for the seeds' hosts; sent to that host alone (repeatable).",
+            restart=_START,
+            secret=True,
+        ),
+    ] = ()
+    cookies: Annotated[
+        Literal["off", "host"],
+        setting("`host`: cookies that a server sets go back to it while the crawl runs.", restart=_START),
+    ] = "off"
+    proxy: Annotated[
+        str,
+        setting(
+            "Ask through http://[USER:PASSWORD@]HOST:PORT or socks5h://...; the environment's are never used.",
+            restart=_START,
+            secret=True,
+        ),
+    ] = ""
+    http2: Annotated[bool, setting("Offer HTTP/2 to https servers.", restart=_START)] = False
     resolve: Annotated[
         tuple[str, ...],
         setting(

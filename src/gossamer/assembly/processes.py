@@ -14,13 +14,24 @@ from typing import Any
 
 import msgspec
 
+from gossamer.assembly.compiling import provider_names
 from gossamer.flow.errors import FlowError, WiringError
+from gossamer.flow.graph import Graph
+from gossamer.flow.remote.frames import FRAME_LIMIT
 from gossamer.flow.sheet import nearest
-from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, Wiring, to_toml
+from gossamer.flow.wiring import MAIN_PROCESS, Wiring, to_toml
+from gossamer.model.visit import Record, Visit
+
+#: Processes of this name, or of one that begins with it and a hyphen, are started by somebody else: their part of the wiring
+#: is a program of the user's own. Its connectors have addresses with a path or port, since it must know them.
+OUTSIDE = "outside"
 
 #: Deaths of one child within :data:`DEATH_WINDOW` seconds after which it is not started again: it would never get better.
 MAX_DEATHS = 5
 DEATH_WINDOW = 10.0
+
+#: Connectors that cut what they carry into frames.
+_WITH_FRAMES = frozenset({"unix", "tcp"})
 
 #: Seconds that a child has to end by itself once the crawl is over.
 GRACE = 5.0
@@ -33,6 +44,24 @@ def with_sockets(wiring: Wiring, folder: str) -> Wiring:
         for name, plan in wiring.connectors.items()
     }
     return msgspec.structs.replace(wiring, connectors=connectors)
+
+
+def check_bodies_cross(graph: Graph) -> None:
+    """The largest body may cross every arrow that it has to: as sent and decoded, in one frame.
+
+    Raises:
+        WiringError: one of them is too narrow; says what to change.
+    """
+    largest = max((getattr(node.sheet, "max_body", 0) for node in graph.providers.values()), default=0)
+    for name, node in graph.connectors.items():
+        if node.scheme not in _WITH_FRAMES or node.item_type not in (Visit, Record):
+            continue
+        limit = int(node.plan.options.get("frame_limit", FRAME_LIMIT))
+        if 2 * largest > limit:
+            raise WiringError(
+                f"connector {name!r} leads to another process and takes {limit} bytes at once, but a page of {largest} "
+                f"bytes may need twice that; lower --max-page-size, or set its frame_limit to {2 * largest} or more"
+            )
 
 
 def divide(wiring: Wiring, components: Collection[str], process: str) -> Wiring:
@@ -64,8 +93,18 @@ def divide(wiring: Wiring, components: Collection[str], process: str) -> Wiring:
 
 def _with_own_providers(wiring: Wiring, process: str) -> Wiring:
     """A copy in which a provider that components of two processes use has a second one, of its own name, in `process`."""
-    here = {name for plan in wiring.components.values() if plan.process == process for name in _used(plan)}
-    there = {name for plan in wiring.components.values() if plan.process != process for name in _used(plan)}
+    here = {
+        name
+        for plan in wiring.components.values()
+        if plan.process == process
+        for name in provider_names(plan.providers)
+    }
+    there = {
+        name
+        for plan in wiring.components.values()
+        if plan.process != process
+        for name in provider_names(plan.providers)
+    }
     renamed = {name: f"{name}-{process}" for name in here & there}
     components = {
         name: msgspec.structs.replace(plan, providers=_renamed(plan.providers, renamed))
@@ -77,15 +116,6 @@ def _with_own_providers(wiring: Wiring, process: str) -> Wiring:
     return msgspec.structs.replace(wiring, components=components, providers={**wiring.providers, **copies})
 
 
-def _used(plan: ComponentPlan) -> set[str]:
-    """Providers that a component's roles name."""
-    found: set[str] = set()
-    for bound in plan.providers.values():
-        for names in [bound] if isinstance(bound, str) else bound.values():
-            found |= {names} if isinstance(names, str) else set(names)
-    return found
-
-
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     """Bound roles with some providers' names replaced, whatever their form."""
     if isinstance(value, str):
@@ -95,6 +125,11 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     return {key: _renamed(inner, names) for key, inner in value.items()}
 
 
+def is_outside(process: str) -> bool:
+    """Whether a process is started by somebody else."""
+    return process == OUTSIDE or process.startswith(f"{OUTSIDE}-")
+
+
 class Fleet:
     """The child processes of one crawl."""
 
@@ -102,7 +137,7 @@ class Fleet:
         self._wiring = wiring
         self._folder = Path(folder)
         self._report = report
-        self._names = [name for name in wiring.processes if name != MAIN_PROCESS]
+        self._names = [name for name in wiring.processes if name != MAIN_PROCESS and not is_outside(name)]
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._ending = False
         self.children: dict[str, asyncio.subprocess.Process] = {}

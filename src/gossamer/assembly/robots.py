@@ -5,11 +5,11 @@ from typing import Self
 
 import msgspec
 
-from gossamer.contracts.robots import ROBOTS, Ruling, Verdict
+from gossamer.contracts.robots import Ruling, Verdict
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
+from gossamer.model.task import ROBOTS, Task
 from gossamer.model.url import endpoint_of, host_of, site_of
 from gossamer.services.dns import ResolverSheet, SystemResolver
 from gossamer.services.robots.provider import Robots, RobotsSheet

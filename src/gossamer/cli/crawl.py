@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import signal
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -12,14 +13,36 @@ import msgspec
 from gossamer.assembly.compiling import find_wiring
 from gossamer.assembly.crawl import Crawl, Summary
 from gossamer.assembly.tuning import loop_factory, tune_collector
-from gossamer.cli.options import crawl_options, read_options, read_seed_files, read_sets
+from gossamer.cli.options import crawl_options, read_options, read_seed_files, read_sets, resume_options
 from gossamer.cli.progress import progress_display
 from gossamer.flow.quantities import show_bytes, show_seconds
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-@click.command(
-    epilog="Exit status: 0 finished or a limit reached, 2 wrong usage, 3 stopped, 4 incomplete, 5 directory in use."
-)
+
+EPILOG = "Exit status: 0 finished or a limit reached, 2 wrong usage, 3 stopped, 4 incomplete, 5 directory in use."
+
+
+def _told(command: F) -> F:
+    """Options that say what is told."""
+    for option in (
+        click.option("--verbose", is_flag=True, help="Also say what each part of the crawl did."),
+        click.option("--quiet", is_flag=True, help="No progress."),
+        click.option("--json", "as_json", is_flag=True, help="Print nothing but one line of JSON at the end."),
+    ):
+        command = option(command)
+    return command
+
+
+def _configured(command: F) -> F:
+    """Options that come from elsewhere, or that only units know."""
+    text = "Set any setting of any unit (repeatable)."
+    command = click.option("--set", "sets", multiple=True, metavar="UNIT.SETTING=VALUE", help=text)(command)
+    text = "Read options from a TOML file; the command line overrides it."
+    return click.option("--config", metavar="FILE", help=text)(command)
+
+
+@click.command(epilog=EPILOG)
 @click.argument("seed", nargs=-1)
 @crawl_options
 @click.option(
@@ -29,14 +52,9 @@ from gossamer.flow.quantities import show_bytes, show_seconds
     metavar="FILE",
     help="Read seeds from a file, one a line; - is standard input.",
 )
-@click.option("--config", metavar="FILE", help="Read options from a TOML file; the command line overrides it.")
-@click.option(
-    "--set", "sets", multiple=True, metavar="UNIT.SETTING=VALUE", help="Set any setting of any unit (repeatable)."
-)
+@_configured
 @click.option("--wiring", "wiring_name", metavar="FILE", help="Use this wiring; see gossamer topology --format toml.")
-@click.option("--json", "as_json", is_flag=True, help="Print nothing but one line of JSON at the end.")
-@click.option("--quiet", is_flag=True, help="No progress.")
-@click.option("--verbose", is_flag=True, help="Also say what each part of the crawl did.")
+@_told
 def crawl(
     seed: tuple[str, ...],
     seed_files: tuple[str, ...],
@@ -61,6 +79,33 @@ def crawl(
     wiring = find_wiring(wiring_name) if wiring_name else None
     seeds = [*seed, *read_seed_files(seed_files)]
     job = Crawl(seeds, options, wiring=wiring, settings=read_sets(sets), report=_say)
+    return _run(job, as_json=as_json, quiet=quiet, verbose=verbose)
+
+
+@click.command(epilog=EPILOG)
+@click.argument("directory", metavar="DIR")
+@resume_options
+@_configured
+@_told
+def resume(
+    directory: str, config: str | None, sets: tuple[str, ...], as_json: bool, quiet: bool, verbose: bool, **given: Any
+) -> int:
+    """Go on with the crawl in DIR after a stop, a limit or a kill.
+
+    It goes on as it was configured, but for options that are given here. What was in flight when it ended is asked for again;
+    nothing that was kept is. The same as `gossamer crawl --resume -o DIR`.
+
+    \b
+    gossamer resume mycrawl
+    gossamer resume mycrawl --max-pages 100000 --set politeness.delay=5s
+    """
+    given |= {"output": directory, "resume": True}
+    job = Crawl([], read_options(given, config), settings=read_sets(sets), report=_say)
+    return _run(job, as_json=as_json, quiet=quiet, verbose=verbose)
+
+
+def _run(job: Crawl, *, as_json: bool, quiet: bool, verbose: bool) -> int:
+    """Run a crawl and report how it went; returns its exit status."""
     tune_collector()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         summary = runner.run(run_interruptible(job, show=not (quiet or as_json)))

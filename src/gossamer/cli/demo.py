@@ -81,6 +81,7 @@ def _crawl(spec: WebSpec, port: int, directory: Path, seconds: float, *, show: b
         "output": str(directory),
         "scope": "any",
         "max_time": seconds,
+        "delay": 0,
         "resolve": (f"*.sim=127.0.0.1:{port}",),
         "allow_network": ("127.0.0.0/8",),
     }
@@ -124,17 +125,10 @@ def _verdict_lines(verdict: Audit) -> Iterator[str]:
         f"Order        {verdict.order.crawl_area:.2f} of the best possible; "
         f"breadth-first would have had {verdict.order.breadth_first_area:.2f}"
     )
-    if robots.never_asked == robots.hosts:
-        yield "Robots       THIS VERSION DOES NOT READ robots.txt YET, and so crawls this machine only:"
-        yield (
-            f"             {robots.breaches:,} requests for pages that robots.txt forbids, {robots.delay_breaches:,} "
-            f"inside a Crawl-delay"
-        )
-    else:
-        yield (
-            f"Robots       {robots.breaches:,} breaches, {robots.asked_late:,} hosts asked late, "
-            f"{robots.delay_breaches:,} requests inside a Crawl-delay"
-        )
+    yield (
+        f"Robots       {robots.breaches:,} breaches, {robots.asked_late:,} hosts asked late, "
+        f"{robots.delay_breaches:,} requests inside a Crawl-delay"
+    )
 
 
 def _next_lines(spec: WebSpec, directory: str) -> Iterator[str]:

@@ -12,13 +12,39 @@ from gossamer._version import __version__
 #: Command -> (module, one line of help). Loaded only when called, so that the command starts at once.
 COMMANDS = {
     "crawl": ("gossamer.cli.crawl", "Crawl from one or more seeds into a directory."),
+    "resume": ("gossamer.cli.crawl", "Go on with a crawl that was stopped, reached a limit or was killed."),
+    "status": ("gossamer.cli.status", "Say how a crawl stands, while it runs or rests."),
+    "pause": ("gossamer.cli.steering", "Let a running crawl ask for nothing more for now."),
+    "continue": ("gossamer.cli.steering", "Let a paused crawl go on."),
+    "stop": ("gossamer.cli.steering", "End a running crawl gracefully."),
+    "checkpoint": ("gossamer.cli.steering", "Keep the state of a crawl under a name, or go back to one."),
+    "set": ("gossamer.cli.steering", "Change settings of a running crawl."),
+    "block": ("gossamer.cli.steering", "Ask hosts or domains for nothing any more."),
+    "why": ("gossamer.cli.why", "Tell the story of one URL of a crawl."),
+    "cat": ("gossamer.cli.cat", "Write an archived document to standard output."),
+    "query": ("gossamer.cli.query", "Ask the tables of a crawl in SQL."),
+    "export": ("gossamer.cli.export", "Write archive, index or tables for other tools."),
+    "reprocess": ("gossamer.cli.reprocess", "Run processors over the stored archive, without a request."),
     "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
     "robots": ("gossamer.cli.robots", "Say which URLs a robots.txt allows, and by which rule."),
+    "normalize": ("gossamer.cli.normalize", "Say what canonical form URLs have."),
+    "check-filter": (
+        "gossamer.cli.check_filter",
+        "Say which URLs a filter expression lets pass, and which part of it decides.",
+    ),
     "simweb": ("gossamer.cli.simweb", "Serve a simulated web to test crawlers on, and audit them."),
     "demo": ("gossamer.cli.demo", "Crawl a simulated web for half a minute and say how it went."),
     "bench": ("gossamer.cli.bench", "Measure this build on this machine."),
     "dev": ("gossamer.cli.dev", "Developers' chores; only in a checkout."),
 }
+
+
+def find_command(name: str) -> click.Command:
+    """The command of a known name, out of its module: `normalize`, or `set_` where Python has the name for itself."""
+    module = importlib.import_module(COMMANDS[name][0])
+    function = name.replace("-", "_")
+    command: click.Command = getattr(module, f"{function}_", None) or getattr(module, function)
+    return command
 
 
 class _Commands(click.Group):
@@ -30,9 +56,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(COMMANDS[cmd_name][0])
-        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
-        return command
+        return find_command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, without loading any of them."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import msgspec
 
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import Property, build, nearest, properties
@@ -17,10 +18,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SHORT = {"output": "-o"}
 
 
+#: What a crawl that goes on has already.
+SETTLED = ("output", "overwrite", "resume")
+
+
 def crawl_options(command: F) -> F:
-    """Add an option for every field of :class:`CrawlOptions`, and the ways to give them otherwise."""
+    """Add an option for every field of :class:`CrawlOptions`."""
     for prop in reversed(properties(CrawlOptions)):
         command = _option(prop)(command)
+    return command
+
+
+def resume_options(command: F) -> F:
+    """Add those that can still be changed when a crawl goes on; none of them says a default, since the crawl has its own."""
+    for prop in reversed(properties(CrawlOptions)):
+        if prop.name not in SETTLED:
+            command = _option(msgspec.structs.replace(prop, default=None))(command)
     return command
 
 

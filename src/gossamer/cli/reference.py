@@ -4,7 +4,6 @@
 written by hand, so nothing in them can be wrong by itself.
 """
 
-import importlib
 import inspect
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +11,7 @@ import click
 
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.options import CrawlOptions
-from gossamer.cli.main import COMMANDS, commands
+from gossamer.cli.main import COMMANDS, commands, find_command
 from gossamer.flow import errors as flow_errors
 from gossamer.flow import ports
 from gossamer.flow.component import Component
@@ -30,6 +29,7 @@ def pages() -> dict[str, str]:
         "commands.md": _commands(),
         "options.md": _page("Options of a crawl", _settings(CrawlOptions)),
         "units.md": _units(),
+        "tables.md": _tables(),
         "outcomes.md": _outcomes(),
         "hostile.md": _hostile(),
         "errors.md": _errors(),
@@ -50,8 +50,8 @@ def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 def _commands() -> str:
     parts = []
-    for name, (module, _) in COMMANDS.items():
-        command: click.Command = getattr(importlib.import_module(module), name.replace("-", "_"))
+    for name in COMMANDS:
+        command = find_command(name)
         context = click.Context(
             command, info_name=f"gossamer {name}", parent=click.Context(commands, info_name="gossamer")
         )
@@ -133,6 +133,19 @@ def _robots() -> str:
         _table(("figure", *(f"`{policy.name}`" for policy in policies)), figures),
         *drawn,
     )
+
+
+def _tables() -> str:
+    """The tables of a crawl, column by column."""
+    from gossamer.query.database import DOCUMENTED
+
+    parts = [
+        f"## {table.name}\n\n{table.doc}\n\n"
+        + _table(("column", "type", "what it is"), [(f"`{c.name}`", c.type, c.doc) for c in table.columns])
+        for table in DOCUMENTED
+    ]
+    text = "What `gossamer query` and `export` read. Columns are only ever added. The manual is [docs/kept.md](../kept.md)."
+    return _page("Tables", text, *parts)
 
 
 def _hostile() -> str:

@@ -1,37 +1,103 @@
 """The durable heart: what a crawl must not forget (DESIGN 4.1). Suites: `gossamer.testing.check_ledger`, `check_task_queues`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Literal, Protocol
 
-from gossamer.model.kept import HostState
+from gossamer.model.kept import HostState, Meeting
 from gossamer.model.task import Task
 from gossamer.model.visit import Location, Visit
 
+#: What is tallied: a host, or a registered domain.
+Tallied = Literal["host", "domain"]
 
-class Group(Protocol):
-    """The consequences of a group of visits, staged until its `with` block ends: then all are kept, or none.
+#: URL and relation of each link of a page.
+Links = Sequence[tuple[str, str]]
+
+
+class Met(Protocol):
+    """The part of a group that decides what is new.
 
     Promises:
-        1. Nothing is kept when the block raises, or the process dies before it ends.
-        2. `offer` is check-and-put: what comes out is new to the store and to this group, in order, each once.
-        3. A URL that `offer` let out is seen exactly if this group is kept.
+        1. Everything is check-and-put: what is new to the store and to this group comes out, in order, each once.
+        2. What came out is seen, and belongs to whom it was said to belong, exactly if the group is kept.
+        3. Where depths are kept, the known depth of a URL is the lowest that it was met at.
     """
 
     def offer(self, urls: Sequence[str]) -> list[str]:
-        """Those of `urls` that are new, in order, each once."""
+        """Those of `urls` that are new, in order, each once; at depth 0."""
         ...
 
+    def meet(self, tasks: Iterable[Task]) -> Meeting:
+        """Which tasks are new, and which are known at a greater depth; none of these where depths are not kept."""
+        ...
+
+    def first(self, digest: str, url: str) -> str:
+        """Empty if a document's digest is new (it now belongs to `url`), otherwise the URL that it belongs to."""
+        ...
+
+    def depth_of(self, task: Task) -> int:
+        """The lowest depth that a task's URL was met at: its own, where none is kept."""
+        ...
+
+    def links(self, url: str, links: Links) -> None:
+        """Keep a visited page's links, as far as they passed every rule but depth."""
+        ...
+
+    def links_of(self, url: str) -> Links | None:
+        """The links of a page, kept or staged here; None where it was not visited."""
+        ...
+
+
+class Queueing(Protocol):
+    """The part of a group that begins and ends tasks."""
+
     def push(self, tasks: Iterable[Task]) -> None:
-        """Queue tasks behind those of their hosts. Never blocks, whatever their number."""
+        """Queue tasks, each behind those of its host and level. Never blocks, whatever their number."""
+        ...
+
+    def later(self, task: Task, due: float) -> None:
+        """Queue a task from a time on, in seconds since the epoch."""
         ...
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
         """Keep the row of a task that was popped and end its flight; False, and nothing, where it is not in flight."""
         ...
 
+    def tried(self, visit: Visit) -> None:
+        """Add a request to the counters, whatever becomes of its task."""
+        ...
+
+    def done(self, url: str) -> bool:
+        """End a flight without a row; False where there is none."""
+        ...
+
+
+class Noting(Protocol):
+    """The part of a group that keeps what others know."""
+
     def host(self, state: HostState) -> None:
         """Keep the state of a host."""
+        ...
+
+    def host_state(self, name: str) -> HostState:
+        """The state of a host, kept or staged here; an empty one where there is none."""
+        ...
+
+    def robots(self, site: str, host: str, data: bytes) -> None:
+        """Keep the robots bytes of a site of this host."""
+        ...
+
+    def tally(self, what: Tallied, name: str, add: int = 0) -> int:
+        """Add to the tally of a host or registered domain; returns what it is then, kept and staged here."""
+        ...
+
+    def meta(self, name: str, value: bytes) -> None:
+        """Keep a small value under a name of the caller's own."""
+        ...
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Add to a counter of the caller's own."""
         ...
 
     def written(self, file: str, end: int) -> None:
@@ -39,7 +105,50 @@ class Group(Protocol):
         ...
 
 
-class Ledger(Protocol):
+class Group(Met, Queueing, Noting, Protocol):
+    """The consequences of a group of visits, staged until its `with` block ends: then all are kept, or none.
+
+    Promise: nothing is kept when the block raises, or the process dies before it ends.
+    """
+
+
+class Kept(Protocol):
+    """What groups have kept."""
+
+    def host_states(self, names: Sequence[str]) -> list[HostState]:
+        """The states of hosts, in order; an empty one for a host of which nothing is kept."""
+        ...
+
+    def hosts(self) -> Iterator[HostState]:
+        """The states of all hosts of which one is kept."""
+        ...
+
+    def robots(self, site: str, host: str) -> bytes | None:
+        """The robots bytes of a site of this host; None where nothing is kept."""
+        ...
+
+    def tally(self, what: Tallied, name: str) -> int:
+        """How many were counted of a host or registered domain."""
+        ...
+
+    def meta(self, name: str) -> bytes | None:
+        """The value that is kept under a name; None where there is none."""
+        ...
+
+    def put_meta(self, name: str, value: bytes) -> None:
+        """Keep a value under a name, without a group."""
+        ...
+
+    def links_of(self, url: str) -> Links | None:
+        """The links of a visited page; None where it was not visited, or depths are not kept."""
+        ...
+
+    def depth_of(self, urls: Sequence[str]) -> list[int | None]:
+        """The lowest depth that each URL was met at; None where it was never met, or depths are not kept."""
+        ...
+
+
+class Ledger(Kept, Protocol):
     """Keeps what a crawl must not forget.
 
     Promises:
@@ -47,6 +156,11 @@ class Ledger(Protocol):
         2. After `settle`, it survives what the durability setting names.
         3. A URL is seen exactly if its task is queued, in flight, or done.
     """
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the last process that had it open ended with nothing in flight, or there was none."""
+        ...
 
     def group(self) -> AbstractContextManager[Group]:
         """Open a group; one at a time."""
@@ -65,14 +179,32 @@ class Ledger(Protocol):
         ...
 
 
-class TaskQueues(Protocol):
+class Alarms(Protocol):
+    """When there will be more to do. Times are in seconds since the epoch."""
+
+    def next_rest(self) -> float:
+        """When the next resting host may be admitted; infinite where none rests. A host rests when its last flight has ended."""
+        ...
+
+    def next_due(self) -> float:
+        """When the next task of `Group.later` is due; infinite where there is none."""
+        ...
+
+    def wake(self, now: float) -> int:
+        """Queue tasks that are due, some at a time, in a group of its own; returns how many."""
+        ...
+
+
+class TaskQueues(Alarms, Protocol):
     """Tasks by host, hosts by turns. Whoever schedules them holds a host from `admit` until `pop` gives nothing or `rest`.
 
     Promises:
-        1. Every pushed task is popped, in the order of its host's pushes.
+        1. Every pushed task is popped: the lowest level of its host first, and in a level in the order of pushes. That holds
+           also for what is pushed while its host is held.
         2. A popped task whose visit was not kept is popped again after the store is reopened, before those behind it.
         3. A host with tasks that nobody holds is admitted, sooner or later, also after reopening.
-        4. Memory is bounded by settings, whatever the number of hosts and tasks.
+        4. A task for later is queued by the first `wake` at or after its time, not before.
+        5. Memory is bounded by settings, whatever the number of hosts and tasks.
     """
 
     def admit(self, now: float, most: int = 1_000) -> list[HostState]:
@@ -83,10 +215,14 @@ class TaskQueues(Protocol):
         """Up to `most` tasks of a held host, now in flight. None: the host is held no more, and comes again when its turn does."""
         ...
 
+    def put_back(self, task: Task) -> None:
+        """A popped task is not in flight after all: it is popped again before those behind it."""
+        ...
+
     def rest(self, host: str, until: float) -> None:
         """Hold this host no more; it is admitted again after `until` (wall time, in seconds), not before."""
         ...
 
     def __len__(self) -> int:
-        """Tasks that are not popped."""
+        """Tasks that are not popped, those for later among them."""
         ...

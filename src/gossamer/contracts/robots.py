@@ -1,7 +1,7 @@
 """Robots exclusion (RFC 9309), as the frontier sees it. Suite: `gossamer.testing.check_robots`.
 
 The gate fetches nothing. Before the frontier hands a task out, it asks the gate; when robots.txt is needed first, it
-hands out that URL instead, as an ordinary task (relation :data:`ROBOTS`) that goes before all others of its host, and
+hands out that URL instead, as an ordinary task (relation `model.task.ROBOTS`) that goes before all others of its host, and
 brings the answer back. A *site* is a scheme, host and port (DESIGN 9.5), named by `model.url.site_of`.
 """
 
@@ -12,9 +12,6 @@ import msgspec
 
 from gossamer.model.task import Task
 from gossamer.model.visit import Response
-
-#: The relation of tasks that fetch a robots.txt; their source is the site that they are fetched for.
-ROBOTS = "robots"
 
 
 class Ruling(StrEnum):

@@ -11,11 +11,12 @@ class SeenSet(Protocol):
         1. Every new URL comes out of `offer`, sooner or later.
         2. Only URLs that were offered come out.
         3. Each comes out once.
-    `unseen` is only a hint: it may let a seen URL pass, and never holds back a new one.
+    `unseen` is only a hint: it may let a seen URL pass, and never holds back a new one, nor, where depths are kept, one that
+    was met only at a greater depth.
     """
 
-    def unseen(self, urls: Sequence[str]) -> list[str]:
-        """Those of `urls` that may be new, in order. Changes nothing."""
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls`, met at this depth, that may be new or nearer than before, in order. Changes nothing."""
         ...
 
     def offer(self, urls: Sequence[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Where things rest (DESIGN 7). Suites: `gossamer.testing.check_archive`, `check_row_log`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from gossamer.model.visit import Location, Visit
@@ -13,10 +13,20 @@ class Archive(Protocol):
         1. A visit without an answer is not written: its location is None.
         2. When `append` returns, another process can read every location that it returned.
         3. Nothing that a server sends can end a record, start one, or forge a field.
+        4. `ends` names every file that was written since it was last asked, by its path in the crawl directory, with
+           the byte where it ends now: what the commit notes, and what a file is cut back to after a kill.
     """
 
     def append(self, visits: Sequence[Visit]) -> list[Location | None]:
         """Write a group of visits; one location for each, in order."""
+        ...
+
+    def take_back(self) -> None:
+        """Drop what the last `append` wrote: its commit failed, and it will be given again."""
+        ...
+
+    def ends(self) -> Mapping[str, int]:
+        """File of the crawl directory -> its end, for every file that was written since the last call."""
         ...
 
 
@@ -26,8 +36,17 @@ class RowLog(Protocol):
     Promises:
         1. One event is one line, whatever a server sent: control characters are escaped.
         2. When `append` returns, another process can read the rows.
+        3. `ends` is as that of an archive.
     """
 
     def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
         """Write the rows of a group."""
+        ...
+
+    def take_back(self) -> None:
+        """Drop what the last `append` wrote: its commit failed, and it will be given again."""
+        ...
+
+    def ends(self) -> Mapping[str, int]:
+        """File of the crawl directory -> its end, for every file that was written since the last call."""
         ...

@@ -96,9 +96,14 @@ def _without_codec(item_type: Any) -> str:
     return f"{foreign.__name__} is neither plain data nor a msgspec struct" if foreign else ""
 
 
+def crosses(kind: type) -> bool:
+    """A class that msgspec does not know, and that says itself how it crosses a process (:mod:`.remote.codec`)."""
+    return hasattr(kind, "to_parcel") and hasattr(kind, "from_parcel")
+
+
 def _foreign(info: object, seen: set[type]) -> Iterator[type]:
     """Classes within a type that msgspec knows nothing of. It accepts them, and fails when the first item comes."""
-    if isinstance(info, msgspec.inspect.CustomType) and info.cls is not object:
+    if isinstance(info, msgspec.inspect.CustomType) and info.cls is not object and not crosses(info.cls):
         yield info.cls
     if not isinstance(info, msgspec.Struct) or getattr(info, "cls", None) in seen:
         return

@@ -8,7 +8,7 @@ components added and removed (:mod:`gossamer.flow.changing`). None of this needs
 
 import asyncio
 import typing
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from gossamer.flow import changing
@@ -18,6 +18,7 @@ from gossamer.flow.errors import FlowError
 from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.flow.runner import Runner
 from gossamer.flow.sheet import Sheet, change
+from gossamer.flow.unit import Unit
 from gossamer.flow.units import Units
 from gossamer.flow.wiring import MAIN_PROCESS
 
@@ -150,18 +151,31 @@ class RunningGraph(Units):
         """Replace settings of a running unit; all its instances get the new sheet.
 
         Raises:
-            SettingError: unknown, out of bounds, or only to be changed with a restart.
+            SettingError: unknown, out of bounds, refused by the unit, or only to be changed with a restart. Then nothing
+                has changed.
         """
         units = self.units(name)
         before = units[0].sheet
         after: Sheet = typing.cast(Sheet, change(before, values, running=True))
-        for unit in units:
-            unit.sheet = after
+        self._give(units, after, before)
         if name in self._whole.components or name in self._whole.providers:
             self._whole = self._whole.with_sheet(name, after)
-        for unit in units:
-            unit.changed(before)
         return after
+
+    @staticmethod
+    def _give(units: Sequence[Unit[Any]], after: Sheet, before: Sheet) -> None:
+        """Give instances of a unit another sheet; if one refuses it, all have the old one again."""
+        told: list[Unit[Any]] = []
+        try:
+            for unit in units:
+                told.append(unit)
+                unit.sheet = after
+                unit.changed(before)
+        except Exception:
+            for unit in told:
+                unit.sheet = before
+                unit.changed(after)
+            raise
 
     async def suspend(self, name: str) -> None:
         """Let a component take up nothing more; returns when what it has in hand is finished."""

@@ -23,6 +23,7 @@ Here the text becomes a value, and is refused if it does not have this form. Whe
 for :mod:`gossamer.flow.planning` to say; nothing is started before both agree.
 """
 
+import os
 import re
 import tomllib
 import typing
@@ -127,6 +128,22 @@ def read(path: Path) -> Wiring:
     except (OSError, UnicodeDecodeError) as error:
         raise WiringError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     return parse(text, str(path))
+
+
+def write(path: Path, wiring: Wiring) -> None:
+    """Write a plan beside its place, then into it: whatever kills us, a whole one stands there, as closed as before.
+
+    Raises:
+        OSError: it cannot be written; what stood there stands there.
+    """
+    fresh = path.with_name(f"{path.name}.new")
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+        file.write(to_toml(wiring))
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
 
 
 def from_plain(plain: dict[str, Any], source: str = "wiring") -> Wiring:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import BinaryIO
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -54,10 +55,14 @@ class Document:
         """The media type that its bytes show (:mod:`gossamer.model.mime`); what the server claims is in the response."""
         return self.visit.media_type
 
-    @property
+    @cached_property
     def content(self) -> bytes:
-        """The bytes without content coding, from byte 0."""
+        """The bytes without content coding, from byte 0; of a document on disk the first 16 MiB, which parsers get."""
         return self.visit.response.content
+
+    def open(self) -> BinaryIO:
+        """A new stream over the whole document, however large, from byte 0, without content coding."""
+        return self.visit.response.open()
 
     @cached_property
     def charset(self) -> str:
@@ -151,7 +156,10 @@ class Document:
             base = canonical(href, self.url)
         except UnreadableUrl:
             return self.url
-        return self.url if scheme_of(base) in _NO_BASE else base
+        scheme = scheme_of(base)
+        # What stands on the web does not get to speak of this machine's files by calling one of them its base.
+        foreign = scheme == "file" and scheme_of(self.url) != "file"
+        return self.url if foreign or scheme in _NO_BASE else base
 
     def _base_href(self) -> str | None:
         if not self.trouble:

@@ -3,6 +3,7 @@
 import msgspec
 
 from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
 from gossamer.model.visit import Location, Visit
 
 
@@ -28,16 +29,32 @@ class DocumentRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class HostState(msgspec.Struct, frozen=True, array_like=True):
-    """What must not be forgotten of a host when the process ends (DESIGN 4.3)."""
+    """What must not be forgotten of a host when the process ends (DESIGN 4.3). Times are in seconds since the epoch."""
 
     host: str
-    next_allowed: float = 0.0
-    """Seconds since the epoch before which it must not be asked: wall time, since it outlives the process."""
-    state: str = ""
-    """A word of the politeness or robots machine, as `asking` or `broken`."""
+    note: bytes = b""
+    """What politeness keeps (:mod:`gossamer.services.politeness.notes`); nobody else reads it."""
     counters: dict[str, int] = {}
-    robots: bytes | None = None
-    """Whatever the robots machine keeps. None, when a state is written: as it was before."""
+    """By name, as `pages`, `errors`, `bytes`."""
+    first_seen: float = 0.0
+    last_seen: float = 0.0
+    address: str = ""
+    """The last IP address that answered."""
+    delay: float = 0.0
+    """Seconds between two requests, as politeness has them now."""
+    robots_state: str = ""
+    """Where robots exclusion stands, in one word."""
+    robots_date: float = 0.0
+    """When robots.txt was last fetched."""
+
+
+class Meeting(msgspec.Struct, frozen=True):
+    """What came of tasks whose URLs were met on a page."""
+
+    new: list[Task]
+    """Those whose URL was never met, in order, each once, at its lowest depth."""
+    nearer: list[Task]
+    """Those whose URL is known at a greater depth than theirs, likewise: to be announced again (DESIGN 9.4)."""
 
 
 def document_row(visit: Visit, location: Location | None) -> DocumentRow:

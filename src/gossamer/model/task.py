@@ -4,6 +4,9 @@ import msgspec
 
 from gossamer.model.outcome import Outcome
 
+#: The relation of tasks that fetch a robots.txt; their source is the site that they are fetched for.
+ROBOTS = "robots"
+
 
 class Task(msgspec.Struct, frozen=True, gc=False):
     """One URL to be fetched. At any instant a URL is in flight at most once, so the URL names the task."""
@@ -18,6 +21,18 @@ class Task(msgspec.Struct, frozen=True, gc=False):
     relation: str = "seed"
     """How it was found: `seed`, `redirect`, or tag and attribute, as `a href`."""
     attempt: int = 1
+    level: int = 0
+    """In which of its host's queues it waits, 0 the most urgent; the traversal decides."""
+    hops: int = 0
+    """Redirects in a row that led here."""
+    etag: str = ""
+    """Validators of the copy that we have (RFC 9110, 8.8): asked with them, a server says `not_modified`."""
+    last_modified: str = ""
+
+
+def with_level(task: Task, level: int) -> Task:
+    """The task in another of its host's queues."""
+    return task if task.level == level else msgspec.structs.replace(task, level=level)
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
@@ -33,11 +48,14 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):
-    """A visit's consequences are safe: its slot is free, and these tasks are new."""
+    """A visit's consequences are safe: its slot is free, and what it pushed is in its hosts' queues."""
 
-    url: str
+    task: Task
     outcome: Outcome
-    is_page: bool
+    is_page: bool = False
     """A successful HTML document: what `--max-pages` counts."""
-    bytes: int
-    new: tuple[Task, ...] = ()
+    bytes: int = 0
+    is_kept: bool = False
+    """The task goes back to its host: the host's trouble is no reason to spend a try."""
+    site: str = ""
+    """Of a robots.txt request: the site that can be judged by it now."""

@@ -4,13 +4,27 @@ Every stage takes a visit and hands on a copy with its own part filled in; none 
 A stage therefore may stand in another process, and the commit stays atomic.
 """
 
-import base64
-import hashlib
+from typing import BinaryIO
 
 import msgspec
 
+from gossamer.model import body as bodies
+from gossamer.model.body import Body
 from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
+from gossamer.model.task import ROBOTS, Task
+
+
+class Timings(msgspec.Struct, frozen=True, gc=False):
+    """When the phases of a fetch were over, in seconds. All but `dns` count from the same start, after it."""
+
+    dns: float
+    """Finding the address took so long."""
+    connect: float
+    """TCP was connected; 0 where a connection was used again."""
+    tls: float
+    """TLS was agreed; 0 where there was none to agree."""
+    first_byte: float
+    total: float
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -24,9 +38,9 @@ class Response(msgspec.Struct, frozen=True):
     """Status line and header fields as received, in the same form (HTTP/2 is rendered as 1.1)."""
     headers: tuple[tuple[str, str], ...] = ()
     """Header fields in order, names in lower case."""
-    body: bytes = b""
-    """The body as it came, with its content coding, without chunk framing (DESIGN 9.10)."""
-    decoded: bytes | None = None
+    body: Body = b""
+    """The body as it came, with its content coding, without chunk framing (DESIGN 9.10); a large one is on disk."""
+    decoded: Body | None = None
     """The body without content coding, where it had one."""
     address: str = ""
     """The peer's IP address."""
@@ -38,6 +52,8 @@ class Response(msgspec.Struct, frozen=True):
     """Why the body is not whole, as a WARC-Truncated word (`length`, `time`, `disconnect`); empty where it is."""
     error: str = ""
     """What failed, in the words of the library or system; empty where nothing did."""
+    timings: Timings | None = None
+    """Where the module was asked to say."""
 
     def header(self, name: str) -> str:
         """The first field of this (lower-case) name, or an empty string."""
@@ -47,9 +63,19 @@ class Response(msgspec.Struct, frozen=True):
         return ""
 
     @property
-    def content(self) -> bytes:
-        """The document's bytes, without content coding."""
+    def document(self) -> Body:
+        """The document without content coding: all of it, in memory or on disk."""
         return self.body if self.decoded is None else self.decoded
+
+    @property
+    def content(self) -> bytes:
+        """The document's bytes, without content coding; of one on disk the first 16 MiB (`model.body.MAX_READ`)."""
+        document = self.document
+        return document if type(document) is bytes else bodies.beginning(document)
+
+    def open(self) -> BinaryIO:
+        """A new stream over all of the document, from byte 0, without content coding."""
+        return bodies.reader(self.document)
 
     @property
     def mime(self) -> str:
@@ -112,7 +138,8 @@ class Visit(msgspec.Struct, frozen=True):
     near_duplicate_of: str = ""
     """URL of an earlier page whose fingerprint differs in few bits (near-duplicates)."""
     discarded: str = ""
-    """Why the page is not wanted after all, as `language:de` (process, near-duplicates): no record, no links; counted."""
+    """Why the page is not wanted after all, as `language:de` (process, near-duplicates): its body is not kept, nothing that
+    it links to is followed, and it is no page of the crawl."""
     found: tuple[Found, ...] = ()
     items: tuple[Item, ...] = ()
     trouble: str = ""
@@ -120,8 +147,13 @@ class Visit(msgspec.Struct, frozen=True):
 
     links: tuple[Link, ...] = ()
     """Resolved, each URL once, in document order (links); after the filter only those that passed."""
+    refused: tuple[Link, ...] = ()
+    """Resolved links that a filter refused (filter): the link table has them too."""
     rejected: dict[str, int] = {}
     """How many links each rule refused, by the rule's name (links, filter)."""
+
+    barred: dict[str, str] = {}
+    """Gates that this document did not pass, each with the rule that kept it out: `parse` (process), `store` (commit)."""
 
     new: tuple[Task, ...] = ()
     """Tasks that the URL-seen test had not seen (url-seen); the committer's check-and-put decides."""
@@ -132,21 +164,21 @@ class Visit(msgspec.Struct, frozen=True):
         return self.task.url
 
     @property
+    def is_robots(self) -> bool:
+        """A request for robots.txt: an errand of the crawl's own, not a page of it."""
+        return self.task.relation == ROBOTS
+
+    @property
     def is_page(self) -> bool:
         """A successful HTML document, whole or cut at the cap, that is wanted."""
         if self.response.outcome not in (Outcome.OK, Outcome.TRUNCATED) or self.discarded:
             return False
-        return self.media_type in HTML_TYPES
+        return self.media_type in HTML_TYPES and not self.is_robots
 
     @property
     def media_type(self) -> str:
         """What kind of document it is: by its bytes where they were looked at, otherwise by its server."""
         return self.mime or self.response.mime
-
-    @property
-    def is_kept(self) -> bool:
-        """There is an answer, and the archive may have it."""
-        return self.is_answered and not self.discarded
 
     @property
     def is_answered(self) -> bool:
@@ -173,6 +205,6 @@ class Record(msgspec.Struct, frozen=True):
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 
-def sha1_base32(data: bytes) -> str:
+def sha1_base32(data: Body) -> str:
     """The digest that WARC and CDX tools compare, without the `sha1:` label (WARC/1.1, section 5.8)."""
-    return base64.b32encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode()
+    return bodies.sha1(data)

@@ -1,24 +1,85 @@
 """The commit: the one place where a visit's consequences become durable, in groups (DESIGN 4.1).
 
-Archive first, then the row log, then the check-and-put of new URLs; only after that the frontier learns that the slots are
-free, and subscribers see the records.
+Archive and row log are written first, then everything else goes into the ledger in one batch that knows where their bytes
+end: rows, new URLs and their tasks, what becomes of the page, what was learnt of its host. Only after that the frontier
+learns that the slots are free, and subscribers see the records. Whatever fails before the batch is written leaves the
+ledger as it was, and bytes that nobody points to: the next start cuts them off.
 """
+
+import errno
+from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import msgspec
 
+from gossamer.contracts.filtering import TaskFilter, VisitFilter, refusal, verdicts_on
 from gossamer.contracts.flights import Flights
+from gossamer.contracts.ledger import Group, Ledger
+from gossamer.contracts.politeness import Politeness
+from gossamer.contracts.prioritizing import Prioritizer, Standing
+from gossamer.contracts.robots import Lesson, RobotsGate
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.storing import Archive, RowLog
+from gossamer.contracts.traps import Traps
+from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import Filter
 from gossamer.flow.errors import ComponentFailed
-from gossamer.flow.ports import In, Out, Uses
-from gossamer.flow.sheet import NoSettings
-from gossamer.model.task import Committed, Task
-from gossamer.model.totals import Totals
-from gossamer.model.visit import Location, Record, Visit
+from gossamer.flow.ports import In, Out, Uses, UsesMany
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.model.domains import registered_domain
+from gossamer.model.errors import DiskFull, UnreadableUrl
+from gossamer.model.kept import HostState
+from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
+from gossamer.model.ruling import Ruling, What
+from gossamer.model.task import Answer, Committed, Task, with_level
+from gossamer.model.url import canonical, host_of, scheme_of
+from gossamer.model.visit import Location, Record, Response, Visit
+from gossamer.services.depths import announced, child_depth
 
 
-class Commit(Filter[NoSettings]):
+class CommitSheet(Sheet, frozen=True):
+    """Settings of :class:`Commit`."""
+
+    again: Annotated[bool, setting("URLs may be fetched again: there is no URL-seen test (random walks).")] = False
+    depth: (
+        Annotated[
+            int,
+            setting(
+                "Links from the nearest seed; then pages' links are kept, so that a nearer way counts (DESIGN 9.4).",
+                unit="links",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
+    sitemaps: Annotated[bool, setting("Fetch the sitemaps that robots.txt names.")] = False
+    max_per_host: Annotated[int, setting("URLs ever queued of one host; more are cut.", unit="URLs", ge=1)] | None = (
+        1_000_000
+    )
+    max_per_domain: (
+        Annotated[int, setting("URLs ever queued of one registered domain; more are cut.", unit="URLs", ge=1)] | None
+    ) = 4_000_000
+
+
+#: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
+MAX_SITEMAPS = 100
+
+#: Seconds between two tries to write while the disk is full.
+DISK_WAIT = 1.0
+
+
+class _Ended(msgspec.Struct):
+    """A visit on its way into the ledger."""
+
+    visit: Visit
+    ruling: Ruling
+    site: str = ""
+    """Of a robots.txt request: the site that it was made for."""
+    lesson: Lesson | None = None
+    """What was learnt of it: once, however often the group must be written."""
+
+
+class Commit(Filter[CommitSheet]):
     """Writes groups of visits, each visit once."""
 
     inbox: In[Visit]
@@ -26,56 +87,317 @@ class Commit(Filter[NoSettings]):
     records: Out[Record]
     archive: Uses[Archive]
     log: Uses[RowLog]
+    ledger: Uses[Ledger]
     seen: Uses[SeenSet]
     flights: Uses[Flights]
+    politeness: Uses[Politeness]
+    robots: Uses[RobotsGate]
+    traversal: Uses[Traversal]
+    prioritizer: Uses[Prioritizer]
+    traps: Uses[Traps]
+    gates: UsesMany[VisitFilter]
+    task_gates: UsesMany[TaskFilter]
 
     #: Small groups: a slot is free only after its group's commit (DESIGN 4.1 asks for about half the slots).
     batch = 32
 
-    def __init__(self, sheet: NoSettings | None = None) -> None:
+    def __init__(self, sheet: CommitSheet | None = None) -> None:
         super().__init__(sheet)
-        self.totals = Totals()
-        self.metrics.gauge("pages", lambda: self.totals.pages)
-        self.metrics.gauge("bytes", lambda: self.totals.bytes)
+        self._since = 0.0
+        self.metrics.gauge("pages", lambda: self.ledger.counters().get("pages", 0))
+        self.metrics.gauge("bytes", lambda: self.ledger.counters().get("bytes", 0))
+
+    async def start(self) -> None:
+        """Time counts from now on."""
+        self._since = self.clock.monotonic()
 
     async def filter_many(self, visits: list[Visit]) -> None:
         """Commit a group; what a link sent twice has no flight any more and is dropped."""
-        group = [visit for visit in visits if self.flights.arrive(visit.url)]
+        group = [self._ended(visit) for visit in visits if self.flights.arrive(visit.url)]
         self.metrics.count("repeated", len(visits) - len(group))
         if not group:
             return
-        group = [self._decided(visit) for visit in group]
-        locations = self._written(group)
-        for visit in group:
-            self.totals.add(visit)
-        await self.committed.send_many([self._committed(visit) for visit in group])
-        await self.records.send_many([Record(v, location) for v, location in zip(group, locations, strict=True)])
+        locations = await self._kept_in_the_end(group)
+        await self.committed.send_many([_committed(ended) for ended in group])
+        records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
+        await self.records.send_many(records)
 
-    def _written(self, group: list[Visit]) -> list[Location | None]:
-        """Archive and row log of a group.
+    async def _kept_in_the_end(self, group: list[_Ended]) -> list[Location | None]:
+        """Write a group, when there is room: while the disk is full the crawl waits, since no slot gets free.
 
         Raises:
-            ComponentFailed: they cannot be written. The crawl stops: given once more, the group would count as repeated.
+            ComponentFailed: it cannot be written. The crawl stops: given once more, the group would count as repeated.
         """
+        decided = [ended.visit for ended in group]
+        is_waiting = False
+        while True:
+            try:
+                locations = self._kept(group)
+                await self.ledger.settle()
+            except Exception as error:
+                if not is_full(error):
+                    raise ComponentFailed(
+                        f"component {self.name!r} cannot keep {len(group)} visits: {type(error).__name__}: {error}"
+                    ) from error
+                if not is_waiting:
+                    is_waiting = True
+                    self.metrics.count("disk_full")
+                    self.report(f"the disk is full ({error}); the crawl waits, and goes on when there is room")
+                for ended, visit in zip(group, decided, strict=True):
+                    ended.visit = visit
+                await self.clock.sleep(DISK_WAIT)
+            else:
+                if is_waiting:
+                    self.report("there is room on the disk again; the crawl goes on")
+                return locations
+
+    def _announce(self, sitemaps: Sequence[str], site: str, staged: Group) -> None:
+        """Queue the sitemaps of a site's own host; what they list passes scope and filters like any link."""
+        tasks: dict[str, Task] = {}
+        for text in sitemaps[:MAX_SITEMAPS]:
+            try:
+                url = canonical(text, site + "/")
+            except UnreadableUrl:
+                continue
+            if host_of(url) == host_of(site) and scheme_of(url) in ("http", "https"):
+                tasks[url] = Task(url, host_of(url), 0, site + "/robots.txt", "sitemap")
+        if self.sheet.depth is None:
+            staged.push([tasks[url] for url in self.seen.offer(list(tasks))])
+        else:
+            staged.push(announced(tasks.values(), staged, self.sheet.depth))
+
+    def _ended(self, visit: Visit) -> _Ended:
+        """What becomes of the visit's page. The answer may be news to politeness, if the visit was quicker."""
+        response = visit.response
+        answer = answer_of(visit.task, response)
+        ruling = self.politeness.ruling(answer)
+        self.politeness.received(len(response.body))
+        if visit.is_robots:
+            site = visit.task.source
+            return _Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.now()))
+        if ruling.what is What.GONE:
+            error = f"{response.outcome} at try {visit.task.attempt}; {response.error}".rstrip("; ")
+            gone = msgspec.structs.replace(response, outcome=Outcome.GONE_AFTER_RETRIES, error=error)
+            visit = msgspec.structs.replace(visit, response=gone)
+        return _Ended(visit, ruling)
+
+    def _kept(self, group: Sequence[_Ended]) -> list[Location | None]:
+        """Write a group: archive, log, ledger. What it wrote is taken back where any of them fails."""
         try:
-            locations = self.archive.append(group)
-            self.log.append(group, locations)
-        except Exception as error:
-            raise ComponentFailed(
-                f"component {self.name!r} cannot keep {len(group)} visits: {type(error).__name__}: {error}"
-            ) from error
+            return self._written(group)
+        except Exception:
+            self.archive.take_back()
+            self.log.take_back()
+            raise
+
+    def _written(self, group: Sequence[_Ended]) -> list[Location | None]:
+        with self.ledger.group() as staged:
+            for ended in group:
+                ended.visit = self._decided(self._judged(ended.visit), staged)
+            visits = [ended.visit for ended in group]
+            locations = self.archive.append(visits)
+            self.log.append(visits, locations)
+            for ended, location in zip(group, locations, strict=True):
+                self._stage(ended, location, staged)
+            for name, those in _by_host(visits).items():
+                staged.host(self._host_state(staged.host_state(name), those))
+            for file, end in (*self.archive.ends().items(), *self.log.ends().items()):
+                staged.written(file, end)
+            now = self.clock.monotonic()
+            staged.count("elapsed_ms", round(1000 * (now - self._since)))
+            self._since = now
         return locations
 
-    def _decided(self, visit: Visit) -> Visit:
-        """The visit with those of its new tasks that are new indeed."""
-        if not visit.new:
+    def _judged(self, visit: Visit) -> Visit:
+        """The visit, marked if its body is to be kept out of the archive. What is no page of the crawl is nobody's matter."""
+        if visit.is_robots or not visit.is_answered:
             return visit
-        tasks: dict[str, Task] = {task.url: task for task in visit.new}
-        new = self.seen.offer(list(tasks))
-        if len(new) == len(visit.new):
+        rule = refusal(self.gates.get("store", ()), "store", visit)
+        if not rule:
             return visit
-        return msgspec.structs.replace(visit, new=tuple(tasks[url] for url in new))
+        self.metrics.count(f"barred:{rule}")
+        return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
 
-    @staticmethod
-    def _committed(visit: Visit) -> Committed:
-        return Committed(visit.url, visit.response.outcome, visit.is_page, len(visit.response.body), visit.new)
+    def _decided(self, visit: Visit, staged: Group) -> Visit:
+        """The visit with those of its new tasks that are new indeed and are gone after, each at its level."""
+        if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body:
+            owner = staged.first(visit.digest, visit.url)
+            if owner != visit.duplicate_of:
+                visit = msgspec.structs.replace(visit, duplicate_of=owner)
+        offered = self._offered(visit, staged)
+        self._watch(visit, offered)
+        if not offered:
+            return visit if not visit.new else msgspec.structs.replace(visit, new=())
+        rejected = dict(visit.rejected)
+        passing = self._passing(offered, rejected)
+        new = [task for task in passing if self._is_within_budget(task, staged, rejected)]
+        urgencies = self.prioritizer.levels(new, [_STANDING] * len(new))
+        level = self.traversal.level
+        levelled = [with_level(task, level(task, urgency)) for task, urgency in zip(new, urgencies, strict=True)]
+        staged.push(levelled)
+        return msgspec.structs.replace(visit, new=tuple(levelled), rejected=rejected)
+
+    def _offered(self, visit: Visit, staged: Group) -> Sequence[Task]:
+        """The visit's tasks that are gone after and new."""
+        limit = self.sheet.depth
+        if limit is None or visit.is_robots:
+            if not visit.new:
+                return ()
+            tasks = {task.url: task for task in self.traversal.follow(visit.new, visit.task)}
+            urls = list(tasks) if self.sheet.again else self.seen.offer(list(tasks))
+            return [tasks[url] for url in urls]
+        # A nearer way to this page may have been found while it was in flight: its links are counted from there.
+        source, depth = visit.task, staged.depth_of(visit.task)
+        staged.links(visit.url, [(link.url, link.relation) for link in visit.links])
+        met = [
+            Task(
+                link.url,
+                host_of(link.url),
+                child_depth(depth, link.relation),
+                source.url,
+                link.relation,
+                hops=source.hops + 1 if link.relation == "redirect" else 0,
+            )
+            for link in visit.links
+        ]
+        return announced(self.traversal.follow(met, source), staged, limit)
+
+    def _watch(self, visit: Visit, offered: Sequence[Task]) -> None:
+        """Show the visit to the trap detection, with the tasks that are new by it."""
+        try:
+            self.traps.observe(msgspec.structs.replace(visit, new=tuple(offered)))
+        except Exception as error:
+            # What it would have learnt is lost, and nothing else.
+            self.metrics.count(f"broken:traps:{type(error).__name__}")
+
+    def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
+        """Those that the gate `schedule` lets pass; the others are counted by rule."""
+        passing = []
+        for task, verdict in zip(
+            tasks, verdicts_on(self.task_gates.get("schedule", ()), "schedule", tasks), strict=True
+        ):
+            if verdict:
+                rejected[verdict] = rejected.get(verdict, 0) + 1
+            else:
+                passing.append(task)
+        return passing
+
+    def _is_within_budget(self, task: Task, staged: Group, rejected: dict[str, int]) -> bool:
+        """Whether its host and domain may queue one more, which is then counted; what is cut is counted by the budget."""
+        sheet = self.sheet
+        domain = registered_domain(task.host)
+        if sheet.max_per_host is not None and staged.tally("host", task.host) >= sheet.max_per_host:
+            cut = "budget:host"
+        elif sheet.max_per_domain is not None and staged.tally("domain", domain) >= sheet.max_per_domain:
+            cut = "budget:domain"
+        else:
+            if staged.tally("host", task.host, 1) == 1:
+                staged.count("hosts")
+            if sheet.max_per_domain is not None:
+                staged.tally("domain", domain, 1)
+            return True
+        rejected[cut] = rejected.get(cut, 0) + 1
+        staged.count(f"cut:{cut}")
+        return False
+
+    def _host_state(self, state: HostState, visits: Sequence[Visit]) -> HostState:
+        """What is kept of a host after these visits."""
+        counters = dict(state.counters)
+        for visit in visits:
+            for name, number in _figures(visit):
+                counters[name] = counters.get(name, 0) + number
+        now = self.clock.now()
+        address = next((visit.response.address for visit in reversed(visits) if visit.response.address), state.address)
+        return msgspec.structs.replace(
+            state,
+            note=self.politeness.note(state.host),
+            counters=counters,
+            first_seen=state.first_seen or now,
+            last_seen=now,
+            address=address,
+            delay=self.politeness.delay(state.host),
+        )
+
+    def _stage(self, ended: _Ended, location: Location | None, staged: Group) -> None:
+        """What becomes of one page."""
+        visit = ended.visit
+        task = visit.task
+        if ended.lesson is not None:
+            self._learn(ended.site, ended.lesson, visit.response, staged)
+        elif ended.ruling.what is What.KEEP:
+            staged.tried(visit)
+        elif ended.ruling.what is What.RETRY:
+            staged.tried(visit)
+            staged.done(task.url)
+            again = msgspec.structs.replace(task, attempt=task.attempt + 1)
+            staged.later(again, self.clock.now() + ended.ruling.wait)
+        else:
+            staged.visited(visit, location)
+
+    def _learn(self, site: str, lesson: Lesson, response: Response, staged: Group) -> None:
+        """What robots.txt said. A site that nobody answers for counts like any other fetch that failed."""
+        now = self.clock.now()
+        host = host_of(site)
+        staged.robots(site, host, self.robots.state(site))
+        staged.host(msgspec.structs.replace(staged.host_state(host), robots_state=lesson.state, robots_date=now))
+        staged.count("robots")
+        if self.sheet.sitemaps:
+            self._announce(lesson.sitemaps, site, staged)
+        if response.outcome not in ANSWERED:
+            staged.count(f"outcome:{response.outcome}")
+        elif not lesson.settled and response.outcome in (Outcome.SERVER_ERROR, Outcome.RATE_LIMITED):
+            staged.count(f"outcome:{Outcome.ROBOTS_UNREACHABLE}")
+
+
+#: What is known of every new URL: one link leads to it, and of its site nothing.
+_STANDING = Standing(in_degree=1)
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether this error, or what caused it, is that there is no room: the disk's, or that of a quota."""
+    while True:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return True
+        if isinstance(error, DiskFull):
+            return True
+        if error.__cause__ is None:
+            return False
+        error = error.__cause__
+
+
+def _by_host(visits: Sequence[Visit]) -> dict[str, list[Visit]]:
+    found: dict[str, list[Visit]] = {}
+    for visit in visits:
+        found.setdefault(visit.task.host, []).append(visit)
+    return found
+
+
+def _figures(visit: Visit) -> Iterator[tuple[str, int]]:
+    """What one visit adds to the counters of its host."""
+    response = visit.response
+    if visit.is_robots:
+        return
+    yield "visits", 1
+    yield "bytes", len(response.body)
+    if visit.is_page:
+        yield "pages", 1
+    if response.outcome in TRANSIENT:
+        yield "errors", 1
+
+
+def answer_of(task: Task, response: Response) -> Answer:
+    """The answer that goes with a response."""
+    return Answer(task.url, task.host, response.outcome, response.elapsed, response.header("retry-after"))
+
+
+def _committed(ended: _Ended) -> Committed:
+    visit = ended.visit
+    response = visit.response
+    return Committed(
+        task=visit.task,
+        outcome=response.outcome,
+        is_page=visit.is_page and ended.ruling.what is What.DONE,
+        bytes=0 if ended.site else len(response.body),
+        is_kept=ended.ruling.what is What.KEEP and not ended.site,
+        site=ended.site,
+    )

@@ -25,9 +25,12 @@ class ContentSeen(Filter[NoSettings]):
     batch = 8
 
     def filter(self, visit: Visit) -> tuple[Visit]:
-        """Errors, redirects and empty bodies are nobody's duplicates; a cut body is not the whole document."""
+        """Errors, redirects and empty bodies are nobody's duplicates; a cut body is not the whole document.
+
+        Nor is a robots.txt, which goes on to the commit untouched.
+        """
         response = visit.response
-        if not visit.is_answered:
+        if not visit.is_answered or visit.is_robots:
             return (visit,)
         digest = sha1_base32(response.body)
         duplicate_of = ""

@@ -1,17 +1,29 @@
 """URL-seen: which links are new? Their tasks go on in the visit; the committer's check-and-put decides (DESIGN 9.1)."""
 
+from typing import Annotated
+
 import msgspec
 
 from gossamer.contracts.seen import SeenSet
 from gossamer.flow.component import Filter
 from gossamer.flow.ports import In, Out, Uses
-from gossamer.flow.sheet import NoSettings
+from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Visit
+from gossamer.services.depths import child_depth
 
 
-class UrlSeen(Filter[NoSettings]):
+class UrlSeenSheet(Sheet, frozen=True):
+    """Settings of :class:`UrlSeen`."""
+
+    again: Annotated[bool, setting("Every link makes a task, seen or not (random walks).")] = False
+    depth: Annotated[int, setting("Links further from the nearest seed make no task.", unit="links", ge=0)] | None = (
+        None
+    )
+
+
+class UrlSeen(Filter[UrlSeenSheet]):
     """Fills in `new`: a task for each link that may be new."""
 
     inbox: In[Visit]
@@ -19,15 +31,22 @@ class UrlSeen(Filter[NoSettings]):
     seen: Uses[SeenSet]
 
     def filter(self, visit: Visit) -> tuple[Visit]:
-        """One look-up for the whole page. A redirect's target keeps the depth of its source (DESIGN 9.4)."""
+        """One look-up for the whole page. Links that are too deep stay in `links`: a nearer way to this page may be found."""
         if not visit.links:
             return (visit,)
         links = {link.url: link for link in visit.links}
-        source = visit.task
-        new = []
-        for url in self.seen.unseen(list(links)):
+        source, limit = visit.task, self.sheet.depth
+        nearest = source.depth if any(link.relation == "redirect" for link in visit.links) else source.depth + 1
+        new, too_deep = [], 0
+        for url in links if self.sheet.again else self.seen.unseen(list(links), nearest):
             relation = links[url].relation
-            depth = source.depth if relation == "redirect" else source.depth + 1
-            new.append(Task(url, host_of(url), depth, source.url, relation))
+            depth = child_depth(source.depth, relation)
+            hops = source.hops + 1 if relation == "redirect" else 0
+            if limit is None or depth <= limit:
+                new.append(Task(url, host_of(url), depth, source.url, relation, hops=hops))
+            else:
+                too_deep += 1
+        if too_deep:
+            visit = msgspec.structs.replace(visit, rejected={**visit.rejected, "depth": too_deep})
         self.metrics.counters["looked_up"] += len(links)
         return (msgspec.structs.replace(visit, new=tuple(new)),)

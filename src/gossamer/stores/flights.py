@@ -11,16 +11,18 @@ class MemoryFlights(Provider[NoSettings]):
 
     def __init__(self, sheet: NoSettings | None = None) -> None:
         super().__init__(sheet)
-        self._open: set[str] = set()
+        self._open: dict[str, int] = {}
         self.metrics.gauge("open", lambda: len(self._open))
 
     def depart(self, url: str) -> None:
-        """This URL was handed out."""
-        self._open.add(url)
+        """This URL was handed out: twice at once where walks cross."""
+        self._open[url] = self._open.get(url, 0) + 1
 
     def arrive(self, url: str) -> bool:
-        """True the first time after a departure."""
-        if url in self._open:
-            self._open.remove(url)
-            return True
-        return False
+        """True once for each departure."""
+        count = self._open.get(url, 0)
+        if count > 1:
+            self._open[url] = count - 1
+        elif count:
+            del self._open[url]
+        return count > 0

@@ -31,8 +31,8 @@ class MemorySeen(Provider[NoSettings]):
         self._seen: set[bytes] = set()
         self.metrics.gauge("urls", lambda: len(self._seen))
 
-    def unseen(self, urls: Sequence[str]) -> list[str]:
-        """Those of `urls` that are new, in order. Changes nothing."""
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that are new, in order; depths are not kept. Changes nothing."""
         seen, key = self._seen, self._key
         return [url for url in urls if xxh3_128_digest(url.encode(), key) not in seen]
 
@@ -75,10 +75,10 @@ class RecentlySeen(Provider[RecentlySeenSheet]):
         self._table = SecondChance(self.sheet.capacity)
         self.metrics.gauge("urls", lambda: len(self._table))
 
-    def unseen(self, urls: Sequence[str]) -> list[str]:
-        """Those of `urls` that may be new, in order. Changes nothing but reference bits."""
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that may be new, in order; depths are not kept. Changes nothing but reference bits."""
         rest = self._misses(urls)
-        return self.behind.unseen(rest) if rest else rest
+        return self.behind.unseen(rest, depth) if rest else rest
 
     def offer(self, urls: Sequence[str]) -> list[str]:
         """Check and put: those of `urls` that are new, in order, each once."""

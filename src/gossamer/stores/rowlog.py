@@ -2,16 +2,10 @@
 
 Place in the flow: the committing component calls `append` with a group's visits and the archive's locations. A visit
 gives one line with `"event": "page"`, each item of a user's processor one with `"event": "item"`. The columns of a page
-line bear the names of the `pages` table, so that a query is the same over both.
-
-Everything in a row was written by a stranger (FAULTS 70). JSON escapes C0 controls; this module also escapes every
-other character that is not printable: DEL, C1 controls, line separators, bidirectional and other format controls, which
-a terminal or a pager would obey. Lone surrogates become U+FFFD, since no strict JSON reader takes them (FAULTS 58).
+line bear the names of the `pages` table, so that a query is the same over both. Rows and lines: :mod:`gossamer.stores.rows`.
 """
 
-import json
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,134 +13,15 @@ import msgspec
 
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.dates import utc_text
-from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Location, Visit
-from gossamer.stores.files import AppendFile
+from gossamer.stores.files import AppendFile, LastWrites
+from gossamer.stores.rows import item_line, line, page_row
 
 #: The log's place inside the crawl directory (DESIGN 7).
 LOG_PATH = "logs/crawl.jsonl"
 
 #: Bytes read at first to find the end of the last whole line; doubled until it is found.
 TAIL_BYTES = 1 << 16
-
-_NOT_ASCII = re.compile("[\x7f-\U0010ffff]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-class PageRow(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field="event", tag="page"):
-    """One visit. A column at its default (empty, or 0 where that is the default) is left out of the line."""
-
-    url: str
-    host: str
-    status: int
-    outcome: Outcome
-    fetched_at: str
-    """When the request was sent, as in the archive: `2026-03-01T12:00:00.000000Z`."""
-    elapsed_ms: float
-    bytes: int
-    """Length of the body as archived."""
-    depth: int
-    attempt: int
-    relation: str
-    discovered_from: str = ""
-    mime: str = ""
-    charset: str = ""
-    title: str = ""
-    ip: str = ""
-    digest: str = ""
-    """SHA-1 of the body as archived, base32."""
-    duplicate_of: str = ""
-    warc_file: str = ""
-    warc_offset: int | None = None
-    warc_length: int | None = None
-    truncated: str = ""
-    error: str = ""
-    trouble: str = ""
-    links: int = 0
-    """Links that passed the filters."""
-    new: int = 0
-    """Of these, URLs that had not been seen."""
-    rejected: dict[str, int] = {}
-    """Links that each rule refused."""
-
-
-class ItemRow(msgspec.Struct, frozen=True, tag_field="event", tag="item"):
-    """One item that a user's processor took out of a page."""
-
-    kind: str
-    url: str
-    data: object
-
-
-Row = PageRow | ItemRow
-
-
-def page_row(visit: Visit, location: Location | None) -> PageRow:
-    """The row of a visit and of the record that keeps it."""
-    task, response = visit.task, visit.response
-    return PageRow(
-        url=task.url,
-        host=task.host,
-        status=response.status,
-        outcome=response.outcome,
-        fetched_at=utc_text(response.started),
-        elapsed_ms=round(response.elapsed * 1000, 3),
-        bytes=len(response.body),
-        depth=task.depth,
-        attempt=task.attempt,
-        relation=task.relation,
-        discovered_from=task.source,
-        mime=response.mime,
-        charset=visit.charset,
-        title=visit.title,
-        ip=response.address,
-        digest=visit.digest,
-        duplicate_of=visit.duplicate_of,
-        warc_file=location.file if location else "",
-        warc_offset=location.offset if location else None,
-        warc_length=location.length if location else None,
-        truncated=response.cut,
-        error=response.error,
-        trouble=visit.trouble,
-        links=len(visit.links),
-        new=len(visit.new),
-        rejected=visit.rejected,
-    )
-
-
-def line(row: Row, encoder: msgspec.json.Encoder) -> bytes:
-    """One row as one line of JSON, its newline included.
-
-    Raises:
-        TypeError: an item's value is nothing that JSON can hold.
-    """
-    try:
-        text = encoder.encode(row)
-    except UnicodeEncodeError:  # lone surrogates, which a processor can have put into an item
-        text = encoder.encode(_without_surrogates(msgspec.to_builtins(row)))
-    if not text.isascii() or b"\x7f" in text:
-        shown = text.decode()
-        if not shown.isprintable():
-            text = _NOT_ASCII.sub(_escape, shown).encode()
-    return text + b"\n"
-
-
-def _escape(match: re.Match[str]) -> str:
-    """One character, as a JSON escape where it cannot be seen or does something to its surroundings."""
-    character = match[0]
-    return character if character.isprintable() else json.dumps(character)[1:-1]
-
-
-def _without_surrogates(value: object) -> object:
-    """A copy of plain values in which lone surrogates are U+FFFD."""
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_surrogates(inner) for inner in value]
-    return value
 
 
 class JsonLogSheet(Sheet, frozen=True):
@@ -166,6 +41,8 @@ class JsonLog(Provider[JsonLogSheet]):
     def __init__(self, sheet: JsonLogSheet | None = None) -> None:
         super().__init__(sheet)
         self._file: AppendFile | None = None
+        self._ends: dict[str, int] = {}
+        self._last = LastWrites()
         self._encoder = msgspec.json.Encoder()
 
     async def stop(self) -> None:
@@ -183,21 +60,37 @@ class JsonLog(Provider[JsonLogSheet]):
         lines: list[bytes] = []
         for visit, location in zip(visits, locations, strict=True):
             lines.append(line(page_row(visit, location), self._encoder))
-            lines += [self._item(ItemRow(item.kind, item.url, item.value)) for item in visit.items]
+            for item in visit.items:
+                text, trouble = item_line(item, self._encoder)
+                lines.append(text)
+                if trouble:
+                    self.metrics.count(trouble)
+        self.write(lines)
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Write whole lines in one write, as who has made them for the tables already does.
+
+        Raises:
+            OSError: nothing of them is in the file.
+        """
         if not lines:
             return
         if self._file is None:
             self._file = _open(Path(self.sheet.directory, LOG_PATH))
+        self._last.begin()
+        self._last.about_to(self._file)
         self._file.append(b"".join(lines), sync=self.sheet.sync)
+        self._ends[LOG_PATH] = self._file.end
         self.metrics.count("lines", len(lines))
 
-    def _item(self, row: ItemRow) -> bytes:
-        """An item's line. A value that JSON cannot hold is written as its `repr`: no processor stops the log."""
-        try:
-            return line(row, self._encoder)
-        except (TypeError, ValueError, RecursionError):
-            self.metrics.count("items_without_json")
-            return line(ItemRow(row.kind, row.url, repr(row.data)), self._encoder)
+    def take_back(self) -> None:
+        """See the contract."""
+        self._last.take_back()
+
+    def ends(self) -> Mapping[str, int]:
+        """The log and its end, if it was written since the last call."""
+        ends, self._ends = self._ends, {}
+        return ends
 
 
 def _open(path: Path) -> AppendFile:

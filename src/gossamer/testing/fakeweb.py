@@ -91,6 +91,8 @@ class FakeWeb:
     ) -> None:
         self.pages = dict(pages)
         self.requests: list[Request] = []
+        self.errands: list[Request] = []
+        """Requests for robots.txt where no page is one: a polite crawler's own, which a test of pages does not count."""
         """Every request, in order of arrival."""
         self.connections = 0
         """How many have been accepted."""
@@ -147,8 +149,9 @@ class FakeWeb:
 
     def note(self, request: Request) -> None:
         """A request came in: log it, and tell who waits for it."""
+        is_errand = request.target == "/robots.txt" and self.answer(request) is _NOT_FOUND
         with self._arrival:
-            self.requests.append(request)
+            (self.errands if is_errand else self.requests).append(request)
             self._arrival.notify_all()
 
     def wait_for(self, requests: int, timeout: float = 30.0) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import msgspec
+
 from gossamer.contracts.ledger import Ledger, TaskQueues
 from gossamer.model.kept import HostState
 from gossamer.model.task import Task
@@ -16,8 +18,12 @@ class _Broken(Exception):
     """What a failing stage raises inside a group."""
 
 
-def _task(number: int, host: str = "a.test") -> Task:
-    return Task(f"http://{host}/{number}", host, depth=number, source="http://s.test/", relation="a href")
+def _task(number: int, host: str = "a.test", level: int = 0) -> Task:
+    url = f"http://{host}/{number}"
+    return Task(url, host, depth=number, source="http://s.test/", relation="a href", level=level)
+
+
+_KNOWN = HostState("a.test", b"note", {"pages": 2}, 1.0, 2.0, "192.0.2.1", 12.5, "known", 3.0)
 
 
 def _held(queues: TaskQueues, now: float = 0.0) -> list[str]:
@@ -49,7 +55,14 @@ def check_ledger(reopen: Reopen) -> None:
         assert group.visited(one, Location("warc/1.warc.gz", 100, 20))
         assert not group.visited(one, None), "a visit was kept twice"
         assert group.visited(two, None)
-        group.host(HostState("a.test", 12.5, "asking", {"fetched": 2}, b"rules"))
+        group.host(_KNOWN)
+        group.robots("http://a.test:80", "a.test", b"rules")
+        group.robots("https://a.test", "a.test", b"other rules")
+        assert (group.tally("host", "a.test", 2), group.tally("host", "a.test", 1)) == (2, 3), "a tally adds up"
+        assert group.tally("domain", "a.test", 7) == 7, "host and domain of one name are apart"
+        group.meta("clean", b"yes")
+        assert group.first("D" * 32, one.url) == "", "a new digest has no first URL"
+        assert group.first("D" * 32, two.url) == one.url, "a group knows what it was told"
         group.written("logs/crawl.jsonl", 7)
     for _ in range(2):
         counted = dict(ledger.counters())
@@ -58,11 +71,64 @@ def check_ledger(reopen: Reopen) -> None:
         assert dict(ledger.committed_ends()) == {"warc/1.warc.gz": 120, "logs/crawl.jsonl": 7}
         with ledger.group() as group:
             assert group.offer([one.url, two.url]) == [], "a URL was forgotten"
+            assert group.first("D" * 32, two.url) == one.url, "whose a digest is was forgotten"
+            assert group.host_state("a.test") == _KNOWN
+        _check_kept(ledger)
         ledger, queues = reopen()
+    ledger.put_meta("clean", b"no")
     with ledger.group() as group:
         group.push([_task(3)])
-    [state] = queues.admit(0.0)
-    assert (state.next_allowed, state.state, state.counters) == (12.5, "asking", {"fetched": 2}), "a host was forgotten"
+    assert queues.admit(0.0) == [_KNOWN], "a host was forgotten"
+    assert ledger.meta("clean") == b"no"
+
+
+def _check_kept(ledger: Ledger) -> None:
+    assert ledger.host_states(["a.test", "b.test"]) == [_KNOWN, HostState("b.test")], "a host was forgotten"
+    assert list(ledger.hosts()) == [_KNOWN], "the hosts are those of which something is kept"
+    sites = "http://a.test:80", "https://a.test", "https://b.test"
+    assert [ledger.robots(site, site.split("/")[2].split(":")[0]) for site in sites] == [b"rules", b"other rules", None]
+    assert (ledger.tally("host", "a.test"), ledger.tally("domain", "a.test"), ledger.tally("host", "b.test")) == (
+        3,
+        7,
+        0,
+    )
+    assert (ledger.meta("clean"), ledger.meta("other")) == (b"yes", None)
+
+
+def check_depths(reopen: Reopen) -> None:
+    """A ledger that keeps depths, empty at first, knows the lowest depth of each URL, and the links of visited pages."""
+    ledger, _ = reopen()
+    deep = [_task(5), _task(6), msgspec.structs.replace(_task(5), depth=4)]
+    one, two = deep[2].url, deep[1].url
+    with ledger.group() as group:
+        meeting = group.meet(deep)
+        assert [(task.url, task.depth) for task in meeting.new] == [(one, 4), (two, 6)], (
+            "each once, at its lowest depth"
+        )
+        assert meeting.nearer == []
+        group.links(one, [("http://a.test/x", "a href"), ("http://b.test/", "redirect")])
+        again = group.meet(msgspec.structs.replace(task, depth=3) for task in deep[:1])
+        assert again.new == [] and [task.depth for task in again.nearer] == [3], "a group knows the depths it was told"
+        assert group.links_of(one) and group.links_of(two) is None
+    never = "http://never.test/"
+    for _ in range(2):
+        assert ledger.depth_of([one, two, never]) == [3, 6, None]
+        assert ledger.links_of(one) == [("http://a.test/x", "a href"), ("http://b.test/", "redirect")]
+        assert ledger.links_of(two) is None
+        with ledger.group() as group:
+            assert group.offer([one, two]) == [], "offer is for new URLs only"
+            meeting = group.meet([msgspec.structs.replace(deep[0], depth=3), deep[1]])
+            assert (meeting.new, meeting.nearer) == ([], []), "a depth that is not lower is not nearer"
+        ledger, _ = reopen()
+    with ledger.group() as group:
+        meeting = group.meet(msgspec.structs.replace(task, depth=2) for task in deep[1::-1])
+        assert meeting.new == []
+        assert [task.url for task in meeting.nearer] == [two, one]
+        assert group.meet(meeting.nearer).nearer == [], "a depth was lowered twice"
+        assert group.meet([deep[1]]).nearer == [], "a greater depth is no news"
+    for _ in range(2):
+        assert ledger.depth_of([one, two, never]) == [2, 2, None]
+        ledger, _ = reopen()
 
 
 def check_task_queues(reopen: Reopen, *, hosts: int = 40, tasks: int = 30) -> None:
@@ -101,16 +167,71 @@ def check_task_queues(reopen: Reopen, *, hosts: int = 40, tasks: int = 30) -> No
             f"tasks of {name} got lost, doubled, or out of order"
         )
     _check_rest(ledger, queues)
+    _check_levels(ledger, queues)
+    ledger, queues = _check_later(reopen, ledger, queues)
 
 
 def _check_rest(ledger: Ledger, queues: TaskQueues) -> None:
     with ledger.group() as group:
         group.push([_task(1, "rest.test"), _task(2, "rest.test")])
     assert "rest.test" in _held(queues)
+    assert queues.next_rest() == float("inf"), "nobody rests"
     queues.rest("rest.test", 50.0)
+    assert queues.next_rest() == 50.0
     assert queues.pop("rest.test") == [], "a host that rests was handed out"
     with ledger.group() as group:
         group.push([_task(3, "rest.test")])
     assert "rest.test" not in _held(queues, 49.0), "a host came before its rest was over"
     assert "rest.test" in _held(queues, 51.0), "a host whose rest is over did not come"
     assert [task.depth for task in queues.pop("rest.test", 9)] == [1, 2, 3]
+    _finish(ledger, ["http://rest.test/1", "http://rest.test/2", "http://rest.test/3"])
+    assert queues.pop("rest.test") == []
+
+
+def _finish(ledger: Ledger, urls: list[str]) -> None:
+    with ledger.group() as group:
+        assert all(group.done(url) for url in urls)
+
+
+def _check_levels(ledger: Ledger, queues: TaskQueues) -> None:
+    name = "levels.test"
+    with ledger.group() as group:
+        group.push(_task(number, name, level) for number, level in enumerate([255, 3, 3, 7, 0]))
+    assert name in _held(queues, 60.0)
+    popped = queues.pop(name, 2)
+    with ledger.group() as group:
+        group.push([_task(10, name, 3), _task(11, name, 1), _task(12, name, 255)])
+    _finish(ledger, [task.url for task in popped])
+    for _ in range(100):  # turns: another host may come in between
+        while more := queues.pop(name, 1):
+            popped += more
+            _finish(ledger, [task.url for task in more])
+        for other in _held(queues, 60.0):
+            assert other == name or not queues.pop(other)
+    assert [task.depth for task in popped] == [4, 1, 11, 2, 10, 3, 0, 12], "the lowest level first, in order of pushes"
+    assert [task.level for task in popped] == [0, 3, 1, 3, 3, 7, 255, 255], "a task forgot its level"
+
+
+def _check_later(reopen: Reopen, ledger: Ledger, queues: TaskQueues) -> tuple[Ledger, TaskQueues]:
+    name = "later.test"
+    assert (queues.next_due(), queues.wake(1e9)) == (float("inf"), 0)
+    with ledger.group() as group:
+        for number, due in enumerate([300.0, 100.0, 200.0, 200.0]):
+            group.later(msgspec.structs.replace(_task(number, name, 9), attempt=2), due)
+    assert len(queues) == 4
+    assert queues.next_due() == 100.0
+    ledger, queues = reopen()
+    assert len(queues) == 4
+    assert (queues.next_due(), queues.wake(99.0)) == (100.0, 0), "a task was queued before its time"
+    assert name not in _held(queues, 99.0)
+    assert (queues.wake(100.0), queues.next_due()) == (1, 200.0)
+    with ledger.group() as group:
+        group.later(_task(4, name, 9), 150.0)
+    assert (queues.next_due(), queues.wake(250.0), queues.next_due()) == (150.0, 3, 300.0)
+    ledger, queues = reopen()
+    assert name in _held(queues, 250.0)
+    popped = queues.pop(name, 9)
+    assert [(task.depth, task.attempt, task.level) for task in popped] == [(1, 2, 9), (4, 1, 9), (2, 2, 9), (3, 2, 9)]
+    assert (len(queues), queues.wake(300.0), len(queues)) == (1, 1, 1)
+    _finish(ledger, [task.url for task in popped])
+    return ledger, queues

@@ -102,12 +102,18 @@ def check_archive(archive: Archive, read: Callable[[Location], tuple[str, str, b
     _check_group(archive, mixed, read)
     _check_group(archive, [visit("http://a.test/3", b"one", duplicate_of="http://a.test/1")], read)
     _check_group(archive, hostile_visits(), read)
+    archive.ends()
+    assert not archive.ends(), "ends are those since the last call"
 
 
 def _check_group(archive: Archive, visits: Sequence[Visit], read: Callable[[Location], tuple[str, str, bytes]]) -> None:
     locations = archive.append(visits)
+    ends = archive.ends()
     assert len(locations) == len(visits), "one location for each visit, in order"
     for one, location in zip(visits, locations, strict=True):
+        assert location is None or ends[location.file] >= location.offset + location.length, (
+            "ends lie behind every record"
+        )
         assert (location is None) == (not one.is_answered), "a location for each answered visit, and for no other"
         if location is None:
             continue
@@ -131,7 +137,10 @@ def check_row_log(log: RowLog, read: Callable[[], bytes]) -> None:
     log.append([], [])
     visits = [visit(), unanswered()]
     log.append(visits, [Location("warc/a.warc.gz", 1, 2), None])
-    rows = _rows(read())
+    text = read()
+    assert len(text) in log.ends().values(), "ends name the log and where it ends"
+    assert not log.ends(), "ends are those since the last call"
+    rows = _rows(text)
     assert [row["url"] for row in rows] == [one.url for one in visits], "one row for each visit, in order"
     assert rows[0]["warc_offset"] == 1, "the row says where the record is"
     assert "warc_offset" not in rows[1], "a row without a record says where one is"

@@ -53,6 +53,8 @@ class Probe(Unit[ProbeSheet]):
 
     def changed(self, before: ProbeSheet) -> None:
         LOG.append(f"{self.name}: {before.level} to {self.sheet.level}")
+        if self.sheet.level == 13:
+            raise SettingError("not this level")
 
 
 class Reads(Protocol):
@@ -244,6 +246,10 @@ def test_settings_are_read_and_replaced_for_all_instances_and_in_the_graph(run: 
             graph.set("keep", {"fixed": 2})
         with pytest.raises(SettingError, match="setting 'level': -1 does not do"):
             graph.set("keep", {"level": -1})
+        with pytest.raises(SettingError, match="not this level"):
+            graph.set("keep", {"level": 13})
+        assert graph.sheet("keep").level == 3  # type: ignore[attr-defined]
+        assert LOG[-2:] == ["keep.1: 3 to 13", "keep.1: 13 to 3"]
         with pytest.raises(UnknownName, match="no unit 'kep' runs in process 'main'; did you mean 'keep'"):
             graph.set("kep", {})
         assert graph.sheet("keep") == ProbeSheet(level=3)

@@ -174,3 +174,13 @@ def test_the_nearest_name_is_proposed_and_the_known_ones_are_listed() -> None:
     assert nearest("fech", ["fetch", "commit"]) == "; did you mean 'fetch'? Known: commit, fetch"
     assert nearest("x", ["fetch", "commit"]) == "; known: commit, fetch"
     assert nearest("x", []) == "; known: none"
+
+
+def test_a_list_is_read_from_text_as_json_or_as_its_only_entry() -> None:
+    class Listing(Sheet, frozen=True):
+        names: Annotated[tuple[str, ...], setting("Names.")] = ()
+
+    for text, names in (('["a", "b,c"]', ("a", "b,c")), ("a{1,2}", ("a{1,2}",)), ("", ())):
+        assert build(Listing, {"names": text}).names == names
+    with pytest.raises(SettingError, match="no JSON list"):
+        build(Listing, {"names": "[a"})

@@ -18,17 +18,16 @@ def verdicts(rule: ScopeFilter | SchemeFilter | PatternFilter, *links: str | Lin
 
 def test_rules_are_named() -> None:
     assert verdicts(ScopeFilter(ScopeSheet(seeds=(SEED,))), "http://b.test/") == ["scope:host"]
-    assert verdicts(ScopeFilter(ScopeSheet(scope="any", depth=3)), SEED) == ["depth"]
     assert verdicts(SchemeFilter(), "ftp://a.test/", "zzz://a.test/") == ["scheme:ftp", "scheme:other"]
     both = PatternFilter(PatternSheet(include=("x",), exclude=("y",)))
     assert verdicts(both, "http://a.test/xy", "http://a.test/z", "http://a.test/x") == ["exclude", "include", ""]
 
 
 @pytest.mark.parametrize("scope", ["page", "prefix", "host", "domain", "any"])
-def test_a_redirect_keeps_its_depth_and_obeys_the_scope(scope: Scope) -> None:
-    rule = ScopeFilter(ScopeSheet(scope=scope, seeds=(SEED,), depth=3))
+def test_a_redirect_obeys_the_scope(scope: Scope) -> None:
+    rule = ScopeFilter(ScopeSheet(scope=scope, seeds=(SEED,)))
     inside, outside = Link("https://a.test/docs/x", "redirect"), Link("http://b.test/", "redirect")
-    assert verdicts(rule, inside, "https://a.test/docs/x") == ["", "depth"]
+    assert verdicts(rule, inside) == [""]
     assert verdicts(rule, outside) == ["" if scope == "any" else f"scope:{scope}"]
 
 

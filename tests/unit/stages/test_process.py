@@ -49,6 +49,7 @@ async def processed(
     """What comes out of the stage, in the order in which it comes."""
     stage = Process(sheet)
     stage.processors = {"text/html": [HtmlLinks()]} if processors is None else processors
+    stage.gates = {}
     sink = Sink()
     stage.outbox = sink  # type: ignore[assignment]  # all that the stage uses of its end
     await stage.start()
@@ -122,7 +123,8 @@ def test_pages_in_other_languages_are_discarded_and_counted(run: Run) -> None:
     ]
     (english, french, unknown), stage = run(processed(pages, ProcessSheet(languages=("en-GB",))))
     assert english.found and unknown.found
-    assert (french.found, french.discarded, french.is_page, french.is_kept) == ((), "language:fr", False, False)
+    assert (french.found, french.discarded, french.is_page) == ((), "language:fr", False)
+    assert french.barred == {"store": "language:fr"}
     assert stage.metrics.counters["language:fr"] == 1
 
 
@@ -303,6 +305,7 @@ def test_parser_processes_end_with_the_stage(run: Run) -> None:
     async def pids() -> list[int]:
         stage = Process()
         stage.processors = {"text/html": [HtmlLinks()]}
+        stage.gates = {}
         stage.outbox = Sink()  # type: ignore[assignment]
         await stage.filter_many([visit(body=b"<div>" * 2 * MAX_DEPTH)])
         [parser] = stage._parsers._idle

@@ -26,6 +26,7 @@ def test_a_page_line_bears_the_columns_of_the_pages_table(tmp_path: Path) -> Non
         "event": "page",
         "url": "http://a.test/",
         "host": "a.test",
+        "domain": "a.test",
         "status": 200,
         "outcome": "ok",
         "fetched_at": "2023-11-14T22:13:20.250000Z",

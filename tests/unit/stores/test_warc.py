@@ -1,6 +1,10 @@
 """What readers other than ours find in an archive of ours."""
 
+import errno
+import gzip
 import io
+import itertools
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +12,19 @@ import msgspec
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from gossamer.model.body import BodyWriter, SpoolFile, StoredBody
+from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Visit, sha1_base32
+from gossamer.stores.files import AppendFile
 from gossamer.stores.warc import WarcArchive, WarcSheet
-from gossamer.stores.warc_records import REVISIT_PROFILE, http_head, record_id, text_field, uri_field
+from gossamer.stores.warc_records import (
+    NOT_MODIFIED_PROFILE,
+    REVISIT_PROFILE,
+    http_head,
+    record_id,
+    text_field,
+    uri_field,
+)
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.storing import HOSTILE_HEADS, HOSTILE_TEXTS, hostile_visits, unanswered, visit
 
@@ -50,6 +64,61 @@ def test_a_file_opens_with_warcinfo_and_each_exchange_is_two_linked_records(tmp_
     assert response["http"].get_statuscode() == "200"
 
 
+def stored(body: bytes) -> StoredBody:
+    writer = BodyWriter(0, digest=True)
+    writer.write(body)
+    taken = writer.take()
+    assert isinstance(taken, StoredBody)
+    return taken
+
+
+def test_a_body_on_disk_is_archived_like_one_in_memory(tmp_path: Path) -> None:
+    small, large = visit(body=b"small"), visit("http://a.test/large", bytes(range(256)) * 4000)
+    spilled = msgspec.structs.replace(
+        large, response=msgspec.structs.replace(large.response, body=stored(bytes(range(256)) * 4000))
+    )
+    for name, group in (("memory", [small, large, small]), ("disk", [small, spilled, small])):
+        locations = archive(tmp_path / name).append(group)
+        [path] = (tmp_path / name).glob("warc/*")
+        assert [location is not None and gzip.decompress(path.read_bytes()[location.offset :][: location.length])[:8]
+                for location in locations] == [b"WARC/1.1"] * 3  # fmt: skip
+        assert locations[-1] is not None
+        assert locations[-1].offset + locations[-1].length == path.stat().st_size
+    differing = {"warc-record-id", "warc-concurrent-to", "http"}
+    in_memory, on_disk = (
+        [{k: v for k, v in record.items() if k not in differing} for record in records(tmp_path / name)]
+        for name in ("memory", "disk")
+    )
+    assert in_memory == on_disk
+
+
+def test_a_group_whose_large_body_cannot_be_written_is_cut_back_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = archive(tmp_path)
+    keeper.append([visit()])
+    [path] = tmp_path.glob("warc/*")
+    before = path.read_bytes()
+    failing = msgspec.structs.replace(visit(), response=msgspec.structs.replace(visit().response, body=stored(b"x")))
+
+    calls = itertools.count()
+
+    def read_at(file: SpoolFile, place: int, length: int) -> bytes:
+        # The first piece comes; by the second the group has begun.
+        if next(calls) < 1:
+            return b"x"
+        assert path.stat().st_size > len(before)
+        raise OSError(errno.EIO, "broken")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SpoolFile, "read_at", read_at)
+        with pytest.raises(OSError, match="broken"):
+            keeper.append([visit(), failing])
+    assert path.read_bytes() == before
+    keeper.append([visit()])
+    assert len(records(tmp_path)) == 5
+
+
 def test_fastwarc_verifies_every_digest(tmp_path: Path) -> None:
     fastwarc = pytest.importorskip("fastwarc.warc")
     archive(tmp_path).append([visit(), visit("http://a.test/b", b"\x00" * 9)])
@@ -57,7 +126,8 @@ def test_fastwarc_verifies_every_digest(tmp_path: Path) -> None:
     found = list(fastwarc.ArchiveIterator(io.BytesIO(path.read_bytes()), parse_http=True, verify_digests=False))
     assert [r.headers["WARC-Type"] for r in found] == ["warcinfo", "request", "response", "request", "response"]
     for record in fastwarc.ArchiveIterator(io.BytesIO(path.read_bytes()), parse_http=False):
-        assert record.verify_block_digest()
+        if record.headers["WARC-Type"] == "warcinfo":
+            assert record.verify_block_digest()
     for record in fastwarc.ArchiveIterator(io.BytesIO(path.read_bytes()), parse_http=True):
         if record.headers["WARC-Type"] == "response":
             assert record.verify_payload_digest()
@@ -84,6 +154,87 @@ def test_dates_of_originals_are_forgotten_within_the_bound(tmp_path: Path) -> No
     assert kept.metrics.snapshot()["originals"] == 1
 
 
+def test_a_revisit_never_refers_to_what_has_no_body(tmp_path: Path) -> None:
+    silent = msgspec.structs.replace(visit("http://a.test/1"), directives=("noarchive",))
+    kept = archive(tmp_path)
+    kept.append([silent])
+    kept.append([visit("http://a.test/2", duplicate_of="http://a.test/1")])
+    kept.append([visit("http://a.test/3", duplicate_of="http://a.test/1")])
+    *_, whole, _, revisit = records(tmp_path)
+    assert (whole["warc-type"], whole["block"]) == ("response", b"<p>hello")
+    assert revisit["warc-type"] == "revisit"
+
+
+def tagged(value: str) -> Visit:
+    response = visit().response
+    headers = (*response.headers, ("x-robots-tag", value))
+    return msgspec.structs.replace(visit(), response=msgspec.structs.replace(response, headers=headers))
+
+
+@pytest.mark.parametrize(
+    ("one", "kept"),
+    [
+        (msgspec.structs.replace(visit(), directives=("nofollow", "noarchive")), False),
+        (tagged("noindex, noarchive"), False),
+        (tagged("gossamer: noarchive"), False),
+        (tagged("otherbot: noarchive"), True),
+        (tagged("noindex"), True),
+    ],
+)
+def test_a_page_that_says_noarchive_keeps_its_body_out(tmp_path: Path, one: Visit, kept: bool) -> None:
+    archive(tmp_path).append([one])
+    found = records(tmp_path)
+    response = found[-1]
+    assert (response["warc-type"], response["http"].get_statuscode()) == ("response", "200")
+    assert response["block"] == (b"<p>hello" if kept else b"")
+    assert (response.get("warc-truncated") == "unspecified") is not kept
+    assert any(b"noarchive" in r["block"] for r in found if r["warc-type"] == "metadata") is not kept
+    assert not [path for path in tmp_path.glob("warc/*") if b"<p>hello" in gzip.decompress(path.read_bytes())] or kept
+
+
+def test_not_modified_is_a_revisit_of_its_own_kind(tmp_path: Path) -> None:
+    head = b"HTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n"
+    archive(tmp_path).append([visit(head=head, body=b"", outcome=Outcome.NOT_MODIFIED)])
+    revisit = records(tmp_path)[-1]
+    assert (revisit["warc-type"], revisit["warc-profile"]) == ("revisit", NOT_MODIFIED_PROFILE)
+    assert revisit["warc-refers-to-target-uri"] == "http://a.test/"
+    assert "warc-payload-digest" not in revisit
+    assert revisit["http"].get_statuscode() == "304"
+
+
+def test_what_is_known_beside_an_answer_is_a_metadata_record(tmp_path: Path) -> None:
+    one = visit("http://a.test/b")
+    task = msgspec.structs.replace(one.task, source="http://a.test/a", relation="a href")
+    one = msgspec.structs.replace(one, task=task, trouble="ValueError: x\r\nvia: http://forged/")
+    archive(tmp_path).append([one])
+    _, _, beside, response = records(tmp_path)
+    assert (beside["warc-type"], beside["content-type"]) == ("metadata", "application/warc-fields")
+    assert beside["warc-concurrent-to"] == response["warc-record-id"]
+    assert beside["block"].decode().splitlines() == [
+        "via: http://a.test/a",
+        "relation: a href",
+        "trouble: ValueError: x via: http://forged/",
+        "fetchTimeMs: 125",
+    ]
+
+
+def test_without_anything_to_say_or_the_setting_there_is_no_metadata_record(tmp_path: Path) -> None:
+    troubled = msgspec.structs.replace(visit(), trouble="x")
+    archive(tmp_path).append([visit()])
+    archive(tmp_path, metadata=False).append([troubled])
+    assert "metadata" not in {record["warc-type"] for record in records(tmp_path)}
+
+
+def test_ends_name_what_was_written_since_they_were_asked(tmp_path: Path) -> None:
+    kept = archive(tmp_path, rotate_bytes=1)
+    kept.append([unanswered()])
+    assert kept.ends() == {}
+    kept.append([visit()])
+    kept.append([visit("http://a.test/2")])
+    sizes = {f"warc/{path.name}": path.stat().st_size for path in tmp_path.glob("warc/*")}
+    assert (len(sizes), kept.ends(), kept.ends()) == (2, sizes, {})
+
+
 @pytest.mark.parametrize(("cut", "word"), [("length", "length"), ("time", "time"), ("a\r\nb: c", "unspecified")])
 def test_a_cut_body_says_why(tmp_path: Path, cut: str, word: str) -> None:
     archive(tmp_path).append([visit(cut=cut)])
@@ -106,7 +257,10 @@ def test_hostile_answers_forge_nothing(tmp_path: Path) -> None:
     kept.append(visits)
     found = records(tmp_path)
     assert [r["warc-type"] for r in found].count("warcinfo") == 1
-    assert len(found) == 1 + 2 * len(visits)
+    # Those whose texts are not empty once control characters are gone have something to tell beside the answer.
+    kinds = Counter(r["warc-type"] for r in found)
+    assert kinds["request"] == kinds["response"] + kinds["revisit"] == len(visits)
+    assert set(kinds) == {"warcinfo", "request", "response", "revisit", "metadata"}
     names = {name for record in found for name in record}
     assert all(name.replace("-", "").isalnum() for name in names), names
 
@@ -116,7 +270,7 @@ def test_files_rotate_between_groups_and_each_has_its_warcinfo(tmp_path: Path) -
     for n in range(3):
         kept.append([visit(f"http://a.test/{n}"), visit(f"http://a.test/{n}b")])
     names = sorted(path.name for path in tmp_path.glob("warc/*"))
-    assert names == [f"gossamer-20231114221320-{n:05d}.warc.gz" for n in range(3)]
+    assert names == [f"gossamer-agent-00-20231114221320-{n:05d}.warc.gz" for n in range(3)]
     assert [r["warc-type"] for r in records(tmp_path)] == ["warcinfo", *["request", "response"] * 2] * 3
 
 
@@ -174,3 +328,46 @@ def test_record_ids_are_random_uuids() -> None:
     assert len(made) == 100
     assert {uuid.UUID(one[10:-1]).version for one in made} == {4}
     assert {uuid.UUID(one[10:-1]).variant for one in made} == {uuid.RFC_4122}
+
+
+def test_files_go_to_several_disks_in_turn_and_are_found_in_one_place(tmp_path: Path) -> None:
+    crawl, disk = tmp_path / "crawl", tmp_path / "disk"
+    kept = archive(crawl, disks=(str(disk),), rotate_bytes=1)
+    for number in range(4):
+        kept.append([visit(f"http://a.test/{number}")])
+    assert len(list(disk.glob("*.warc.gz"))) == 2
+    assert len(list(crawl.glob("warc/*.warc.gz"))) == 4
+    assert {r["warc-target-uri"] for r in records(crawl) if r["warc-type"] == "response"} == {
+        f"http://a.test/{number}" for number in range(4)
+    }
+
+
+def test_a_disk_that_fails_is_left_and_the_next_one_takes_the_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl, disk = tmp_path / "crawl", tmp_path / "disk"
+    kept = archive(crawl, disks=(str(disk),), rotate_bytes=1)
+    real = AppendFile.append
+
+    def full(file: AppendFile, data: bytes, *, sync: bool = False) -> int:
+        if file.path.parent == disk and file.end:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(file, data, sync=sync)
+
+    monkeypatch.setattr(AppendFile, "append", full)
+    for number in range(3):
+        [location] = kept.append([visit(f"http://a.test/{number}")])
+        assert location is not None
+        assert (crawl / location.file).stat().st_size >= location.offset + location.length
+    assert kept.metrics.counters["disks_left"] == 1
+    assert len([r for r in records(crawl) if r["warc-type"] == "response"]) == 3
+
+
+def test_the_last_disk_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    kept = archive(tmp_path / "crawl", disks=(str(tmp_path / "disk"),))
+    monkeypatch.setattr(AppendFile, "append", broken)
+    with pytest.raises(OSError, match="Input/output"):
+        kept.append([visit()])

@@ -2,6 +2,8 @@
 
 Items are encoded one by one when they are sent: what cannot cross is refused to who sends it, and sizes are known
 before a frame is cut. A frame's payload is the number of its first item and a msgpack array, put together from those.
+A class that msgspec does not know may cross, too: `to_parcel()` makes plain data of it, and `from_parcel(data)`, a class
+method, makes it again, or raises what says why not.
 """
 
 import struct
@@ -10,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from gossamer.flow.connector import crosses
 from gossamer.flow.errors import BrokenFrame, WrongItem
 
 T = TypeVar("T")
@@ -26,6 +29,18 @@ OVERHEAD = _HEAD.size
 _SELF_EVIDENT = (str, bytes, int, float, bool)
 
 
+def _to_parcel(value: Any) -> Any:
+    if crosses(type(value)):
+        return value.to_parcel()
+    raise TypeError(f"{type(value).__name__} is neither plain data nor a msgspec struct")
+
+
+def _from_parcel(kind: Any, parcel: Any) -> Any:
+    if crosses(kind):
+        return kind.from_parcel(parcel)
+    return parcel
+
+
 def type_name(item_type: Any) -> str:
     """What both sides must agree on."""
     return getattr(item_type, "__qualname__", "") if isinstance(item_type, type) else str(item_type)
@@ -38,10 +53,10 @@ class Codec(Generic[T]):
         self._name = name
         self._class = item_class
         self._limit = limit - OVERHEAD - 1
-        self._encode = msgspec.msgpack.Encoder().encode
-        self._try = msgspec.msgpack.Decoder(item_type).decode
+        self._encode = msgspec.msgpack.Encoder(enc_hook=_to_parcel).encode
+        self._try = msgspec.msgpack.Decoder(item_type, dec_hook=_from_parcel).decode
         self._proven = item_type in _SELF_EVIDENT
-        self._decode_many = msgspec.msgpack.Decoder(list[item_type]).decode
+        self._decode_many = msgspec.msgpack.Decoder(list[item_type], dec_hook=_from_parcel).decode
 
     def encode(self, items: Sequence[T]) -> list[bytes]:
         """Each item on its own.

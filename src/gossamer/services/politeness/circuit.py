@@ -6,6 +6,8 @@ while. After the three waits of the retry table the host is *spent*: its pages s
 doubling distances while the crawl runs, but the crawl need not stay alive for it (DESIGN 9.7, 9.12).
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from gossamer.model.outcome import ANSWERED, Outcome
@@ -38,30 +40,29 @@ class Circuit(msgspec.Struct, frozen=True, gc=False):
     until: float = 0.0
     """Monotonic seconds of the next probe."""
 
-    @property
-    def is_open(self) -> bool:
-        """Only probes go out."""
-        return self.strikes >= STRIKES
+    is_open: bool = False
+    """Only probes go out."""
 
-    @property
-    def is_spent(self) -> bool:
+    def is_spent(self, waits: Sequence[float] = WAITS) -> bool:
         """The retries of the host are used up."""
-        return self.probes >= len(WAITS)
+        return self.is_open and self.probes >= len(waits)
 
 
-def after(circuit: Circuit | None, outcome: Outcome, now: float) -> Circuit | None:
-    """The circuit after a request with this outcome; None is closed and without a strike."""
+def after(
+    circuit: Circuit | None, outcome: Outcome, now: float, waits: Sequence[float] = WAITS, limit: int = STRIKES
+) -> Circuit | None:
+    """The circuit after a request with this outcome; None is closed and without a strike. `limit` strikes open it."""
     if outcome in CLOSING:
         return None
     if outcome not in STRIKING:
         return circuit
-    if circuit is None:
-        return Circuit(strikes=1)
-    if not circuit.is_open:
-        strikes = circuit.strikes + 1
-        return Circuit(strikes=strikes, until=now + host_wait(0) if strikes >= STRIKES else 0.0)
+    if circuit is None or not circuit.is_open:
+        strikes = 1 if circuit is None else circuit.strikes + 1
+        if strikes < limit:
+            return Circuit(strikes=strikes)
+        return Circuit(strikes=strikes, until=now + host_wait(0, waits), is_open=True)
     if now < circuit.until:
         # Failures of requests that were under way when it opened: the same trouble, not a new probe.
         return circuit
     probes = circuit.probes + 1
-    return Circuit(strikes=circuit.strikes, probes=probes, until=now + host_wait(probes))
+    return Circuit(circuit.strikes, probes, now + host_wait(probes, waits), is_open=True)

@@ -17,6 +17,7 @@ from math import inf
 import msgspec
 
 from gossamer.model.outcome import ANSWERED, Outcome
+from gossamer.model.ruling import DONE, KEEP, Ruling, What
 from gossamer.model.task import Answer
 from gossamer.services.guard import is_loopback
 from gossamer.services.politeness import circuit, notes, pace, retries
@@ -26,7 +27,7 @@ from gossamer.services.politeness.network import Network
 from gossamer.services.politeness.notes import HostNote
 from gossamer.services.politeness.pace import FRESH, Pace, PaceRules
 from gossamer.services.politeness.places import Place, Share, SharedPlaces
-from gossamer.services.politeness.retries import DONE, KEEP, Ruling, What
+from gossamer.services.politeness.retries import WAITS
 
 #: Outcomes of tasks for which nothing was asked of the host: its delay runs on as if they had not been.
 UNASKED = frozenset(
@@ -61,6 +62,10 @@ class GateRules(msgspec.Struct, frozen=True):
     """This machine is ours, and all of a simulated web lives on one address (DESIGN 9.12)."""
     pages_per_second: float | None = None
     bytes_per_second: float | None = None
+    waits: tuple[float, ...] = WAITS
+    """Seconds before the second and each further try, of a page or of a host; none is no retry."""
+    strikes: int = circuit.STRIKES
+    """Failures in a row after which a host is only probed."""
 
 
 class _Host(Place):
@@ -214,7 +219,7 @@ class Gates:
             entry.last = now
             self._learn(host, entry, answer, now, wall)
         self._settle(entry)
-        ruled = retries.ruling(outcome, attempt)
+        ruled = retries.ruling(outcome, attempt, self.rules.waits)
         if ruled is DONE:
             return ruled
         spares = ruled.what in (What.RETRY, What.GONE) and outcome in UNREACHED and self.network.is_suspect
@@ -263,7 +268,9 @@ class Gates:
         entry = self._hosts.get(host)
         if entry is None:
             return False
-        return (entry.circuit is not None and entry.circuit.is_spent) or entry.pace.refusals >= PATIENCE
+        return (
+            entry.circuit is not None and entry.circuit.is_spent(self.rules.waits)
+        ) or entry.pace.refusals >= PATIENCE
 
     def note(self, host: str, now: float, wall: float) -> HostNote | None:
         """What the ledger should keep of this host; None where there is nothing to keep."""
@@ -329,7 +336,7 @@ class Gates:
             self.network.reached(host)
         entry.pace = pace.after(entry.pace, answer, now, wall, self.rules.pace, self._draw)
         if entry.circuit is not None or outcome in circuit.STRIKING:
-            entry.circuit = circuit.after(entry.circuit, outcome, now)
+            entry.circuit = circuit.after(entry.circuit, outcome, now, self.rules.waits, self.rules.strikes)
 
     def _settle(self, entry: _Host) -> None:
         """Work out when this host is next."""

@@ -6,11 +6,11 @@ its circuit (:mod:`circuit`), its pace (:mod:`pace`) or the robots part. So a de
 connects and not 4,000 (FAULTS 22, 26; DESIGN 9.12).
 """
 
+from collections.abc import Sequence
 from enum import Enum
 
-import msgspec
-
 from gossamer.model.outcome import Outcome
+from gossamer.model.ruling import DONE, GONE, KEEP, Ruling, What
 
 #: Seconds before the second, third and fourth try: a restart of the server, a repair, a longer one.
 WAITS = (60.0, 600.0, 3600.0)
@@ -40,45 +40,19 @@ RETRIED: dict[Outcome, Whose] = {
 }
 
 
-class What(Enum):
-    """What becomes of a page after an answer."""
-
-    DONE = "done"
-    """Its story ends with this outcome."""
-    KEEP = "keep"
-    """Back to the head of its host's queue; no try is spent."""
-    RETRY = "retry"
-    """Another try after `wait` seconds; one is spent."""
-    GONE = "gone"
-    """Its tries are spent: `gone_after_retries`."""
-
-
-class Ruling(msgspec.Struct, frozen=True, gc=False):
-    """What becomes of a page, and after how many seconds it may be tried again."""
-
-    what: What
-    wait: float = 0.0
-
-
-DONE = Ruling(What.DONE)
-KEEP = Ruling(What.KEEP)
-GONE = Ruling(What.GONE)
-_TRIES = tuple(Ruling(What.RETRY, wait) for wait in WAITS)
-
-
-def ruling(outcome: Outcome, attempt: int) -> Ruling:
-    """What becomes of a page whose try number `attempt` (from 1) ended so."""
+def ruling(outcome: Outcome, attempt: int, waits: Sequence[float] = WAITS) -> Ruling:
+    """What becomes of a page whose try number `attempt` (from 1) ended so; `waits` are the seconds before further tries."""
     whose = RETRIED.get(outcome)
     if whose is None:
         return DONE
     if whose is Whose.HOST:
         return KEEP
-    return _TRIES[attempt - 1] if attempt <= len(_TRIES) else GONE
+    return Ruling(What.RETRY, waits[attempt - 1]) if attempt <= len(waits) else GONE
 
 
-def host_wait(probes: int) -> float:
+def host_wait(probes: int, waits: Sequence[float] = WAITS) -> float:
     """Seconds that a host waits after `probes` failed probes (0: its circuit has just opened)."""
-    if probes < len(WAITS):
-        return WAITS[probes]
-    doublings = min(probes - len(WAITS) + 1, 32)  # more would leave the range of numbers, long after the cap
-    return min(LONGEST_WAIT, WAITS[-1] * 2.0**doublings)
+    if probes < len(waits):
+        return waits[probes]
+    doublings = min(probes - len(waits) + 1, 32)  # more would leave the range of numbers, long after the cap
+    return min(LONGEST_WAIT, (waits or WAITS)[-1] * 2.0**doublings)

@@ -15,7 +15,7 @@ queues of URLs are not kept here.
 
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import inf
 
 from gossamer.services.politeness.front import BIAS, LEVELS, FrontQueues
@@ -103,6 +103,9 @@ class Schedule:
 
     def __len__(self) -> int:
         return len(self._turns)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._turns)
 
     def __contains__(self, host: object) -> bool:
         return host in self._turns

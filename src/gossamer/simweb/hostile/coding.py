@@ -52,6 +52,15 @@ def _zstd_bomb(window: int) -> Iterator[bytes]:
     yield from [block * 16_384] * 16
 
 
+@cache
+def _brotli_bomb() -> bytes:
+    """52 bytes that unpack to 64 MiB."""
+    import brotli
+
+    packed: bytes = brotli.compress(bytes(64 * MEGABYTE), quality=5, lgwin=24)
+    return packed
+
+
 def _members() -> Iterator[bytes]:
     member = gzip.compress(b"", mtime=0)
     yield from [member * 10_000] * 100
@@ -69,6 +78,16 @@ def _coding(name: bytes, make: bytes) -> Script:
 
 
 _PLAIN = PAGE * 20
+
+
+@cache
+def _brotli_page() -> bytes:
+    import brotli
+
+    packed: bytes = brotli.compress(_PLAIN)
+    return packed
+
+
 _PACKED = gzip.compress(_PLAIN, mtime=0)
 
 CASES: Final = (
@@ -95,13 +114,18 @@ CASES: Final = (
         script=lambda target: _coded(b"deflate", _bomb(ZLIB_START)),
     ),
     Case(
+        number="A3",
+        name="brotli bomb",
+        does="52 bytes of Brotli that unpack to 64 MiB.",
+        outcome=Outcome.TRUNCATED,
+        script=lambda target: _coded(b"br", [_brotli_bomb()]),
+    ),
+    Case(
         number="A4a",
         name="zstd bomb",
         does="1 MiB of Zstandard that unpacks to 32 GiB.",
         outcome=Outcome.TRUNCATED,
         script=lambda target: _coded(b"zstd", _zstd_bomb(0x58)),
-        waits_for="a decoder for zstd that stops at a cap",
-        today=Outcome.DECODE_FAILED,
     ),
     Case(
         number="A4b",
@@ -135,6 +159,13 @@ CASES: Final = (
         then="in time that grows with the bytes, not with their square",
     ),
     Case(
+        number="A6b",
+        name="a million frames",
+        does="A million empty Zstandard frames, 9 MB.",
+        outcome=Outcome.TRUNCATED,
+        script=lambda target: _coded(b"zstd", [bytes.fromhex("28b52ffd2000010000") * 10_000] * 100),
+    ),
+    Case(
         number="A7a",
         name="plain as gzip",
         does="Says gzip and sends plain HTML.",
@@ -155,6 +186,13 @@ CASES: Final = (
         does="Whole gzip, then bytes that are none.",
         outcome=Outcome.DECODE_FAILED,
         script=_coding(b"gzip", _PACKED + b"junk" * 10),
+    ),
+    Case(
+        number="A7d",
+        name="brotli and junk",
+        does="Whole Brotli, then bytes that are none.",
+        outcome=Outcome.DECODE_FAILED,
+        script=lambda target: _coded(b"br", [_brotli_page() + b"junk" * 10]),
     ),
     Case(
         number="A8",

@@ -1,30 +1,40 @@
 """Content codings, undone with stops: what a server packs small must not unpack into the machine's memory. Pure.
 
-The body is archived as it came (DESIGN 9.10), so it is decoded here and not by libcurl. Three stops (FAULTS A): the
-output's cap, a ratio no honest page reaches, and the number of codings one inside the other.
+The body is archived as it came (DESIGN 9.10), so it is decoded here and not by libcurl: a small one in one call when it is
+complete, a large one piece by piece while it comes. Four stops (FAULTS A): the output's cap, a ratio no honest page reaches,
+the members of one body, and the number of codings one inside the other. Every decoder is asked for a bounded piece at a time.
 """
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
-#: What is asked for. br and zstd need a decoder that stops at a cap, too.
-ACCEPTED = "gzip, deflate"
+from gossamer.model.body import Body, BodyWriter
+from gossamer.stages.fetch.keeping import Keeping
+
+#: What is asked for, in the words and the order of browsers.
+ACCEPTED = "gzip, deflate, br, zstd"
 
 #: Codings one inside the other (DESIGN 9.12): gzip of gzip reached 247,000:1.
 MAX_CODINGS = 2
 
 #: Output to input above which a body is a bomb, once it is larger than :data:`RATIO_FROM` (FAULTS, section 2). Deflate
-#: can reach 1032:1; a page that large and that empty is no page.
+#: can reach 1032:1, the others a million; a page that large and that empty is no page.
 MAX_RATIO = 200
 RATIO_FROM = 1 << 20
 
-#: gzip members in one body (FAULTS 6): a million empty ones fit in 20 MB, log files joined by the day stay below this.
+#: gzip members or Zstandard frames in one body (FAULTS 6): a million empty ones fit in 20 MB, log files joined by the
+#: day stay below this.
 MAX_MEMBERS = 1000
 
-#: Bytes fed at a time: what a decoder leaves unused is copied, so it must stay small for the whole to stay linear.
+#: The logarithm of the largest window that a Zstandard frame may ask for: 8 MiB, as RFC 9659 has it for the web.
+MAX_WINDOW_LOG = 23
+
+#: Bytes fed and taken at a time: what a decoder leaves unused is copied, so it must stay small for the whole to stay linear.
 _SLICE = 1 << 16
 
 _GZIP, _ZLIB, _RAW = 31, 15, -15
@@ -33,7 +43,7 @@ _GZIP, _ZLIB, _RAW = 31, 15, -15
 class Decoded(msgspec.Struct, frozen=True):
     """What came out. Exactly one of: whole, cut, failed."""
 
-    data: bytes
+    data: Body
     """All of it, or what came before the stop."""
     cut: str = ""
     """The stop that ended it; empty where none did."""
@@ -51,77 +61,256 @@ def refusal(applied: Sequence[str]) -> str:
     """Why these codings are not undone, known before the body is read; empty where they are."""
     if len(applied) > MAX_CODINGS:
         return f"{len(applied)} content codings; at most {MAX_CODINGS} are undone"
-    unknown = [coding for coding in applied if coding not in ("gzip", "deflate")]
+    unknown = [coding for coding in applied if coding not in _DECODERS]
     return f"content coding {unknown[0][:20]!r} was not asked for" if unknown else ""
 
 
-def decode(body: bytes, applied: Sequence[str], cap: int, *, whole: bool = True) -> Decoded:
+def decode(body: bytes, applied: Sequence[str], keeping: Keeping, *, whole: bool = True) -> Decoded:
     """Undo `applied`, last one first.
 
     Args:
         body: as received.
         applied: accepted by :func:`refusal`.
-        cap: most bytes that may come out, of each coding.
+        keeping: most bytes that may come out, of each coding, and where they go when they are many.
         whole: the body is complete; of a cut one, what can be read is the answer.
     """
-    data, cut = body, ""
-    for coding in reversed(applied):
-        undone = _undo(data, _GZIP if coding == "gzip" else _deflate_form(data), cap, whole and not cut)
-        if undone.error:
-            return undone
-        data, cut = undone.data, cut or undone.cut
-    if cut or len(body) * MAX_RATIO >= len(data) or len(data) <= RATIO_FROM:
-        return Decoded(data, cut)
-    return Decoded(data[: max(RATIO_FROM, len(body) * MAX_RATIO)], _RATIO_CUT)
+    if len(applied) == 1 and len(body) <= _SLICE and (data := _at_once(body, applied[0], keeping)) is not None:
+        return Decoded(data)
+    undoing = Undoing(applied, keeping)
+    undoing.feed(body)
+    return undoing.end(whole=whole)
 
 
-_RATIO_CUT = f"more than {MAX_RATIO} times its size"
-
-
-def _deflate_form(data: bytes) -> int:
-    """`deflate` means the zlib format; some servers send bare deflate. The first two bytes tell (RFC 1950, 2.2)."""
-    zlib = len(data) >= 2 and data[0] & 0x0F == 8 and (data[0] << 8 | data[1]) % 31 == 0
-    return _ZLIB if zlib or not data else _RAW
-
-
-def _undo(data: bytes, form: int, cap: int, whole: bool) -> Decoded:
-    if not data:
-        return Decoded(b"")
+def _at_once(body: bytes, coding: str, keeping: Keeping) -> bytes | None:
+    """Nearly every page: one call, nothing joined. None for what is broken or larger than it looks: it goes the slow way."""
+    most = min(keeping.room, keeping.memory, RATIO_FROM)
+    decoder = _DECODERS[coding]()
+    decoder.start(body)
     try:
-        if len(data) <= _SLICE:
-            # Nearly every page: one call, nothing joined. What is larger than it looks goes the slow way.
-            most = min(cap, RATIO_FROM)
-            decoder = isal_zlib.decompressobj(form)
-            out = decoder.decompress(data, most + 1)
-            if decoder.eof and not decoder.unused_data and len(out) <= most:
-                return Decoded(out)
-        return _undo_by_slices(data, form, cap, whole)
-    except IsalError as error:  # type: ignore[misc]  # a class, which its stubs call an instance
-        return Decoded(b"", error=f"the content coding is broken: {error}")
+        out, rest = decoder.take(body, most + 1)
+    except _Broken:
+        return None
+    return out if decoder.ended and not rest and len(out) <= most else None
 
 
-def _undo_by_slices(data: bytes, form: int, cap: int, whole: bool) -> Decoded:
-    out = bytearray()
-    decoder, members, position, rest = isal_zlib.decompressobj(form), 1, 0, b""
-    while rest or position < len(data) or not decoder.eof:
-        if not rest:
-            rest = data[position : position + _SLICE]
-            position += len(rest)
-        if decoder.eof:
-            if form != _GZIP or rest[:1] != b"\x1f":
-                return Decoded(b"", error="bytes after the end of the content coding")
-            if members == MAX_MEMBERS:
-                return Decoded(bytes(out), f"more than {MAX_MEMBERS} gzip members")
-            members += 1
-            decoder = isal_zlib.decompressobj(form)
-        piece = decoder.decompress(rest, _SLICE)
-        if not rest and not piece and not decoder.eof:
-            # All bytes are in, nothing comes out, and the end was not seen.
-            return Decoded(b"", error="the content coding ends too early") if whole else Decoded(bytes(out))
-        out += piece
-        if len(out) > cap:
-            return Decoded(bytes(out[:cap]), f"more than {cap} bytes")
-        if len(out) > max(RATIO_FROM, MAX_RATIO * position):
-            return Decoded(bytes(out), _RATIO_CUT)
-        rest = decoder.unused_data if decoder.eof else decoder.unconsumed_tail
-    return Decoded(bytes(out))
+class Undoing:
+    """The codings of one body, undone while it comes."""
+
+    __slots__ = ("_out", "_room", "_stages", "cut", "error")
+
+    def __init__(self, applied: Sequence[str], keeping: Keeping) -> None:
+        """Begin. `applied` was accepted by :func:`refusal`."""
+        self.cut = ""
+        """The stop that it has run into, if it has: nothing more need come."""
+        self.error = ""
+        """Why the bytes are not what the server says, if they are not."""
+        self._stages = [_Stage(_DECODERS[coding]) for coding in reversed(applied)]
+        self._out = BodyWriter(keeping.memory, keeping.directory)
+        self._room = keeping.room
+
+    def feed(self, data: bytes) -> None:
+        """The next bytes as they came (OSError where the disk is full)."""
+        for start in range(0, len(data), _SLICE):
+            self._guarded(self._push, 0, data[start : start + _SLICE])
+
+    def end(self, *, whole: bool) -> Decoded:
+        """What came out; `whole`: no more bytes were to come."""
+        if whole:
+            self._guarded(self._finish)
+        if self.error:
+            return Decoded(b"", error=self.error)
+        return Decoded(self._out.take(), self.cut)
+
+    def _guarded(self, act: Callable[..., None], *arguments: Any) -> None:
+        if self.cut or self.error:
+            return
+        try:
+            act(*arguments)
+        except _Stopped as stop:
+            self.cut = str(stop)
+        except _Broken as broken:
+            self.error = f"the content coding is broken: {broken}"
+
+    def _push(self, level: int, data: bytes) -> None:
+        if level < len(self._stages):
+            for piece in self._stages[level].feed(data):
+                self._push(level + 1, piece)
+            return
+        room = self._room - self._out.size
+        self._out.write(data if len(data) <= room else data[:room])
+        if len(data) > room:
+            raise _Stopped(f"more than {self._room} bytes")
+
+    def _finish(self) -> None:
+        for level, stage in enumerate(self._stages):
+            for piece in stage.finish():
+                self._push(level + 1, piece)
+
+
+class _Broken(Exception):
+    """The bytes are not what the server says."""
+
+
+class _Stopped(Exception):
+    """A stop was reached."""
+
+
+class _Stage:
+    """One coding of a body, with the stops that each has for itself."""
+
+    __slots__ = ("_came", "_decoder", "_left", "_make", "_members", "_waiting")
+
+    def __init__(self, make: "type[_Decoder]") -> None:
+        self._make = make
+        self._decoder: _Decoder | None = None
+        self._members = self._came = self._left = 0
+        self._waiting = b""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Pieces of output for some input."""
+        self._came += len(data)
+        if self._decoder is None:
+            # The form of a coding shows in its first two bytes, which may come one by one.
+            data = self._waiting + data
+            if len(data) < 2:
+                self._waiting = data
+                return
+        while data:
+            decoder = self._decoder
+            if decoder is None or decoder.ended:
+                decoder = self._started(data)
+            piece, data = decoder.take(data, _SLICE)
+            yield from self._counted(piece)
+            while decoder.has_more:
+                piece, data = decoder.take(data, _SLICE)
+                yield from self._counted(piece)
+
+    def finish(self) -> Iterator[bytes]:
+        """What a decoder held back. Raises :class:`_Broken` where the end was not seen."""
+        if self._decoder is None and self._waiting:
+            # A single byte, as Brotli has for nothing at all.
+            piece, _ = self._started(self._waiting).take(self._waiting, _SLICE)
+            yield from self._counted(piece)
+        while self._decoder is not None and not self._decoder.ended:
+            piece, _ = self._decoder.take(b"", _SLICE)
+            if not piece and not self._decoder.ended:
+                raise _Broken("it ends too early")
+            yield from self._counted(piece)
+
+    def _started(self, data: bytes) -> "_Decoder":
+        """A decoder for the member that begins with `data`."""
+        if self._decoder is not None and not data.startswith(self._make.member):
+            raise _Broken("bytes after its end")
+        if self._members == MAX_MEMBERS:
+            raise _Stopped(f"more than {MAX_MEMBERS} members")
+        self._members += 1
+        self._decoder = self._make()
+        self._decoder.start(data)
+        return self._decoder
+
+    def _counted(self, piece: bytes) -> Iterator[bytes]:
+        self._left += len(piece)
+        if piece:
+            yield piece
+        if self._left > max(RATIO_FROM, MAX_RATIO * self._came):
+            raise _Stopped(f"more than {MAX_RATIO} times its size")
+
+
+class _Decoder(ABC):
+    """One member of one coding, decoded a bounded piece at a time."""
+
+    __slots__ = ()
+
+    member: tuple[bytes, ...] = ()
+    """How a further member begins; empty where there can be none."""
+    ended: bool
+    """The end of the member was seen."""
+    has_more: bool
+    """It holds output back that needs no further input."""
+
+    def start(self, data: bytes) -> None:  # noqa: B027  # most have one form
+        """Look at the first bytes, at least two of them where there are two: some codings have several forms."""
+
+    @abstractmethod
+    def take(self, data: bytes, most: int) -> tuple[bytes, bytes]:
+        """About `most` bytes of output at the most, and the input that was not used. Raises :class:`_Broken`."""
+
+
+class _Flate(_Decoder):
+    __slots__ = ("_object", "ended", "has_more")
+    form = _RAW
+
+    def __init__(self) -> None:
+        self.ended = self.has_more = False
+        self._object = isal_zlib.decompressobj(self.form)
+
+    def take(self, data: bytes, most: int) -> tuple[bytes, bytes]:
+        try:
+            out = self._object.decompress(data, most)
+        except IsalError as error:  # type: ignore[misc]  # a class, which its stubs call an instance
+            raise _Broken(str(error)) from None
+        self.ended = self._object.eof
+        rest = self._object.unused_data if self.ended else self._object.unconsumed_tail
+        self.has_more = not self.ended and not rest and len(out) == most
+        return out, rest
+
+
+class _Gzip(_Flate):
+    __slots__ = ()
+    form = _GZIP
+    member = (b"\x1f",)
+
+
+class _Deflate(_Flate):
+    """`deflate` means the zlib format; some servers send bare deflate. The first two bytes tell (RFC 1950, 2.2)."""
+
+    __slots__ = ()
+
+    def start(self, data: bytes) -> None:
+        if len(data) >= 2 and data[0] & 0x0F == 8 and (data[0] << 8 | data[1]) % 31 == 0:
+            self._object = isal_zlib.decompressobj(_ZLIB)
+
+
+class _Brotli(_Decoder):
+    __slots__ = ("_error", "_object", "ended", "has_more")
+
+    def __init__(self) -> None:
+        import brotli
+
+        self.ended = self.has_more = False
+        self._object = brotli.Decompressor()
+        self._error = brotli.error
+
+    def take(self, data: bytes, most: int) -> tuple[bytes, bytes]:
+        try:
+            out: bytes = self._object.process(data, output_buffer_limit=most)
+        except self._error as error:
+            raise _Broken(str(error)) from None
+        self.ended = self._object.is_finished()
+        self.has_more = not self.ended and not self._object.can_accept_more_data()
+        return out, b""
+
+
+class _Zstd(_Decoder):
+    __slots__ = ("_error", "_object", "ended", "has_more")
+    #: A frame, and the skippable frames that may stand before one (RFC 8878, section 3.1).
+    member = (b"\x28\xb5\x2f\xfd", *(bytes((0x50 + n, 0x2A, 0x4D, 0x18)) for n in range(16)))
+
+    def __init__(self) -> None:
+        from backports import zstd
+
+        self.ended = self.has_more = False
+        self._object = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: MAX_WINDOW_LOG})
+        self._error = zstd.ZstdError
+
+    def take(self, data: bytes, most: int) -> tuple[bytes, bytes]:
+        try:
+            out = self._object.decompress(data, most)
+        except self._error as error:
+            raise _Broken(str(error)) from None
+        self.ended = self._object.eof
+        self.has_more = not self.ended and not self._object.needs_input
+        return out, self._object.unused_data if self.ended else b""
+
+
+_DECODERS: dict[str, type[_Decoder]] = {"gzip": _Gzip, "deflate": _Deflate, "br": _Brotli, "zstd": _Zstd}

@@ -1,19 +1,56 @@
 """The frontier's component: takes seeds, answers and commits in any order, hands out tasks when slots are free.
 
-It is where the ring of the crawl is closed and where it is kept from stopping dead: its inputs accept always.
-A *host* is free again when its answer is there; a *slot* only when the visit is committed (DESIGN 4.1).
+It is where the ring of the crawl is closed and where it is kept from stopping dead: its inputs accept always, since what
+they bring goes to the ledger's queues on the disk. A *host* is free again when its answer is there; a *slot* only when
+the visit is committed (DESIGN 4.1).
+
+Who decides what: the queues hold tasks by host, politeness says which host is next and when, the robots gate judges each
+task before it goes out, the traversal says which host comes first. :mod:`hosts` keeps what is known of the hosts that
+take turns; :mod:`stopping` says when a crawl stops.
 """
 
 import asyncio
+from collections import deque
+from collections.abc import Sequence
+from math import inf
 from typing import Annotated
 
+import msgspec
+
+from gossamer.contracts.filtering import TaskFilter, verdicts_on
 from gossamer.contracts.flights import Flights
+from gossamer.contracts.ledger import Ledger, TaskQueues
+from gossamer.contracts.politeness import Politeness
+from gossamer.contracts.resolving import Resolver
+from gossamer.contracts.robots import RobotsGate, Ruling, Verdict
 from gossamer.contracts.seen import SeenSet
+from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
-from gossamer.flow.ports import In, Out, Uses
+from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
-from gossamer.model.task import Answer, Committed, Task
-from gossamer.stages.frontier.queues import HostQueues
+from gossamer.model.errors import AddressRefused, GossamerError
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
+from gossamer.model.url import endpoint_of, host_of, site_of
+from gossamer.model.visit import Response, Visit
+from gossamer.services.depths import announced
+from gossamer.stages.frontier.alarm import Alarm
+from gossamer.stages.frontier.hosts import Host, Hosts
+from gossamer.stages.frontier.limits import Limits
+from gossamer.stages.frontier.stopping import Stopping
+
+#: Hosts that are admitted at once: each batch of moves is one commit.
+ADMITTED = 256
+
+#: Tasks of one host that may be refused in one turn before others get theirs: a site may forbid a million.
+REFUSED_IN_A_TURN = 32
+
+#: Hosts that take turns before those that wait long make room for others, and what is long, in seconds: they come back
+#: from the disk when they are due.
+CROWDED = 8_192
+LONG_WAIT = 300.0
+
+ALLOWED = Verdict(Ruling.ALLOWED)
 
 
 class FrontierSheet(Sheet, frozen=True):
@@ -22,69 +59,86 @@ class FrontierSheet(Sheet, frozen=True):
     concurrency: Annotated[
         int, setting("Requests in flight in all, from hand-out to commit.", unit="requests", ge=1)
     ] = 64
-    per_host: Annotated[
-        int, setting("Live requests to one host; more only where you own it.", unit="requests", ge=1)
-    ] = 1
     max_pages: Annotated[int, setting("Stop after so many HTML pages; never one more.", unit="pages", ge=1)] | None = (
         None
     )
-    max_pages_per_host: Annotated[int, setting("Hand out so many tasks for one host.", unit="tasks", ge=1)] | None = (
+    max_time: Annotated[float, setting("Stop after this time, over all runs.", unit="s", gt=0)] | None = None
+    max_bytes: Annotated[int, setting("Stop after so many bytes of bodies.", unit="bytes", ge=1)] | None = None
+    min_free_disk: (
+        Annotated[int, setting("Stop when less is free where the crawl writes.", unit="bytes", ge=0)] | None
+    ) = None
+    directory: Annotated[str, setting("Whose free disk is watched.", restart="it is the crawl's directory")] = "."
+    depth: Annotated[int, setting("Links from the nearest seed, as the commit has it.", unit="links", ge=0)] | None = (
         None
     )
-    max_time: (
-        Annotated[float, setting("Stop after this time.", unit="s", gt=0, restart="the timer is set at the start")]
-        | None
-    ) = None
-    max_bytes: Annotated[int, setting("Stop after so many bytes of bodies.", unit="bytes", ge=1)] | None = None
+    keep_trying: Annotated[bool, setting("Wait for seeds that do not answer, instead of giving up at once.")] = False
 
 
 class Frontier(AsynchronousFilter[FrontierSheet]):
-    """First in, first out, hosts taking turns."""
+    """Hands out what may be fetched, host by host."""
 
     seeds: In[Task]
     answers: In[Answer]
     committed: In[Committed]
     tasks: Out[Task]
+    refused: Out[Visit]
+    ledger: Uses[Ledger]
+    queues: Uses[TaskQueues]
     seen: Uses[SeenSet]
     flights: Uses[Flights]
+    politeness: Uses[Politeness]
+    robots: Uses[RobotsGate]
+    traversal: Uses[Traversal]
+    resolver: Uses[Resolver]
+    gates: UsesMany[TaskFilter]
 
     spills = frozenset({"seeds", "answers", "committed"})
 
     def __init__(self, sheet: FrontierSheet | None = None) -> None:
         super().__init__(sheet)
-        self.queues = HostQueues(self.sheet.per_host)
-        self.limit = ""
-        """The limit that ended the crawl, by its setting's name; empty while none has."""
+        self.is_paused = False
+        self._stopping = Stopping(_limits(self.sheet), self.sheet.directory)
+        self._hosts = Hosts()
+        self._is_stirred = True
+        """The queues may have hosts that can be admitted."""
+        self._refused: deque[Visit] = deque()
         self._in_flight = 0
-        self._asked: dict[str, str] = {}
-        """URL -> host of requests that have no answer yet: an answer that a mended link brings twice frees no host twice."""
-        self._pages = 0
-        self._bytes = 0
-        self._handed_out: dict[str, int] = {}
+        self._rested = 0
+        """Hosts that were sent to rest on the disk and may still answer."""
         self._seeds_ended = False
         self._draining = False
-        self._timer: asyncio.Task[None] | None = None
+        self._lookups: set[asyncio.Task[None]] = set()
+        self._alarm: Alarm | None = None
         self.metrics.gauge("queued", lambda: len(self.queues))
-        self.metrics.gauge("hosts", lambda: self.queues.hosts)
+        self.metrics.gauge("hosts", lambda: len(self._hosts))
         self.metrics.gauge("in_flight", lambda: self._in_flight)
 
+    @property
+    def limit(self) -> str:
+        """The limit that ended the crawl, by its setting's name; empty while none has."""
+        return self._stopping.reached
+
+    # -- life
+
     async def start(self) -> None:
-        """Set the timer of `max_time`."""
-        if self.sheet.max_time is not None:
-            self._timer = asyncio.create_task(self._run_out(self.sheet.max_time))
+        """Go on from what the ledger holds."""
+        self._stopping.begin(self.ledger.counters(), self.clock.monotonic())
+        self._alarm = Alarm(self.clock, lambda: self.signal("tasks"))
+        if not self.ledger.is_clean:
+            self.politeness.hush()
+        self.signal("tasks")
 
     async def stop(self) -> None:
-        """Take the timer away."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    async def _run_out(self, seconds: float) -> None:
-        await self.clock.sleep(seconds)
-        self._reach("max_time")
+        """Take the alarm and the look-ups away."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        for task in self._lookups:
+            task.cancel()
+        await asyncio.gather(*self._lookups, return_exceptions=True)
 
     def changed(self, before: FrontierSheet) -> None:
-        """More may be handed out now."""
-        self.queues.per_host = self.sheet.per_host
+        """More may be handed out now, or less."""
+        self._stopping.rules = _limits(self.sheet)
         self.signal("tasks")
 
     def drain(self) -> None:
@@ -92,29 +146,50 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self._draining = True
         self._end_if_done()
 
+    def pause(self) -> None:
+        """Hand out no more until :meth:`go_on`; what is in flight is finished."""
+        self.is_paused = True
+
+    def go_on(self) -> None:
+        """Hand out again."""
+        self.is_paused = False
+        self.signal("tasks")
+
     # -- inputs
 
-    def on_seeds(self, task: Task) -> None:
-        """A seed is a new URL like any other."""
-        if self.seen.offer([task.url]):
-            self._add(task)
+    def on_seeds_many(self, tasks: Sequence[Task]) -> None:
+        """Seeds are new URLs like any others, kept in one group; a resumed crawl has seen them."""
+        for task in tasks:
+            self._stopping.sown(task.host)
+        followed = {task.url: task for task in self.traversal.follow(tasks, None)}
+        with self.ledger.group() as group:
+            if self.sheet.depth is None:
+                new = [followed[url] for url in self.seen.offer(list(followed))]
+            else:
+                new = announced(followed.values(), group, self.sheet.depth)
+            group.push([with_level(task, self.traversal.level(task, 0)) for task in new])
+            group.count("hosts", sum(group.tally("host", task.host, 1) == 1 for task in new))
+        self._is_stirred = True
         self.signal("tasks")
 
     def on_answers(self, answer: Answer) -> None:
-        """The host is free again."""
-        self._free_host(answer.url)
+        """The host is free again, or waits."""
+        self.politeness.answered(answer)
+        self._stopping.answered(answer)
+        self._put(answer.host)
         self.signal("tasks")
 
-    def on_committed(self, committed: Committed) -> None:
-        """The slot is free again, and there may be new tasks."""
-        self._free_host(committed.url)
-        self._in_flight -= 1
-        self._pages += committed.is_page
-        self._bytes += committed.bytes
-        for task in committed.new:
-            self._add(task)
-        if self.sheet.max_bytes is not None and self._bytes >= self.sheet.max_bytes:
-            self._reach("max_bytes")
+    def on_committed_many(self, group: Sequence[Committed]) -> None:
+        """Slots are free again, and there may be new tasks."""
+        for committed in group:
+            self._in_flight -= 1
+            self._stopping.committed(committed)
+            if committed.is_kept:
+                self.queues.put_back(committed.task)
+            if committed.site:
+                self._settle(committed.site)
+            self._put(committed.task.host)
+        self._is_stirred = True
         self.signal("tasks")
         self._end_if_done()
 
@@ -122,58 +197,261 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Without seeds to come, an empty frontier is the end."""
         if role == "seeds":
             self._seeds_ended = True
+            self.signal("tasks")
             self._end_if_done()
 
-    # -- output
+    # -- outputs
 
     def take_tasks(self, free: int) -> list[Task]:
         """Up to `free` tasks of hosts that are ready, within concurrency and limits."""
         found: list[Task] = []
-        while len(found) < free and self._may_hand_out():
-            task = self.queues.pop()
-            if task is None:
+        now = self.clock.monotonic()
+        self._wake_due()
+        while len(found) < free and self._may_hand_out(now):
+            host = self.politeness.next(now)
+            if isinstance(host, str):
+                task = self._task_of(self._hosts.enter(host, is_held=False), now)
+                if task is not None:
+                    found.append(task)
+            elif not (self._refuse_blocked() or self._admit()):
+                self._wait(host, now)
                 break
-            self._in_flight += 1
-            self._asked[task.url] = task.host
-            self.flights.depart(task.url)
-            found.append(task)
+        self._refuse_blocked()
+        if self._refused:
+            self.signal("refused")
         self._end_if_done()
         return found
 
-    def _may_hand_out(self) -> bool:
-        if self._draining or self._in_flight >= self.sheet.concurrency:
-            return False
-        limit = self.sheet.max_pages
-        if limit is None or not len(self.queues):
+    def take_refused(self, free: int) -> list[Visit]:
+        """Visits of tasks that must not be fetched: their story ends at the commit, like any other."""
+        return [self._refused.popleft() for _ in range(min(free, len(self._refused)))]
+
+    # -- one host's turn
+
+    def _task_of(self, host: Host, now: float) -> Task | None:
+        """What this host is asked now; None where it is not its turn after all."""
+        if host.errands:
+            return self._begin(host, host.errands.popleft(), now) if self._is_known(host, host.errands[0]) else None
+        for _ in range(REFUSED_IN_A_TURN):
+            tasks = self.queues.pop(host.name)
+            if not tasks:
+                self._leave(host)
+                return None
+            task = tasks[0] if self.sheet.depth is None else self._nearest(tasks[0])
+            host.level = self.traversal.host_level(task, task.level)
+            if not self._is_known(host, task):
+                self.queues.put_back(task)
+                return None
+            outcome, reason, verdict = self._judged(host, task)
+            if outcome is not None:
+                self._refuse(task, outcome, reason)
+                if self._in_flight >= self.sheet.concurrency:
+                    break
+            elif verdict.ruling is Ruling.ALLOWED and self._is_time(host, verdict, now):
+                return self._begin(host, task, now)
+            else:
+                self.queues.put_back(task)
+                return self._delayed(host, task, verdict, now)
+        self._put(host.name)
+        return None
+
+    def _nearest(self, task: Task) -> Task:
+        """The task at the shortest depth that is known of its URL by now."""
+        depth = self.ledger.depth_of([task.url])[0]
+        return task if depth is None or depth >= task.depth else msgspec.structs.replace(task, depth=depth)
+
+    def _judged(self, host: Host, task: Task) -> tuple[Outcome | None, str, Verdict]:
+        """The outcome of a task that must not be asked for, and why; or None, and what robots.txt says of it.
+
+        What the ledger kept of a site's robots.txt is taken up when it is first needed.
+        """
+        reason = host.ports[endpoint_of(task.url)[1]]
+        if reason:
+            return Outcome.ADDRESS_REFUSED, reason, ALLOWED
+        rule = verdicts_on(self.gates.get("fetch", ()), "fetch", (task,))[0]
+        if rule:
+            return Outcome.BLOCKED, rule, ALLOWED
+        now = self.clock.now()
+        verdict = self.robots.judge(task, now)
+        if verdict.ruling is Ruling.FETCH_FIRST:
+            site = site_of(task.url)
+            kept = b"" if self.robots.state(site) else self.ledger.robots(site, host.name)
+            if kept:
+                self.robots.restore(site, kept)
+                verdict = self.robots.judge(task, now)
+        if verdict.ruling is Ruling.DENIED:
+            return Outcome.ROBOTS_DENIED, rule_text(verdict), verdict
+        return None, "", verdict
+
+    def _is_time(self, host: Host, verdict: Verdict, now: float) -> bool:
+        """Whether the host may be asked now, its `Crawl-delay` included."""
+        if verdict.delay == host.crawl_delay:
             return True
-        if self._pages >= limit:
-            self._reach("max_pages")
-            return False
-        # Every URL in flight may turn out to be a page, so each reserves one: the limit is never exceeded (DESIGN 9.6).
-        return self._pages + self._in_flight < limit
+        host.crawl_delay = verdict.delay
+        return self.politeness.pace(host.name, verdict.delay) <= now
 
-    def _free_host(self, url: str) -> None:
-        host = self._asked.pop(url, None)
-        if host is not None:
-            self.queues.free(host)
+    def _delayed(self, host: Host, task: Task, verdict: Verdict, now: float) -> Task | None:
+        """The host must be asked for its robots.txt first, or waits."""
+        if verdict.ruling is Ruling.FETCH_FIRST:
+            return self._ask_robots(host, site_of(task.url), verdict.url, now)
+        if verdict.ruling is Ruling.WAIT:
+            self.politeness.hold(host.name, verdict.until - self.clock.now())
+            self.metrics.count("robots_waits")
+        self._put(host.name)
+        return None
 
-    def _add(self, task: Task) -> None:
-        limit = self.sheet.max_pages_per_host
-        if limit is not None:
-            count = self._handed_out.get(task.host, 0) + 1
-            if count > limit:
-                self.metrics.count("cut:max_pages_per_host")
+    def _ask_robots(self, host: Host, site: str, url: str, now: float) -> Task | None:
+        """Begin a request for a site's robots.txt, at its host or where a redirect led."""
+        task = Task(url, host_of(url), source=site, relation=ROBOTS)
+        host.asking.add(site)
+        if task.host == host.name:
+            return self._begin(host, task, now)
+        other = self._hosts.enter(task.host, is_held=False)
+        other.errands.append(task)
+        self._put(other.name)
+        return None
+
+    def _begin(self, host: Host, task: Task, now: float) -> Task:
+        self._in_flight += 1
+        self.flights.depart(task.url)
+        if self.politeness.begin(task, host.address, now):
+            self._put(host.name)
+        return task
+
+    def _refuse(self, task: Task, outcome: Outcome, why: str) -> None:
+        self._in_flight += 1
+        self.flights.depart(task.url)
+        self._refused.append(Visit(task, Response(outcome, started=self.clock.now(), error=why)))
+
+    def _refuse_blocked(self) -> bool:
+        """End the story of tasks of hosts that turned out to be blocked, as many as there are slots for; False for none."""
+        any_refused = False
+        for name in self.politeness.take_blocked():
+            tasks = self.queues.pop(name, max(1, self.sheet.concurrency - self._in_flight))
+            rule = self.politeness.rule_against(name)
+            for task in tasks:
+                self._refuse(task, Outcome.BLOCKED, f"{rule} is blocked")
+            host = self._hosts.get(name)
+            if tasks:
+                any_refused = True
+                self._put(name)
+            elif host is not None:
+                self._leave(host)
+        return any_refused
+
+    # -- hosts come and go
+
+    def _put(self, name: str) -> None:
+        """This host may take a turn, if it has something to ask and nothing else comes first."""
+        host = self._hosts.get(name)
+        if host is None or (not host.errands and (host.asking or not host.is_held)):
+            return
+        if host.is_held and not host.errands and len(self._hosts) > CROWDED:
+            wait = self.politeness.waits(name, self.clock.monotonic())
+            if LONG_WAIT < wait < inf:
+                self._rest(host, wait)
                 return
-            self._handed_out[task.host] = count
-        self.metrics.count("discovered")
-        self.queues.push(task)
+        self.politeness.put(name, host.address, host.level)
 
-    def _reach(self, limit: str) -> None:
-        self.limit = self.limit or limit
-        self._draining = True
-        self._end_if_done()
+    def _rest(self, host: Host, seconds: float) -> None:
+        self._rested += not self.politeness.is_spent(host.name)
+        self.queues.rest(host.name, self.clock.now() + seconds)
+        self._leave(host)
+
+    def _leave(self, host: Host) -> None:
+        for name in self._hosts.leave(host):
+            self.politeness.forget(name)
+
+    def _settle(self, site: str) -> None:
+        """A site's robots.txt has been asked for: its host goes on."""
+        host = self._hosts.get(host_of(site))
+        if host is not None:
+            host.asking.discard(site)
+            if host.is_held:
+                self._put(host.name)
+            else:
+                self._leave(host)
+
+    def _admit(self) -> bool:
+        """Take hosts over from the queues, where there may be any; False if there is none."""
+        if not self._is_stirred:
+            return False
+        states = self.queues.admit(self.clock.now(), ADMITTED)
+        self._is_stirred = len(states) == ADMITTED
+        for state in states:
+            self.politeness.restore(state.host, state.note, clean=self.ledger.is_clean)
+            self._hosts.enter(state.host, is_held=True)
+            self._put(state.host)
+        return bool(states)
+
+    def _wake_due(self) -> None:
+        """Tasks whose next try is due go back to their hosts, and hosts whose rest is over come back."""
+        wall = self.clock.now()
+        if self.queues.next_due() <= wall:
+            self.queues.wake(wall)
+            self._is_stirred = True
+        if self.queues.next_rest() <= wall:
+            self._is_stirred = True
+
+    def _is_known(self, host: Host, task: Task) -> bool:
+        """Whether it is known where this task's request would go; otherwise that is looked up, ahead of its turn (M8)."""
+        port = endpoint_of(task.url)[1]
+        if port in host.ports:
+            return True
+        lookup = asyncio.create_task(self._look_up(host, task.url, port))
+        self._lookups.add(lookup)
+        lookup.add_done_callback(self._lookups.discard)
+        return False
+
+    async def _look_up(self, host: Host, url: str, port: int) -> None:
+        reason = ""
+        try:
+            host.address = (await self.resolver.resolve(endpoint_of(url)[0], port)).address
+        except AddressRefused as error:
+            reason = str(error)
+        except GossamerError:
+            # A name without an address: the request itself says so, as the outcome of its task.
+            host.address = ""
+        host.ports[port] = reason
+        self._put(host.name)
+        self.signal("tasks")
+
+    # -- when to stop
+
+    def _may_hand_out(self, now: float) -> bool:
+        if self._draining or self.is_paused or self._in_flight >= self.sheet.concurrency:
+            return False
+        allowed = self._stopping.allows(self._in_flight, len(self.queues) > 0, now)
+        self._draining = bool(self._stopping.reached)
+        return allowed
+
+    def _wait(self, until: float, now: float) -> None:
+        """Nothing can be handed out now: see whether anything ever can, and ask again when it may."""
+        if self._is_hopeless():
+            self._draining = True
+            return
+        due = min(self.queues.next_due(), self.queues.next_rest()) - self.clock.now() + now
+        if self._alarm is not None:
+            self._alarm.set(min(until, due, self._stopping.ends_at()))
+
+    def _is_hopeless(self) -> bool:
+        """Whether everything that is left belongs to hosts that were given their chances, or to seeds that nobody serves."""
+        if self._in_flight or self._lookups or not self._seeds_ended or not len(self.queues):
+            return False
+        if self._stopping.is_unserved and not self.sheet.keep_trying:
+            return True
+        return not self._rested and self.queues.next_due() == inf and self.politeness.all_spent()
 
     def _end_if_done(self) -> None:
         nothing_left = self._draining or (self._seeds_ended and not len(self.queues))
         if nothing_left and self._in_flight == 0:
             self.finish()
+
+
+def rule_text(verdict: Verdict) -> str:
+    """The rule of robots.txt that decided, with its line."""
+    return f"{verdict.rule} (robots.txt, line {verdict.line})" if verdict.line else verdict.rule
+
+
+def _limits(sheet: FrontierSheet) -> Limits:
+    return Limits(sheet.max_pages, sheet.max_time, sheet.max_bytes, min_free_disk=sheet.min_free_disk)

@@ -14,6 +14,7 @@ from typing import Annotated
 
 import msgspec
 
+from gossamer.contracts.filtering import VisitFilter, refusal
 from gossamer.contracts.processing import Processor
 from gossamer.flow.component import Filter
 from gossamer.flow.errors import SettingError
@@ -74,6 +75,7 @@ class Process(Filter[ProcessSheet]):
     inbox: In[Visit]
     outbox: Out[Visit]
     processors: UsesMany[Processor]
+    gates: UsesMany[VisitFilter]
 
     #: As content-seen, which may call this in place.
     batch = 8
@@ -123,12 +125,18 @@ class Process(Filter[ProcessSheet]):
     def _read_here(self, visit: Visit) -> Visit | None:
         """The visit, read; None where it has to be read apart."""
         response = visit.response
+        if visit.is_robots:
+            return visit
         if response.outcome is Outcome.REDIRECT:
             return _with_target(visit)
         refresh = _refresh(response)
         if response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
             return msgspec.structs.replace(visit, base=visit.url, found=refresh) if refresh else visit
         visit = self._sniffed(visit)
+        rule = refusal(self.gates.get("parse", ()), "parse", visit)
+        if rule:
+            self.metrics.count(f"barred:{rule}")
+            return msgspec.structs.replace(visit, barred={**visit.barred, "parse": rule})
         processors = self._processors_of(visit.mime)
         if not processors:
             self.metrics.counters["unprocessed"] += 1
@@ -228,8 +236,11 @@ class Process(Filter[ProcessSheet]):
             self.metrics.count(name, count)
         visit = filled(visit, findings, before)
         if self._languages and visit.language and visit.language not in self._languages and visit.mime in HTML_TYPES:
-            self.metrics.count(f"language:{visit.language if len(visit.language) == _CODE else 'other'}")
-            return msgspec.structs.replace(visit, found=(), items=(), discarded=f"language:{visit.language}")
+            rule = f"language:{visit.language if len(visit.language) == _CODE else 'other'}"
+            self.metrics.count(rule)
+            return msgspec.structs.replace(
+                visit, found=(), items=(), discarded=rule, barred={**visit.barred, "store": rule}
+            )
         if visit.found and self.sheet.obey_nofollow and "nofollow" in visit.directives:
             self.metrics.count("nofollow_pages")
             disowned = tuple(Found(one.href, one.relation, one.anchor, True) for one in visit.found)

@@ -1,4 +1,4 @@
-"""Filters by where a link leads: scope around the seeds, depth, and schemes that somebody can fetch.
+"""Filters by where a link leads: scope around the seeds, and schemes that somebody can fetch.
 
 Place in the flow: links ─► **filter** ─► URL-seen. Nearly all links of a page lead to its own host, so a page's host is
 judged once and its links by their beginning; only links that leave it are taken apart.
@@ -34,14 +34,13 @@ class ScopeSheet(Sheet, frozen=True):
         ),
     ] = "host"
     seeds: Annotated[tuple[str, ...], setting("URLs that the scope is drawn around.")] = ()
-    depth: Annotated[int, setting("Links further from the nearest seed are refused.", unit="links", ge=0)] | None = None
 
 
 class ScopeFilter(Provider[ScopeSheet]):
-    """Refuses links out of scope (`scope:host`, ...) and too deep (`depth`). Contract: `filtering.UrlFilter`.
+    """Refuses links out of scope (`scope:host`, ...). Contract: `filtering.UrlFilter`.
 
-    Scheme and port do not matter, since hosts go by name (DESIGN 9.5). A redirect keeps the depth of its source; in
-    scope `page` a seed's redirect passes while it stays on the seeds' hosts, as `http` to `https` does.
+    Scheme and port do not matter, since hosts go by name (DESIGN 9.5). In scope `page` a
+    seed's redirect passes while it stays on the seeds' hosts, as `http` to `https` does.
     """
 
     def __init__(self, sheet: ScopeSheet | None = None) -> None:
@@ -68,10 +67,7 @@ class ScopeFilter(Provider[ScopeSheet]):
         self._verdicts: dict[str, str] = {}
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
-        """`depth` or `scope:...` for each link that is refused."""
-        limit = self.sheet.depth
-        if limit is not None and source.depth >= limit:
-            return [self._judge_place(link) if _keeps_depth(link, source, limit) else "depth" for link in links]
+        """`scope:...` for each link that is refused."""
         if self.sheet.scope == "any":
             return [""] * len(links)
         if self.sheet.scope in ("page", "prefix"):
@@ -112,10 +108,6 @@ class ScopeFilter(Provider[ScopeSheet]):
         if ":" in host or host.replace(".", "").isdigit():
             return host
         return self._suffixes.privatesuffix(host) or host
-
-
-def _keeps_depth(link: Link, source: Task, limit: int) -> bool:
-    return link.relation == "redirect" and source.depth <= limit
 
 
 def _directory_of(url: str) -> str:

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from gossamer.flow.crashing import Point, crash_at
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.stores.ledger.keys import END_PREFIX
 from gossamer.stores.ledger.lock import ProcessLock
@@ -34,11 +35,14 @@ class Places:
     def recover(self) -> None:
         """Finish a replacement that a kill interrupted, drop what was only half made."""
         shutil.rmtree(self.making, ignore_errors=True)
+        crash_at(Point.RECOVERY)
         if self.made.exists():
             if self.ledger.exists():
                 shutil.rmtree(self.replaced, ignore_errors=True)
                 self.ledger.rename(self.replaced)
+            crash_at(Point.RECOVERY)
             self.made.rename(self.ledger)
+        crash_at(Point.RECOVERY)
         shutil.rmtree(self.replaced, ignore_errors=True)
         for half in self.checkpoints.glob(".*"):
             shutil.rmtree(half, ignore_errors=True)
@@ -70,6 +74,7 @@ class Places:
         half = self.checkpoints / f".{name}"
         shutil.rmtree(half, ignore_errors=True)
         snapshot(half)
+        crash_at(Point.CHECKPOINT)
         half.rename(path)
         return path
 

@@ -8,63 +8,155 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from gossamer.model.kept import HostState, document_row
+from gossamer.contracts.ledger import Links, Tallied
+from gossamer.model.kept import HostState, Meeting, document_row
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Location, Visit
-from gossamer.stores.ledger.keys import ROBOTS, STATE, Keys
-from gossamer.stores.ledger.queues import HostQueues
+from gossamer.stores.ledger.contents import SeenContents
+from gossamer.stores.ledger.hosts import Hosts
+from gossamer.stores.ledger.keys import OWN_PREFIX, Keys
+from gossamer.stores.ledger.later import Due
+from gossamer.stores.ledger.links import KeptLinks
+from gossamer.stores.ledger.queues import Changes, HostQueues
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.store import Batch
 
 _encoder = msgspec.msgpack.Encoder()
 
 
+class Parts(msgspec.Struct, frozen=True):
+    """What a group stages changes for."""
+
+    keys: Keys
+    seen: SeenUrls
+    queues: HostQueues
+    hosts: Hosts
+    contents: SeenContents
+    links: KeptLinks
+
+
 class LedgerGroup:
     """An open group. Contract: `ledger.Group`."""
 
-    def __init__(self, keys: Keys, seen: SeenUrls, queues: HostQueues) -> None:
-        self._keys = keys
-        self._seen = seen
-        self._queues = queues
-        self.new: dict[str, bytes] = {}
-        self.pushed: dict[str, list[Task]] = {}
-        self.ended: dict[str, int] = {}
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._seen = parts.seen
+        self._queues = parts.queues
+        self.changes = Changes()
         self.counts: Counter[str] = Counter()
         self.ends: dict[str, int] = {}
+        self._new: dict[str, bytes] = {}
+        self._lowered: dict[str, bytes] = {}
+        self._depths: dict[str, int] = {}
         self._rows: dict[bytes, bytes] = {}
+        self._links: dict[str, Links] = {}
+        self._owners: dict[str, str] = {}
         self._hosts: dict[str, HostState] = {}
+        self._robots: dict[tuple[str, str], bytes] = {}
+        self._tallies: dict[tuple[Tallied, str], int] = {}
+        self._own: dict[str, bytes] = {}
 
     def __repr__(self) -> str:
-        return f"<LedgerGroup {len(self.new)} new, {sum(self.ended.values())} ended>"
+        return f"<LedgerGroup {len(self._new)} new, {sum(self.changes.ended.values())} ended>"
+
+    # -- what is met
 
     def offer(self, urls: Sequence[str]) -> list[str]:
-        """Check and put: those of `urls` that are new to the ledger and to this group, in order, each once."""
-        staged, found = self.new, []
-        for url, key in self._seen.unseen(urls):
-            if url not in staged:
+        """Check and put: those of `urls` that are new to the ledger and to this group, in order, each once; at depth 0."""
+        staged, found = self._new, []
+        for url, key, known in self._seen.weigh(urls):
+            if known is None and url not in staged:
                 staged[url] = key
                 found.append(url)
         return found
 
-    def push(self, tasks: Iterable[Task]) -> None:
-        """Queue tasks behind those of their hosts; first attempts count as discovered."""
-        pushed, discovered = self.pushed, 0
+    def meet(self, tasks: Iterable[Task]) -> Meeting:
+        """Check and put with depths: which of these tasks are new, and which are known at a greater depth.
+
+        Where depths are not kept, none is known at a greater depth.
+        """
+        best: dict[str, Task] = {}
         for task in tasks:
-            queue = pushed.get(task.host)
+            known_task = best.get(task.url)
+            if known_task is None or task.depth < known_task.depth:
+                best[task.url] = task
+        keeps, staged, depths = self._seen.keeps_depths, self._new, self._depths
+        found = Meeting([], [])
+        least = min((task.depth for task in best.values()), default=0) if keeps else 0
+        for url, key, kept in self._seen.weigh(list(best), least):
+            task = best[url]
+            known = depths.get(url, 0 if url in staged else kept)
+            if known is None:
+                staged[url] = key
+                found.new.append(task)
+            elif keeps and task.depth < known:
+                if url not in staged:
+                    self._lowered[url] = key
+                found.nearer.append(task)
+            else:
+                continue
+            if keeps:
+                depths[url] = task.depth
+        return found
+
+    def depth_of(self, task: Task) -> int:
+        """The lowest depth that a task's URL was met at: its own, where none is kept."""
+        known = self._depths.get(task.url)
+        if known is None:
+            known = self._seen.depths([task.url])[0]
+        return task.depth if known is None else min(known, task.depth)
+
+    def links(self, url: str, links: Links) -> None:
+        """Keep a visited page's links, each with its relation, as far as they passed every rule but depth."""
+        self._links[url] = links
+
+    def links_of(self, url: str) -> Links | None:
+        """The links of a page, kept or staged here; None where it was not visited."""
+        staged = self._links.get(url)
+        return self._parts.links.of(url) if staged is None else staged
+
+    def first(self, digest: str, url: str) -> str:
+        """Check and put: empty if `digest` is new (it belongs to `url` if this group is kept), otherwise whose it is."""
+        known = self._owners.get(digest) or self._parts.contents.owner(digest)
+        if not known:
+            self._owners[digest] = url
+        return known
+
+    # -- tasks
+
+    def push(self, tasks: Iterable[Task]) -> None:
+        """Queue tasks, each behind those of its level and host; first attempts count as discovered."""
+        pushed, discovered = self.changes.pushed, 0
+        for task in tasks:
+            lane = task.host, task.level
+            queue = pushed.get(lane)
             if queue is None:
-                pushed[task.host] = [task]
+                pushed[lane] = [task]
             else:
                 queue.append(task)
             discovered += task.attempt == 1
         self.counts["discovered"] += discovered
 
+    def later(self, task: Task, due: float) -> None:
+        """Queue a task from a time on, in seconds since the epoch; a first attempt counts as discovered now."""
+        self.changes.later.append((task, due))
+        self.counts["discovered"] += task.attempt == 1
+
+    def woken(self, due: Iterable[Due]) -> None:
+        """Queue what was to be queued later: its time has come."""
+        pushed = self.changes.pushed
+        for key, task in due:
+            self.changes.woken.append(key)
+            pushed.setdefault((task.host, task.level), []).append(task)
+
     def done(self, url: str) -> bool:
         """End a flight without a row, as for a task that is not to be fetched any more; False where there is none."""
-        staged = self.ended.get(url, 0)
+        ended = self.changes.ended
+        staged = ended.get(url, 0)
         if self._queues.flights(url) <= staged:
             return False
-        self.ended[url] = staged + 1
+        ended[url] = staged + 1
         return True
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
@@ -75,25 +167,52 @@ class LedgerGroup:
         """
         if not self.done(visit.url):
             return False
-        self._rows[self._keys.url(visit.url)] = _encoder.encode(document_row(visit, location))
+        self._rows[self._parts.keys.url(visit.url)] = _encoder.encode(document_row(visit, location))
+        self.tried(visit)
         response = visit.response
         counts = self.counts
-        counts["visits"] += 1
-        counts[f"outcome:{response.outcome}"] += 1
-        counts["fetched"] += response.outcome in ANSWERED
-        counts["bytes"] += len(response.body)
         counts["pages"] += visit.is_page
+        counts["troubled"] += bool(visit.trouble)
         counts["documents"] += response.outcome is Outcome.OK and bool(response.body) and not visit.duplicate_of
         if location is not None:
             self.written(location.file, location.offset + location.length)
         return True
 
+    def tried(self, visit: Visit) -> None:
+        """Add a request to the counters, whatever becomes of its task."""
+        response, counts = visit.response, self.counts
+        counts["visits"] += 1
+        counts[f"outcome:{response.outcome}"] += 1
+        counts["fetched"] += response.outcome in ANSWERED
+        counts["bytes"] += len(response.body)
+
+    # -- hosts, and what else is kept
+
     def host(self, state: HostState) -> None:
-        """Keep the state of a host; its robots bytes stay as they were where the state has None."""
-        before = self._hosts.get(state.host)
-        if before is not None and state.robots is None:
-            state = msgspec.structs.replace(state, robots=before.robots)
+        """Keep the state of a host, in the place of the one before."""
         self._hosts[state.host] = state
+
+    def host_state(self, name: str) -> HostState:
+        """The state of a host, kept or staged here; an empty one where there is none."""
+        return self._hosts.get(name) or self._parts.hosts.states([name])[0]
+
+    def robots(self, site: str, host: str, data: bytes) -> None:
+        """Keep the robots bytes of a site of this host."""
+        self._robots[site, host] = data
+
+    def tally(self, what: Tallied, name: str, add: int = 0) -> int:
+        """Add to the tally of a host or registered domain; returns what it is then, kept and staged here."""
+        count = self._tallies.get((what, name))
+        if count is None:
+            count = self._parts.hosts.tally(what, name)
+        if add:
+            count += add
+            self._tallies[what, name] = count
+        return count
+
+    def meta(self, name: str, value: bytes) -> None:
+        """Keep a small value under a name of the caller's own."""
+        self._own[name] = value
 
     def written(self, file: str, end: int) -> None:
         """What this group points to lies in `file` before byte `end`."""
@@ -103,13 +222,23 @@ class LedgerGroup:
         """Add to a counter of the caller's own."""
         self.counts[name] += number
 
+    # -- the end
+
     def write(self, batch: Batch) -> None:
-        """Put fingerprints, rows and host states into a batch."""
-        self._seen.put(self.new.values(), batch)
+        """Put everything but tasks and counters into a batch."""
+        self._seen.put(self._new, self._depths, batch)
+        self._seen.put(self._lowered, self._depths, batch)
         for key, row in self._rows.items():
             batch.put("documents", key, row)
-        for name, state in self._hosts.items():
-            host = self._keys.host(name)
-            if state.robots is not None:
-                batch.put("hosts", host + ROBOTS, state.robots)
-            batch.put("hosts", host + STATE, _encoder.encode(msgspec.structs.replace(state, robots=None)))
+        self._parts.links.put(self._links, batch)
+        self._parts.contents.put(self._owners, batch)
+        self._parts.hosts.put(self._hosts, self._robots, self._tallies, batch)
+        for name, value in self._own.items():
+            batch.put("meta", OWN_PREFIX + name.encode(), value)
+
+    def applied(self) -> None:
+        """The batch was written."""
+        self._seen.applied(self._new, self._depths)
+        self._seen.applied(self._lowered, self._depths)
+        self._parts.contents.applied(self._owners)
+        self._parts.hosts.applied(self._hosts, self._tallies)

@@ -1,15 +1,26 @@
 """A host that is held: the part of its queue that is in memory, and which of its tasks are in flight.
 
-A host's queue is a row of chunks. The *cursor* on the disk stands before the first task that is not finished, so a
-popped task needs no record of its own: whoever reopens the store finds it at the head of its queue.
+A host's queue has *lanes*, one for each level of urgency; a lane is a row of chunks. Its *cursor* on the disk stands before
+its first task that is not finished, so a popped task needs no record of its own: whoever reopens the store finds it at
+the head of its lane.
+
+Which lanes there are is found by reading on: those below `explored` are known, the others were not looked at. What is
+pushed meanwhile to a lane that is known is read before what is less urgent, buffered or not.
 """
 
-from collections import deque
-from collections.abc import Iterator
 from enum import Enum
 
+import msgspec
+
 from gossamer.model.task import Task
-from gossamer.stores.ledger.chunks import BEGINNING, Cursor, Place
+from gossamer.stores.ledger.chunks import PLACE_BITS, WALKED_OVER, Cursor, Cursors, Place
+
+#: Levels of urgency: the level is one byte of a chunk's key.
+LEVELS = 256
+
+
+#: The cursor of a lane that has none.
+NEW = Cursor()
 
 
 class Leaving(Enum):
@@ -20,77 +31,199 @@ class Leaving(Enum):
     REST = "rest"
 
 
-class Held:
-    """One held host."""
+class Stretch(msgspec.Struct, frozen=True):
+    """What is to be read next: from a serial of a level to before another level."""
 
-    __slots__ = ("buffer", "chunks", "finished", "flying", "key", "leaving", "more", "name", "popped", "read", "until")
+    level: int
+    serial: int
+    end: int
 
-    def __init__(self, name: str, key: bytes) -> None:
-        self.name = name
-        self.key = key
-        self.read: Place | None = None
-        """From where to read on; None until the cursor was read."""
-        self.buffer: deque[tuple[Place, Task]] = deque()
-        """The dequeue buffer: tasks that were read and not popped."""
-        self.more = True
+
+class Lane:
+    """Tasks of one level of a held host."""
+
+    __slots__ = ("buffer", "chunks", "entry", "finished", "flying", "is_mixed", "level", "more", "read", "spent")
+
+    def __init__(self, level: int, cursor: Cursor, entry: "Held") -> None:
+        self.entry = entry
+        self.level = level
+        self.read: Place = cursor.place
+        """From where to read on."""
+        self.buffer: list[tuple[Place, Task]] = []
+        """The dequeue buffer, the next task last: tasks that were read and not popped. A deque would take ten times the memory."""
+        self.more = False
         """Whether there may be tasks behind the buffer, on the disk."""
-        self.flying: set[Place] = set()
-        self.finished: set[Place] = set()
+        self.flying: list[Place] = []
+        self.is_mixed = False
+        """There may be places in flight behind the head of what is read next: a task was put back before them."""
+        self.finished = frozenset(cursor.finished)
         """Finished places behind a place in flight."""
         self.chunks: dict[int, int] = {}
         """Serial -> tasks of the chunks that were read and are not finished."""
-        self.popped = 0
-        self.leaving: Leaving | None = None
-        self.until = 0.0
+        self.spent = cursor.spent
 
     def __repr__(self) -> str:
-        return f"<Held {self.name}: {len(self.buffer)} buffered, {len(self.flying)} in flight>"
+        return f"<Lane {self.level}: {len(self.buffer)} buffered, {len(self.flying)} in flight>"
 
-    @property
-    def has_work(self) -> bool:
-        """Whether there may be tasks to pop."""
-        return self.more or bool(self.buffer)
+    def fill(self, serial: int, tasks: list[Task], room: int) -> int:
+        """Buffer at most `room` tasks of the next chunk, from where the last reading ended; returns how many."""
+        begin = serial << PLACE_BITS
+        count = self.chunks[serial] = len(tasks)
+        first = max(self.read - begin, 0)
+        if self.finished or self.is_mixed:
+            known = self.finished.union(self.flying)
+            places = [place for place in range(begin + first, begin + count) if place not in known]
+        else:
+            places = list(range(begin + first, begin + count))
+        self.read = places[room] if len(places) > room else (serial + 1) << PLACE_BITS
+        del places[room:]
+        self.buffer[:0] = [(place, tasks[place - begin]) for place in reversed(places)]
+        return len(places)
 
-    def open_at(self, cursor: Cursor) -> None:
-        """Begin to read where the cursor stands."""
-        self.read = (cursor.serial, cursor.index)
-        self.finished = set(cursor.finished)
+    def put_back(self, place: Place, task: Task) -> None:
+        """A task that was popped is not in flight after all: it is the next again, before those behind it."""
+        self.flying.remove(place)
+        self.is_mixed = bool(self.flying)
+        at = next((index for index, (other, _) in enumerate(self.buffer) if other < place), len(self.buffer))
+        self.buffer.insert(at, (place, task))
 
-    def fill(self, serial: int, tasks: list[Task], wanted: int) -> None:
-        """Buffer tasks of the next chunk, from where the last reading ended, until the buffer has `wanted`."""
-        assert self.read is not None
-        first = self.read[1] if serial == self.read[0] else 0
-        self.chunks[serial] = len(tasks)
-        for index in range(first, len(tasks)):
-            if len(self.buffer) >= wanted:
-                self.read = (serial, index)
-                return
-            place = (serial, index)
-            if place not in self.finished:
-                self.buffer.append((place, tasks[index]))
-        self.read = (serial + 1, 0)
+    def take(self, most: int) -> list[tuple[Place, Task]]:
+        """Up to `most` buffered tasks: they are in flight."""
+        taken = self.buffer[: -most - 1 : -1]
+        del self.buffer[-most:]
+        self.flying += [place for place, _ in taken]
+        return taken
 
     def empty_buffer(self) -> int:
         """Forget what was read and not popped: it is read again. Returns how many tasks."""
         count = len(self.buffer)
         if count:
-            self.read = self.buffer[0][0]
+            self.read = self.buffer[-1][0]
             self.buffer.clear()
             self.more = True
         return count
 
-    def next_place(self) -> Place:
-        """The first place that was not popped."""
-        if self.buffer:
-            return self.buffer[0][0]
-        return self.read or BEGINNING
+    def cursor_without(self, ended: set[Place]) -> tuple[Cursor | None, list[int]]:
+        """Where the cursor will stand when these flights have ended, and the serials of chunks that are finished then.
 
-    def cursor_without(self, ended: set[Place]) -> Cursor:
-        """Where the cursor will stand when these flights have ended."""
-        place = min(self.flying - ended, default=self.next_place())
-        return Cursor(*place, tuple(sorted(other for other in self.finished | ended if other >= place)))
+        Returns:
+            None for a lane of which nothing is left, and nothing to be jumped over.
+        """
+        ahead = self.buffer[-1][0] if self.buffer else self.read
+        place = min((place for place in self.flying if place not in ended), default=ahead)
+        behind = [other for done in (self.finished, ended) for other in done if other >= place]
+        chunks = [serial for serial, count in self.chunks.items() if (serial << PLACE_BITS) + count <= place]
+        spent = self.spent + len(chunks)
+        is_over = place == ahead and not self.buffer and not self.more and not behind
+        if is_over and spent < WALKED_OVER:
+            return None, chunks
+        return Cursor(place, spent, tuple(sorted(behind))), chunks
 
-    def chunks_before(self, cursor: Cursor) -> Iterator[int]:
-        """Serials of chunks of which everything is finished when the cursor stands there."""
-        place = (cursor.serial, cursor.index)
-        return (serial for serial, count in self.chunks.items() if (serial, count) <= place)
+    def end(self, ended: set[Place], cursor: Cursor | None, chunks: list[int]) -> None:
+        """These flights have ended."""
+        self.flying = [place for place in self.flying if place not in ended]
+        self.is_mixed = self.is_mixed and bool(self.flying)
+        self.finished = frozenset(cursor.finished) if cursor is not None else frozenset()
+        for serial in chunks:
+            del self.chunks[serial]
+        self.spent += len(chunks)
+
+
+class Held:
+    """One held host."""
+
+    __slots__ = ("cursors", "explored", "key", "lanes", "leaving", "name", "popped", "until")
+
+    def __init__(self, name: str, key: bytes) -> None:
+        self.name = name
+        self.key = key
+        self.cursors: Cursors | None = None
+        """As they stand on the disk; None until they were read."""
+        self.explored = 0
+        self.lanes: dict[int, Lane] = {}
+        """Lanes of which something is unfinished, or may be."""
+        self.popped = 0
+        self.leaving: Leaving | None = None
+        self.until = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Held {self.name}: {list(self.lanes.values())}>"
+
+    @property
+    def is_flying(self) -> bool:
+        """Whether any of its tasks is in flight."""
+        return any(lane.flying for lane in self.lanes.values())
+
+    @property
+    def is_buffering(self) -> bool:
+        """Whether tasks were read and not popped."""
+        return any(lane.buffer for lane in self.lanes.values())
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there may be tasks to pop."""
+        return self.explored < LEVELS or self.first() is not None
+
+    def first(self) -> Lane | None:
+        """The most urgent known lane that has, or may have, tasks to pop."""
+        found = None
+        for lane in self.lanes.values():
+            if (lane.buffer or lane.more) and (found is None or lane.level < found.level):
+                found = lane
+        return found
+
+    def lane(self, level: int) -> Lane:
+        """The lane of a level, as its cursor on the disk left it."""
+        lane = self.lanes.get(level)
+        if lane is None:
+            assert self.cursors is not None
+            lane = self.lanes[level] = Lane(level, self.cursors.get(level, NEW), self)
+        return lane
+
+    def unread(self) -> Stretch | None:
+        """What to read next; None where everything that there is was read."""
+        lane = self.first()
+        if lane is not None:
+            return Stretch(lane.level, lane.read >> PLACE_BITS, lane.level + 1)
+        if self.explored >= LEVELS:
+            return None
+        assert self.cursors is not None
+        level = self.explored
+        if not self.cursors:
+            return Stretch(level, 0, LEVELS)
+        long = [other for other, cursor in self.cursors.items() if other >= level and cursor.spent >= WALKED_OVER]
+        serial = self.cursors[level].place >> PLACE_BITS if level in long else 0
+        return Stretch(level, serial, min((other for other in long if other > level), default=LEVELS))
+
+    def read_to_the_end(self, stretch: Stretch) -> None:
+        """A stretch has nothing more."""
+        lane = self.lanes.get(stretch.level)
+        if lane is not None:
+            lane.more = False
+        self.explored = max(self.explored, stretch.end)
+
+    def read_up_to(self, level: int) -> None:
+        """Reading stopped within this level: there may be more of it."""
+        self.lanes[level].more = True
+        self.explored = max(self.explored, level + 1)
+
+    def pushed(self, level: int, serial: int) -> None:
+        """Tasks were pushed to a level, the first chunk under this serial."""
+        if level >= self.explored:
+            return
+        known = level in self.lanes
+        lane = self.lane(level)
+        if not known:
+            # Everything before was finished: what was deleted need not be walked over.
+            lane.read = max(lane.read, serial << PLACE_BITS)
+        lane.more = True
+
+    def tidy(self, level: int) -> None:
+        """Forget a lane of which nothing is left."""
+        lane = self.lanes[level]
+        if not (lane.buffer or lane.more or lane.flying or lane.finished):
+            del self.lanes[level]
+
+    def empty_buffers(self) -> int:
+        """Forget what was read and not popped; returns how many tasks."""
+        return sum(lane.empty_buffer() for lane in self.lanes.values())

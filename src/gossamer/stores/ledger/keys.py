@@ -7,19 +7,25 @@ host, meet in few blocks (M6: host and URL fingerprint apart).
 =========  ==========================================  ===========================================================
 family     key                                         value
 =========  ==========================================  ===========================================================
-seen       domain 4, host 6, URL 10 bytes              empty
+seen       domain 4, host 6, URL 10 bytes              empty; where depths are kept, the lowest depth, 2 bytes
 documents  the same                                    a DocumentRow
-hosts      domain 4, host 6, `c`                       the head cursor of its queue
-hosts      domain 4, host 6, `s`                       a HostState without its robots bytes
-hosts      domain 4, host 6, `x`                       its robots bytes
-frontier   `q`, domain 4, host 6, serial 8             a chunk of tasks
+links      the same                                    a visited page's links, where depths are kept
+hosts      domain 4, host 6, `c`                       the cursors of its lanes
+hosts      domain 4, host 6, `s`                       a HostState
+hosts      domain 4, host 6, `x`, site                 robots bytes of a site of this host
+hosts      domain 4, host 6, `n` or `d`                tally of the host, or of the domain of this name
+contents   digest                                      the URL that its bytes were first met at
+frontier   `q`, domain 4, host 6, level, serial 8      a chunk of tasks
+frontier   `l`, milliseconds since the epoch 8, 8      a chunk with the one task that is due then
 frontier   `r`, serial 8                               hosts that wait for their turn, in order
 frontier   `a`, domain 4, host 6                       the name of a host that is held (its turn has come)
 frontier   `w`, milliseconds since the epoch 8, d, h   the name of a host that rests until then
 meta       `schema`, `secret`, `state`, `end/FILE`     version; key of the hashes; counters; committed end
+meta       `own/NAME`                                  a value of somebody else's that commits with a group
 =========  ==========================================  ===========================================================
 """
 
+import math
 from functools import cache
 
 from publicsuffixlist import PublicSuffixList
@@ -36,11 +42,17 @@ HOST_ID_BYTES = DOMAIN_BYTES + HOST_BYTES
 
 #: Hosts, and beginnings of URLs, whose id is remembered at once, 210 bytes each; then all are forgotten, which costs each
 #: one more look (20 us). Above the 100,000 hosts of a broad crawl, since a table that is cleared in each round is useless.
-REMEMBERED_HOSTS, REMEMBERED_BEGINNINGS = 131_072, 65_536
+REMEMBERED_HOSTS, REMEMBERED_BEGINNINGS = 131_072, 32_768
 
-CHUNK, ROTATION, HELD, RESTING = b"q", b"r", b"a", b"w"
+CHUNK, LATER, ROTATION, HELD, RESTING = b"q", b"l", b"r", b"a", b"w"
 CURSOR, STATE, ROBOTS = b"c", b"s", b"x"
-SCHEMA_KEY, SECRET_KEY, STATE_KEY, END_PREFIX = b"schema", b"secret", b"state", b"end/"
+SCHEMA_KEY, SECRET_KEY, STATE_KEY, END_PREFIX, OWN_PREFIX = b"schema", b"secret", b"state", b"end/", b"own/"
+
+#: How keys of tallies end, by what is tallied.
+TALLIES = {"host": b"n", "domain": b"d"}
+
+
+_LEVELS = [bytes([level]) for level in range(256)]
 
 
 @cache
@@ -98,10 +110,28 @@ def serial_key(kind: bytes, serial: int) -> bytes:
     return kind + serial.to_bytes(8)
 
 
-def resting_key(until: float, host_id: bytes) -> bytes:
+def lane_key(prefix: bytes, level: int, serial: int = 0) -> bytes:
+    """The key of a chunk; at level 256, the first key behind all lanes of the prefix."""
+    return prefix + _LEVELS[level] + serial.to_bytes(8) if level < 256 else after(prefix)
+
+
+def time_key(kind: bytes, time: float, rest: bytes) -> bytes:
     """A key that sorts by time. Times before the epoch count as the epoch, times without end as the last that fits."""
-    milliseconds = min(max(until, 0.0) * 1000, 2.0**62)
-    return RESTING + int(milliseconds).to_bytes(8) + host_id
+    return kind + math.ceil(_milliseconds(time)).to_bytes(8) + rest
+
+
+def due_key(kind: bytes, now: float) -> bytes:
+    """The first key behind all whose time has come."""
+    return kind + (math.floor(_milliseconds(now)) + 1).to_bytes(8)
+
+
+def _milliseconds(time: float) -> float:
+    return min(max(time, 0.0) * 1000, 2.0**62)
+
+
+def time_of(key: bytes) -> float:
+    """The time of such a key, in seconds since the epoch."""
+    return int.from_bytes(key[1:9]) / 1000
 
 
 def after(prefix: bytes) -> bytes:

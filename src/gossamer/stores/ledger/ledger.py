@@ -8,30 +8,39 @@ process that owns the state (DESIGN 9.1).
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import msgspec
 
+from gossamer.contracts.ledger import Links, Tallied
+from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.kept import DocumentRow, HostState
 from gossamer.stores.ledger import schema
 from gossamer.stores.ledger.checkpoints import Places, missing, restore
-from gossamer.stores.ledger.group import LedgerGroup
-from gossamer.stores.ledger.keys import END_PREFIX, ROBOTS, SECRET_KEY, STATE, STATE_KEY, Keys, after
+from gossamer.stores.ledger.contents import SeenContents
+from gossamer.stores.ledger.group import LedgerGroup, Parts
+from gossamer.stores.ledger.hosts import Hosts
+from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, Keys, after
+from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
-from gossamer.stores.ledger.queues import HostQueues, Marks, QueueLimits
+from gossamer.stores.ledger.queues import HostQueues, Marks, Plan, QueueLimits
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.store import Store, StoreLimits
+from gossamer.stores.ledger.waiting import Waiting, find_waiting
 
 #: Where the states of agents lie inside the crawl directory (DESIGN 7).
 STATE_DIRECTORY = "state"
 
 _OPEN = "it is part of the store that is open"
+
+#: Name of the value that says how the last process ended.
+_CLEAN = "ledger.clean"
 
 
 class LedgerSheet(Sheet, frozen=True):
@@ -48,17 +57,17 @@ class LedgerSheet(Sheet, frozen=True):
     ] = "kill"
     cache: Annotated[
         int, setting("Blocks of the store that are kept unpacked.", unit="bytes", restart=_OPEN, ge=1 << 20)
-    ] = 64 << 20
+    ] = 48 << 20
     buffers: Annotated[
         int, setting("Write buffers of the store, all together.", unit="bytes", restart=_OPEN, ge=1 << 20)
-    ] = 32 << 20
+    ] = 24 << 20
     log: Annotated[
         int, setting("Write-ahead log: an opening reads so much at most.", unit="bytes", restart=_OPEN, ge=1 << 20)
     ] = 32 << 20
     recent: Annotated[
         int,
-        setting("Recent and popular URLs in front of the seen set; 171 bytes each.", unit="URLs", restart=_OPEN, ge=1),
-    ] = 262_144
+        setting("Recent and popular URLs in front of the seen set; 172 bytes each.", unit="URLs", restart=_OPEN, ge=1),
+    ] = 131_072
     held: Annotated[
         int,
         setting(
@@ -75,12 +84,27 @@ class LedgerSheet(Sheet, frozen=True):
         int, setting("Tasks that a host's dequeue buffer is filled up to.", unit="tasks", restart=_OPEN, ge=1)
     ] = 32
 
+    depths: Annotated[
+        bool,
+        setting("Keep the lowest depth of each URL, so that a page found nearer is announced again.", restart=_OPEN),
+    ] = False
+
 
 class _State(msgspec.Struct, array_like=True):
     """What each commit rewrites: where the queues stand, and the counters."""
 
     marks: Marks
     counters: dict[str, int]
+    commits: int = 0
+
+
+class _Commit(msgspec.Struct, frozen=True):
+    """What a written batch means for the memory."""
+
+    group: LedgerGroup
+    plan: Plan
+    state: _State
+    ends: dict[str, int]
 
 
 class Ledger(Provider[LedgerSheet]):
@@ -96,10 +120,15 @@ class Ledger(Provider[LedgerSheet]):
         self.places = Places(Path(self.sheet.directory, STATE_DIRECTORY, self.sheet.agent))
         self._group: LedgerGroup | None = None
         self._lock: ProcessLock | None = None
-        self._counters: Counter[str] = Counter()
+        self._state = _State(Marks(), {})
+        self._unsure: _Commit | None = None
+        """The group that is being written, or of which it is not known whether it was."""
         self._ends: dict[str, int] = {}
+        self.is_clean = True
+        """Whether the last process that had it open ended with nothing in flight, or there was none."""
+        self.is_fresh = True
+        """Whether nothing was ever committed."""
         self._rows = msgspec.msgpack.Decoder(DocumentRow)
-        self._states = msgspec.msgpack.Decoder(HostState)
 
     async def start(self) -> None:
         """Open the store."""
@@ -128,7 +157,10 @@ class Ledger(Provider[LedgerSheet]):
             self._store = Store(places.ledger, self._limits())
             try:
                 schema.migrate(self._store)
+                crash_at(Point.RECOVERY)
                 self._load()
+                if not self.is_fresh:
+                    self.put_meta(_CLEAN, b"")
             except BaseException:
                 self._store.close()
                 raise
@@ -145,13 +177,35 @@ class Ledger(Provider[LedgerSheet]):
         self.metrics.gauge("seen_asked", lambda: self.seen.asked)
         self.metrics.gauge("seen_missed", lambda: self.seen.missed)
 
+    @contextmanager
+    def looking(self) -> Iterator[Self]:
+        """Open it to read what is kept now, beside whoever may have it open: nothing is locked, written or repaired.
+
+        Raises:
+            CrawlDirectoryError: there is none, it is damaged, or of another version.
+        """
+        if not self.places.ledger.is_dir():
+            raise missing(self.places.state)
+        self._store = Store(self.places.ledger, self._limits(), read_only=True)
+        try:
+            if schema.version_of(self._store) < schema.VERSION:
+                raise CrawlDirectoryError(
+                    f"the ledger in {self.places.ledger} is of an older version; resume the crawl"
+                )
+            self._load()
+            yield self
+        finally:
+            self._store.close()
+
     def close(self) -> None:
         """Close it; hosts that moved are written first."""
         if self._lock is None:
             return
         try:
-            if self.queues.moved:
-                self._commit(LedgerGroup(self._keys, self.seen, self.queues))
+            self._mend()
+            group = LedgerGroup(self._parts)
+            group.meta(_CLEAN, b"" if self.queues.in_flight else b"yes")
+            self._commit(group)
         finally:
             self.abandon()
 
@@ -181,27 +235,45 @@ class Ledger(Provider[LedgerSheet]):
         finally:
             store.close()
 
-    def _load(self) -> None:
-        secret = self._store.get("meta", SECRET_KEY)
+    def _read_state(self) -> _State:
         text = self._store.get("meta", STATE_KEY)
         try:
-            state = _State(Marks(), {}) if text is None else msgspec.msgpack.decode(text, type=_State)
+            return _State(Marks(), {}) if text is None else msgspec.msgpack.decode(text, type=_State)
+        except msgspec.DecodeError as error:
+            raise self._damaged(error) from None
+
+    def _damaged(self, what: Exception) -> CrawlDirectoryError:
+        return CrawlDirectoryError(f"the ledger in {self._store.path} is damaged: {what}; go back to a checkpoint")
+
+    def _load(self) -> None:
+        secret = self._store.get("meta", SECRET_KEY)
+        self._state = state = self._read_state()
+        self._unsure = None
+        try:
             ends = self._store.scan("meta", END_PREFIX, after(END_PREFIX))
             self._ends = {key[len(END_PREFIX) :].decode(): int(value) for key, value in ends}
-        except (msgspec.DecodeError, ValueError) as error:
-            raise CrawlDirectoryError(
-                f"the ledger in {self._store.path} is damaged: {error}; go back to a checkpoint"
-            ) from None
+        except ValueError as error:
+            raise self._damaged(error) from None
         if secret is None:
             raise CrawlDirectoryError(f"the ledger in {self._store.path} lost its secret; go back to a checkpoint")
-        self._counters = Counter(state.counters)
         self._keys = Keys(int.from_bytes(secret))
-        self.seen = SeenUrls(self._store, self._keys, self.sheet.recent)
         sheet = self.sheet
         limits = QueueLimits(held=sheet.held, turn=sheet.turn, buffered=sheet.buffered, refill=sheet.refill)
+        self.seen = SeenUrls(self._store, self._keys, sheet.recent, depths=sheet.depths)
         self.queues = HostQueues(self._store, self._keys, limits, state.marks)
+        self.contents = SeenContents(self._store)
+        self._hosts = Hosts(self._store, self._keys)
+        self._links = KeptLinks(self._store, self._keys)
+        self._parts = Parts(self._keys, self.seen, self.queues, self._hosts, self.contents, self._links)
+        self.is_fresh = self._store.get("meta", STATE_KEY) is None
+        self.is_clean = self.is_fresh or self.meta(_CLEAN) == b"yes"
 
     # -- groups
+
+    @property
+    def open_group(self) -> LedgerGroup | None:
+        """The group that is open now, if one is."""
+        return self._group
 
     @contextmanager
     def group(self) -> Iterator[LedgerGroup]:
@@ -213,7 +285,8 @@ class Ledger(Provider[LedgerSheet]):
         """
         if self._group is not None:
             raise RuntimeError("one group at a time: check-and-put must know of everything that is staged")
-        self._group = group = LedgerGroup(self._keys, self.seen, self.queues)
+        self._mend()
+        self._group = group = LedgerGroup(self._parts)
         try:
             yield group
             self._commit(group)
@@ -222,25 +295,46 @@ class Ledger(Provider[LedgerSheet]):
 
     def _commit(self, group: LedgerGroup) -> None:
         batch = self._store.batch()
-        plan = self.queues.plan(group.pushed, group.ended)
+        plan = self.queues.plan(group.changes)
         self.queues.write(plan, batch)
         group.write(batch)
-        counters = self._counters + group.counts
-        batch.put("meta", STATE_KEY, msgspec.msgpack.encode(_State(plan.marks, dict(counters))))
+        state = _State(plan.marks, dict(Counter(self._state.counters) + group.counts), self._state.commits + 1)
+        batch.put("meta", STATE_KEY, msgspec.msgpack.encode(state))
         ends = {file: end for file, end in group.ends.items() if end > self._ends.get(file, -1)}
         for file, end in ends.items():
             batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
+        self._unsure = _Commit(group, plan, state, ends)
+        crash_at(Point.BEFORE_COMMIT)
         self._store.write(batch)
-        self.queues.apply(plan, group.ended)
-        self.seen.applied(group.new)
-        self._counters = counters
-        self._ends.update(ends)
+        crash_at(Point.AFTER_COMMIT)
+        self._committed()
+
+    def _committed(self) -> None:
+        """The last group was written: make it so in memory."""
+        commit, self._unsure = self._unsure, None
+        assert commit is not None
+        self.queues.apply(commit.plan)
+        commit.group.applied()
+        self._state = commit.state
+        self._ends.update(commit.ends)
         self.metrics.count("commits")
+
+    def _mend(self) -> None:
+        """After a write that failed: go on where there is room again, or say once more that there is none.
+
+        What failed to be written may yet have reached the disk, as when the disk was full only for what follows. The count
+        of commits tells.
+        """
+        if self._store.mend() and self._unsure is not None:
+            if self._read_state().commits == self._unsure.state.commits:
+                self._committed()
+            self._unsure = None
 
     def flush_moves(self) -> None:
         """Write which hosts came and went, where any did."""
         if self.queues.moved:
-            self._commit(LedgerGroup(self._keys, self.seen, self.queues))
+            self._mend()
+            self._commit(LedgerGroup(self._parts))
 
     async def settle(self) -> None:
         """Return when every group so far is as durable as the setting asks."""
@@ -251,7 +345,7 @@ class Ledger(Provider[LedgerSheet]):
 
     def counters(self) -> Mapping[str, int]:
         """Sums over all kept groups: visits, fetched, pages, documents, bytes, discovered, `outcome:WORD`, and own ones."""
-        return dict(self._counters)
+        return dict(self._state.counters)
 
     def committed_ends(self) -> Mapping[str, int]:
         """File of the crawl directory -> its committed end. A file that is not named here holds nothing committed."""
@@ -267,17 +361,53 @@ class Ledger(Provider[LedgerSheet]):
         for _, data in self._store.scan("documents", b"", b"\xff" * 32):
             yield self._rows.decode(data)
 
-    def host_states(self, names: list[str]) -> list[HostState]:
-        """The states of hosts, in order; an empty one for a host of which nothing is kept. Without robots bytes."""
-        found = self._store.get_many("hosts", [self._keys.host(name) + STATE for name in names])
-        return [
-            HostState(name) if data is None else self._states.decode(data)
-            for name, data in zip(names, found, strict=True)
-        ]
+    def links_of(self, url: str) -> Links | None:
+        """The links of a visited page, each with its relation; None where it was not visited, or depths are not kept."""
+        return self._links.of(url)
 
-    def robots(self, host: str) -> bytes | None:
-        """The robots bytes of a host; None where nothing is kept."""
-        return self._store.get("hosts", self._keys.host(host) + ROBOTS)
+    def depth_of(self, urls: Sequence[str]) -> list[int | None]:
+        """The lowest depth that each URL was met at; None where it was never met, or depths are not kept."""
+        return self.seen.depths(urls)
+
+    def host_states(self, names: Sequence[str]) -> list[HostState]:
+        """The states of hosts, in order; an empty one for a host of which nothing is kept."""
+        return self._hosts.states(names)
+
+    def hosts(self) -> Iterator[HostState]:
+        """The states of all hosts of which one is kept, in the order of domains."""
+        return self._hosts.all()
+
+    def robots(self, site: str, host: str) -> bytes | None:
+        """The robots bytes of a site of this host; None where nothing is kept."""
+        return self._hosts.robots(site, host)
+
+    def tally(self, what: Tallied, name: str) -> int:
+        """How many were counted of a host or registered domain, by `Group.tally`."""
+        return self._hosts.tally(what, name)
+
+    def meta(self, name: str) -> bytes | None:
+        """The value that is kept under a name of somebody's own; None where there is none."""
+        return self._store.get("meta", OWN_PREFIX + name.encode())
+
+    def put_meta(self, name: str, value: bytes) -> None:
+        """Keep a value under a name at once; `Group.meta` keeps it with a group."""
+        self._mend()
+        batch = self._store.batch()
+        batch.put("meta", OWN_PREFIX + name.encode(), value)
+        self._store.write(batch)
+
+    def is_seen(self, url: str) -> bool:
+        """Whether a canonical URL was ever queued."""
+        return self._store.get("seen", self._keys.url(url)) is not None
+
+    def waiting(self, url: str, most: int) -> Waiting | None:
+        """The task of a canonical URL that is queued or in flight; None where there is none.
+
+        Args:
+            url: canonical.
+            most: chunks of its host's queue that are looked at, and tasks for later.
+        """
+        return find_waiting(self._store, self._keys, url, most)
 
     def size(self) -> int:
         """Bytes of the store's tables on the disk."""

@@ -1,4 +1,4 @@
-"""The ledger's seen set and task queues, as the stages know them: thin, since both live in one store."""
+"""The ledger's seen sets and task queues, as the stages know them: thin, since all live in one store."""
 
 from collections.abc import Sequence
 
@@ -13,21 +13,39 @@ from gossamer.stores.ledger.ledger import Ledger
 class LedgerSeen(Provider[NoSettings]):
     """The URL-seen test. Contract: `seen.SeenSet`.
 
-    The stage asks `unseen`. `offer` commits at once, a group for itself: a committer offers within its group instead, so
-    that a URL is seen exactly if its task is kept.
+    The stage asks `unseen`; frontier and committer offer while their group is open, so that a URL is seen exactly if its
+    task is kept. An offer outside of a group is a group for itself.
     """
 
     ledger: Uses[Ledger]
     keeps_state = True
 
-    def unseen(self, urls: Sequence[str]) -> list[str]:
-        """Those of `urls` that may be new, in order. Changes nothing."""
-        return [url for url, _ in self.ledger.seen.unseen(urls)]
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that may be new, or known at a greater depth only, in order. Changes nothing."""
+        return [url for url, _ in self.ledger.seen.unseen(urls, depth)]
 
     def offer(self, urls: Sequence[str]) -> list[str]:
         """Check and put: those of `urls` that are new, in order, each once."""
+        open_group = self.ledger.open_group
+        if open_group is not None:
+            return open_group.offer(urls)
         with self.ledger.group() as group:
             return group.offer(urls)
+
+
+class LedgerContents(Provider[NoSettings]):
+    """The content-seen test. Contract: `seen.ContentIndex`.
+
+    What it says is a hint, since a page that claims a digest may never be kept: the committer's `Group.first` decides.
+    Claims are in memory, a bounded number; nothing is written.
+    """
+
+    ledger: Uses[Ledger]
+    keeps_state = True
+
+    def first(self, digest: str, url: str) -> str:
+        """Empty if `digest` is new (it is now claimed for `url`), otherwise the URL that it belongs to."""
+        return self.ledger.contents.claim(digest, url)
 
 
 class LedgerFrontier(Provider[NoSettings]):
@@ -48,6 +66,26 @@ class LedgerFrontier(Provider[NoSettings]):
         """Up to `most` tasks of a held host, now in flight. None: it is held no more."""
         return self.ledger.queues.pop(host, most)
 
+    def put_back(self, task: Task) -> None:
+        """This popped task is not in flight after all."""
+        self.ledger.queues.put_back(task)
+
     def rest(self, host: str, until: float) -> None:
         """Hold this host no more before `until`, in seconds since the epoch."""
         self.ledger.queues.rest(host, until)
+
+    def next_rest(self) -> float:
+        """When the next resting host is due, in seconds since the epoch; infinite where none rests."""
+        return self.ledger.queues.next_rest
+
+    def next_due(self) -> float:
+        """When the next task of `Group.later` is due, in seconds since the epoch; infinite where there is none."""
+        return self.ledger.queues.later.next_due
+
+    def wake(self, now: float) -> int:
+        """Queue tasks that are due, some at a time, in a group of its own; returns how many."""
+        due = self.ledger.queues.later.due(now)
+        if due:
+            with self.ledger.group() as group:
+                group.woken(due)
+        return len(due)

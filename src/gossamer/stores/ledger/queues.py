@@ -16,8 +16,8 @@ from itertools import islice
 import msgspec
 
 from gossamer.model.task import Task
-from gossamer.stores.ledger.chunks import Cursor, Place, pack, pack_cursor, unpack, unpack_cursor
-from gossamer.stores.ledger.held import Held, Leaving
+from gossamer.stores.ledger.chunks import Cursor, Place, pack, pack_cursors, unpack, unpack_cursors
+from gossamer.stores.ledger.held import Held, Lane, Leaving
 from gossamer.stores.ledger.keys import (
     CHUNK,
     CURSOR,
@@ -26,9 +26,14 @@ from gossamer.stores.ledger.keys import (
     ROTATION,
     Keys,
     after,
-    resting_key,
+    due_key,
+    lane_key,
     serial_key,
+    time_key,
+    time_of,
 )
+from gossamer.stores.ledger.later import LaterTasks
+from gossamer.stores.ledger.remembered import Remembered
 from gossamer.stores.ledger.store import Batch, Store
 
 #: Names in one value of the rotation: it is read whole.
@@ -62,18 +67,72 @@ class Marks(msgspec.Struct, array_like=True):
     """Tasks that are queued or in flight."""
 
 
+#: Where a task that is in flight was popped.
+_Flight = tuple[Lane, Place]
+
+
+class Changes:
+    """What a group has for the queues."""
+
+    __slots__ = ("ended", "later", "pushed", "woken")
+
+    def __init__(self) -> None:
+        self.pushed: dict[tuple[str, int], list[Task]] = {}
+        self.ended: dict[str, int] = {}
+        """URL -> how many of its flights have ended."""
+        self.later: list[tuple[Task, float]] = []
+        """Tasks, each with the time when it is due."""
+        self.woken: list[bytes] = []
+        """Keys of tasks that were to be queued later, and are pushed now."""
+
+    @property
+    def tasks(self) -> int:
+        """How many more tasks are unfinished then."""
+        return sum(map(len, self.pushed.values())) + len(self.later) - len(self.woken) - sum(self.ended.values())
+
+
+class Ending:
+    """What ends of one host: places by lane; its cursors, and the finished chunks by lane, when they have ended."""
+
+    __slots__ = ("chunks", "cursors", "entry", "places")
+
+    def __init__(self, entry: Held) -> None:
+        self.entry = entry
+        self.places: dict[Lane, set[Place]] = {}
+        self.cursors: dict[int, Cursor] = {}
+        self.chunks: dict[Lane, list[int]] = {}
+
+    def decide(self) -> None:
+        """Work out cursors and chunks, when all places are known."""
+        self.cursors = dict(self.entry.cursors or {})
+        for lane, places in self.places.items():
+            cursor, self.chunks[lane] = lane.cursor_without(places)
+            if cursor is not None:
+                self.cursors[lane.level] = cursor
+            else:
+                self.cursors.pop(lane.level, None)
+
+    def apply(self) -> None:
+        """It was written."""
+        for lane, places in self.places.items():
+            lane.end(places, self.cursors.get(lane.level), self.chunks[lane])
+            self.entry.tidy(lane.level)
+        self.entry.cursors = self.cursors
+
+
 class Plan:
     """What a commit changes in the queues. Made without changing anything, so that a failed write leaves all as it was."""
 
-    __slots__ = ("ended", "marks", "moves", "pushed", "rotated", "spent")
+    __slots__ = ("changes", "ended", "first_serial", "marks", "moves", "rotated", "spent")
 
-    def __init__(self) -> None:
-        self.pushed: Mapping[str, list[Task]] = {}
-        self.ended: dict[str, tuple[set[Place], Cursor, list[int]]] = {}
+    def __init__(self, changes: Changes, marks: Marks) -> None:
+        self.changes = changes
+        self.ended: dict[str, Ending] = {}
         self.moves: dict[str, tuple[Leaving | None, float]] = {}
         self.spent: list[bytes] = []
         self.rotated: list[str] = []
-        self.marks = Marks()
+        self.first_serial = marks.serial
+        self.marks = Marks(marks.serial, marks.rotation, marks.unfinished + changes.tasks)
 
 
 class HostQueues:
@@ -86,7 +145,10 @@ class HostQueues:
         self._keys = keys
         self._held: dict[str, Held] = {}
         self._arrivals: deque[str] = deque()
-        self._flights: dict[str, list[tuple[Held, Place]]] = {}
+        self._flights: dict[str, _Flight] = {}
+        """By URL."""
+        self._doubles: dict[str, list[_Flight]] = {}
+        """Other flights of a URL that is in flight already, as where a walk comes back."""
         self._flying = 0
         self._buffers: OrderedDict[str, Held] = OrderedDict()
         self._buffered = 0
@@ -95,9 +157,10 @@ class HostQueues:
         self._turns: deque[str] = deque()
         self._turns_key = b""
         self._rotation_ends = False
-        self._waiting: dict[str, None] = {}
-        self._next_rest = 0.0
+        self._waiting: Remembered[str, bool] = Remembered(WAITING_REMEMBERED)
         self._rested = RESTING
+        self._next_rest = self._first_rest()
+        self.later = LaterTasks(store)
         for _, name in store.scan("frontier", HELD, after(HELD)):
             self._hold(name.decode())
             self._arrivals.append(name.decode())
@@ -128,9 +191,14 @@ class HostQueues:
         """Whether a host has changed its place since the last commit: it is not found there before the next."""
         return bool(self._moves or self._spent)
 
+    @property
+    def next_rest(self) -> float:
+        """When the next resting host is due, in seconds since the epoch; infinite where none rests."""
+        return self._next_rest
+
     def flights(self, url: str) -> int:
         """How many tasks of this URL are in flight."""
-        return len(self._flights.get(url, ()))
+        return (url in self._flights) + (len(self._doubles.get(url, ())) if self._doubles else 0)
 
     # -- hosts come
 
@@ -157,21 +225,20 @@ class HostQueues:
         if now < self._next_rest:
             return []
         names: list[str] = []
-        end = min(resting_key(now, b"\xff"), after(RESTING))
-        for key, value in islice(self._store.scan("frontier", self._rested, after(RESTING)), room):
-            if key >= end:
-                self._next_rest = int.from_bytes(key[1:9]) / 1000
-                break
+        rows = self._store.scan("frontier", self._rested, due_key(RESTING, now))
+        for key, value in islice(rows, room):
             self._rested = key + b"\x00"
             self._spent.append(key)
             names.append(value.decode())
-        else:
-            # Either nobody rests any more, and the next to lie down says when to look; or there is no more room now.
-            self._next_rest = float("inf") if len(names) < room else 0.0
+        self._next_rest = self._first_rest()
         for name in names:
             self._hold(name)
             self._moves[name] = (None, 0.0)
         return names
+
+    def _first_rest(self) -> float:
+        row = next(self._store.scan("frontier", self._rested, after(RESTING)), None)
+        return float("inf") if row is None else time_of(row[0])
 
     def _next_turns(self, room: int) -> list[str]:
         """The names that follow in the rotation, at most `room`; none where it ends."""
@@ -189,7 +256,7 @@ class HostQueues:
             self.marks.rotation = int.from_bytes(self._turns_key[1:]) + 1
             self._spent.append(self._turns_key)
         for name in names:
-            self._waiting.pop(name, None)
+            self._waiting.forget(name)
         return names
 
     def _take_turns(self, names: list[str]) -> list[str]:
@@ -201,7 +268,7 @@ class HostQueues:
         found = []
         for name, rest, cursor in zip(fresh, rows[: len(fresh)], rows[len(fresh) :], strict=True):
             if rest is None:
-                self._hold(name).open_at(unpack_cursor(cursor))
+                self._hold(name).cursors = unpack_cursors(cursor)
                 self._moves[name] = (None, 0.0)
                 found.append(name)
         return found
@@ -220,31 +287,59 @@ class HostQueues:
         if entry.popped >= self.limits.turn and len(self._held) >= self.limits.held and not self._rotation_ends:
             self._leave(entry, Leaving.TURN)
             return []
-        if len(entry.buffer) < most and entry.more:
-            self._refill(entry, most)
-        if not entry.buffer:
+        taken: list[Task] = []
+        while len(taken) < most:
+            lane = entry.first()
+            if lane is not None and lane.buffer:
+                self._take(lane, most - len(taken), taken)
+            elif not self._read(entry, most - len(taken)):
+                break
+        if not taken:
             self._leave(entry, Leaving.EMPTY)
-            return []
-        taken = []
-        for _ in range(min(most, len(entry.buffer))):
-            place, task = entry.buffer.popleft()
-            taken.append(task)
-            entry.flying.add(place)
-            flights = self._flights.get(task.url)
-            if flights is None:
-                self._flights[task.url] = [(entry, place)]
-            else:
-                flights.append((entry, place))
+            return taken
         entry.popped += len(taken)
         self._flying += len(taken)
         self._buffered -= len(taken)
-        if entry.buffer:
+        if entry.is_buffering:
             self._buffers[name] = entry
             self._buffers.move_to_end(name)
         else:
             self._buffers.pop(name, None)
         self._trim()
         return taken
+
+    def _take(self, lane: Lane, most: int, taken: list[Task]) -> None:
+        """Move up to `most` buffered tasks of a lane into `taken`: they are in flight."""
+        flights = self._flights
+        for place, task in lane.take(most):
+            taken.append(task)
+            url = task.url
+            if url in flights:
+                self._doubles.setdefault(url, []).append((lane, place))
+            else:
+                flights[url] = (lane, place)
+
+    def put_back(self, task: Task) -> None:
+        """A popped task is not in flight after all; it is popped again before those behind it."""
+        if task.url not in self._flights:
+            return
+        others = self._doubles.get(task.url)
+        lane, place = others[-1] if others else self._flights[task.url]
+        if others and len(others) > 1:
+            others.pop()
+        else:
+            (self._doubles if others else self._flights).pop(task.url)
+        lane.put_back(place, task)
+        entry = lane.entry
+        entry.popped -= 1
+        self._flying -= 1
+        self._buffered += 1
+        self._buffers[entry.name] = entry
+        if entry.leaving is not None and not entry.is_flying:
+            if entry.leaving is Leaving.REST:
+                self._next_rest = min(self._next_rest, entry.until)
+            self._let_go(entry)
+        self._trim()
 
     def rest(self, name: str, until: float) -> None:
         """Hold a host no more until this time."""
@@ -253,31 +348,39 @@ class HostQueues:
             entry.until = until
             self._leave(entry, Leaving.REST)
 
-    def _refill(self, entry: Held, most: int) -> None:
-        if entry.read is None:
-            entry.open_at(unpack_cursor(self._store.get("hosts", entry.key + CURSOR)))
-        assert entry.read is not None
+    def _read(self, entry: Held, most: int) -> bool:
+        """Buffer what comes next of a host, at least `most` tasks where there are so many; False where nothing is left."""
+        if entry.cursors is None:
+            entry.cursors = unpack_cursors(self._store.get("hosts", entry.key + CURSOR))
+        stretch = entry.unread()
+        if stretch is None:
+            return False
         # All held hosts take turns: a larger share for one would be dropped before its next turn.
         share = self.limits.buffered // len(self._held)
-        before, wanted = len(entry.buffer), max(most, min(self.limits.refill, share))
+        room = max(most, min(self.limits.refill, share))
         prefix = CHUNK + entry.key
-        for key, value in self._store.scan("frontier", serial_key(prefix, entry.read[0]), after(prefix)):
-            entry.fill(int.from_bytes(key[-8:]), unpack(value), wanted)
-            if len(entry.buffer) >= wanted:
+        start, end = lane_key(prefix, stretch.level, stretch.serial), lane_key(prefix, stretch.end)
+        for key, value in self._store.scan("frontier", start, end):
+            level = key[-9]
+            read = entry.lane(level).fill(int.from_bytes(key[-8:]), unpack(value, level), room)
+            self._buffered += read
+            room -= read
+            if not room:
+                entry.read_up_to(level)
                 break
         else:
-            entry.more = False
-        self._buffered += len(entry.buffer) - before
+            entry.read_to_the_end(stretch)
+        return True
 
     def _trim(self) -> None:
         """Drop the buffers that were not used longest, until what is left keeps the bound."""
         while self._buffered > self.limits.buffered:
             _, entry = self._buffers.popitem(last=False)
-            self._buffered -= entry.empty_buffer()
+            self._buffered -= entry.empty_buffers()
 
     def _leave(self, entry: Held, why: Leaving) -> None:
         entry.leaving = why
-        if not entry.flying:
+        if not entry.is_flying:
             self._let_go(entry)
 
     def _let_go(self, entry: Held) -> None:
@@ -285,35 +388,71 @@ class HostQueues:
         assert entry.leaving is not None
         if entry.leaving is not Leaving.REST:
             entry.leaving = Leaving.TURN if entry.has_work else Leaving.EMPTY
+        if entry.leaving is Leaving.REST:
+            self._next_rest = min(self._next_rest, entry.until)
         self._moves[entry.name] = (entry.leaving, entry.until)
-        self._buffered -= entry.empty_buffer()
+        self._buffered -= entry.empty_buffers()
         self._buffers.pop(entry.name, None)
         del self._held[entry.name]
 
     # -- a commit
 
-    def plan(self, pushed: Mapping[str, list[Task]], ended: Mapping[str, int]) -> Plan:
-        """What is to be written when these tasks were pushed (by host) and so many flights of these URLs have ended."""
-        plan = Plan()
-        plan.pushed = pushed
+    def plan(self, changes: Changes) -> Plan:
+        """What is to be written for these changes, and for the hosts that came and went."""
+        plan = Plan(changes, self.marks)
         plan.moves, plan.spent = dict(self._moves), list(self._spent)
-        places: dict[str, set[Place]] = {}
-        for url, count in ended.items():
-            for entry, place in self._flights[url][:count]:
-                places.setdefault(entry.name, set()).add(place)
-        for name, ends in places.items():
-            entry = self._held[name]
-            cursor = entry.cursor_without(ends)
-            plan.ended[name] = ends, cursor, list(entry.chunks_before(cursor))
+        for lane, places in self._ended(changes.ended).items():
+            ending = plan.ended.get(lane.entry.name)
+            if ending is None:
+                ending = plan.ended[lane.entry.name] = Ending(lane.entry)
+            ending.places[lane] = places
+        for ending in plan.ended.values():
+            ending.decide()
         plan.rotated = [name for name, (why, _) in plan.moves.items() if why is Leaving.TURN]
-        known = {*plan.rotated, *self._waiting}
-        plan.rotated += [name for name in pushed if name not in self._held and name not in known]
-        unfinished = self.marks.unfinished + sum(map(len, pushed.values())) - sum(ended.values())
-        plan.marks = Marks(self.marks.serial, self.marks.rotation, unfinished)
+        held, waiting, known = self._held, self._waiting, set(plan.rotated)
+        for name, _ in changes.pushed:
+            if name not in held and name not in known and name not in waiting:
+                known.add(name)
+                plan.rotated.append(name)
         return plan
+
+    def _ended(self, ended: Mapping[str, int]) -> dict[Lane, set[Place]]:
+        """The places by lane of so many flights of each URL."""
+        found: dict[Lane, set[Place]] = {}
+        for url, count in ended.items():
+            lane, place = self._flights[url]
+            found.setdefault(lane, set()).add(place)
+            if count > 1:
+                for lane, place in self._doubles[url][: count - 1]:
+                    found.setdefault(lane, set()).add(place)
+        return found
 
     def write(self, plan: Plan, batch: Batch) -> None:
         """Put the plan into a batch; the plan's marks then stand behind what was written."""
+        self._write_moves(plan, batch)
+        for ending in plan.ended.values():
+            host = ending.entry.key
+            batch.put("hosts", host + CURSOR, pack_cursors(ending.cursors))
+            for lane, chunks in ending.chunks.items():
+                for serial in chunks:
+                    batch.delete("frontier", lane_key(CHUNK + host, lane.level, serial))
+        changes, marks = plan.changes, plan.marks
+        put, host_id = batch.putter("frontier"), self._keys.host
+        for (name, level), tasks in changes.pushed.items():
+            prefix = CHUNK + host_id(name)
+            for chunk in pack(name, tasks):
+                put(lane_key(prefix, level, marks.serial), chunk)
+                marks.serial += 1
+        LaterTasks.put(changes.later, marks.serial, batch)
+        marks.serial += len(changes.later)
+        for key in changes.woken:
+            batch.delete("frontier", key)
+        for start in range(0, len(plan.rotated), ROTATION_NAMES):
+            names = msgspec.msgpack.encode(plan.rotated[start : start + ROTATION_NAMES])
+            batch.put("frontier", serial_key(ROTATION, marks.serial), names)
+            marks.serial += 1
+
+    def _write_moves(self, plan: Plan, batch: Batch) -> None:
         for key in plan.spent:
             batch.delete("frontier", key)
             if key.startswith(RESTING):
@@ -325,24 +464,10 @@ class HostQueues:
                 continue
             batch.delete("frontier", HELD + host)
             if why is Leaving.REST:
-                batch.put("frontier", resting_key(until, host), name.encode())
+                batch.put("frontier", time_key(RESTING, until, host), name.encode())
                 batch.put("hosts", host + RESTING, b"")
-        for name, (_, cursor, chunks) in plan.ended.items():
-            host = self._held[name].key
-            batch.put("hosts", host + CURSOR, pack_cursor(cursor))
-            for serial in chunks:
-                batch.delete("frontier", serial_key(CHUNK + host, serial))
-        for name, tasks in plan.pushed.items():
-            prefix = CHUNK + self._keys.host(name)
-            for chunk in pack(name, tasks):
-                batch.put("frontier", serial_key(prefix, plan.marks.serial), chunk)
-                plan.marks.serial += 1
-        for start in range(0, len(plan.rotated), ROTATION_NAMES):
-            names = msgspec.msgpack.encode(plan.rotated[start : start + ROTATION_NAMES])
-            batch.put("frontier", serial_key(ROTATION, plan.marks.serial), names)
-            plan.marks.serial += 1
 
-    def apply(self, plan: Plan, ended: Mapping[str, int]) -> None:
+    def apply(self, plan: Plan) -> None:
         """The plan was written: make it so in memory."""
         self.marks = plan.marks
         self._moves.clear()
@@ -350,38 +475,40 @@ class HostQueues:
         for name, (why, until) in plan.moves.items():
             if why is Leaving.REST:
                 self._next_rest = min(self._next_rest, until)
-                self._rested = min(self._rested, resting_key(until, self._keys.host(name)))
-        for url, count in ended.items():
-            flights = self._flights[url]
-            del flights[:count]
+                self._rested = min(self._rested, time_key(RESTING, until, self._keys.host(name)))
+        changes, held = plan.changes, self._held
+        for url, count in changes.ended.items():
             self._flying -= count
-            if not flights:
-                del self._flights[url]
+            self._land(url, count)
         if plan.rotated:
             self._rotation_ends = False
             for name in plan.rotated:
-                self._waiting[name] = None
-            while len(self._waiting) > WAITING_REMEMBERED:
-                del self._waiting[next(iter(self._waiting))]
-        self._wake_pushed(plan.pushed)
-        for name, (ends, cursor, chunks) in plan.ended.items():
-            self._end(self._held[name], ends, cursor, chunks)
+                self._waiting.set(name, True)
+        self.later.applied(changes.later, changes.woken)
+        for name, level in changes.pushed:
+            if name in held:
+                self._more(held[name], level, plan.first_serial)
+        for ending in plan.ended.values():
+            ending.apply()
+            if ending.entry.leaving is not None and not ending.entry.is_flying:
+                self._let_go(ending.entry)
 
-    def _wake_pushed(self, pushed: Mapping[str, list[Task]]) -> None:
-        """Held hosts have more to read; one that was found empty is held again by whoever admits it."""
-        for name in pushed:
-            entry = self._held.get(name)
-            if entry is None:
-                continue
-            entry.more = True
-            if entry.leaving is Leaving.EMPTY:
-                entry.leaving = None
-                self._arrivals.append(name)
+    def _land(self, url: str, count: int) -> None:
+        """So many flights of a URL have ended, the earliest first."""
+        others = self._doubles.get(url) if self._doubles else None
+        if not others:
+            del self._flights[url]
+            return
+        left = [self._flights.pop(url), *others][count:]
+        del self._doubles[url]
+        if left:
+            self._flights[url] = left[0]
+        if left[1:]:
+            self._doubles[url] = left[1:]
 
-    def _end(self, entry: Held, ends: set[Place], cursor: Cursor, chunks: list[int]) -> None:
-        entry.flying -= ends
-        entry.finished = set(cursor.finished)
-        for serial in chunks:
-            del entry.chunks[serial]
-        if entry.leaving is not None and not entry.flying:
-            self._let_go(entry)
+    def _more(self, entry: Held, level: int, serial: int) -> None:
+        """A held host has more to read; one that was found empty is held again by whoever admits it."""
+        entry.pushed(level, serial)
+        if entry.leaving is Leaving.EMPTY:
+            entry.leaving = None
+            self._arrivals.append(entry.name)

@@ -3,24 +3,25 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from gossamer.flow.crashing import Point, crash_at
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores.ledger.keys import SCHEMA_KEY
+from gossamer.stores.ledger.lanes import to_lanes
 from gossamer.stores.ledger.store import Batch, Store
 
 #: The version that this program writes.
-VERSION = 1
+VERSION = 2
 
-#: Puts into the batch what takes a store to the next version; the batch also bears the new version, so a kill between
-#: two steps leaves a whole ledger of one version or the other.
-Migration = Callable[[Store, Batch], None]
+#: Takes a store to the next version: it may write as many batches as it needs, if it can go on where a kill interrupted it.
+Migration = Callable[[Store], None]
 
 #: Version -> what takes it to the next one.
-MIGRATIONS: Mapping[int, Migration] = MappingProxyType({})
+MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: to_lanes})
 
 
-def stamp(batch: Batch, version: int = VERSION) -> None:
-    """Write the version."""
-    batch.put("meta", SCHEMA_KEY, str(version).encode())
+def stamp(batch: Batch, version: int = VERSION, following: int | None = None) -> None:
+    """Write the version, and to which one it is on the way: until it is there, no other program can make sense of it."""
+    batch.put("meta", SCHEMA_KEY, f"{version}{'' if following is None else f'>{following}'}".encode())
 
 
 def migrate(store: Store, version: int = VERSION, migrations: Mapping[int, Migration] = MIGRATIONS) -> int:
@@ -29,17 +30,34 @@ def migrate(store: Store, version: int = VERSION, migrations: Mapping[int, Migra
     Raises:
         CrawlDirectoryError: it is newer, or has none.
     """
-    text = store.get("meta", SCHEMA_KEY)
-    if text is None or not text.isdigit():
-        raise CrawlDirectoryError(f"the ledger in {store.path} has no version; go back to a checkpoint")
-    found = int(text)
-    if found > version:
-        raise CrawlDirectoryError(
-            f"the ledger in {store.path} has version {found}, and this program knows {version}; use a newer Gossamer"
-        )
+    found = version_of(store, version)
     for step in range(found, version):
-        batch = store.batch()
-        migrations[step](store, batch)
-        stamp(batch, step + 1)
-        store.write(batch)
+        _stamp(store, step, step + 1)
+        migrations[step](store)
+        crash_at(Point.RECOVERY)
+        _stamp(store, step + 1)
     return found
+
+
+def version_of(store: Store, known: int = VERSION) -> int:
+    """The version of a store; of one that was on its way to another, the one that it had.
+
+    Raises:
+        CrawlDirectoryError: it is newer than the one that is known, or it has none.
+    """
+    text = store.get("meta", SCHEMA_KEY) or b""
+    numbers = text.split(b">")
+    if not all(number.isdigit() for number in numbers):
+        raise CrawlDirectoryError(f"the ledger in {store.path} has no version; go back to a checkpoint")
+    if int(numbers[-1]) > known:
+        raise CrawlDirectoryError(
+            f"the ledger in {store.path} has version {int(numbers[-1])}, and this program knows {known}; "
+            "use a newer Gossamer"
+        )
+    return int(numbers[0])
+
+
+def _stamp(store: Store, version: int, following: int | None = None) -> None:
+    batch = store.batch()
+    stamp(batch, version, following)
+    store.write(batch)

@@ -1,6 +1,9 @@
-"""The URL-seen test on the disk: fingerprints in key order of their hosts, popular URLs in memory in front (M6)."""
+"""The URL-seen test on the disk: fingerprints in key order of their hosts, popular URLs in memory in front (M6).
 
-from collections.abc import Iterable, Sequence
+Where depths are kept, the lowest depth that each URL was met at stands beside its fingerprint (DESIGN 9.4).
+"""
+
+from collections.abc import Mapping, Sequence
 
 from gossamer.stores.ledger.keys import Keys
 from gossamer.stores.ledger.store import Batch, Store
@@ -9,13 +12,17 @@ from gossamer.stores.second_chance import SecondChance
 #: New URLs that are remembered between question and commit, about 250 bytes each; then all are forgotten.
 FRESH = 16_384
 
+#: The greatest depth that is kept: no crawl that has a depth limit goes so deep.
+DEEPEST = 0xFFFF
+
 
 class SeenUrls:
     """Which URLs are seen. What is put becomes so with the batch, and known in front with `applied`."""
 
-    def __init__(self, store: Store, keys: Keys, recent: int) -> None:
+    def __init__(self, store: Store, keys: Keys, recent: int, *, depths: bool = False) -> None:
         self.asked = 0
         self.missed = 0
+        self.keeps_depths = depths
         self._store = store
         self._keys = keys
         self._recent = SecondChance(recent)
@@ -25,12 +32,19 @@ class SeenUrls:
     def __repr__(self) -> str:
         return f"<SeenUrls {self._recent!r} in front>"
 
-    def unseen(self, urls: Sequence[str]) -> list[tuple[str, bytes]]:
-        """Those of `urls` that are new, in order, with their keys."""
-        rest = self._recent.misses(urls)
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[tuple[str, bytes]]:
+        """Those of `urls` that are new or known at a greater depth, in order, with their keys."""
+        return [(url, key) for url, key, _ in self.weigh(urls, depth)]
+
+    def weigh(self, urls: Sequence[str], depth: int = 0) -> list[tuple[str, bytes, int | None]]:
+        """Those of `urls` that are new or known at a greater depth, in order, with their keys and known depths.
+
+        Without depths, nothing that is known comes out.
+        """
+        rest = self._recent.misses(urls, depth)
         self.asked += len(urls)
         self.missed += len(rest)
-        fresh = self._fresh
+        fresh, nearer = self._fresh, {}
         asked = [url for url in rest if url not in fresh]
         if asked:
             if len(fresh) > FRESH:
@@ -40,18 +54,37 @@ class SeenUrls:
             for url, key, value in zip(asked, keys, self._store.get_many("seen", keys), strict=True):
                 if value is None:
                     fresh[url] = key
-                else:
-                    self._recent.insert(url)
-        return [(url, fresh[url]) for url in rest if url in fresh]
+                    continue
+                known = int.from_bytes(value) if self.keeps_depths else 0
+                self._recent.insert(url, known)
+                if known > depth:
+                    nearer[url] = key, known
+        found: list[tuple[str, bytes, int | None]] = []
+        for url in rest:
+            if url in fresh:
+                found.append((url, fresh[url], None))
+            elif url in nearer:
+                found.append((url, *nearer[url]))
+        return found
 
-    @staticmethod
-    def put(keys: Iterable[bytes], batch: Batch) -> None:
-        """Make these seen, with the batch."""
-        for key in keys:
-            batch.put("seen", key, b"")
+    def depths(self, urls: Sequence[str]) -> list[int | None]:
+        """The lowest depth that each was met at; None where it was never met, or depths are not kept."""
+        if not self.keeps_depths:
+            return [None] * len(urls)
+        rows = self._store.get_many("seen", list(map(self._keys.url, urls)))
+        return [None if value is None else int.from_bytes(value) for value in rows]
 
-    def applied(self, urls: Iterable[str]) -> None:
+    def put(self, urls: Mapping[str, bytes], depths: Mapping[str, int], batch: Batch) -> None:
+        """Make these seen, by their keys, at these depths (0 where none is given), with the batch."""
+        if not self.keeps_depths:
+            for key in urls.values():
+                batch.put("seen", key, b"")
+            return
+        for url, key in urls.items():
+            batch.put("seen", key, min(depths.get(url, 0), DEEPEST).to_bytes(2))
+
+    def applied(self, urls: Mapping[str, bytes], depths: Mapping[str, int]) -> None:
         """The batch that made them seen was written. Not before: what is in the table is never asked for on the disk."""
         for url in urls:
             self._fresh.pop(url, None)
-            self._recent.insert(url)
+            self._recent.insert(url, depths.get(url, 0) if self.keeps_depths else 0)

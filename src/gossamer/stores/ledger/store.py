@@ -4,6 +4,7 @@ The defaults of the library are wrong here: each family would take 64 MB of writ
 of any length, so that five families reopen in 3-4 s at 220 MB. Measured with the limits below: 0.05 s, 60 MB.
 """
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,11 +12,11 @@ from typing import Any, TypeVar
 import msgspec
 import rocksdict
 
-from gossamer.model.errors import CrawlDirectoryError
+from gossamer.model.errors import CrawlDirectoryError, DiskFull
 
 R = TypeVar("R")
 
-FAMILIES = ("frontier", "hosts", "seen", "documents", "meta")
+FAMILIES = ("frontier", "hosts", "seen", "documents", "links", "contents", "meta")
 
 #: Bits for each key of a Bloom filter: 1 % of the questions for a new URL still read a block.
 BLOOM_BITS = 10
@@ -57,6 +58,11 @@ class Batch:
         """Set a key."""
         self._batch.put(key, value, self._handles[family])
 
+    def putter(self, family: str) -> Callable[[bytes, bytes], None]:
+        """What sets keys of one family: cheaper where there are many."""
+        put, handle = self._batch.put, self._handles[family]
+        return lambda key, value: put(key, value, handle)
+
     def delete(self, family: str, key: bytes) -> None:
         """Remove a key; nothing happens where it is not."""
         self._batch.delete(key, self._handles[family])
@@ -69,20 +75,27 @@ class Batch:
 class Store:
     """One open database."""
 
-    def __init__(self, path: Path, limits: StoreLimits, *, create: bool = False) -> None:
-        """Open the database in `path`, or make an empty one there.
+    def __init__(self, path: Path, limits: StoreLimits, *, create: bool = False, read_only: bool = False) -> None:
+        """Open the database in `path`, or make an empty one there; to read only, beside whoever may be writing.
 
         Raises:
             CrawlDirectoryError: it is damaged, or cannot be written.
         """
         self.path = path
+        self.limits = limits
+        self.broken: CrawlDirectoryError | None = None
+        """Why the last write failed: the library then refuses to write until it is mended."""
         # Without this, RocksDB would quietly begin anew where somebody removed a file (FAULTS 108).
         if not create and not (path / "CURRENT").exists():
             raise self._damaged("its file CURRENT is missing")
-        cache = rocksdict.Cache(limits.cache)
-        options = _options(limits, cache, create=create)
-        families = {name: _options(limits, cache, create=create) for name in FAMILIES}
-        self._database = self._translated(lambda: rocksdict.Rdict(str(path), options, families))
+        self._open(create=create, read_only=read_only)
+
+    def _open(self, *, create: bool = False, read_only: bool = False) -> None:
+        cache = rocksdict.Cache(self.limits.cache)
+        options = _options(self.limits, cache, create=create)
+        families = {name: _options(self.limits, cache, create=create) for name in FAMILIES}
+        access = rocksdict.AccessType.read_only() if read_only else rocksdict.AccessType.read_write()
+        self._database = self._translated(lambda: rocksdict.Rdict(str(self.path), options, families, access))
         self._families = {name: self._database.get_column_family(name) for name in FAMILIES}
         self._handles = {name: self._database.get_column_family_handle(name) for name in FAMILIES}
 
@@ -97,9 +110,28 @@ class Store:
         """Write a batch, all or nothing. It survives the death of the process.
 
         Raises:
-            CrawlDirectoryError: nothing was written.
+            CrawlDirectoryError: it is not known to be written. Only :meth:`mend` helps, then it shows.
         """
-        self._translated(lambda: batch.write_to(self._database))
+        try:
+            self._translated(lambda: batch.write_to(self._database))
+        except CrawlDirectoryError as error:
+            self.broken = error
+            raise
+
+    def mend(self) -> bool:
+        """Open again what a failed write left unusable; returns whether there was need to. Older batches are of no use then.
+
+        Raises:
+            CrawlDirectoryError: it still cannot be written.
+        """
+        if self.broken is None:
+            return False
+        if shutil.disk_usage(self.path).free < self.limits.buffers:
+            raise self.broken  # opening writes what the log holds; as long as it is not closed, it can be read
+        self.close()
+        self._open()
+        self.broken = None
+        return True
 
     def sync(self) -> None:
         """Force all that was written to the disk. Made for a thread: it waits without holding up other threads."""
@@ -145,12 +177,23 @@ class Store:
 
     def close(self) -> None:
         """Close it. Every handle must go first, or the library keeps its own lock on the directory."""
+        if not self._families:  # it could not be opened again
+            return
         self._handles.clear()
-        for family in self._families.values():
-            family.close()
-        self._families.clear()
-        self._database.close()
+        while self._families:
+            _, family = self._families.popitem()
+            self._closed(family)
+            del family
+        self._closed(self._database)
         del self._database
+
+    def _closed(self, part: rocksdict.Rdict) -> None:
+        try:
+            part.close()
+        except Exception as error:
+            # That a write has failed was said when it did.
+            if self.broken is None:
+                raise self._damaged(str(error)) from None
 
     def _translated(self, action: Callable[[], R]) -> R:
         try:
@@ -159,8 +202,10 @@ class Store:
             raise self._damaged(str(error)) from error
 
     def _damaged(self, what: str) -> CrawlDirectoryError:
-        if "No space left" in what:
-            return CrawlDirectoryError(f"the disk of {self.path} is full; make room, then resume the crawl")
+        if self.broken is not None:
+            return self.broken
+        if "No space left" in what or "File too large" in what:
+            return DiskFull(f"the disk of {self.path} is full; make room, then resume the crawl")
         if "Permission denied" in what or "Read-only" in what:
             return CrawlDirectoryError(f"cannot write to {self.path}: {what}; resume where it can be written")
         advice = "go back to a checkpoint, or begin a new crawl"

@@ -3,9 +3,10 @@
 import pytest
 
 from gossamer.model.outcome import TRANSIENT, Outcome
+from gossamer.model.ruling import DONE, GONE, KEEP, What
 from gossamer.services.politeness.circuit import Circuit, after
 from gossamer.services.politeness.network import Network, NetworkRules
-from gossamer.services.politeness.retries import DONE, GONE, KEEP, RETRIED, What, Whose, ruling
+from gossamer.services.politeness.retries import RETRIED, Whose, ruling
 
 
 def failing(times: int, circuit: Circuit | None = None, now: float = 0.0) -> tuple[Circuit | None, float]:
@@ -50,7 +51,7 @@ def test_failures_that_were_under_way_when_it_opened_are_no_probes() -> None:
 
 
 def test_a_host_is_spent_after_three_probes() -> None:
-    spent = [bool(circuit and circuit.is_spent) for circuit, _ in (failing(times) for times in range(5, 9))]
+    spent = [bool(circuit and circuit.is_spent()) for circuit, _ in (failing(times) for times in range(5, 9))]
     assert spent == [False, False, False, True]
 
 

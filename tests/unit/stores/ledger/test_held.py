@@ -1,49 +1,82 @@
-"""The cursor of a host's queue: what it says is finished stays finished."""
+"""The cursor of a lane: what it says is finished stays finished. And what is read of a host, in which order."""
 
 from gossamer.model.task import Task
-from gossamer.stores.ledger.chunks import Cursor, pack_cursor, unpack_cursor
-from gossamer.stores.ledger.held import Held
+from gossamer.stores.ledger.chunks import PLACE_BITS, WALKED_OVER, Cursor, Place, pack_cursors, unpack_cursors
+from gossamer.stores.ledger.held import LEVELS, Held, Lane, Stretch
 
 CHUNK = [Task(f"http://a.test/{n}", "a.test") for n in range(6)]
 
 
-def reopened(cursor: Cursor) -> Held:
-    held = Held("a.test", b"a")
-    held.open_at(unpack_cursor(pack_cursor(cursor)))
-    return held
+def at(serial: int, index: int = 0) -> Place:
+    return (serial << PLACE_BITS) + index
 
 
-def pop(held: Held, count: int) -> None:
-    for _ in range(count):
-        held.flying.add(held.buffer.popleft()[0])
+def reopened(cursor: Cursor) -> Lane:
+    return Lane(4, unpack_cursors(pack_cursors({4: cursor}))[4], Held("a.test", b"a"))
 
 
 def test_a_finished_place_where_the_reading_stopped_is_not_handed_out_again() -> None:
-    held = reopened(Cursor(7, 0, ((7, 2),)))
-    held.fill(7, CHUNK, 2)
-    pop(held, 2)
-    cursor = held.cursor_without({(7, 0), (7, 1)})
+    lane = reopened(Cursor(at(7), 0, (at(7, 2),)))
+    assert lane.fill(7, CHUNK, 2) == 2
+    lane.take(2)
+    lane.more = True
+    cursor, _ = lane.cursor_without({at(7, 0), at(7, 1)})
+    assert cursor is not None
     again = reopened(cursor)
-    again.fill(7, CHUNK, 99)
-    assert [place for place, _ in again.buffer] == [(7, 3), (7, 4), (7, 5)]
+    assert again.fill(7, CHUNK, 99) == 3
+    assert [place for place, _ in again.take(9)] == [at(7, 3), at(7, 4), at(7, 5)]
 
 
 def test_the_cursor_stays_before_what_is_in_flight() -> None:
-    held = reopened(Cursor(7, 0))
-    held.fill(7, CHUNK, 99)
-    pop(held, 6)
-    cursor = held.cursor_without({(7, 1), (7, 2), (7, 5)})
-    assert cursor == Cursor(7, 0, ((7, 1), (7, 2), (7, 5)))
-    assert list(held.chunks_before(cursor)) == []
-    cursor = held.cursor_without(set(held.flying))
-    assert cursor == Cursor(8, 0)
-    assert list(held.chunks_before(cursor)) == [7]
+    lane = reopened(Cursor(at(7)))
+    lane.fill(7, CHUNK, 99)
+    lane.take(6)
+    ended = {at(7, 1), at(7, 2), at(7, 5)}
+    assert lane.cursor_without(ended) == (Cursor(at(7), 0, tuple(sorted(ended))), [])
+    lane.more = True
+    assert lane.cursor_without(set(lane.flying)) == (Cursor(at(8), 1), [7])
+
+
+def test_nothing_is_kept_of_a_lane_that_is_over_unless_much_was_deleted() -> None:
+    lane = reopened(Cursor(at(7)))
+    lane.fill(7, CHUNK, 99)
+    lane.take(6)
+    assert lane.cursor_without(set(lane.flying)) == (None, [7])
+    lane.spent = WALKED_OVER
+    assert lane.cursor_without(set(lane.flying)) == (Cursor(at(8), WALKED_OVER + 1), [7])
 
 
 def test_a_dropped_buffer_is_read_again_from_where_it_began() -> None:
-    held = reopened(Cursor(7, 1))
-    held.fill(7, CHUNK, 99)
-    pop(held, 2)
-    assert held.empty_buffer() == 3
-    held.fill(7, CHUNK, 99)
-    assert [place for place, _ in held.buffer] == [(7, 3), (7, 4), (7, 5)]
+    lane = reopened(Cursor(at(7, 1)))
+    lane.fill(7, CHUNK, 99)
+    lane.take(2)
+    assert lane.empty_buffer() == 3
+    assert lane.more
+    lane.fill(7, CHUNK, 99)
+    assert [place for place, _ in lane.take(9)] == [at(7, 3), at(7, 4), at(7, 5)]
+
+
+def test_deleted_chunks_are_jumped_over_where_they_are_many() -> None:
+    held = Held("a.test", b"a")
+    held.cursors = {2: Cursor(at(50), WALKED_OVER), 3: Cursor(at(40), 1), 5: Cursor(at(60, 2), WALKED_OVER)}
+    seen = []
+    while (stretch := held.unread()) is not None:
+        seen.append(stretch)
+        held.read_to_the_end(stretch)
+    assert seen == [Stretch(0, 0, 2), Stretch(2, 50, 5), Stretch(5, 60, LEVELS)]
+
+
+def test_what_is_pushed_to_a_known_lane_is_read_before_what_is_less_urgent() -> None:
+    held = Held("a.test", b"a")
+    held.cursors = {}
+    held.lane(4).fill(7, CHUNK, 2)
+    held.read_up_to(4)
+    held.pushed(4, 9)
+    held.pushed(3, 9)
+    held.pushed(200, 9)
+    assert held.unread() == Stretch(3, 9, 4), "what was finished before is not walked over"
+    held.read_to_the_end(Stretch(3, 9, 4))
+    held.lanes[4].buffer.clear()
+    assert held.unread() == Stretch(4, 7, 5)
+    held.read_to_the_end(Stretch(4, 7, 5))
+    assert held.unread() == Stretch(5, 0, LEVELS)

@@ -12,9 +12,9 @@ from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.kept import HostState
 from gossamer.model.task import Task
 from gossamer.stores.ledger import schema
-from gossamer.stores.ledger.keys import SCHEMA_KEY, Keys, resting_key
+from gossamer.stores.ledger.keys import SCHEMA_KEY, Keys, due_key, time_key
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
-from gossamer.stores.ledger.store import Batch, Store, StoreLimits
+from gossamer.stores.ledger.store import Store, StoreLimits
 from gossamer.testing.storing import visit
 
 LIMITS = StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20)
@@ -72,11 +72,15 @@ def test_an_older_ledger_is_migrated_step_by_step(tmp_path: Path) -> None:
     schema.stamp(batch, 1)
     store.write(batch)
 
-    def step(store: Store, batch: Batch) -> None:
-        batch.put("meta", b"steps", (store.get("meta", b"steps") or b"") + (store.get("meta", SCHEMA_KEY) or b""))
+    def step(store: Store) -> None:
+        batch = store.batch()
+        batch.put(
+            "meta", b"steps", (store.get("meta", b"steps") or b"") + (store.get("meta", SCHEMA_KEY) or b"") + b" "
+        )
+        store.write(batch)
 
     assert schema.migrate(store, 3, {1: step, 2: step}) == 1
-    assert store.get("meta", b"steps") == b"12"
+    assert store.get("meta", b"steps") == b"1>2 2>3 "
     assert schema.migrate(store, 3, {}) == 3
     store.close()
 
@@ -171,19 +175,19 @@ def test_rows_and_robots_of_a_host_are_found_by_name(tmp_path: Path) -> None:
     one = visit("http://a.test/1", b"abc")
     with ledger.group() as group:
         group.push([one.task])
-        group.host(HostState("a.test", robots=b"rules"))
-        group.host(HostState("a.test", next_allowed=5.0))
+        group.robots("http://a.test", "a.test", b"rules")
+        group.host(HostState("a.test", delay=5.0))
     ledger.queues.admit(0.0, 1)
     ledger.queues.pop("a.test", 1)
     with ledger.group() as group:
         group.visited(one, None)
-        group.host(HostState("a.test", next_allowed=9.0))
+        group.host(HostState("a.test", delay=9.0))
     row = ledger.document(one.url)
     assert row is not None and (row.url, row.outcome, row.bytes) == (one.url, "ok", 3)
     assert [row.url for row in ledger.documents()] == [one.url]
     assert ledger.document("http://a.test/2") is None
-    assert ledger.robots("a.test") == b"rules"
-    assert ledger.host_states(["a.test"])[0].next_allowed == 9.0
+    assert ledger.robots("http://a.test", "a.test") == b"rules"
+    assert ledger.host_states(["a.test"])[0].delay == 9.0
     ledger.close()
 
 
@@ -206,7 +210,59 @@ def test_keys_of_a_domain_and_of_a_host_lie_together() -> None:
     assert keys.host("a.example.co.uk") != Keys(2).host("a.example.co.uk")
 
 
-def test_any_time_makes_a_resting_key() -> None:
+def test_any_time_makes_a_key() -> None:
     times = [float("-inf"), -1.0, 0.0, 1.0, 1e9, float("inf")]
-    made = [resting_key(time, b"h") for time in times]
+    made = [time_key(b"w", time, b"h") for time in times]
     assert made == sorted(made)
+    assert all(time_key(b"w", time, b"\xff" * 20) < due_key(b"w", time) for time in times)
+
+
+@pytest.mark.parametrize("due", [1.0001, 1.1, 1763690000.1234])
+def test_nothing_is_due_before_its_time(due: float) -> None:
+    assert time_key(b"w", due, b"") >= due_key(b"w", due - 1e-6)
+    assert time_key(b"w", due, b"") < due_key(b"w", due + 0.001)
+
+
+def test_looking_changes_nothing_and_needs_no_lock(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    keep(ledger, "http://a.test/1", "http://a.test/2")
+    ledger.abandon()
+    looked = Ledger(LedgerSheet(directory=str(tmp_path)))
+    for _ in range(2):
+        with looked.looking():
+            assert (len(looked.queues), looked.is_seen("http://a.test/1"), looked.is_clean) == (2, True, False)
+    ledger = opened(tmp_path)
+    assert not ledger.is_clean
+    with looked.looking():
+        assert len(looked.queues) == 2
+    keep(ledger, "http://a.test/3")
+    with looked.looking():
+        assert len(looked.queues) == 3
+    ledger.close()
+
+
+def test_there_is_nothing_to_look_at_where_no_ledger_is(tmp_path: Path) -> None:
+    with pytest.raises(CrawlDirectoryError, match="no ledger"), Ledger(LedgerSheet(directory=str(tmp_path))).looking():
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_waiting_task_is_found_until_it_is_finished(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    urls = [f"http://a.test/{number}" for number in range(300)]
+    keep(ledger, *urls)
+    found = ledger.waiting(urls[299], 10)
+    assert found is not None and (found.task.url, found.due) == (urls[299], 0.0)
+    assert ledger.waiting(urls[299], 2) is None
+    assert ledger.waiting("http://a.test/", 10) is None
+    ledger.queues.admit(0.0, 1)
+    first, second = ledger.queues.pop("a.test", 2)
+    with ledger.group() as group:
+        group.visited(visit(first.url), None)
+    assert ledger.waiting(first.url, 10) is None
+    assert ledger.waiting(second.url, 10) is not None
+    with ledger.group() as group:
+        group.later(Task("http://b.test/", "b.test", attempt=2), 1e9)
+    later = ledger.waiting("http://b.test/", 10)
+    assert later is not None and (later.task.attempt, later.due) == (2, 1e9)
+    ledger.close()

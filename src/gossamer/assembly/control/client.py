@@ -1,0 +1,145 @@
+"""The other side of control: asks a crawl that runs in another process, and waits for its answer."""
+
+import socket
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from gossamer.assembly.control import messages
+from gossamer.assembly.control.messages import Answered, Done, Listed, Malformed, Refused, Request, Told
+from gossamer.assembly.control.places import is_ours, sockets
+from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
+
+#: Seconds for an answer. A crawl answers between two steps of its own; a checkpoint takes the longest.
+TIMEOUT = 30.0
+
+#: The file that makes a directory a crawl's.
+CRAWL_FILE = "crawl.toml"
+
+
+class NotRunning(UsageError):
+    """No crawl is running in this directory."""
+
+
+class SteeringRefused(GossamerError):
+    """The crawl refused what it was asked; nothing has changed."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
+
+
+class Control:
+    """A connection to a running crawl."""
+
+    def __init__(self, directory: Path, timeout: float = TIMEOUT) -> None:
+        """Connect.
+
+        Raises:
+            UsageError: the directory holds no crawl.
+            NotRunning: no crawl is running in it.
+            CrawlDirectoryError: one is, but takes no commands.
+        """
+        self.directory = directory
+        check_is_crawl(directory)
+        self._socket = self._connected(timeout)
+
+    def __repr__(self) -> str:
+        return f"<Control of {self.directory}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+    def _connected(self, timeout: float) -> socket.socket:
+        for path in sockets(self.directory):
+            connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            connected.settimeout(timeout)
+            try:
+                connected.connect(str(path))
+                if is_ours(connected):
+                    return connected
+            except TimeoutError:
+                raise self._silent() from None
+            except OSError:
+                pass  # nobody has listened here, or nobody does any more
+            connected.close()
+        raise NotRunning(f"no crawl is running in {self.directory}; `gossamer resume {self.directory}` goes on with it")
+
+    def ask(self, request: Request) -> Answered:
+        """Ask, and wait for the answer.
+
+        Raises:
+            SteeringRefused: it was not done; says why.
+            NotRunning: the crawl ended before it answered.
+            CrawlDirectoryError: it does not answer.
+        """
+        try:
+            self._socket.sendall(messages.encode(request))
+            header = self._receive(messages.HEADER)
+            answer = messages.read_answer(self._receive(messages.read_length(header, messages.MAX_ANSWER)))
+        except TimeoutError:
+            raise self._silent() from None
+        except OSError:
+            raise NotRunning(f"the crawl in {self.directory} has ended; `gossamer resume` goes on with it") from None
+        except Malformed as error:
+            raise CrawlDirectoryError(
+                f"the crawl in {self.directory} answers in another version's words: {error}"
+            ) from None
+        if isinstance(answer, Refused):
+            raise SteeringRefused(answer.text, answer.exit_code)
+        return answer
+
+    def do(self, request: Request) -> str:
+        """Ask for something to be done; returns what was done, in words. Raises as :meth:`ask`."""
+        answer = self.ask(request)
+        assert isinstance(answer, Done)
+        return answer.text
+
+    def names(self, request: Request) -> list[str]:
+        """Ask for names. Raises as :meth:`ask`."""
+        answer = self.ask(request)
+        assert isinstance(answer, Listed)
+        return answer.names
+
+    def told(self, request: Request, form: Any) -> Any:
+        """Ask for a value of this form. Raises as :meth:`ask`."""
+        answer = self.ask(request)
+        assert isinstance(answer, Told)
+        return msgspec.json.decode(answer.value, type=form)
+
+    def _receive(self, count: int) -> bytes:
+        received = bytearray()
+        while len(received) < count:
+            part = self._socket.recv(min(count - len(received), 1 << 16))
+            if not part:
+                raise ConnectionResetError
+            received += part
+        return bytes(received)
+
+    def _silent(self) -> CrawlDirectoryError:
+        return CrawlDirectoryError(
+            f"the crawl in {self.directory} does not answer; its process may be suspended: look at it before ending it"
+        )
+
+
+def check_is_crawl(directory: Path) -> None:
+    """Refuse a directory that holds no crawl.
+
+    Raises:
+        UsageError: it is none, or there is none.
+    """
+    if not directory.is_dir():
+        raise UsageError(f"{directory} is no directory; name the directory of a crawl")
+    if not (directory / CRAWL_FILE).is_file():
+        raise UsageError(f"{directory} holds no crawl (no {CRAWL_FILE} in it); name the directory of one")

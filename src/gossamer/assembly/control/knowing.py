@@ -1,0 +1,53 @@
+"""What a ledger knows of one URL: the part of its story that only the crawl's own process can tell while it runs."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.model.kept import DocumentRow, HostState
+from gossamer.model.task import Task
+from gossamer.model.url import host_of, site_of
+
+if TYPE_CHECKING:
+    from gossamer.stores.ledger.ledger import Ledger
+
+#: Chunks of a host's queue that are looked at for a URL, 128 tasks each: some 20 ms, which a crawl can spare.
+LOOKED_AT = 1_000
+
+
+class Known(msgspec.Struct, frozen=True):
+    """Facts about a canonical URL."""
+
+    url: str
+    is_seen: bool
+    """It was queued at some time."""
+    flights: int = 0
+    """Requests for it that are under way."""
+    task: Task | None = None
+    """As it waits or is in flight; None where it is done, unknown, or too far back in its host's queue."""
+    due: float = 0.0
+    """Seconds since the epoch before which a task for later is not queued; 0 where it is."""
+    depth: int | None = None
+    """The lowest depth that it was met at, where the crawl keeps depths."""
+    row: DocumentRow | None = None
+    """Its last visit."""
+    host: HostState | None = None
+    robots: bytes = b""
+    """What the robots part keeps of its site."""
+
+
+def known_of(ledger: "Ledger", url: str) -> Known:
+    """What this ledger knows of a canonical URL."""
+    host = host_of(url)
+    waiting = ledger.waiting(url, LOOKED_AT)
+    return Known(
+        url=url,
+        is_seen=ledger.is_seen(url),
+        flights=ledger.queues.flights(url),
+        task=waiting.task if waiting else None,
+        due=waiting.due if waiting else 0.0,
+        depth=ledger.depth_of([url])[0],
+        row=ledger.document(url),
+        host=ledger.host_states([host])[0] if host else None,
+        robots=ledger.robots(site_of(url), host) or b"" if host else b"",
+    )

@@ -1,0 +1,84 @@
+"""What can be done to a crawl that nobody is at work on: checkpoints, and hosts that it is not to ask when it goes on."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from gossamer.assembly.control.client import CRAWL_FILE
+from gossamer.assembly.control.standing import checkpoint_name, ledgers_of
+from gossamer.assembly.control.steering import BLOCKING
+from gossamer.flow.wiring import read, with_settings, write
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.services.politeness.blocklist import Blocklist
+from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.recovery import files_of
+
+
+def checkpoints(directory: Path) -> list[str]:
+    """The names that every agent's ledger has a checkpoint under, the oldest first."""
+    first, *others = [ledger.checkpoints() for ledger in ledgers_of(directory)]
+    return [name for name in first if all(name in names for names in others)]
+
+
+def checkpoint(directory: Path, name: str) -> str:
+    """Keep the state that the crawl rests in; returns the name.
+
+    Raises:
+        UsageError: the name cannot be used, or is taken.
+        CrawlDirectoryError: the ledger is in use or damaged.
+    """
+    name = name or checkpoint_name()
+    for ledger in ledgers_of(directory):
+        with _opened(ledger):
+            ledger.checkpoint(name)
+    return name
+
+
+@contextmanager
+def _opened(ledger: Ledger) -> Iterator[None]:
+    """Open a ledger, and leave it as it was found: only a crawl can say that nothing is in flight any more."""
+    ledger.open()
+    try:
+        yield
+    finally:
+        if ledger.is_clean:
+            ledger.close()
+        else:
+            ledger.abandon()
+
+
+def restore(directory: Path, name: str) -> None:
+    """Go back to a checkpoint. What was archived since then stays in the archive.
+
+    Raises:
+        UsageError: there is no such checkpoint.
+        CrawlDirectoryError: the ledger is in use, or the checkpoint is damaged.
+    """
+    for ledger in ledgers_of(directory):
+        ledger.restore(name, _ends(directory, ledger))
+
+
+def _ends(directory: Path, ledger: Ledger) -> dict[str, int]:
+    """The end of every file that the agent has written, as committed; of a ledger that cannot be read, as it is."""
+    try:
+        with ledger.looking():
+            return dict(ledger.committed_ends())
+    except CrawlDirectoryError:
+        agent = ledger.sheet.agent
+        return {path.relative_to(directory).as_posix(): path.stat().st_size for path in files_of(directory, agent)}
+
+
+def block(directory: Path, names: Sequence[str]) -> str:
+    """Let a later run ask these hosts and domains for nothing; returns what was done, in words.
+
+    Raises:
+        UsageError: one is no host or domain, or the crawl cannot block anybody.
+    """
+    wiring = read(directory / CRAWL_FILE)
+    unit, setting = BLOCKING
+    if unit not in wiring.providers:
+        raise UsageError(f"the crawl in {directory} cannot block anybody: it has no unit {unit!r}")
+    blocklist = Blocklist(wiring.providers[unit].settings.get(setting, ()))
+    added = [blocklist.block(name) for name in names]
+    write(directory / CRAWL_FILE, with_settings(wiring, unit, {setting: list(blocklist.lines())}))
+    return f"blocked when the crawl goes on: {', '.join(added)}; {len(blocklist)} in all"

@@ -1,0 +1,128 @@
+"""The crawl's side of control: a socket beside the crawl, on its own event loop, that can hold nothing up.
+
+A request is read with a limit and a deadline, answered by one call of a coroutine, and its answer written with a deadline.
+Whoever is not our user, is not understood or is too slow is dropped; the crawl does not notice.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from gossamer.assembly.control import messages
+from gossamer.assembly.control.messages import Answered, Asked, Malformed, Refused
+from gossamer.assembly.control.places import folders, is_ours, socket_name
+from gossamer.flow.errors import FlowError, WiringError
+from gossamer.flow.remote.addresses import listening_unix_socket, remove_unix_socket
+from gossamer.model.errors import GossamerError
+
+#: Connections at once: a few watchers, and who steers.
+MAX_CLIENTS = 32
+
+#: Seconds that a client may stay silent between requests: longer than the pause of any watcher.
+IDLE = 120.0
+
+#: Seconds for the rest of a request whose first byte is there, and for an answer to be taken.
+PATIENCE = 5.0
+
+Steer = Callable[[Asked], Awaitable[Answered]]
+
+
+class ControlServer:
+    """Serves one crawl. A crawl that cannot have a socket runs without, and says so."""
+
+    def __init__(self, directory: Path, steer: Steer, report: Callable[[str], None]) -> None:
+        self._directory = directory
+        self._steer = steer
+        self._report = report
+        self._server: asyncio.Server | None = None
+        self._clients: set[asyncio.Task[None]] = set()
+        self._answering: set[asyncio.Task[None]] = set()
+        self._inode = 0
+        self.path: Path | None = None
+        """Where it listens."""
+
+    def __repr__(self) -> str:
+        return f"<ControlServer {self.path}: {len(self._clients)} clients>"
+
+    async def start(self) -> None:
+        """Listen. What a killed crawl left behind is replaced."""
+        reasons = []
+        for folder in folders():
+            path = folder / socket_name(self._directory)
+            try:
+                bound, self._inode = listening_unix_socket(path)
+            except WiringError as error:
+                reasons.append(str(error))
+                continue
+            self._server = await asyncio.start_unix_server(self._serve, sock=bound)
+            self.path = path
+            return
+        self._report(f"this crawl cannot be steered: {reasons[0] if reasons else 'no folder for a socket'}")
+
+    async def stop(self) -> None:
+        """Listen no more; who is being answered gets the answer."""
+        if self._server is None or self.path is None:
+            return
+        self._server.close()
+        remove_unix_socket(self.path, self._inode)
+        if self._answering:
+            await asyncio.wait(self._answering, timeout=PATIENCE)
+        for task in (left := [*self._answering, *self._clients]):
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._clients.add(task)
+        try:
+            if len(self._clients) <= MAX_CLIENTS and _peer_is_ours(writer):
+                await self._converse(reader, writer)
+        except asyncio.CancelledError:
+            pass  # the crawl ends: nobody waits for this task but `stop`
+        except (Malformed, TimeoutError, asyncio.IncompleteReadError, OSError):
+            pass  # not understood, too slow, or gone: the connection ends
+        finally:
+            self._clients.discard(task)
+            writer.close()
+            with contextlib.suppress(OSError, asyncio.CancelledError):
+                await writer.wait_closed()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            async with asyncio.timeout(IDLE):
+                first = await reader.readexactly(1)
+            async with asyncio.timeout(PATIENCE):
+                header = first + await reader.readexactly(messages.HEADER - 1)
+                body = await reader.readexactly(messages.read_length(header, messages.MAX_REQUEST))
+            # Once understood, a request is carried out and answered even if the crawl ends meanwhile: it may be why.
+            answering = asyncio.create_task(self._answer(body, writer))
+            self._answering.add(answering)
+            answering.add_done_callback(self._answering.discard)
+            await asyncio.shield(answering)
+
+    async def _answer(self, body: bytes, writer: asyncio.StreamWriter) -> None:
+        answer: Answered
+        try:
+            answer = await self._steer(messages.read_request(body))
+        except Malformed as error:
+            answer = Refused(str(error))
+        except (GossamerError, FlowError) as error:
+            answer = Refused(str(error), error.exit_code)
+        except Exception as error:
+            # A fault of ours must not end the crawl that it came from.
+            answer = Refused(f"the crawl could not do this: {type(error).__name__}: {error}", 1)
+        writer.write(messages.encode(answer))
+        async with asyncio.timeout(PATIENCE):
+            await writer.drain()
+
+
+def _peer_is_ours(writer: asyncio.StreamWriter) -> bool:
+    connection = writer.get_extra_info("socket")
+    # A duplicate: the event loop shows its socket behind a cover that answers no such question.
+    with socket.socket(fileno=os.dup(connection.fileno())) as duplicate:
+        return is_ours(duplicate)

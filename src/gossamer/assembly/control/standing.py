@@ -1,0 +1,228 @@
+"""How a crawl stands: one value, made by the crawl while it runs and out of its ledger while it rests.
+
+The names are those of the line that `--json` ends a crawl with, and mean the same.
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from gossamer.flow.graph import ComponentNode, ProviderNode
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.model.outcome import Outcome
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
+
+if TYPE_CHECKING:
+    from gossamer.assembly.crawl import Crawl, Summary
+
+#: Hosts that are named as the slowest.
+SLOWEST = 10
+
+#: Under this name the ledger keeps the summary of the run that ended last; empty while one is at work.
+ENDED = "ended"
+
+#: Outcomes of fetches that were meant to bring something, and on which nobody decided.
+ERRORS = frozenset(Outcome) - {
+    Outcome.OK,
+    Outcome.NOT_MODIFIED,
+    Outcome.REDIRECT,
+    Outcome.CLIENT_ERROR,
+    Outcome.TRUNCATED,
+    Outcome.ROBOTS_DENIED,
+    Outcome.ADDRESS_REFUSED,
+    Outcome.SCHEME_REFUSED,
+    Outcome.BLOCKED,
+}
+
+
+class SlowHost(msgspec.Struct, frozen=True):
+    """A host that answers slowly."""
+
+    host: str
+    seconds: float
+    """Mean of its last answers."""
+
+
+class UnitFigures(msgspec.Struct, frozen=True):
+    """What a component or provider has counted."""
+
+    name: str
+    use: str
+    metrics: dict[str, float]
+
+
+class ConnectorFigures(msgspec.Struct, frozen=True):
+    """What passed through a connector."""
+
+    name: str
+    passed: int
+    waiting: int
+    peak: int
+    stalled: float
+    """Seconds that its producers had to wait."""
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How a crawl stands."""
+
+    crawl: str
+    state: str
+    """At work: `running`, `paused`, `stopping`. At rest: `finished`, `limit`, `stopped`, `incomplete`, or `killed`."""
+    pages: int = 0
+    fetched: int = 0
+    unique_documents: int = 0
+    bytes: int = 0
+    outcomes: dict[str, int] = {}
+    errors: int = 0
+    """Fetches that failed, on either side."""
+    discovered: int = 0
+    queued: int = 0
+    in_flight: int = 0
+    hosts: int = 0
+    seconds: float = 0.0
+    """Of this run, or of the last one."""
+    pages_per_second: float = 0.0
+    cpu_seconds: float = 0.0
+    peak_rss_bytes: int = 0
+    process: int = 0
+    """Number of the process that is at work; 0 at rest."""
+    limits: dict[str, float] = {}
+    """Limits of the crawl that are set, by the names of their options."""
+    time_left: str = ""
+    slowest: list[SlowHost] = []
+    blocked: list[str] = []
+    """Hosts and domains that are not asked any more; the first hundred."""
+    checkpoints: list[str] = []
+    units: list[UnitFigures] = []
+    connectors: list[ConnectorFigures] = []
+
+    @property
+    def is_at_work(self) -> bool:
+        """A process is at it."""
+        return self.process > 0
+
+
+def standing_of(crawl: "Crawl", process: int, *, units: bool) -> Standing:
+    """How a running crawl stands."""
+    summary = crawl.progress()
+    frontier = crawl.frontier
+    state = "stopping" if crawl.is_stopping else "paused" if frontier.is_paused else "running"
+    return Standing(
+        **_shared(summary),
+        state=state,
+        errors=_errors(summary.outcomes),
+        in_flight=int(frontier.metrics.snapshot()["in_flight"]),
+        process=process,
+        limits=crawl.limits(),
+        time_left=crawl.time_left(summary),
+        slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in crawl.slowest_hosts(SLOWEST)],
+        blocked=list(crawl.blocked[:100]),
+        checkpoints=crawl.ledger.checkpoints(),
+        units=_units(crawl) if units else [],
+        connectors=_connectors(crawl) if units else [],
+    )
+
+
+def _shared(summary: "Summary") -> dict[str, Any]:
+    """The fields that a summary has too, but for the state."""
+    plain = msgspec.structs.asdict(summary)
+    del plain["state"]
+    return plain
+
+
+def _errors(outcomes: Mapping[str, int]) -> int:
+    return sum(count for name, count in outcomes.items() if name in ERRORS)
+
+
+def _units(crawl: "Crawl") -> list[UnitFigures]:
+    graph = crawl.graph_at_work
+    nodes: dict[str, ComponentNode | ProviderNode] = {**graph.graph.components, **graph.graph.providers}
+    return [
+        UnitFigures(name, node.use, {key: round(value, 3) for key, value in sorted(graph.metrics(name).items())})
+        for name, node in nodes.items()
+    ]
+
+
+def _connectors(crawl: "Crawl") -> list[ConnectorFigures]:
+    return [
+        ConnectorFigures(name, figures.passed, figures.waiting, figures.peak, round(figures.stalled, 3))
+        for name, figures in crawl.graph_at_work.statistics().items()
+    ]
+
+
+# -- at rest
+
+
+def ledgers_of(directory: Path) -> list[Ledger]:
+    """The ledgers of a crawl's agents, not open.
+
+    Raises:
+        CrawlDirectoryError: there is none.
+    """
+    found = sorted(path.parent.name for path in (directory / STATE_DIRECTORY).glob("*/ledger"))
+    if not found:
+        raise CrawlDirectoryError(
+            f"{directory} has no ledger: its crawl ended before anything was kept, or its {STATE_DIRECTORY}/ is lost; "
+            "begin anew with --overwrite"
+        )
+    return [Ledger(LedgerSheet(directory=str(directory), agent=agent)) for agent in found]
+
+
+def standing_at_rest(directory: Path) -> Standing:
+    """How a crawl stands that nobody is at work on, by its ledgers. Nothing is changed.
+
+    Raises:
+        CrawlDirectoryError: a ledger is missing or damaged.
+    """
+    found = [_of_ledger(directory, ledger) for ledger in ledgers_of(directory)]
+    return found[0] if len(found) == 1 else _sum(directory, found)
+
+
+def _of_ledger(directory: Path, ledger: Ledger) -> Standing:
+    with ledger.looking():
+        counters, told = ledger.counters(), ledger.meta(ENDED)
+        outcomes = {name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")}
+        ended = msgspec.json.decode(told, type=Standing) if told else Standing(str(directory), "killed")
+        return Standing(
+            crawl=str(directory),
+            state=ended.state,
+            pages=counters.get("pages", 0),
+            fetched=counters.get("fetched", 0),
+            unique_documents=counters.get("documents", 0),
+            bytes=counters.get("bytes", 0),
+            outcomes=outcomes,
+            errors=_errors(outcomes),
+            discovered=counters.get("discovered", 0),
+            queued=len(ledger.queues),
+            hosts=counters.get("hosts", 0),
+            seconds=ended.seconds,
+            pages_per_second=ended.pages_per_second,
+            cpu_seconds=ended.cpu_seconds,
+            peak_rss_bytes=ended.peak_rss_bytes,
+            checkpoints=ledger.checkpoints(),
+        )
+
+
+def _sum(directory: Path, parts: list[Standing]) -> Standing:
+    """Several agents' ledgers as one."""
+    added = ("pages", "fetched", "unique_documents", "bytes", "errors", "discovered", "queued", "hosts", "cpu_seconds")
+    outcomes: dict[str, int] = {}
+    for part in parts:
+        for name, count in part.outcomes.items():
+            outcomes[name] = outcomes.get(name, 0) + count
+    return msgspec.structs.replace(
+        parts[0],
+        crawl=str(directory),
+        outcomes=outcomes,
+        seconds=max(part.seconds for part in parts),
+        peak_rss_bytes=sum(part.peak_rss_bytes for part in parts),
+        **{name: sum(getattr(part, name) for part in parts) for name in added},
+    )
+
+
+def checkpoint_name() -> str:
+    """A name for a checkpoint that has none: the time."""
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())

@@ -1,0 +1,336 @@
+"""Processors over the stored archive, without a request (MISSION R11): the stages between fetch and commit, run again.
+
+The wiring of the crawl, or another one, is cut at both ends: a producer that reads visits out of the archive stands where fetch
+was, a consumer that writes rows where commit was. What remembers other pages (content-seen, URL-seen) is left out: what it
+decided is in the tables. Then the tables are switched to the new rows at once (:mod:`gossamer.query.replacing`).
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.assembly.catalog import catalog as shipped_catalog
+from gossamer.flow.catalog import Catalog
+from gossamer.flow.component import Consumer, Producer
+from gossamer.flow.errors import WiringError
+from gossamer.flow.planning import plan
+from gossamer.flow.ports import In, Out
+from gossamer.flow.running import RunningGraph
+from gossamer.flow.sheet import NoSettings, nearest
+from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, read
+from gossamer.model.body import MAX_READ, THRESHOLD
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
+from gossamer.query.archive import ArchiveReader
+from gossamer.query.convert import convert
+from gossamer.query.database import Database
+from gossamer.query.places import CRAWL_FILE, crawl_directory, replacing
+from gossamer.query.replacing import Basis, basis, replace
+from gossamer.stages.fetch.coding import codings, decode, refusal
+from gossamer.stages.fetch.keeping import Keeping
+from gossamer.stores.tablelog import TableLog, TableLogSheet
+from gossamer.stores.warc_reading import ArchivedRecord, read_record
+
+#: Stages that remember other pages, by what a wiring uses: their answers of that time are in the tables.
+REMEMBERING = frozenset({"content-seen", "url-seen"})
+
+_VISITS = """
+SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest,
+       duplicate_of, truncated, error, warc_file, warc_offset, warc_length
+FROM pages WHERE warc_file IS NOT NULL AND NOT noarchive ORDER BY warc_file, warc_offset
+"""
+
+
+class Reprocessed(msgspec.Struct, frozen=True):
+    """What a run over the archive did."""
+
+    crawl: str
+    documents: int
+    """Visits that were read and processed."""
+    unreadable: int
+    """Visits whose record is damaged or refers to what is not there: their rows stay as they were."""
+    tables: dict[str, int]
+    """Rows of the tables that were replaced."""
+    seconds: float
+
+
+def reprocess(
+    directory: str, *, wiring: Wiring | None = None, processors: Sequence[str] = (), catalog: Catalog | None = None
+) -> "Reprocessing":
+    """Make ready to run processors over the archive of the crawl in `directory`.
+
+    Args:
+        directory: the crawl directory.
+        wiring: whose processors run; the crawl's own where it is None.
+        processors: run these alone, each `NAME` or `MIME=NAME`, and replace only items of the kinds that they find.
+        catalog: where names are looked up.
+
+    Raises:
+        UsageError: there is no crawl, or no such processor.
+        WiringError: the wiring has no stages to run.
+    """
+    wiring = wiring or crawl_wiring(directory)
+    return Reprocessing(crawl_directory(directory), wiring, processors, catalog or shipped_catalog())
+
+
+def crawl_wiring(directory: str) -> Wiring:
+    """The wiring that a crawl ran with.
+
+    Raises:
+        UsageError: there is no crawl.
+    """
+    return read(crawl_directory(directory) / CRAWL_FILE)
+
+
+class Reprocessing:
+    """A run over an archive that is ready to begin."""
+
+    def __init__(self, directory: Path, wiring: Wiring, processors: Sequence[str], catalog: Catalog) -> None:
+        self.directory = directory
+        self._items_only = bool(processors)
+        self._catalog = catalog
+        self._rows = _RowsTo()
+        self._source = _Source(directory)
+        catalog.add("archive-visits", _replay(self._source))
+        catalog.add("visit-rows", _rows(self._rows))
+        self.wiring = between(_with_processors(wiring, processors, catalog))
+        plan(self.wiring, catalog)
+
+    def __repr__(self) -> str:
+        return f"<Reprocessing {self.directory}>"
+
+    async def run(self) -> Reprocessed:
+        """Read, process, replace.
+
+        Raises:
+            CrawlDirectoryError: another run is at it.
+        """
+        began = time.monotonic()
+        with replacing(self.directory) as held:
+            if not held:
+                raise CrawlDirectoryError(f"{self.directory} is being reprocessed by another process; let that one end")
+            convert(self.directory)
+            before = basis(self.directory)
+            workspace = self._workspace()
+            try:
+                await self._process(workspace, before)
+                tables = replace(self.directory, workspace, before, items_only=self._items_only)
+            finally:
+                shutil.rmtree(workspace, ignore_errors=True)
+            convert(self.directory)
+        seconds = round(time.monotonic() - began, 3)
+        source = self._source
+        return Reprocessed(str(self.directory), source.documents, source.unreadable, tables, seconds)
+
+    def _workspace(self) -> Path:
+        """A directory of the run's own; those of runs that were killed go."""
+        state = self.directory / "state"
+        state.mkdir(exist_ok=True)
+        for left in state.glob("reprocess-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        return Path(tempfile.mkdtemp(prefix="reprocess-", dir=state))
+
+    async def _process(self, workspace: Path, before: Basis) -> None:
+        sheet = TableLogSheet(directory=str(workspace), tables=("pages", "links", "items"), log=False, sha256=False)
+        self._rows.log = log = TableLog(sheet)
+        try:
+            # What is fetched meanwhile has been processed already: it is no part of the run.
+            with Database(self.directory, before.files) as database:
+                self._source.rows = _named(database)
+                await RunningGraph(plan(self.wiring, self._catalog)).run()
+        finally:
+            await log.stop()
+
+
+def _named(database: Database) -> Iterator[dict[str, Any]]:
+    answer = database.ask(_VISITS)
+    for row in answer:
+        yield dict(zip(answer.columns, row, strict=True))
+
+
+# -- the two ends
+
+
+class _Source:
+    """Visits out of the archive."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._reader = ArchiveReader(directory)
+        self.rows: Iterator[dict[str, Any]] = iter(())
+        self.documents = 0
+        self.unreadable = 0
+
+    def visits(self) -> Iterator[Visit]:
+        for row in self.rows:
+            try:
+                visit = self._visit(row)
+            except (UsageError, CrawlDirectoryError):
+                self.unreadable += 1
+                continue
+            self.documents += 1
+            yield visit
+
+    def _visit(self, row: Mapping[str, Any]) -> Visit:
+        record = read_record(self._directory, Location(row["warc_file"], row["warc_offset"], row["warc_length"]))
+        source = record
+        if record.kind == "revisit" and row["outcome"] != Outcome.NOT_MODIFIED:
+            source = self._reader.original(record, row["url"], row["digest"] or "")
+        return Visit(
+            task=Task(
+                row["url"],
+                row["host"],
+                depth=row["depth"],
+                source=row["discovered_from"] or "",
+                relation=row["relation"],
+                attempt=row["attempt"],
+            ),
+            response=_response(row, record, source),
+            digest=row["digest"] or "",
+            duplicate_of=row["duplicate_of"] or "",
+        )
+
+
+def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRecord) -> Response:
+    body = source.body
+    headers = record.headers
+    applied = codings(", ".join(value for name, value in headers if name == "content-encoding"))
+    decoded = None
+    if applied and not refusal(applied):
+        undone = decode(body, applied, Keeping(MAX_READ, THRESHOLD), whole=not row["truncated"])
+        decoded = undone.data if not undone.error else None
+    return Response(
+        Outcome(row["outcome"]),
+        status=row["status"],
+        response_head=record.head,
+        headers=headers,
+        body=body,
+        decoded=decoded,
+        address=row["ip"] or "",
+        started=row["fetched_at"].replace(tzinfo=UTC).timestamp(),
+        elapsed=row["elapsed_ms"] / 1000,
+        cut=row["truncated"] or "",
+        error=row["error"] or "",
+    )
+
+
+def _replay(source: _Source) -> type[Producer[NoSettings]]:
+    class Replay(Producer[NoSettings]):
+        """Sends every visit that the archive has, in the order of the archive."""
+
+        visits: Out[Visit]
+
+        def produce(self) -> Iterable[Visit]:
+            return source.visits()
+
+    return Replay
+
+
+class _RowsTo:
+    """Where rows go; a log of its own for each run."""
+
+    log: TableLog
+
+
+def _rows(target: _RowsTo) -> type[Consumer[NoSettings]]:
+    class Rows(Consumer[NoSettings]):
+        """Writes the rows of visits."""
+
+        visits: In[Visit]
+
+        def consume_many(self, visits: list[Visit]) -> None:
+            target.log.append(visits, [None] * len(visits))
+
+    return Rows
+
+
+# -- the wiring between
+
+
+def between(wiring: Wiring) -> Wiring:
+    """The stages between fetch and commit, with the archive before them and rows behind.
+
+    Raises:
+        WiringError: there are none.
+    """
+    chain = _chain(wiring)
+    if not chain:
+        raise WiringError(f"{wiring.source}: no stage stands between a component that uses 'fetch' and 'commit'")
+    components = {"replay": ComponentPlan(use="archive-visits", ports={"visits": "stage-0"})}
+    for number, name in enumerate(chain):
+        ports = {"inbox": f"stage-{number}", "outbox": f"stage-{number + 1}"}
+        components[name] = msgspec.structs.replace(wiring.components[name], ports=ports, process=MAIN_PROCESS)
+    components["rows"] = ComponentPlan(use="visit-rows", ports={"visits": f"stage-{len(chain)}"})
+    connectors = {f"stage-{number}": ConnectorPlan(address="fused:") for number in range(len(chain) + 1)}
+    connectors["stage-0"] = ConnectorPlan()
+    providers: dict[str, ProviderPlan] = {}
+    for name in chain:
+        _take(wiring, wiring.components[name].providers, providers)
+    return Wiring(providers, connectors, components, "Stages over a stored archive", wiring.source)
+
+
+def _chain(wiring: Wiring) -> list[str]:
+    """The stages from fetch to commit in data order, without those that remember other pages."""
+    by_inbox = {plan.ports.get("inbox"): name for name, plan in wiring.components.items()}
+    connector = next((p.ports.get("visits") for p in wiring.components.values() if p.use == "fetch"), None)
+    chain: list[str] = []
+    while connector is not None and (name := by_inbox.get(connector)) is not None:
+        stage = wiring.components[name]
+        if stage.use == "commit" or name in chain:
+            break
+        if stage.use not in REMEMBERING:
+            chain.append(name)
+        connector = stage.ports.get("outbox")
+    return chain
+
+
+def _take(wiring: Wiring, roles: Mapping[str, Any], taken: dict[str, ProviderPlan]) -> None:
+    """Providers that roles name, and those that these use."""
+    for bound in roles.values():
+        for names in [bound] if isinstance(bound, str) else bound.values():
+            for name in [names] if isinstance(names, str) else names:
+                if name in wiring.providers and name not in taken:
+                    taken[name] = wiring.providers[name]
+                    _take(wiring, wiring.providers[name].providers, taken)
+
+
+def _with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> Wiring:
+    """The wiring with these processors alone; all of its own where none is named.
+
+    Raises:
+        UsageError: neither the wiring nor the catalog has one of this name.
+    """
+    stage = wiring.components.get("process")
+    if not wanted or stage is None:
+        return wiring
+    bound = stage.providers.get("processors", {})
+    table = _by_mime(bound)
+    chosen: dict[str, list[str]] = {}
+    providers = dict(wiring.providers)
+    for text in wanted:
+        mime, _, name = text.rpartition("=")
+        mimes = [mime] if mime else [one for one, names in table.items() if name in names] or sorted(HTML_TYPES)
+        if name not in providers:
+            if name not in catalog.names("providers"):
+                known = sorted({*catalog.names("providers"), *(n for names in table.values() for n in names)})
+                raise UsageError(f"no processor {name!r}{nearest(name, known)}")
+            providers[name] = ProviderPlan(use=name)
+        for one in mimes:
+            chosen.setdefault(one, []).append(name)
+    stage = msgspec.structs.replace(stage, providers={**stage.providers, "processors": chosen})
+    return msgspec.structs.replace(wiring, providers=providers, components={**wiring.components, "process": stage})
+
+
+def _by_mime(bound: str | Mapping[str, str | list[str]]) -> dict[str, list[str]]:
+    """MIME type -> processors, as a wiring binds them."""
+    if isinstance(bound, str):
+        return {}
+    return {mime: [names] if isinstance(names, str) else names for mime, names in bound.items()}

@@ -1,0 +1,63 @@
+"""`gossamer cat`: the archived document of a URL."""
+
+import sys
+from collections.abc import Iterator
+
+import click
+
+from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.url import canonical
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("url", metavar="URL")
+@click.option("--headers", is_flag=True, help="The answer's status line and header fields, instead of the document.")
+@click.option("--raw", is_flag=True, help="The record as it stands in the archive, with the body as it came.")
+@click.option("--at", default="", metavar="TIME", help="The last capture whose time begins so, as 20260301 (UTC).")
+def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
+    """Write the archived document of URL in the crawl in DIR to standard output, also while it runs.
+
+    The content coding is undone. A document that was fetched again unchanged comes from where it was archived first.
+    """
+    from gossamer.query.archive import ArchiveReader
+    from gossamer.query.places import crawl_directory
+
+    digits = "".join(letter for letter in at if letter.isdigit())
+    try:
+        wanted = canonical(url)
+    except UnreadableUrl as error:
+        raise UsageError(f"{error}; write it in full, as https://example.org/") from None
+    document = ArchiveReader(crawl_directory(directory)).document(wanted, digits)
+    out = sys.stdout.buffer
+    if raw:
+        out.write(document.record.raw)
+    elif headers:
+        out.write(document.record.head)
+    else:
+        for piece in _decoded(wanted, document.source.body, document.source.header("content-encoding")):
+            out.write(piece)
+    out.flush()
+    return 0
+
+
+def _decoded(url: str, body: bytes, applied: str) -> Iterator[bytes]:
+    """The document without content coding; as it came, with a word on standard error, where that cannot be undone."""
+    from gossamer.model.body import THRESHOLD, pieces
+    from gossamer.stages.fetch.coding import codings, decode, refusal
+    from gossamer.stages.fetch.keeping import Keeping
+
+    names = codings(applied)
+    trouble = refusal(names)
+    if names and not trouble:
+        undone = decode(body, names, Keeping(MOST, THRESHOLD), whole=False)
+        trouble = undone.error
+        if not trouble:
+            return pieces(undone.data)
+    if trouble:
+        print(f"gossamer: {url}: {trouble}; written as it came", file=sys.stderr)
+    return iter((body,))
+
+
+#: Most bytes of a decoded document: no page is larger, and a bomb is.
+MOST = 1 << 30

@@ -1,0 +1,139 @@
+"""`gossamer export`: what a crawl keeps, in the forms that other tools read."""
+
+import contextlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gossamer.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.query.database import Database
+
+#: URLs whose document can be read again from the archive, or could be fetched again.
+_URLS = "SELECT DISTINCT url FROM pages WHERE outcome IN ('ok', 'truncated', 'not_modified') ORDER BY url"
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(["wacz", "csv", "jsonl", "parquet", "cdxj", "urls"]),
+    required=True,
+    help="wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line.",
+)
+@click.option("--table", default="pages", show_default=True, help="Which table csv, jsonl and parquet write.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Default: standard output; for wacz and parquet DIR.wacz and so on."
+)
+@click.option("--raw", is_flag=True, help="CSV without an apostrophe before what a spreadsheet takes for a formula.")
+def export(directory: str, form: str, table: str, output: str | None, raw: bool) -> int:
+    """Write what the crawl in DIR keeps for other tools, also while it runs.
+
+    \b
+    gossamer export crawl --to wacz                        crawl.wacz, to be opened at replayweb.page
+    gossamer export crawl --to csv --table links -o links.csv
+    gossamer export crawl --to urls | wc -l
+    """
+    from gossamer.query.convert import convert
+    from gossamer.query.database import Database
+    from gossamer.query.places import crawl_directory
+
+    place = crawl_directory(directory)
+    convert(place)
+    if output is None and form in ("wacz", "parquet"):
+        output = f"{place.resolve().name}{'' if form == 'wacz' else f'-{table}'}.{form}"
+    with _writing(output):
+        if form == "cdxj":
+            _cdxj(place, output)
+            return 0
+        with Database(place) as database:
+            if form == "wacz":
+                _wacz(place, database, Path(output or ""))
+            elif form == "parquet":
+                database.write_parquet(_all_of(database, table), Path(output or ""))
+            else:
+                _rows(database, form, table, output, raw)
+    if output is not None:
+        print(f"wrote {output}", file=sys.stderr)
+    return 0
+
+
+@contextlib.contextmanager
+def _writing(output: str | None) -> Iterator[None]:
+    """A file that cannot be written is the person's to mend."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"{error.filename or output} cannot be written: {error.strerror}") from None
+
+
+def _all_of(database: "Database", table: str) -> str:
+    """The question for a whole table.
+
+    Raises:
+        UsageError: there is none of this name.
+    """
+    from gossamer.flow.sheet import nearest
+
+    known = database.tables
+    if table not in known:
+        raise UsageError(f"no table {table!r}{nearest(table, known)}; this crawl has {', '.join(known)}")
+    return f'SELECT * FROM "{table}"'  # noqa: S608  # a name that is known
+
+
+def _rows(database: "Database", form: str, table: str, output: str | None, raw: bool) -> None:
+    from gossamer.query import printing
+
+    answer = database.ask(_URLS if form == "urls" else _all_of(database, table))
+    with contextlib.ExitStack() as stack:
+        out = sys.stdout
+        if output is not None:
+            out = stack.enter_context(Path(output).open("w", encoding="utf-8", newline=""))
+        if form == "csv":
+            printing.write_csv(answer.columns, answer, out, raw=raw)
+        elif form == "jsonl":
+            printing.write_jsonl(answer.columns, answer, out)
+        else:
+            out.writelines(f"{url}\n" for (url,) in answer)
+        out.flush()
+
+
+def _with_index(place: Path, use: Callable[[Path], None]) -> None:
+    """Do something with the index as of now."""
+    from gossamer.query.convert import index_now
+    from gossamer.query.places import reading
+
+    with reading(place), tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
+        use(index_now(place, Path(folder)))
+
+
+def _cdxj(place: Path, output: str | None) -> None:
+    def write(index: Path) -> None:
+        if output is not None:
+            shutil.copyfile(index, output)
+            return
+        with index.open("rb") as lines:
+            shutil.copyfileobj(lines, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+    _with_index(place, write)
+
+
+def _wacz(place: Path, database: "Database", target: Path) -> None:
+    from gossamer.query.wacz import write_wacz
+
+    def write(index: Path) -> None:
+        if not index.stat().st_size:
+            raise UsageError(f"{place} has no archive, so there is nothing to replay; export a table instead")
+        write_wacz(place, database, index, target)
+
+    _with_index(place, write)

@@ -1,0 +1,102 @@
+"""`gossamer query`: SQL over the tables of a crawl, while it runs and after."""
+
+import contextlib
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from gossamer.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.query.database import Database
+
+
+@click.command(name="query")
+@click.argument("directory", metavar="DIR")
+@click.argument("sql", metavar="SQL")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "jsonl", "parquet"]),
+    default="table",
+    show_default=True,
+    help="How the answer is written.",
+)
+@click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
+@click.option("--raw", is_flag=True, help="CSV without an apostrophe before what a spreadsheet takes for a formula.")
+def query(directory: str, sql: str, form: str, output: str | None, raw: bool) -> int:
+    """Ask the tables of the crawl in DIR one question in SQL (DuckDB's), also while it runs.
+
+    Tables: pages, links, hosts, items, and what else the crawl kept; docs/reference/tables.md has the columns.
+    SQL of `-` is read from standard input. It reads these tables alone: no other file, no network.
+
+    \b
+    gossamer query crawl "SELECT outcome, count(*) FROM pages GROUP BY 1 ORDER BY 2 DESC"
+    gossamer query crawl "SELECT target, count(*) FROM links GROUP BY 1 ORDER BY 2 DESC LIMIT 20"
+    gossamer query crawl "DESCRIBE pages"
+    """
+    from gossamer.query.convert import convert
+    from gossamer.query.database import Database
+    from gossamer.query.places import crawl_directory
+
+    place = crawl_directory(directory)
+    question = sys.stdin.read() if sql == "-" else sql
+    convert(place)
+    with Database(place) as database:
+        if form == "parquet":
+            _parquet(database, question, output)
+        else:
+            _text(database, question, form, output, raw)
+    return 0
+
+
+def _text(database: "Database", question: str, form: str, output: str | None, raw: bool) -> None:
+    from gossamer.query import printing
+
+    answer = database.ask(question)
+    with _opened(output) as out:
+        if form == "csv":
+            printing.write_csv(answer.columns, answer, out, raw=raw)
+        elif form == "jsonl":
+            printing.write_jsonl(answer.columns, answer, out)
+        else:
+            printing.write_table(answer.columns, answer, out)
+
+
+@contextlib.contextmanager
+def _opened(output: str | None) -> Iterator[TextIO]:
+    """The file, or standard output.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    if output is None:
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    try:
+        file = Path(output).open("w", encoding="utf-8", newline="")  # noqa: SIM115  # closed below
+    except OSError as error:
+        raise UsageError(f"{output} cannot be written: {error.strerror}") from None
+    with file:
+        yield file
+
+
+def _parquet(database: "Database", question: str, output: str | None) -> None:
+    if output:
+        database.write_parquet(question, Path(output))
+        return
+    if sys.stdout.isatty():
+        raise UsageError("Parquet is not for a terminal; name a file with -o, or pipe it")
+    with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
+        path = Path(folder, "answer.parquet")
+        database.write_parquet(question, path)
+        with path.open("rb") as file:
+            while data := file.read(1 << 20):
+                sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,42 @@
+"""`gossamer reprocess`: run processors over the stored archive, without a request."""
+
+import asyncio
+
+import click
+import msgspec
+
+from gossamer.flow.quantities import show_seconds
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.option("--wiring", "wiring_name", metavar="FILE", help="Run the processors of this wiring, not the crawl's own.")
+@click.option(
+    "--processor",
+    "processors",
+    multiple=True,
+    metavar="[MIME=]NAME",
+    help="Run this processor alone (repeatable), and replace only items of the kinds that it finds.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def reprocess(directory: str, wiring_name: str | None, processors: tuple[str, ...], as_json: bool) -> int:
+    """Run processors over every document that the crawl in DIR archived, and replace what the tables say of them.
+
+    New rows replace the old ones of links and items, and what processing finds of a page (title, language, ...), all at
+    once when the run ends; until then, and after a kill, the tables are as they were. A crawl may run meanwhile.
+    """
+    from gossamer.assembly.compiling import find_wiring
+    from gossamer.assembly.reprocess import reprocess as prepare
+    from gossamer.assembly.tuning import loop_factory
+
+    run = prepare(directory, wiring=find_wiring(wiring_name) if wiring_name else None, processors=processors)
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        done = runner.run(run.run())
+    if as_json:
+        print(msgspec.json.encode(done).decode())
+    else:
+        rows = ", ".join(f"{count} {table}" for table, count in done.tables.items())
+        print(f"processed {done.documents} documents in {show_seconds(done.seconds)}: {rows}")
+        if done.unreadable:
+            print(f"trouble:  {done.unreadable} records could not be read; their rows are as they were")
+    return 4 if done.unreadable else 0

@@ -1,0 +1,97 @@
+"""`gossamer status DIR`: how a crawl stands, asked of it while it runs, read from its ledger while it rests."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from gossamer.assembly.control.client import Control, NotRunning
+from gossamer.assembly.control.messages import Status
+from gossamer.flow.quantities import show_bytes, show_seconds
+
+if TYPE_CHECKING:
+    from gossamer.assembly.control.standing import Standing
+
+#: What limits are shown in.
+_SHOWN_IN = {"max_time": show_seconds, "max_bytes": show_bytes, "min_free_disk": show_bytes}
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.option("--units", is_flag=True, help="Also what every unit has counted, and what passed each connector.")
+@click.option("--watch", is_flag=True, help="Show it again and again, until the crawl ends.")
+@click.option(
+    "--interval", type=click.FloatRange(0.1, 60), default=2.0, show_default=True, help="Seconds between looks."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each look.")
+def status(directory: str, units: bool, watch: bool, interval: float, as_json: bool) -> None:
+    """Say how a crawl stands: pages, queue, hosts, speed, outcomes, errors, slowest hosts, limits.
+
+    Works while the crawl runs, and after. States: running, paused, stopping; finished, limit, stopped, incomplete; killed,
+    where it ended without a word. `gossamer resume` goes on with all that is not finished.
+    """
+    path = Path(directory)
+    try:
+        with Control(path) as control:
+            while True:
+                now = _ask(control, units)
+                _print(now, as_json=as_json, screen=watch and not as_json and sys.stdout.isatty())
+                if not watch:
+                    return
+                time.sleep(interval)
+    except NotRunning:
+        from gossamer.assembly.control.standing import standing_at_rest
+
+        _print(standing_at_rest(path), as_json=as_json, screen=False)
+
+
+def _ask(control: Control, units: bool) -> "Standing":
+    from gossamer.assembly.control.standing import Standing
+
+    found: Standing = control.told(Status(units), Standing)
+    return found
+
+
+def _print(now: "Standing", *, as_json: bool, screen: bool) -> None:
+    if screen:
+        click.clear()
+    print(msgspec.json.encode(now).decode() if as_json else "\n".join(lines_of(now)), flush=True)
+
+
+def lines_of(now: "Standing") -> list[str]:
+    """A standing, for people."""
+    lines = [
+        f"{now.crawl}: {now.state}" + (f", process {now.process}" if now.is_at_work else ""),
+        f"pages:    {now.pages} ({now.fetched} fetched, {now.unique_documents} unique, {show_bytes(now.bytes)})",
+        f"speed:    {now.pages_per_second:.1f} pages/s in {show_seconds(now.seconds)}",
+        f"queue:    {now.queued} of {now.discovered} discovered"
+        + (f", {now.in_flight} in flight" if now.is_at_work else ""),
+        f"hosts:    {now.hosts}",
+    ]
+    if now.outcomes:
+        ranked = sorted(now.outcomes.items(), key=lambda pair: -pair[1])
+        lines.append("outcomes: " + ", ".join(f"{count} {name}" for name, count in ranked))
+    lines.append(f"errors:   {now.errors}")
+    if now.limits:
+        shown = [f"{name} {_SHOWN_IN.get(name, '{:g}'.format)(value)}" for name, value in now.limits.items()]
+        left = f" ({now.time_left} left)" if now.time_left else ""
+        lines.append("limits:   " + ", ".join(shown) + left)
+    if now.slowest:
+        lines.append("slowest:  " + ", ".join(f"{one.host} {one.seconds * 1000:.0f} ms" for one in now.slowest[:5]))
+    if now.blocked:
+        lines.append(f"blocked:  {', '.join(now.blocked)}")
+    if now.checkpoints:
+        lines.append(f"kept:     {', '.join(now.checkpoints)} (checkpoints)")
+    if now.cpu_seconds:
+        lines.append(f"used:     {now.cpu_seconds:.1f} s of CPU, {show_bytes(now.peak_rss_bytes)} of memory")
+    for unit in now.units:
+        figures = ", ".join(f"{name} {value:g}" for name, value in unit.metrics.items())
+        lines.append(f"  {unit.name} ({unit.use}): {figures or 'nothing'}")
+    lines += [
+        f"  {one.name}: {one.passed} passed, {one.waiting} waiting, peak {one.peak}, stalled {one.stalled:.2f} s"
+        for one in now.connectors
+    ]
+    return lines

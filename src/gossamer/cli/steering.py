@@ -1,0 +1,133 @@
+"""`gossamer pause | continue | stop | checkpoint | set | block DIR`: steer a crawl that runs in another process.
+
+Each asks over the crawl's control socket (:mod:`gossamer.assembly.control`) and prints what was done. Where no crawl runs,
+the exit status is 2 and one line says how to go on.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
+from gossamer.assembly.control.messages import (
+    Block,
+    Change,
+    Checkpoint,
+    Checkpoints,
+    Continue,
+    Pause,
+    Request,
+    Stop,
+)
+from gossamer.model.errors import UsageError
+
+#: Seconds for a checkpoint: it flushes what the store has in memory.
+LONGEST = 300.0
+
+
+def _do(directory: str, request: Request, timeout: float = 30.0) -> None:
+    with Control(Path(directory), timeout) as control:
+        print(control.do(request))
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+def pause(directory: str) -> None:
+    """Let a running crawl ask for nothing more until `gossamer continue`.
+
+    What is in flight is finished and kept. The crawl stays in memory, and its hosts keep their turns.
+    """
+    _do(directory, Pause())
+
+
+@click.command("continue")
+@click.argument("directory", metavar="DIR")
+def continue_(directory: str) -> None:
+    """Let a paused crawl go on."""
+    _do(directory, Continue())
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.option("--now", is_flag=True, help="Do not wait for what is in flight; it is asked for again on resume.")
+def stop(directory: str, now: bool) -> None:
+    """End a running crawl gracefully, as one Ctrl-C does; `gossamer resume` goes on with it."""
+    _do(directory, Stop(now))
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("name", default="")
+@click.option("--list", "lists", is_flag=True, help="Print the names of checkpoints, the oldest first.")
+@click.option("--restore", metavar="NAME", help="Go back to this checkpoint; only while no crawl runs.")
+def checkpoint(directory: str, name: str, lists: bool, restore: str | None) -> None:
+    """Keep the state of a crawl under NAME (or the time), to go back to.
+
+    What was archived after a checkpoint is kept when one goes back to it; its URLs are asked for again.
+
+    \b
+    gossamer checkpoint mycrawl before-the-big-site
+    gossamer checkpoint mycrawl --restore before-the-big-site && gossamer resume mycrawl
+    """
+    if sum((bool(name), lists, restore is not None)) > 1:
+        raise click.UsageError("give one of NAME, --list and --restore NAME")
+    path = Path(directory)
+    try:
+        with Control(path, LONGEST) as control:
+            if restore is not None:
+                raise UsageError(f"a crawl is running in {directory}; stop it first: gossamer stop {directory}")
+            print("\n".join(control.names(Checkpoints())) if lists else control.do(Checkpoint(name)))
+    except NotRunning:
+        print("\n".join(_at_rest(path, name, restore, lists=lists)))
+
+
+def _at_rest(directory: Path, name: str, restore: str | None, *, lists: bool) -> list[str]:
+    from gossamer.assembly.control import resting
+
+    if lists:
+        return resting.checkpoints(directory)
+    if restore is None:
+        return [f"checkpoint {resting.checkpoint(directory, name)} is kept"]
+    resting.restore(directory, restore)
+    return [f"the crawl is where it was at checkpoint {restore}; `gossamer resume {directory}` goes on from there"]
+
+
+@click.command("set")
+@click.argument("directory", metavar="DIR")
+@click.argument("pairs", metavar="KEY=VALUE...", nargs=-1, required=True)
+def set_(directory: str, pairs: Sequence[str]) -> None:
+    """Change settings of a running crawl, at once and for every later run.
+
+    KEY is UNIT.SETTING, as `gossamer topology` shows them, or an option of `gossamer crawl`. All of them are changed, or none.
+
+    \b
+    gossamer set mycrawl delay=5s rate=10
+    gossamer set mycrawl frontier.concurrency=16
+    """
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not (key and equals):
+            raise click.UsageError(f"{pair!r}: write KEY=VALUE, as delay=5s or frontier.concurrency=16")
+        values[key] = value
+    _do(directory, Change(values))
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("names", metavar="HOST_OR_DOMAIN...", nargs=-1, required=True)
+def block(directory: str, names: Sequence[str]) -> None:
+    """Ask hosts, or all hosts of domains, for nothing any more.
+
+    A running crawl sends them no request later than a second after, and they stay blocked when it is resumed. What waits in
+    their queues ends as `blocked`.
+    """
+    path = Path(directory)
+    check_is_crawl(path)
+    try:
+        _do(directory, Block(list(names)))
+    except NotRunning:
+        from gossamer.assembly.control import resting
+
+        print(resting.block(path, names))

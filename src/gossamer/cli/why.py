@@ -1,0 +1,59 @@
+"""`gossamer why DIR URL`: the story of one URL, told from ledger, log, filters and robots rules."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+if TYPE_CHECKING:
+    from gossamer.assembly.story import Story
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("url")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def why(directory: str, url: str, as_json: bool) -> None:
+    """Tell the story of one URL: why it was fetched, or why not.
+
+    Canonical form, where it was discovered, what filters and robots.txt say, visits, record. Works while the crawl runs, and
+    after. Filters and robots.txt judge as they stand now.
+    """
+    from gossamer.assembly.story import story_of
+
+    story = story_of(Path(directory), url)
+    print(msgspec.json.encode(story).decode() if as_json else "\n".join(lines_of(story)))
+
+
+def lines_of(story: "Story") -> list[str]:
+    """A story, for people."""
+    lines = [f"{story.url}: {story.told}"]
+    lines += [f"canonical:  {one.part} {one.given!r} is written {one.canonical!r}" for one in story.normalised]
+    if story.depth is not None:
+        found = f"{story.relation} of {story.discovered_from}" if story.discovered_from else story.relation
+        lines.append(f"discovered: {found}, depth {story.depth}")
+    lines += [f"filter:     {one.filter}: {one.verdict or 'passes'}" for one in story.filters]
+    if story.blocked_by:
+        lines.append(f"blocked:    by {story.blocked_by}")
+    if story.robots is not None:
+        where = f" (line {story.robots.line})" if story.robots.line else ""
+        lines.append(
+            f"robots.txt: {story.robots.ruling}{f' by {story.robots.rule!r}' if story.robots.rule else ''}{where}"
+        )
+    for visit in story.visits:
+        trouble = f": {visit['error']}" if visit.get("error") else ""
+        lines.append(
+            f"fetched:    {visit['fetched_at']} try {visit['attempt']}, {visit['outcome']} {visit['status'] or ''} "
+            f"{visit['bytes']} bytes in {visit['elapsed_ms']:.0f} ms{trouble}"
+        )
+    if story.duplicate_of:
+        lines.append(f"same as:    {story.duplicate_of}")
+    if story.record is not None:
+        lines.append("record:     {file} at byte {offset}, {length} bytes".format(**story.record))
+    if story.host is not None:
+        lines.append(
+            f"host:       {story.host['host']} ({story.host['ip']}), delay {story.host['delay']:g} s, "
+            f"robots.txt {story.host['robots_state'] or 'not asked for'}"
+        )
+    return lines

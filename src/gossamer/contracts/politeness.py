@@ -1,0 +1,98 @@
+"""When which host may be asked, and what becomes of a page after its answer. Suite: `gossamer.testing.check_politeness`.
+
+The frontier puts hosts in that have tasks, takes out the one whose turn it is, says when a request begins and when its
+answer is there. The committer asks what was ruled on a page, and keeps what must outlive the process.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from gossamer.model.ruling import Ruling
+from gossamer.model.task import Answer, Task
+
+
+class Politeness(Protocol):
+    """Lets requests go out no earlier than host, domain, address and crawl allow.
+
+    Promises:
+        1. A host has at most its number of live requests, and is left alone for its delay after each.
+        2. `next` gives out a host that may be asked now, once for each `put`; a blocked one never.
+        3. Every request that `begin` let go out gets one ruling, whoever brings its answer first.
+        4. A host restored from its note is asked no earlier than it would have been.
+    """
+
+    def put(self, host: str, address: str, level: int = 0) -> None:
+        """There are tasks at this host. `level` is that of its next task, 0 the most urgent; `address` may be empty."""
+        ...
+
+    def drop(self, host: str) -> None:
+        """There are none any more."""
+        ...
+
+    def next(self, now: float) -> str | float:
+        """The host whose turn it is, which leaves; or the instant at which to ask again (monotonic seconds, maybe infinite)."""
+        ...
+
+    def begin(self, task: Task, address: str, now: float) -> bool:
+        """A request for this task goes out to a host that `next` gave. True if the host may have one more at once."""
+        ...
+
+    def answered(self, answer: Answer) -> None:
+        """Its answer has come, or will never come: the host is free again, or waits. A second time does nothing."""
+        ...
+
+    def ruling(self, answer: Answer) -> Ruling:
+        """What becomes of the page of this answer; of one that never began: done. To be asked once for each request."""
+        ...
+
+    def pace(self, host: str, crawl_delay: float) -> float:
+        """The robots part found this `Crawl-delay`, 0 where there is none; returns until when the host waits (monotonic)."""
+        ...
+
+    def hold(self, host: str, seconds: float) -> None:
+        """Do not ask this host for so long: its robots.txt is out of reach, say."""
+        ...
+
+    def received(self, size: int) -> None:
+        """So many bytes came in: they count against the bandwidth."""
+        ...
+
+    def waits(self, host: str, now: float) -> float:
+        """Seconds until this host may be asked as things are; infinite while something must end first."""
+        ...
+
+    def delay(self, host: str) -> float:
+        """Seconds that this host is left alone between two requests."""
+        ...
+
+    def rule_against(self, host: str) -> str:
+        """The entry of the blocklist that closes this host; empty where none does."""
+        ...
+
+    def take_blocked(self) -> Sequence[str]:
+        """Hosts that left because they are blocked, since the last call."""
+        ...
+
+    def is_spent(self, host: str) -> bool:
+        """Whether a crawl need not stay alive for this host: it was given its chances."""
+        ...
+
+    def all_spent(self) -> bool:
+        """Whether all hosts that have tasks are spent."""
+        ...
+
+    def note(self, host: str) -> bytes:
+        """What must be kept of this host; empty where nothing must."""
+        ...
+
+    def restore(self, host: str, note: bytes, *, clean: bool) -> None:
+        """Take back what :meth:`note` gave, unless the host is known already; `clean` is False after a kill."""
+        ...
+
+    def hush(self) -> None:
+        """After a kill: nobody is asked before one usual delay has passed."""
+        ...
+
+    def forget(self, host: str) -> bool:
+        """Give back this host's memory, its note being kept; False while it is busy."""
+        ...

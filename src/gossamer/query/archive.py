@@ -1,0 +1,96 @@
+"""Documents by URL: found in the index, in runs that are not merged yet, and in row logs that have no run yet.
+
+Place in the flow: `gossamer cat` and :mod:`gossamer.assembly.reprocess` read here; it works while the crawl runs.
+"""
+
+import contextlib
+from pathlib import Path
+
+import msgspec
+
+from gossamer.model.errors import UsageError
+from gossamer.model.visit import Location
+from gossamer.stores.cdxj import INDEX, Found, find, found_in
+from gossamer.stores.segments import segments
+from gossamer.stores.warc import WARC_DIRECTORY
+from gossamer.stores.warc_reading import ArchivedRecord, read_record
+
+
+class Document(msgspec.Struct, frozen=True):
+    """What the archive keeps of one fetch."""
+
+    record: ArchivedRecord
+    """The response or revisit record of the fetch itself."""
+    source: ArchivedRecord
+    """The record that holds the body: another one where the fetch brought the same bytes again."""
+
+
+class ArchiveReader:
+    """Finds and reads what a crawl archived."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def captures(self, url: str) -> list[Found]:
+        """Every capture of a canonical URL, the oldest first."""
+        # Logs, then runs, then the index: a row moves on in this order, and is in the next place before it leaves one.
+        found: set[Found] = set()
+        for segment in segments(self.directory):
+            if segment.table == "pages":
+                with contextlib.suppress(FileNotFoundError), segment.path.open("rb") as rows:
+                    found.update(found_in((row for row in rows if row.endswith(b"\n")), url))
+        for run in self.directory.glob("state/*/index/*.cdxj"):
+            found.update(find(run, url))
+        found.update(find(self.directory / INDEX, url))
+        return sorted(found, key=lambda one: (one.timestamp, one.entry.filename, int(one.entry.offset)))
+
+    def document(self, url: str, at: str = "") -> Document:
+        """The last capture of a canonical URL, with its body.
+
+        Args:
+            url: canonical.
+            at: digits of a time, as `202603`: the last capture whose time begins so.
+
+        Raises:
+            UsageError: there is none.
+            CrawlDirectoryError: the archive is damaged there.
+        """
+        captures = [one for one in self.captures(url) if one.timestamp.startswith(at)]
+        if not captures:
+            when = f" at {at}" if at else ""
+            raise UsageError(f"{url} is not in the archive of {self.directory}{when}; `gossamer why` tells its story")
+        record = self.read(captures[-1])
+        return Document(record, self.original(record, url, captures[-1].entry.digest.removeprefix("sha1:")))
+
+    def read(self, capture: Found) -> ArchivedRecord:
+        """The record of a capture."""
+        entry = capture.entry
+        place = Location(f"{WARC_DIRECTORY}/{Path(entry.filename).name}", int(entry.offset), int(entry.length))
+        return read_record(self.directory, place)
+
+    def original(self, record: ArchivedRecord, url: str, digest: str = "") -> ArchivedRecord:
+        """The record that holds the body: itself, or the one that a revisit refers to.
+
+        That is the one of the date that it names, otherwise one with this digest, otherwise the last one before.
+
+        Raises:
+            UsageError: it is not in this archive.
+        """
+        if record.kind != "revisit":
+            return record
+        target = record.fields.get("warc-refers-to-target-uri", url)
+        date = _digits(record.fields.get("warc-refers-to-date", ""))
+        at = _digits(record.fields.get("warc-date", ""))
+        others = [one for one in self.captures(target) if one.entry.mime != "warc/revisit"]
+        chosen = (
+            [one for one in others if date and one.timestamp == date]
+            or [one for one in others if digest and one.entry.digest == f"sha1:{digest}"]
+            or [one for one in others if one.timestamp <= at]
+        )
+        if not chosen:
+            raise UsageError(f"{url} was fetched again unchanged, and the document it repeats is not in this archive")
+        return self.read(chosen[-1])
+
+
+def _digits(date: str) -> str:
+    return "".join(letter for letter in date[:19] if letter.isdigit())

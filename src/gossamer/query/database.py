@@ -1,0 +1,217 @@
+"""SQL over a crawl: tables, and rows that are not tables yet, while the crawl runs or after.
+
+Place in the flow: `gossamer query` and :mod:`export` ask here. A :class:`Database` looks at the directory once, so a question
+sees one state: Parquet files by name, and of row logs the whole lines that were there. All files stand, as links or
+copies under names of ours, in one folder; then DuckDB is shut off from every other file and from the network, its settings are
+locked, and only statements that ask are taken. Rows are strangers' words: they are bound to columns, never to SQL.
+"""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from gossamer.model.errors import UsageError
+from gossamer.query.convert import connect, parquet_of, select_from_log
+from gossamer.query.places import reading, table_files, table_names
+from gossamer.query.schema import HOST_NOTES, HOSTS, HOSTS_VIEW, ITEMS, LINKS, LOGGED, PAGES, Table
+from gossamer.stores.segments import segments
+
+#: What a question may take of memory; beyond, it spills to the disk.
+MEMORY = "1GB"
+
+#: Rows that are held at once between DuckDB and whoever prints them.
+ROWS_AT_ONCE = 1_000
+
+#: The tables that are there whether they have rows or not, in the order in which they are told.
+DOCUMENTED: tuple[Table, ...] = (PAGES, LINKS, HOSTS, ITEMS, HOST_NOTES)
+
+
+class Database:
+    """An open look at a crawl's tables; a context manager. Its files do not go away meanwhile."""
+
+    def __init__(
+        self,
+        directory: Path,
+        only: Mapping[str, Sequence[Path]] | None = None,
+        *,
+        memory: str = MEMORY,
+        threads: int = 0,
+    ) -> None:
+        """Look at `directory` now.
+
+        Args:
+            directory: the crawl directory.
+            only: table -> Parquet files that are looked at, instead of what there is.
+            memory: what DuckDB may take of it.
+            threads: how many it may use; 0 for one a core.
+
+        Raises:
+            OSError: no room for copies of the row logs that are not tables yet.
+        """
+        self._stack = contextlib.ExitStack()
+        self._allowed: list[Path] = []
+        self.tables: list[str] = []
+        """Names of the tables that can be asked."""
+        try:
+            self._stack.enter_context(reading(directory))
+            self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-query-")))
+            (self.folder / "spill").mkdir()
+            self._connection = self._stack.enter_context(
+                connect(str(self.folder / "spill"), memory, threads or os.cpu_count() or 1)
+            )
+            self._make_views(directory, only)
+            self._shut()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    # -- what there is
+
+    def _make_views(self, directory: Path, only: Mapping[str, Sequence[Path]] | None) -> None:
+        logs = segments(directory) if only is None else []
+        for name in dict.fromkeys([*LOGGED, *table_names(directory)]):
+            if name == HOSTS.name or not name.isidentifier():
+                continue
+            files = table_files(directory, name)
+            logged = [one for one in logs if one.table == name]
+            live = [one.path for one in logged if parquet_of(directory, one).name not in files.made]
+            current = files.current if only is None else only.get(name, ())
+            self._make_view(name, self._linked(name, current), self._copied(name, live))
+        self.tables.append(HOSTS.name)
+        self._connection.execute(f"CREATE VIEW hosts AS {HOSTS_VIEW}")
+
+    def _make_view(self, name: str, files: Sequence[Path], logs: list[Path]) -> None:
+        self.tables.append(name)
+        table = LOGGED.get(name)
+        parts = [table.empty] if table is not None else []
+        if files:
+            names = ", ".join(f"'{path}'" for path in files)
+            parts.append(f"SELECT * FROM read_parquet([{names}], union_by_name = true)")
+        if table is not None and logs:
+            parts.append(select_from_log(table, logs))
+        self._connection.execute(f'CREATE VIEW "{name}" AS {" UNION ALL BY NAME ".join(parts)}')
+
+    def _linked(self, name: str, files: Sequence[Path]) -> list[Path]:
+        links = []
+        for number, path in enumerate(files):
+            link = self.folder / f"{name}-{number}.parquet"
+            target = path.resolve()
+            link.symlink_to(target)
+            links.append(link)
+            self._allowed.append(target)
+        return links
+
+    def _copied(self, name: str, logs: Sequence[Path]) -> list[Path]:
+        """Whole lines of logs that may grow meanwhile."""
+        copies = []
+        for number, path in enumerate(logs):
+            copy = self.folder / f"{name}-{number}.jsonl"
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(path, copy, follow_symlinks=False)
+                _cut_to_whole_lines(copy)
+                copies.append(copy)
+        return copies
+
+    def _shut(self) -> None:
+        """From here on DuckDB sees the folder and nothing else, and no statement can change that."""
+        allowed = ", ".join("'{}'".format(str(path).replace("'", "''")) for path in self._allowed)
+        for setting in (
+            f"SET allowed_directories = ['{self.folder}']",
+            f"SET allowed_paths = [{allowed}]",
+            "SET enable_external_access = false",
+            "SET autoinstall_known_extensions = false",
+            "SET autoload_known_extensions = false",
+            "SET python_enable_replacements = false",
+            "SET lock_configuration = true",
+        ):
+            self._connection.execute(setting)
+
+    # -- questions
+
+    def ask(self, sql: str) -> "Answer":
+        """The answer to one question; the next question ends it.
+
+        Raises:
+            UsageError: it is not one statement that asks, or DuckDB refuses it; says why.
+        """
+        self._judge(sql)
+        with _told():
+            return Answer(self._connection.execute(sql))
+
+    def write_parquet(self, sql: str, target: Path) -> None:
+        """The answer as a Parquet file, whole or not at all.
+
+        Raises:
+            UsageError: as :meth:`ask`.
+        """
+        self._judge(sql)
+        with _told():
+            # The end of a line ends a comment that the question may end with.
+            self._connection.execute(f"COPY ({sql.rstrip().rstrip(';')}\n) TO '{self.folder}/answer' (FORMAT parquet)")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.with_name(f"{target.name}.new")
+        shutil.move(self.folder / "answer", fresh)
+        fresh.replace(target)
+
+    def _judge(self, sql: str) -> None:
+        with _told():
+            statements = self._connection.extract_statements(sql)
+        if len(statements) != 1 or statements[0].type not in _ASKING:
+            raise UsageError("one question at a time, as SELECT ... FROM pages; the tables are only read")
+
+
+_ASKING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
+
+
+class Answer:
+    """Rows of an answer, read bit by bit."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self.columns: list[str] = [column[0] for column in connection.description or ()]
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        while True:
+            with _told():
+                rows = self._connection.fetchmany(ROWS_AT_ONCE)
+            if not rows:
+                return
+            yield from rows
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """DuckDB's refusals in one line, as the fault of who asked."""
+    try:
+        yield
+    except duckdb.Error as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        hint = next((line for line in lines[1:] if line.startswith(("Did you mean", "Candidate"))), "")
+        raise UsageError(" ".join(filter(None, (lines[0] if lines else type(error).__name__, hint)))) from None
+
+
+def _cut_to_whole_lines(path: Path) -> None:
+    """A log that was caught in the middle of a write ends in a torn line."""
+    with path.open("r+b") as file:
+        end = file.seek(0, 2)
+        while end:
+            start = max(0, end - (1 << 16))
+            file.seek(start)
+            found = file.read(end - start).rfind(b"\n")
+            if found >= 0:
+                file.truncate(start + found + 1)
+                return
+            end = start
+        file.truncate(0)

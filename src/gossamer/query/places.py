@@ -1,0 +1,147 @@
+"""Where tables lie, and who may touch them: one converter at a time, and no file goes while somebody reads it.
+
+Parquet files are called after the segment that they were made from, so that making one twice makes one. Files that another
+run replaced (:mod:`gossamer.assembly.reprocess`) are listed in `tables/replaced.json` until nobody reads them any more.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from gossamer.model.errors import UsageError
+
+#: The file that makes a directory a crawl.
+CRAWL_FILE = "crawl.toml"
+
+TABLES = "tables"
+REPLACED = "replaced.json"
+
+
+def crawl_directory(text: str) -> Path:
+    """The crawl directory of this name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    path = Path(text)
+    if not (path / CRAWL_FILE).is_file():
+        raise UsageError(f"{text} holds no crawl: there is no {CRAWL_FILE} in it")
+    return path
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """Which Parquet files count: what is in `tables/replaced.json`."""
+
+    run: int = 0
+    """The last run that replaced files; files of later runs, `run-N.parquet`, are not finished."""
+    gone: tuple[str, ...] = ()
+    """Files, as `TABLE/NAME`, whose rows newer files have."""
+
+
+def manifest(directory: Path) -> Manifest:
+    """The manifest as it stands now; an empty one where nothing was ever replaced."""
+    try:
+        return msgspec.json.decode((directory / TABLES / REPLACED).read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        return Manifest()
+
+
+def write_manifest(directory: Path, new: Manifest) -> None:
+    """Switch to other files. One rename: a reader sees all of it or nothing."""
+    path = directory / TABLES / REPLACED
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_bytes(msgspec.json.encode(new))
+    fresh.replace(path)
+
+
+class TableFiles(msgspec.Struct, frozen=True):
+    """The Parquet files of one table, looked at once."""
+
+    current: list[Path]
+    """Those that make it up."""
+    made: frozenset[str]
+    """Names of all that were ever made and may have a row log still: whose rows are not to be read from there."""
+
+
+def table_files(directory: Path, table: str) -> TableFiles:
+    """Which files make up a table now."""
+    stands = manifest(directory)
+    gone = {name.partition("/")[2] for name in stands.gone if name.startswith(f"{table}/")}
+    found = sorted((directory / TABLES / table).glob("*.parquet"))
+    return TableFiles(
+        [path for path in found if path.name not in gone and _run_of(path.name) <= stands.run],
+        frozenset(gone | {path.name for path in found}),
+    )
+
+
+def run_file(directory: Path, table: str, run: int) -> Path:
+    """The file by which a run replaces a table."""
+    return directory / TABLES / table / f"run-{run:04d}.parquet"
+
+
+def _run_of(name: str) -> int:
+    match = re.fullmatch(r"run-(\d+)\.parquet", name)
+    return int(match[1]) if match else 0
+
+
+def table_names(directory: Path) -> list[str]:
+    """Every table that has a file."""
+    return sorted({path.parent.name for path in (directory / TABLES).glob("*/*.parquet")})
+
+
+@contextlib.contextmanager
+def _flock(path: Path, how: int) -> Iterator[bool]:
+    """Hold a lock, or do not; says which. A directory that cannot be written has no writers either."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    except OSError:
+        yield how & fcntl.LOCK_SH == fcntl.LOCK_SH
+        return
+    try:
+        try:
+            fcntl.flock(descriptor, how)
+        except OSError:
+            yield False
+            return
+        yield True
+    finally:
+        os.close(descriptor)
+
+
+def _lock(directory: Path, name: str) -> Path:
+    return directory / "state" / f"tables-{name}.lock"
+
+
+@contextlib.contextmanager
+def converting(directory: Path, *, wait: bool) -> Iterator[bool]:
+    """Be the one process that makes tables; False where another is, or the directory cannot be written."""
+    how = fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)
+    with _flock(_lock(directory, "converting"), how) as held:
+        yield held
+
+
+@contextlib.contextmanager
+def reading(directory: Path) -> Iterator[None]:
+    """No file of tables and logs goes away meanwhile."""
+    with _flock(_lock(directory, "reading"), fcntl.LOCK_SH):
+        yield
+
+
+@contextlib.contextmanager
+def removing(directory: Path) -> Iterator[bool]:
+    """Nobody reads meanwhile; False where somebody does: then what is to go stays until next time."""
+    with _flock(_lock(directory, "reading"), fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
+        yield held
+
+
+@contextlib.contextmanager
+def replacing(directory: Path) -> Iterator[bool]:
+    """Be the one process that makes files to replace others; False where another is at it."""
+    with _flock(_lock(directory, "replacing"), fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
+        yield held

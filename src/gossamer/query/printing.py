@@ -1,0 +1,113 @@
+"""Rows as text: a table for people, CSV for spreadsheets, JSON lines for programs. Every cell was written by a stranger.
+
+In CSV, a cell that a spreadsheet would take for a formula gets an apostrophe in front, unless it is asked for raw (FAULTS 73);
+in a table and in JSON, characters that a terminal would obey are escaped (FAULTS 70).
+"""
+
+import base64
+import csv
+import datetime
+import itertools
+import math
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TextIO
+
+import msgspec
+
+from gossamer.stores.rows import printable
+
+#: Rows by which the widths of a table are set; later ones may be wider.
+MEASURED = 1_000
+
+#: Characters of a cell that a table shows; the other forms have it whole.
+CELL = 100
+
+#: What makes a spreadsheet calculate (OWASP, "CSV Injection").
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO) -> int:
+    """Columns side by side; returns the number of rows."""
+    remaining = iter(rows)
+    head = [[_cell(value) for value in row] for row in itertools.islice(remaining, MEASURED)]
+    widths = [max(map(_width, cells)) for cells in zip(columns, *head, strict=True)] if columns else []
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)]
+        return "  ".join(padded).rstrip() + "\n"
+
+    out.write(line([_escaped(name) for name in columns]))
+    out.write("  ".join("-" * width for width in widths) + "\n")
+    count = 0
+    for cells in itertools.chain(head, ([_cell(value) for value in row] for row in remaining)):
+        out.write(line(cells))
+        count += 1
+    return count
+
+
+def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO, *, raw: bool = False) -> int:
+    """RFC 4180; `raw`: as it is, formulas too."""
+    writer = csv.writer(out)
+    writer.writerow(columns)
+    count = 0
+    for count, row in enumerate(rows, 1):  # noqa: B007  # the last number is the answer
+        writer.writerow([_csv_cell(value, raw) for value in row])
+    return count
+
+
+def write_jsonl(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO) -> int:
+    """One object a line; columns that are NULL stay, as null."""
+    count = 0
+    for count, text in enumerate(json_lines(columns, rows), 1):  # noqa: B007  # the last number is the answer
+        out.write(text)
+    return count
+
+
+def json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Each row as one line of printable JSON."""
+    encoder = msgspec.json.Encoder(enc_hook=str)
+    for row in rows:
+        yield printable(encoder.encode(dict(zip(columns, map(_json_value, row), strict=True)))).decode() + "\n"
+
+
+def _json_value(value: object) -> object:
+    """What msgspec writes otherwise than a reader expects: instants are UTC, bytes base64, and there is no NaN."""
+    if isinstance(value, datetime.datetime) and value.tzinfo is None:
+        return value.isoformat(timespec="microseconds") + "Z"
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime.datetime) and value.tzinfo is None:
+        return value.isoformat(sep=" ", timespec="milliseconds")
+    return value if isinstance(value, str) else str(value)
+
+
+def _csv_cell(value: object, raw: bool) -> str:
+    text = _text(value)
+    return f"'{text}" if not raw and isinstance(value, str) and text.startswith(_FORMULA) else text
+
+
+def _cell(value: object) -> str:
+    text = _escaped(_text(value)[: 4 * CELL])
+    return text if len(text) <= CELL else text[: CELL - 1] + "…"
+
+
+def _escaped(text: str) -> str:
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def _width(text: str) -> int:
+    """Columns on a terminal: East Asian wide characters take two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

@@ -1,0 +1,165 @@
+"""WACZ 1.1.1: archive, index and page list of a crawl in one ZIP file that replays in a browser.
+
+https://specs.webrecorder.net/wacz/1.1.1/ . WARC files and the compressed index are stored as they are, so that a player
+reads single records of a remote file; each is copied up to the last record that the index knows, since a crawl that still
+runs may be in the middle of the next. Memory holds a block of the index at most.
+"""
+
+import datetime
+import hashlib
+import json
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from gossamer._version import __version__
+from gossamer.query.database import Database
+from gossamer.query.printing import json_lines
+from gossamer.stores.cdxj import Entry
+from gossamer.stores.warc import WARC_DIRECTORY
+
+VERSION = "1.1.1"
+
+#: Lines of the index in one compressed block: what a player loads to find one capture (as cdxj-indexer).
+BLOCK_LINES = 3_000
+
+_PIECE = 1 << 20
+
+#: HTML pages that can be shown, seeds first.
+_PAGES = """
+SELECT url, title, fetched_at AS ts, depth FROM pages
+WHERE outcome IN ('ok', 'truncated') AND mime IN ('text/html', 'application/xhtml+xml')
+      AND warc_file IS NOT NULL AND NOT noarchive
+ORDER BY depth, fetched_at
+"""
+
+
+class Wacz:
+    """A WACZ file while it is written."""
+
+    def __init__(self, target: Path) -> None:
+        self._zip = zipfile.ZipFile(target, "w", allowZip64=True)
+        self._resources: list[dict[str, Any]] = []
+        self._date = datetime.datetime.now(datetime.UTC)
+
+    def add(self, name: str, pieces: Iterable[bytes], *, packed: bool = False) -> None:
+        """A file of the package; `packed`: compress it, which what is read in part must not be."""
+        info = zipfile.ZipInfo(name, self._date.timetuple()[:6])
+        info.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+        digest, size = hashlib.sha256(), 0
+        with self._zip.open(info, "w", force_zip64=True) as out:
+            for piece in pieces:
+                out.write(piece)
+                digest.update(piece)
+                size += len(piece)
+        told = {"name": Path(name).name.lower(), "path": name, "hash": f"sha256:{digest.hexdigest()}", "bytes": size}
+        self._resources.append(told)
+
+    def close(self, **told: str) -> None:
+        """Write the package's description, and the digest of that."""
+        package = {
+            "profile": "data-package",
+            "wacz_version": VERSION,
+            "created": self._date.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "software": f"Gossamer/{__version__}",
+            **{name: value for name, value in told.items() if value},
+            "resources": list(self._resources),
+        }
+        text = json.dumps(package, indent=2).encode()
+        self.add("datapackage.json", [text], packed=True)
+        digest = {"path": "datapackage.json", "hash": f"sha256:{hashlib.sha256(text).hexdigest()}"}
+        self.add("datapackage-digest.json", [json.dumps(digest, indent=2).encode()], packed=True)
+        self._zip.close()
+
+    def abandon(self) -> None:
+        """Close the file as it is."""
+        self._zip.close()
+
+
+def write_wacz(directory: Path, database: Database, index: Path, target: Path) -> None:
+    """Write the crawl in `directory` to `target`, whole or not at all.
+
+    Args:
+        directory: the crawl directory.
+        database: an open look at it.
+        index: its index as of now.
+        target: the file.
+    """
+    fresh = target.with_name(f"{target.name}.new")
+    wacz = Wacz(fresh)
+    try:
+        for name, end in sorted(_ends(index).items()):
+            with (directory / WARC_DIRECTORY / name).open("rb") as file:
+                wacz.add(f"archive/{name}", _up_to(file, end))
+        blocks: list[str] = []
+        with index.open("rb") as lines:
+            wacz.add("indexes/index.cdx.gz", _blocks(lines, blocks))
+        wacz.add("indexes/index.idx", (line.encode() for line in blocks), packed=True)
+        wacz.add("pages/pages.jsonl", _page_list(database, seeds=True), packed=True)
+        wacz.add("pages/extraPages.jsonl", _page_list(database, seeds=False), packed=True)
+        first = next(iter(database.ask(f"{_PAGES} LIMIT 1")), None)
+        main = {"mainPageUrl": first[0], "mainPageDate": first[2].isoformat(timespec="seconds") + "Z"} if first else {}
+        wacz.close(title=f"Crawl {directory.resolve().name}", **main)
+    except BaseException:
+        wacz.abandon()
+        fresh.unlink()
+        raise
+    fresh.replace(target)
+
+
+def _ends(index: Path) -> dict[str, int]:
+    """WARC file -> the end of the last record that the index knows in it."""
+    decoder = msgspec.json.Decoder(Entry)
+    ends: dict[str, int] = {}
+    with index.open("rb") as lines:
+        for line in lines:
+            entry = decoder.decode(line.split(b" ", 2)[2])
+            ends[entry.filename] = max(ends.get(entry.filename, 0), int(entry.offset) + int(entry.length))
+    return ends
+
+
+def _up_to(file: IO[bytes], end: int) -> Iterator[bytes]:
+    while end > 0 and (piece := file.read(min(_PIECE, end))):
+        end -= len(piece)
+        yield piece
+
+
+def _blocks(lines: Iterable[bytes], directory: list[str]) -> Iterator[bytes]:
+    """The index as gzip members of some lines each; what a player finds them by goes into `directory`."""
+    directory.append('!meta 0 {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}\n')
+    offset, waiting = 0, []
+    for line in lines:
+        waiting.append(line)
+        if len(waiting) == BLOCK_LINES:
+            packed = _packed(waiting, offset, directory)
+            offset += len(packed)
+            waiting = []
+            yield packed
+    if waiting:
+        yield _packed(waiting, offset, directory)
+
+
+def _packed(lines: list[bytes], offset: int, directory: list[str]) -> bytes:
+    packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
+    packed = packer.compress(b"".join(lines)) + packer.flush()
+    place = {"offset": offset, "length": len(packed), "digest": f"sha256:{hashlib.sha256(packed).hexdigest()}"}
+    key = lines[0].split(b" {", 1)[0].decode()
+    directory.append(f"{key} {json.dumps(place)}\n")
+    return packed
+
+
+def _page_list(database: Database, *, seeds: bool) -> Iterator[bytes]:
+    """`pages.jsonl` has the seeds, `extraPages.jsonl` the rest, as Browsertrix does: players show the first at once."""
+    name, title = ("pages", "Seeds") if seeds else ("extra-pages", "Other pages")
+    yield json.dumps({"format": "json-pages-1.0", "id": name, "title": title, "hasText": False}).encode() + b"\n"
+    # Validators read this as a table with the columns of its first line: a page without a title would be a blank row.
+    answer = database.ask(
+        "SELECT url, strftime(ts, '%Y-%m-%dT%H:%M:%SZ') AS ts, coalesce(nullif(title, ''), url) AS title "
+        f"FROM ({_PAGES}) WHERE (depth = 0) = {seeds}"
+    )
+    for line in json_lines(answer.columns, answer):
+        yield line.encode()

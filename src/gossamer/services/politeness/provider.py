@@ -1,0 +1,245 @@
+"""The politeness provider: gates, schedule and blocklist of one crawl behind one contract, with their settings.
+
+Place in the flow: frontier and committer share it, in the process that owns the state (DESIGN 9.1). The frontier asks
+whose turn it is; whoever of the two sees an answer first brings it here, so that a page's ruling is there when its visit
+is committed, whatever took longer.
+"""
+
+import random
+from collections import deque
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import msgspec
+
+from gossamer.flow.errors import SettingError
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.errors import UsageError
+from gossamer.model.ruling import DONE, Ruling
+from gossamer.model.task import Answer, Task
+from gossamer.services.politeness.blocklist import Blocklist
+from gossamer.services.politeness.circuit import STRIKES
+from gossamer.services.politeness.domains import registered_domain
+from gossamer.services.politeness.gates import GateRules, Gates
+from gossamer.services.politeness.notes import HostNote
+from gossamer.services.politeness.pace import PaceRules
+from gossamer.services.politeness.places import Share
+from gossamer.services.politeness.retries import WAITS
+from gossamer.services.politeness.schedule import Schedule
+
+#: Of the draws that choose among levels and jitter waits: a crawl on a simulated clock repeats exactly (DESIGN 4.4).
+SEED = 1
+
+
+class PolitenessSheet(Sheet, frozen=True):
+    """Settings of :class:`HostPoliteness`. All are live."""
+
+    delay: Annotated[
+        float | Literal["auto"],
+        setting("Between two requests to a host; `auto` follows its latency, between floor and cap.", unit="s"),
+    ] = "auto"
+    factor: Annotated[float, setting("Of the latency, in `auto`.", ge=0)] = 5.0
+    floor: Annotated[float, setting("Shortest delay of `auto`.", unit="s", ge=0)] = 1.0
+    cap: Annotated[float, setting("Longest delay of `auto`, while all is well.", unit="s", ge=0)] = 30.0
+    per_host: Annotated[
+        int, setting("Live requests to one host; more only where you own it.", unit="requests", ge=1)
+    ] = 1
+    domain_delay: (
+        Annotated[float, setting("Between two starts in one registered domain; 0.25 s off loopback.", unit="s", ge=0)]
+        | None
+    ) = None
+    domain_live: Annotated[int, setting("Live requests to one registered domain.", unit="requests", ge=1)] = 4
+    ip_delay: (
+        Annotated[float, setting("Between two starts at one address; 0.25 s off loopback.", unit="s", ge=0)] | None
+    ) = None
+    ip_live: Annotated[int, setting("Live requests to one address, off loopback.", unit="requests", ge=1)] = 4
+    rate: Annotated[float, setting("Pages a second, of the whole crawl.", unit="pages/s", gt=0)] | None = None
+    bandwidth: (
+        Annotated[float, setting("Bytes of bodies a second, of the whole crawl.", unit="bytes/s", gt=0)] | None
+    ) = None
+    retries: Annotated[
+        tuple[float, ...], setting("Before the second and each further try, of a page or of a host, in seconds.")
+    ] = WAITS
+    strikes: Annotated[int, setting("Failures in a row after which a host is only probed.", unit="failures", ge=1)] = (
+        STRIKES
+    )
+    blocked: Annotated[
+        tuple[str, ...], setting("Hosts and domains that are not asked any more, as `example.org`.")
+    ] = ()
+
+
+class _Flight(msgspec.Struct):
+    """A request that went out, until its page's ruling was asked for."""
+
+    host: str
+    domain: str
+    address: str
+    attempt: int
+    ruling: Ruling | None = None
+
+
+class HostPoliteness(Provider[PolitenessSheet]):
+    """Polite in layers: host, registered domain, address, crawl (decision 7). Contract: `politeness.Politeness`."""
+
+    keeps_state = True
+
+    def __init__(self, sheet: PolitenessSheet | None = None) -> None:
+        super().__init__(sheet)
+        draw = random.Random(SEED).random
+        self.gates = Gates(rules_of(self.sheet), draw=draw)
+        self._blocklist = _blocklist(self.sheet)
+        self._schedule = Schedule(self.gates, draw, is_blocked=self.rule_against)
+        self._flights: dict[str, deque[_Flight]] = {}
+        self._notes = msgspec.msgpack.Decoder(HostNote)
+        self._encoder = msgspec.msgpack.Encoder()
+        self.metrics.gauge("waiting_hosts", lambda: len(self._schedule))
+        self.metrics.gauge("in_flight", lambda: len(self._flights))
+        self.metrics.gauge("blocked", lambda: len(self._blocklist))
+
+    def changed(self, before: PolitenessSheet) -> None:
+        """Go by the new settings from the next request on."""
+        self._blocklist = _blocklist(self.sheet)
+        self.gates.change(rules_of(self.sheet))
+
+    # -- whose turn it is
+
+    def put(self, host: str, address: str, level: int = 0) -> None:
+        """See the contract."""
+        self._schedule.put(host, registered_domain(host), address, level)
+
+    def drop(self, host: str) -> None:
+        """See the contract."""
+        self._schedule.drop(host)
+
+    def next(self, now: float) -> str | float:
+        """See the contract."""
+        return self._schedule.pop(now)
+
+    def begin(self, task: Task, address: str, now: float) -> bool:
+        """See the contract."""
+        host, domain = task.host, registered_domain(task.host)
+        self.gates.begin(host, domain, address, now)
+        self._flights.setdefault(task.url, deque()).append(_Flight(host, domain, address, task.attempt))
+        place = self.gates.place(host)
+        return place is not None and place.live < place.limit
+
+    def answered(self, answer: Answer) -> None:
+        """See the contract."""
+        flight = next((flight for flight in self._flights.get(answer.url, ()) if flight.ruling is None), None)
+        if flight is None:
+            return
+        now, wall = self.clock.monotonic(), self.clock.now()
+        host, domain, address = flight.host, flight.domain, flight.address
+        flight.ruling = self.gates.end(host, domain, address, answer, now, wall, flight.attempt)
+        self._schedule.ended(host, domain, address)
+
+    def ruling(self, answer: Answer) -> Ruling:
+        """See the contract."""
+        flights = self._flights.get(answer.url)
+        if flights is None:
+            return DONE
+        if flights[0].ruling is None:
+            self.answered(answer)
+        ruling = flights.popleft().ruling
+        if not flights:
+            del self._flights[answer.url]
+        return ruling or DONE
+
+    # -- what else is known of a host
+
+    def pace(self, host: str, crawl_delay: float) -> float:
+        """See the contract."""
+        self.gates.set_crawl_delay(host, crawl_delay or None)
+        place = self.gates.place(host)
+        return place.next if place is not None else self.clock.monotonic()
+
+    def hold(self, host: str, seconds: float) -> None:
+        """See the contract."""
+        self.gates.hold(host, self.clock.monotonic() + seconds)
+
+    def received(self, size: int) -> None:
+        """See the contract."""
+        self.gates.received(size, self.clock.monotonic())
+
+    def waits(self, host: str, now: float) -> float:
+        """See the contract."""
+        place = self.gates.place(host)
+        return 0.0 if place is None else max(0.0, place.ready_at() - now)
+
+    def delay(self, host: str) -> float:
+        """See the contract."""
+        return self.gates.delay(host)
+
+    def rule_against(self, host: str) -> str:
+        """See the contract."""
+        return self._blocklist.rule(host)
+
+    def take_blocked(self) -> Sequence[str]:
+        """See the contract."""
+        blocked = self._schedule.blocked
+        if not blocked:
+            return ()
+        self._schedule.blocked = []
+        return blocked
+
+    def is_spent(self, host: str) -> bool:
+        """See the contract."""
+        return self.gates.is_spent(host)
+
+    def all_spent(self) -> bool:
+        """See the contract."""
+        return all(map(self.gates.is_spent, self._schedule))
+
+    # -- what outlives the process
+
+    def note(self, host: str) -> bytes:
+        """See the contract."""
+        note = self.gates.note(host, self.clock.monotonic(), self.clock.now())
+        return b"" if note is None else self._encoder.encode(note)
+
+    def restore(self, host: str, note: bytes, *, clean: bool) -> None:
+        """See the contract."""
+        if not note or self.gates.place(host) is not None:
+            return
+        try:
+            read = self._notes.decode(note)
+        except msgspec.MsgspecError:
+            self.metrics.count("notes_unreadable")
+            return
+        self.gates.restore(host, read, self.clock.monotonic(), self.clock.now(), clean=clean)
+
+    def hush(self) -> None:
+        """See the contract."""
+        self.gates.hush(self.clock.monotonic())
+
+    def forget(self, host: str) -> bool:
+        """See the contract."""
+        return self.gates.forget(host, self.clock.monotonic())
+
+
+def rules_of(sheet: PolitenessSheet) -> GateRules:
+    """What the gates go by. Without a setting of the user's, domains and addresses on loopback have no gap (DESIGN 9.12)."""
+    usual = GateRules()
+    delay = None if sheet.delay == "auto" else sheet.delay
+    domain = usual.domain.gap if sheet.domain_delay is None else sheet.domain_delay
+    address = usual.address.gap if sheet.ip_delay is None else sheet.ip_delay
+    return GateRules(
+        pace=PaceRules(delay=delay, factor=sheet.factor, floor=sheet.floor, cap=sheet.cap),
+        per_host=sheet.per_host,
+        domain=Share(sheet.domain_live, domain),
+        address=Share(sheet.ip_live, address),
+        domain_on_loopback=Share(sheet.domain_live, sheet.domain_delay or 0.0),
+        address_on_loopback=Share(usual.address_on_loopback.live, sheet.ip_delay or 0.0),
+        pages_per_second=sheet.rate,
+        bytes_per_second=sheet.bandwidth,
+        waits=sheet.retries,
+        strikes=sheet.strikes,
+    )
+
+
+def _blocklist(sheet: PolitenessSheet) -> Blocklist:
+    try:
+        return Blocklist(sheet.blocked)
+    except UsageError as error:
+        raise SettingError(f"setting 'blocked': {error}") from None

@@ -1,0 +1,191 @@
+"""CDXJ: the index by which replay tools find a capture (`KEY TIMESTAMP {JSON}` lines, sorted byte by byte).
+
+Place in the flow: rows of the `pages` log are committed with their visits, and become a sorted *run* when their segment is
+closed; runs are merged into `index.cdxj` when a crawl stops, and by `export`. So nothing is indexed that was not
+committed, and memory holds one segment at most. Keys: :mod:`gossamer.stores.surt`.
+
+Merging drops lines that are equal: a capture is named by file and offset, so what a kill made twice is there once.
+"""
+
+import heapq
+import itertools
+import mmap
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from gossamer.model.outcome import Outcome
+from gossamer.stores.rows import printable
+from gossamer.stores.surt import surt
+
+#: The index, inside the crawl directory (DESIGN 7).
+INDEX = "index.cdxj"
+
+#: Files that are merged at once: far below what a process may open (FAULTS 105).
+FAN_IN = 64
+
+#: Bytes that a merge reads ahead in each of them.
+_READ_AHEAD = 1 << 16
+
+
+class Capture(msgspec.Struct, frozen=True, gc=False):
+    """What an index line is made from: some columns of a `pages` row, by the same names."""
+
+    url: str
+    fetched_at: str = ""
+    outcome: Outcome = Outcome.OK
+    status: int = 0
+    mime: str = ""
+    digest: str = ""
+    duplicate_of: str = ""
+    noarchive: bool = False
+    warc_file: str = ""
+    warc_offset: int = 0
+    warc_length: int = 0
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """The JSON of a line; values are strings, as the tools of the field write them."""
+
+    url: str
+    mime: str
+    status: str
+    digest: str
+    length: str
+    offset: str
+    filename: str
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A capture that was found in an index."""
+
+    timestamp: str
+    """`20260301120000`."""
+    entry: Entry
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Entry)
+
+
+def index_line(capture: Capture) -> bytes | None:
+    """The line of a capture, its newline included; None where the archive holds no copy that could be shown."""
+    if not capture.warc_file or capture.noarchive:
+        return None
+    is_revisit = capture.duplicate_of or capture.outcome is Outcome.NOT_MODIFIED
+    entry = Entry(
+        url=capture.url,
+        mime="warc/revisit" if is_revisit else capture.mime or "unk",
+        status=str(capture.status),
+        digest=f"sha1:{capture.digest}" if capture.digest else "-",
+        length=str(capture.warc_length),
+        offset=str(capture.warc_offset),
+        filename=capture.warc_file.rpartition("/")[2],
+    )
+    timestamp = "".join(letter for letter in capture.fetched_at[:19] if letter.isdigit())
+    return f"{surt(capture.url)} {timestamp} ".encode() + printable(_encoder.encode(entry)) + b"\n"
+
+
+def write_run(rows: Iterable[bytes], path: Path) -> int:
+    """Index the lines of one closed segment of `pages` into a sorted run; returns how many captures it has.
+
+    Args:
+        rows: whole lines, as many as fit into memory at once.
+        path: replaced at once when the run is whole.
+    """
+    decoder = msgspec.json.Decoder(Capture)
+    lines = sorted(line for row in rows if (line := index_line(decoder.decode(row))) is not None)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_bytes(b"".join(lines))
+    fresh.replace(path)
+    return len(lines)
+
+
+def merge(sorted_files: Sequence[Path], target: Path, workspace: Path) -> int:
+    """Merge sorted files into `target`, which is replaced at once when the whole is written; returns its lines.
+
+    Args:
+        sorted_files: of any number and size; `target` itself may be among them.
+        target: the index.
+        workspace: a directory for what lies between, when there are more files than are merged at once.
+    """
+    files, count = list(sorted_files), itertools.count()
+    while len(files) > FAN_IN:
+        between = workspace / f"merge-{next(count)}"
+        _merge_into(files[:FAN_IN], between)
+        files = [*files[FAN_IN:], between]
+    fresh = target.with_name(f"{target.name}.new")
+    lines = _merge_into(files, fresh)
+    fresh.replace(target)
+    return lines
+
+
+def _merge_into(files: Sequence[Path], target: Path) -> int:
+    lines = 0
+    with ExitStack() as stack:
+        readers = [stack.enter_context(path.open("rb", buffering=_READ_AHEAD)) for path in files]
+        out = stack.enter_context(target.open("wb", buffering=_READ_AHEAD))
+        before = b""
+        for line in heapq.merge(*readers):
+            if line != before:
+                out.write(line)
+                before = line
+                lines += 1
+    return lines
+
+
+def find(path: Path, url: str) -> list[Found]:
+    """The captures of a canonical URL in a sorted file, the oldest first; none where the file is not there.
+
+    Cost: a binary search, whatever the size.
+    """
+    try:
+        if not path.stat().st_size:
+            return []
+    except FileNotFoundError:
+        return []
+    key = surt(url).encode() + b" "
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return [
+            found for line in _lines_from(data, _first(data, key), key) if (found := _parsed(line)).entry.url == url
+        ]
+
+
+def _first(data: mmap.mmap, key: bytes) -> int:
+    """The offset of the first line that is not before `key`."""
+    low, high = 0, len(data)
+    while low < high:
+        middle = data.rfind(b"\n", 0, (low + high) // 2) + 1
+        middle = max(middle, low)
+        end = data.find(b"\n", middle) + 1 or len(data)
+        if data[middle:end] < key:
+            low = end
+        else:
+            high = middle
+    return low
+
+
+def _lines_from(data: mmap.mmap, start: int, key: bytes) -> Iterator[bytes]:
+    while start < len(data) and data[start : start + len(key)] == key:
+        end = data.find(b"\n", start) + 1 or len(data)
+        yield data[start:end]
+        start = end
+
+
+def _parsed(line: bytes) -> Found:
+    _, timestamp, text = line.split(b" ", 2)
+    return Found(timestamp.decode(), _decoder.decode(text))
+
+
+def found_in(rows: Iterable[bytes], url: str) -> list[Found]:
+    """As :func:`find`, in rows of `pages` that no index has yet."""
+    decoder = msgspec.json.Decoder(Capture)
+    quick = _encoder.encode(url)
+    lines = (index_line(decoder.decode(row)) for row in rows if quick in row)
+    return sorted(
+        (found for line in lines if line is not None and (found := _parsed(line)).entry.url == url),
+        key=lambda found: found.timestamp,
+    )

@@ -1,0 +1,88 @@
+"""What is kept of hosts, and how many URLs were queued of each host and domain: small tables in front of the store.
+
+A commit asks for the state of each visited host and for the tallies of each new task: most were asked for just before.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from gossamer.contracts.ledger import Tallied
+from gossamer.model.kept import HostState
+from gossamer.stores.ledger.keys import HOST_ID_BYTES, ROBOTS, STATE, TALLIES, Keys
+from gossamer.stores.ledger.remembered import Remembered
+from gossamer.stores.ledger.store import Batch, Store
+
+#: States and tallies that are remembered; about 600 and 150 bytes each.
+REMEMBERED_STATES, REMEMBERED_TALLIES = 8_192, 65_536
+
+_encoder = msgspec.msgpack.Encoder()
+_states = msgspec.msgpack.Decoder(HostState)
+
+
+class Hosts:
+    """Rows of hosts, robots bytes of their sites, tallies."""
+
+    def __init__(self, store: Store, keys: Keys) -> None:
+        self._store = store
+        self._keys = keys
+        self._states: Remembered[str, HostState] = Remembered(REMEMBERED_STATES)
+        self._tallies: Remembered[tuple[Tallied, str], int] = Remembered(REMEMBERED_TALLIES)
+
+    def __repr__(self) -> str:
+        return f"<Hosts in {self._store!r}>"
+
+    def states(self, names: Sequence[str]) -> list[HostState]:
+        """The states of hosts, in order; an empty one for a host of which nothing is kept."""
+        known = self._states
+        found = {name: state for name in names if (state := known.get(name)) is not None}
+        rest = [name for name in dict.fromkeys(names) if name not in found]
+        if rest:
+            keys = [self._keys.host(name) + STATE for name in rest]
+            for name, data in zip(rest, self._store.get_many("hosts", keys), strict=True):
+                found[name] = state = HostState(name) if data is None else _states.decode(data)
+                known.set(name, state)
+        return [found[name] for name in names]
+
+    def all(self) -> Iterator[HostState]:
+        """The states of all hosts, in the order of domains."""
+        for key, data in self._store.scan("hosts", b"", b"\xff" * (HOST_ID_BYTES + 2)):
+            if key[HOST_ID_BYTES:] == STATE:
+                yield _states.decode(data)
+
+    def robots(self, site: str, host: str) -> bytes | None:
+        """The robots bytes of a site; None where nothing is kept."""
+        return self._store.get("hosts", self._robots_key(site, host))
+
+    def tally(self, what: Tallied, name: str) -> int:
+        """How many were counted under this name."""
+        count = self._tallies.get((what, name))
+        if count is None:
+            count = int.from_bytes(self._store.get("hosts", self._keys.host(name) + TALLIES[what]) or b"")
+            self._tallies.set((what, name), count)
+        return count
+
+    def put(
+        self,
+        states: Mapping[str, HostState],
+        robots: Mapping[tuple[str, str], bytes],
+        tallies: Mapping[tuple[Tallied, str], int],
+        batch: Batch,
+    ) -> None:
+        """Put rows, robots bytes by site and host, and tallies into a batch."""
+        for name, state in states.items():
+            batch.put("hosts", self._keys.host(name) + STATE, _encoder.encode(state))
+        for (site, host), data in robots.items():
+            batch.put("hosts", self._robots_key(site, host), data)
+        for (what, name), count in tallies.items():
+            batch.put("hosts", self._keys.host(name) + TALLIES[what], count.to_bytes(8))
+
+    def applied(self, states: Mapping[str, HostState], tallies: Mapping[tuple[Tallied, str], int]) -> None:
+        """These were written."""
+        for name, state in states.items():
+            self._states.set(name, state)
+        for key, count in tallies.items():
+            self._tallies.set(key, count)
+
+    def _robots_key(self, site: str, host: str) -> bytes:
+        return self._keys.host(host) + ROBOTS + site.encode("utf-8", "surrogatepass")

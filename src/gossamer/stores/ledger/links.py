@@ -1,0 +1,48 @@
+"""Links of visited pages, kept while a depth limit is set: when a page turns out to be nearer to the seeds, its links are
+announced again from here, and it is not fetched again (DESIGN 9.4)."""
+
+from collections.abc import Mapping
+from itertools import groupby
+from operator import itemgetter
+
+import msgspec
+
+from gossamer.contracts.ledger import Links
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.stores.ledger.keys import Keys
+from gossamer.stores.ledger.store import Batch, Store
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(list[tuple[str, list[str]]])
+
+
+class KeptLinks:
+    """Links by page, in order. Runs of links share their relation."""
+
+    def __init__(self, store: Store, keys: Keys) -> None:
+        self._store = store
+        self._keys = keys
+
+    def __repr__(self) -> str:
+        return f"<KeptLinks in {self._store!r}>"
+
+    def of(self, url: str) -> Links | None:
+        """The links of a page; None where it was not visited.
+
+        Raises:
+            CrawlDirectoryError: they are damaged.
+        """
+        data = self._store.get("links", self._keys.url(url))
+        if data is None:
+            return None
+        try:
+            return [(link, relation) for relation, links in _decoder.decode(data) for link in links]
+        except msgspec.DecodeError as error:
+            text = f"the links of {url} in the ledger are damaged: {error}; go back to a checkpoint"
+            raise CrawlDirectoryError(text) from None
+
+    def put(self, pages: Mapping[str, Links], batch: Batch) -> None:
+        """Put the links of pages into a batch."""
+        for url, links in pages.items():
+            runs = [(relation, [link for link, _ in run]) for relation, run in groupby(links, key=itemgetter(1))]
+            batch.put("links", self._keys.url(url), _encoder.encode(runs))

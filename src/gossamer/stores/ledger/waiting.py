@@ -1,0 +1,41 @@
+"""The task of one URL, looked for where it waits: what tells a person why a page is not there yet.
+
+Place in the flow: `gossamer why` asks, of a crawl that runs or rests. Nobody who crawls does: a search walks over a queue.
+"""
+
+from itertools import islice
+
+import msgspec
+
+from gossamer.model.task import Task
+from gossamer.model.url import host_of
+from gossamer.stores.ledger.chunks import PLACE_BITS, Cursor, unpack, unpack_cursors
+from gossamer.stores.ledger.keys import CHUNK, CURSOR, LATER, Keys, after, time_of
+from gossamer.stores.ledger.store import Store
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A task that is not finished."""
+
+    task: Task
+    due: float = 0.0
+    """Seconds since the epoch before which it is not queued; 0 where it is."""
+
+
+def find_waiting(store: Store, keys: Keys, url: str, most: int) -> Waiting | None:
+    """The task of a URL among the first `most` chunks of its host, then among `most` tasks for later."""
+    host = keys.host(host_of(url))
+    cursors = unpack_cursors(store.get("hosts", host + CURSOR))
+    prefix, text = CHUNK + host, url.encode()
+    for key, value in islice(store.scan("frontier", prefix, after(prefix)), most):
+        if text in value:
+            level, serial = key[-9], int.from_bytes(key[-8:])
+            cursor = cursors.get(level, Cursor())
+            for index, task in enumerate(unpack(value, level)):
+                place = (serial << PLACE_BITS) + index
+                if task.url == url and place >= cursor.place and place not in cursor.finished:
+                    return Waiting(task)
+    for key, value in islice(store.scan("frontier", LATER, after(LATER)), most):
+        if text in value:
+            return Waiting(unpack(value[1:], value[0])[0], time_of(key))
+    return None

@@ -1,0 +1,165 @@
+"""The rows of the tables, as agents write them: appended with each commit, cheap, one file for each table.
+
+Place in the flow: the committing component calls `append` with a group's visits and the archive's locations, and notes
+`ends` in the ledger. Another process turns what is written here into Parquet (:mod:`gossamer.query`): no agent imports
+the libraries of tables. The layout of the files: :mod:`gossamer.stores.segments`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.visit import Location, Visit
+from gossamer.stores.files import AppendFile, LastWrites
+from gossamer.stores.rowlog import JsonLog, JsonLogSheet
+from gossamer.stores.rows import HostRow, item_line, line, links_rows, page_row
+from gossamer.stores.segments import mark_open, new_run, rows_directory, segment_name
+
+_IN_USE = "it is part of the files that are open"
+
+
+class TableLogSheet(Sheet, frozen=True):
+    """Settings of :class:`TableLog`."""
+
+    directory: Annotated[
+        str, setting("The crawl directory; rows lie in `state/AGENT/rows/` below it.", restart=_IN_USE)
+    ] = "."
+    agent: Annotated[str, setting("Whose rows they are.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")] = "agent-00"
+    tables: Annotated[
+        tuple[Literal["pages", "links", "items"], ...],
+        setting("Tables that are kept. `pages` is also what the index of the archive is made from."),
+    ] = ("pages", "items")
+    log: Annotated[bool, setting("Write `logs/crawl.jsonl` too.", restart=_IN_USE)] = True
+    sha256: Annotated[bool, setting("Hash each body with SHA-256; costs 33 us for 39 kB.")] = True
+    segment_bytes: Annotated[
+        int,
+        setting("A row log that has reached this size is closed, and can become a table.", unit="bytes", ge=1),
+    ] = 32 << 20
+    sync: Annotated[
+        bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
+    ] = False
+
+
+class TableLog(Provider[TableLogSheet]):
+    """Writes the rows of the tables, and the log of the crawl. Contract: `storing.RowLog`.
+
+    A file is made at its first row: what is not kept, or never comes, leaves nothing behind.
+    """
+
+    def __init__(self, sheet: TableLogSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._encoder = msgspec.json.Encoder()
+        self._run = ""
+        self._open: dict[str, AppendFile] = {}
+        self._serials: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
+        self._last = LastWrites()
+        self._log = JsonLog(JsonLogSheet(self.sheet.directory, self.sheet.sync)) if self.sheet.log else None
+
+    async def stop(self) -> None:
+        """Close the files. They stay open to their run until a crawl has ended: only who commits knows that it has."""
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+        if self._log is not None:
+            await self._log.stop()
+
+    def changed(self, before: TableLogSheet) -> None:
+        """The log of the crawl syncs as the tables do."""
+        if self._log is not None:
+            self._log.sheet = msgspec.structs.replace(self._log.sheet, sync=self.sheet.sync)
+
+    def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
+        """Write a group's rows, one write for each table.
+
+        Raises:
+            OSError: a table could not be written. Others may have been: nothing of the group counts before its commit.
+        """
+        self._last.begin()
+        sheet, encoder = self.sheet, self._encoder
+        pages: list[bytes] = []
+        items: list[bytes] = []
+        links: list[bytes] = []
+        told: list[bytes] = []
+        wants_links = "links" in sheet.tables
+        for visit, location in zip(visits, locations, strict=True):
+            page = line(page_row(visit, location, sha256=sheet.sha256), encoder)
+            pages.append(page)
+            told.append(page)
+            for item in visit.items:
+                text, trouble = item_line(item, encoder)
+                if trouble:
+                    self.metrics.count(trouble)
+                items.append(text)
+                told.append(text)
+            if wants_links:
+                links += [line(row, encoder) for row in links_rows(visit)]
+        if self._log is not None:
+            self._log.write(told)
+        for table, lines in (("pages", pages), ("links", links), ("items", items)):
+            if table in sheet.tables:
+                self._write(table, lines)
+
+    def hosts(self, rows: Iterable[HostRow]) -> None:
+        """Write what is known of hosts now; the newest row of a host counts.
+
+        Raises:
+            OSError: they could not be written.
+        """
+        lines: list[bytes] = []
+        for row in rows:
+            lines.append(line(row, self._encoder))
+            if len(lines) >= _HOSTS_AT_ONCE:
+                self._write("host_notes", lines)
+                lines = []
+        self._write("host_notes", lines)
+
+    def take_back(self) -> None:
+        """See the contract."""
+        self._last.take_back()
+        if self._log is not None:
+            self._log.take_back()
+
+    def ends(self) -> Mapping[str, int]:
+        """The files that were written since the last call, and their ends."""
+        ends, self._ends = self._ends, {}
+        if self._log is not None:
+            ends.update(self._log.ends())
+        return ends
+
+    def _write(self, table: str, lines: Sequence[bytes]) -> None:
+        if not lines:
+            return
+        file = self._file(table)
+        data = b"".join(lines)
+        self._last.about_to(file)
+        file.append(data, sync=self.sheet.sync)
+        self._ends[file.path.relative_to(self.sheet.directory).as_posix()] = file.end
+        self.metrics.count("rows", len(lines))
+        self.metrics.count("bytes", len(data))
+
+    def _file(self, table: str) -> AppendFile:
+        """The segment that takes the next rows of a table."""
+        file = self._open.get(table)
+        if file is not None and file.end < self.sheet.segment_bytes:
+            return file
+        directory = Path(self.sheet.directory)
+        if not self._run:
+            self._run = new_run(datetime.fromtimestamp(self.clock.now(), UTC).strftime("%Y%m%d%H%M%S"))
+            mark_open(directory, self.sheet.agent, self._run)
+        self._serials[table] = serial = self._serials.get(table, 0) + 1
+        path = rows_directory(directory, self.sheet.agent) / segment_name(table, self._run, serial)
+        fresh = AppendFile(path, fresh=True)
+        if file is not None:
+            file.close()
+        self._open[table] = fresh
+        return fresh
+
+
+#: Hosts whose rows are made at once: memory must not follow their number.
+_HOSTS_AT_ONCE = 1_000

@@ -1,0 +1,143 @@
+"""Processors run again over what was archived: the tables say what they find now, and nobody was asked anything."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gossamer
+from gossamer import api
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.crawl import Crawl, run
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.reprocess import Reprocessed, crawl_wiring, reprocess
+from gossamer.cli.main import main
+from gossamer.flow.sheet import build
+from gossamer.flow.unit import Provider
+from gossamer.flow.wiring import to_toml, with_settings
+from gossamer.model.document import Document
+from gossamer.model.visit import Item
+from gossamer.query import replacing
+from gossamer.query.database import Database
+from gossamer.testing.fakeweb import FakeWeb, Page
+
+PAGES: dict[str, str | Page] = {
+    "/": '<title>Root</title><a href="/one">to one</a><a href="/copy">c</a><a href="/secret">s</a><a href="/gone">g</a>',
+    "/one": '<title>One</title><p class="price">5</p><a href="http://elsewhere.test/">out</a>',
+    "/copy": '<title>One</title><p class="price">5</p><a href="http://elsewhere.test/">out</a>',
+    "/secret": Page(body='<title>Secret</title><a href="/one">x</a>', headers=(("X-Robots-Tag", "noarchive"),)),
+    "/gone": Page(status=404),
+}
+
+
+class Prices(Provider[Any]):
+    """A processor of the user's."""
+
+    def process(self, document: Document) -> Iterator[Item]:
+        """One item for each price."""
+        for node in document.css(".price"):
+            yield Item("price", document.url, {"amount": node.text()})
+
+
+def crawled(folder: Path) -> str:
+    """A crawl that kept links."""
+    with FakeWeb(PAGES) as web:
+        options = build(CrawlOptions, {"output": str(folder / "crawl"), "per_host": 4, "delay": 0})
+        job = Crawl([web.url("/")], options, settings={"log": {"tables": ["pages", "links", "items"]}})
+        assert run(job).state == "finished"
+    return str(folder / "crawl")
+
+
+def again(directory: str, **options: Any) -> Reprocessed:
+    known = catalog()
+    known.add("prices", Prices)
+    return asyncio.run(reprocess(directory, catalog=known, **options).run())
+
+
+def asked(directory: str, sql: str) -> list[tuple[Any, ...]]:
+    with Database(Path(directory)) as database:
+        return list(database.ask(sql))
+
+
+STATE = "SELECT * FROM pages ORDER BY url", "SELECT * FROM links ORDER BY ALL", "SELECT * FROM items ORDER BY ALL"
+
+
+def state(directory: str) -> list[list[tuple[Any, ...]]]:
+    return [asked(directory, sql) for sql in STATE]
+
+
+def test_the_same_processors_find_the_same(tmp_path: Path) -> None:
+    directory = crawled(tmp_path)
+    before = state(directory)
+    done = again(directory)
+    assert (done.documents, done.unreadable) == (4, 0)
+    assert done.tables == {"pages": 5, "links": len(before[1]), "items": 0}
+    assert state(directory) == before
+    again(directory)
+    assert state(directory) == before
+
+
+def test_what_is_set_otherwise_is_found_otherwise(tmp_path: Path) -> None:
+    directory = crawled(tmp_path)
+    assert asked(directory, "SELECT count(*) FROM links WHERE anchor = 'to one'") == [(0,)]
+    wiring = with_settings(crawl_wiring(directory), "html", {"anchors": True})
+    again(directory, wiring=wiring)
+    assert asked(directory, "SELECT count(*) FROM links WHERE anchor = 'to one'") == [(1,)]
+    # The body of the page that must not be kept is not there: what was known of it stays.
+    assert asked(directory, "SELECT count(*) FROM links WHERE source LIKE '%/secret'") == [(1,)]
+    assert asked(directory, "SELECT title FROM pages WHERE url LIKE '%/secret'") == [("Secret",)]
+
+
+def test_a_processor_that_is_named_runs_alone_and_replaces_its_items(tmp_path: Path) -> None:
+    directory = crawled(tmp_path)
+    links = state(directory)[1]
+    for _ in range(2):
+        done = again(directory, processors=["prices"])
+        assert done.tables == {"items": 2}
+    found = asked(directory, "SELECT kind, data->>'$.amount', url LIKE '%/copy' FROM items ORDER BY url")
+    assert sorted(found) == [("price", "5", False), ("price", "5", True)]
+    assert state(directory)[1] == links
+
+
+def test_a_run_that_dies_leaves_the_tables_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = crawled(tmp_path)
+    before = state(directory)
+
+    def dying(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(replacing, "write_manifest", dying)
+        with pytest.raises(KeyboardInterrupt):
+            again(directory)
+    assert state(directory) == before
+    again(directory)
+    assert state(directory) == before
+
+
+def test_the_command_tells_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = crawled(tmp_path)
+    assert main(["reprocess", directory]) == 0
+    assert "processed 4 documents" in capsys.readouterr().out
+    wiring = tmp_path / "my.toml"
+    wiring.write_text(to_toml(crawl_wiring(directory)))
+    assert main(["reprocess", directory, "--wiring", str(wiring), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["documents"] == 4
+    assert main(["reprocess", directory, "--processor", "htlm-links"]) == 2
+    assert "did you mean 'html-links'" in capsys.readouterr().err
+
+
+def test_a_program_runs_its_own_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = crawled(tmp_path)
+    monkeypatch.setattr(api, "_registered", [])
+
+    @gossamer.processor("text/html")
+    def titles(document: Document) -> Iterator[Item]:
+        yield Item("title", document.url, document.title)
+
+    done = asyncio.run(gossamer.reprocess(directory))
+    assert done.tables["items"] == 3
+    assert asked(directory, "SELECT DISTINCT data FROM items WHERE url LIKE '%/one'") == [('"One"',)]

@@ -1,0 +1,338 @@
+"""A crawl steered from outside while it runs, and looked at and changed while it rests."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from gossamer.assembly.control import resting
+from gossamer.assembly.control.client import Control, NotRunning, SteeringRefused
+from gossamer.assembly.control.messages import (
+    Block,
+    Change,
+    Checkpoint,
+    Checkpoints,
+    Continue,
+    Pause,
+    Status,
+    Stop,
+)
+from gossamer.assembly.control.standing import Standing, standing_at_rest
+from gossamer.assembly.crawl import Crawl, Summary
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.story import story_of
+from gossamer.flow.sheet import build
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.testing.fakeweb import FakeWeb, Page
+
+Script = Callable[[Control], Any]
+
+#: Options of a crawl that is quick on loopback, and can be resumed.
+QUICK = {"delay": 0, "per_host": 2}
+
+
+@pytest.fixture(autouse=True)
+def runtime(socket_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A runtime directory of our own."""
+    (socket_folder / "run").mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(socket_folder / "run"))
+
+
+def crawl(seeds: list[str], folder: Path, script: Script | None = None, **options: Any) -> Summary:
+    """Run a crawl to its end; once its first page is kept, a script steers it from a thread."""
+    job = Crawl(seeds, build(CrawlOptions, {**QUICK, "output": str(folder), **options}))
+
+    def steer() -> None:
+        assert script is not None
+        with Control(folder) as control:
+            while not look(control).fetched:
+                pass
+            script(control)
+
+    async def both() -> Summary:
+        running = asyncio.ensure_future(job.run())
+        while not job.working and not running.done():
+            await asyncio.sleep(0.001)
+        if script is not None:
+            try:
+                await asyncio.to_thread(steer)
+            except BaseException:
+                job.abort()
+                await running
+                raise
+        return await running
+
+    return asyncio.run(asyncio.wait_for(both(), 60))
+
+
+def look(control: Control, *, units: bool = False) -> Standing:
+    found: Standing = control.told(Status(units), Standing)
+    return found
+
+
+def settled(control: Control) -> Standing:
+    """How it stands once nothing is in flight."""
+    while (now := look(control)).in_flight:
+        pass
+    return now
+
+
+def records(folder: Path) -> list[str]:
+    """URLs of the archive's answers, robots.txt apart, as the fake web keeps it apart."""
+    found = []
+    for path in sorted(folder.glob("warc/*.warc.gz")):
+        with path.open("rb") as file:
+            found += [
+                record.rec_headers.get_header("WARC-Target-URI")
+                for record in ArchiveIterator(file)
+                if record.rec_type in ("response", "revisit")
+            ]
+    return [url for url in found if not url.endswith("/robots.txt")]
+
+
+def test_status_says_the_same_while_it_runs_and_when_it_rests(tmp_path: Path) -> None:
+    seen: list[Standing] = []
+    with FakeWeb.tree(3, 4, latency=0.002) as web:
+        summary = crawl([web.url("/")], tmp_path / "c", lambda control: seen.append(look(control, units=True)))
+    (now,) = seen
+    assert (now.state, now.process > 0, now.limits) == ("running", True, {})
+    assert 0 < now.fetched <= summary.fetched
+    assert {"frontier", "commit", "ledger", "politeness"} <= {unit.name for unit in now.units}
+    assert {"tasks", "visits"} <= {connector.name for connector in now.connectors}
+    after = standing_at_rest(tmp_path / "c")
+    for field in ("crawl", "state", "pages", "fetched", "unique_documents", "bytes", "outcomes", "queued", "hosts"):
+        assert getattr(after, field) == getattr(summary, field), field
+    assert (after.state, after.process) == ("finished", 0)
+
+
+def test_a_paused_crawl_asks_for_nothing_and_then_misses_nothing(tmp_path: Path) -> None:
+    def script(control: Control) -> None:
+        control.do(Pause())
+        first = settled(control)
+        asked, kept = len(web.requests), len(records(tmp_path / "c"))
+        for _ in range(100):
+            assert look(control).state == "paused"
+        assert (len(web.requests), look(control).fetched) == (asked, first.fetched)
+        assert kept == asked
+        control.do(Continue())
+        assert look(control).state != "paused"
+
+    with FakeWeb.tree(4, 4, latency=0.001) as web:
+        summary = crawl([web.url("/")], tmp_path / "c", script)
+        assert summary.state == "finished"
+        assert Counter(map(web.url, web.targets())) == Counter(web.expected)
+
+
+def test_stop_ends_gracefully_and_resume_fetches_the_rest_once(tmp_path: Path) -> None:
+    with FakeWeb.tree(4, 4, latency=0.001) as web:
+        stopped = crawl([web.url("/")], tmp_path / "c", lambda control: control.do(Stop()))
+        assert (stopped.state, stopped.exit_code) == ("stopped", 3)
+        assert standing_at_rest(tmp_path / "c").state == "stopped"
+        assert stopped.fetched < len(web.expected)
+        rest = crawl([], tmp_path / "c", resume=True)
+        assert (rest.state, rest.pages) == ("finished", len(web.expected))
+        assert Counter(map(web.url, web.targets())) == Counter(web.expected)
+
+
+def test_stop_at_once_loses_nothing(tmp_path: Path) -> None:
+    with FakeWeb.tree(4, 4, latency=0.005) as web:
+        stopped = crawl([web.url("/")], tmp_path / "c", lambda control: control.do(Stop(now=True)))
+        assert stopped.state == "stopped"
+        assert crawl([], tmp_path / "c", resume=True).pages == len(web.expected)
+        assert len(records(tmp_path / "c")) - len(set(records(tmp_path / "c"))) == 0
+
+
+def test_settings_change_at_once_and_for_every_later_run(tmp_path: Path) -> None:
+    def script(control: Control) -> None:
+        told = control.do(Change({"delay": "50ms", "frontier.concurrency": "3"}))
+        assert told == "politeness.delay = 0.05, frontier.concurrency = 3"
+        control.do(Change({"delay": "0", "max-pages": "60"}))
+        assert look(control).limits == {"max_pages": 60.0}
+
+    with FakeWeb.tree(4, 4, latency=0.001) as web:
+        summary = crawl([web.url("/")], tmp_path / "c", script)
+        assert (summary.state, summary.pages) == ("limit", 60)
+        again = Crawl([], build(CrawlOptions, {"output": str(tmp_path / "c"), "resume": True}))
+        assert again.graph.components["frontier"].sheet.concurrency == 3  # type: ignore[attr-defined]
+        assert crawl([], tmp_path / "c", resume=True, max_pages=70).pages == 70
+    log = [json.loads(line) for line in (tmp_path / "c" / "logs" / "steering.jsonl").read_text().splitlines()]
+    assert [entry["do"] for entry in log] == ["set", "set"]
+    assert log[0]["values"] == {"delay": "50ms", "frontier.concurrency": "3"}
+
+
+REFUSED = [
+    ({"delay": "0", "dely": "1"}, "did you mean 'delay'"),
+    ({"delay": "0", "politness.delay": "1"}, "did you mean 'politeness'"),
+    ({"delay": "0", "politeness.dealy": "1"}, "did you mean 'delay'"),
+    ({"delay": "0", "concurrency": "0"}, ">= 1"),
+    ({"delay": "0", "concurrency": "many"}, "not a quantity"),
+    ({"delay": "0", "ledger.cache": "1GB"}, "only with a restart"),
+    ({"delay": "0", "politeness.blocked": "a b"}, "no host or domain"),
+]
+
+
+def test_a_setting_that_does_not_do_changes_none(tmp_path: Path) -> None:
+    def script(control: Control) -> None:
+        control.do(Pause())
+        before = (tmp_path / "c" / "crawl.toml").read_text()
+        for values, says in REFUSED:
+            with pytest.raises(SteeringRefused, match=says) as caught:
+                control.do(Change(values))
+            assert caught.value.exit_code == 2
+            assert (tmp_path / "c" / "crawl.toml").read_text() == before
+        control.do(Continue())
+
+    with FakeWeb.tree(3, 4, latency=0.001) as web:
+        assert crawl([web.url("/")], tmp_path / "c", script, delay=0.01).state == "finished"
+
+
+def two_hosts(size: int) -> FakeWeb:
+    """Two hosts whose first pages link to many pages of their own."""
+    pages: dict[str, Any] = {}
+    for host in ("a", "b"):
+        links = "".join(f'<a href="/{number}">x</a>' for number in range(size))
+        pages[f"http://{host}.test/"] = Page(links, latency=0.001)
+        pages |= {f"http://{host}.test/{number}": Page(f"{host} {number}", latency=0.001) for number in range(size)}
+    return FakeWeb(pages)
+
+
+def asked(web: FakeWeb, host: str) -> int:
+    return sum(request.host.startswith(host) for request in web.requests)
+
+
+def test_a_blocked_domain_is_asked_no_more_and_stays_blocked(tmp_path: Path) -> None:
+    counts: list[int] = []
+
+    def script(control: Control) -> None:
+        assert control.do(Block(["A.test", "other.test"])) == "blocked: a.test, other.test; 2 in all"
+        counts.append(asked(web, "a.test") + look(control).in_flight)
+        control.do(Stop())
+
+    with two_hosts(200) as web:
+        seeds = ["http://a.test/", "http://b.test/"]
+        options = {"resolve": [web.resolve], "domain_delay": 0}
+        crawl(seeds, tmp_path / "c", script, **options)
+        assert asked(web, "a.test") <= counts[0]
+        counts = [asked(web, "a.test")]
+        rest = crawl([], tmp_path / "c", resume=True)
+        assert asked(web, "a.test") == counts[0]
+        assert (rest.state, rest.queued) == ("finished", 0)
+        assert rest.outcomes["blocked"] == 201 - (rest.fetched - 201)
+        assert story_of(tmp_path / "c", "http://a.test/199").blocked_by == "a.test"
+
+
+def test_when_every_host_is_blocked_the_crawl_ends_with_nothing_queued(tmp_path: Path) -> None:
+    with FakeWeb.tree(2, 20, latency=0.001) as web:
+        summary = crawl([web.url("/")], tmp_path / "c", lambda control: control.do(Block(["127.0.0.1"])))
+    assert (summary.state, summary.queued) == ("finished", 0)
+    assert summary.outcomes["blocked"] == summary.discovered - summary.fetched
+
+
+def test_what_is_no_host_is_not_blocked(tmp_path: Path) -> None:
+    def script(control: Control) -> None:
+        with pytest.raises(SteeringRefused, match="no host or domain"):
+            control.do(Block(["a.test", "http://b.test/x"]))
+        assert look(control).blocked == []
+
+    with FakeWeb.tree(3, 4, latency=0.001) as web:
+        crawl([web.url("/")], tmp_path / "c", script)
+
+
+def test_going_back_to_a_checkpoint_fetches_again_what_came_after_and_keeps_what_was_archived(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    kept: list[Standing] = []
+
+    def script(control: Control) -> None:
+        control.do(Pause())
+        kept.append(settled(control))
+        assert control.do(Checkpoint("early")) == "checkpoint early is kept"
+        with pytest.raises(SteeringRefused, match="there is a checkpoint 'early' already"):
+            control.do(Checkpoint("early"))
+        with pytest.raises(CrawlDirectoryError, match="in use by process"):
+            resting.restore(folder, "early")
+        assert control.names(Checkpoints()) == ["early"]
+        control.do(Continue())
+
+    with FakeWeb.tree(3, 4, latency=0.001) as web:
+        whole = crawl([web.url("/")], folder, script)
+        assert whole.pages == len(web.expected)
+        archived = len(records(folder))
+        with pytest.raises(UsageError, match="no checkpoint 'late'; there are: early"):
+            resting.restore(folder, "late")
+        resting.restore(folder, "early")
+        back = standing_at_rest(folder)
+        assert (back.pages, back.queued) == (kept[0].pages, kept[0].queued)
+        again = crawl([], folder, resume=True)
+        assert (again.state, again.pages) == ("finished", len(web.expected))
+        assert len(records(folder)) == archived + whole.pages - kept[0].pages
+
+
+def test_a_crawl_at_rest_is_looked_at_without_being_changed(tmp_path: Path) -> None:
+    with FakeWeb.tree(2, 3) as web:
+        crawl([web.url("/")], tmp_path / "c", lambda control: control.do(Stop()))
+    first = standing_at_rest(tmp_path / "c")
+    assert standing_at_rest(tmp_path / "c") == first
+    with pytest.raises(NotRunning):
+        Control(tmp_path / "c")
+    name = resting.checkpoint(tmp_path / "c", "")
+    assert resting.checkpoints(tmp_path / "c") == [name]
+    assert "a.test" in resting.block(tmp_path / "c", ["a.test"])
+    again = standing_at_rest(tmp_path / "c")
+    assert (again.state, again.pages, again.queued) == (first.state, first.pages, first.queued)
+
+
+def test_a_directory_whose_ledger_is_gone_is_told_as_damaged(tmp_path: Path) -> None:
+    (tmp_path / "crawl.toml").touch()
+    with pytest.raises(CrawlDirectoryError, match="has no ledger"):
+        standing_at_rest(tmp_path)
+
+
+def test_a_url_has_a_story_while_it_waits_and_after(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    told = {}
+
+    def script(control: Control) -> None:
+        control.do(Pause())
+        settled(control)
+        told["waiting"] = story_of(folder, web.url("/3/3/3/#top"))
+        told["done"] = story_of(folder, web.url("/").upper())
+        control.do(Continue())
+
+    with FakeWeb.tree(3, 4, latency=0.002) as web:
+        crawl([web.url("/")], folder, script, exclude=["/2$"])
+        done = told["done"]
+        assert (done.state, done.outcome, done.relation, done.depth) == ("done", "ok", "seed", 0)
+        assert [(one.part, one.canonical) for one in done.normalised] == [("scheme", "http")]
+        waiting = told["waiting"]
+        assert waiting.state in ("queued", "unknown")
+        assert ("fragment", "#top") in [(one.part, one.given) for one in waiting.normalised]
+        found = story_of(folder, web.url("/3/3/3"))
+        assert (found.state, found.outcome, found.depth) == ("done", "ok", 3)
+        assert (found.discovered_from, found.relation) == (web.url("/3/3"), "a href")
+        assert found.robots is not None and found.robots.ruling == "allowed"
+        assert [visit["status"] for visit in found.visits] == [200]
+        assert found.record is not None and (folder / found.record["file"]).stat().st_size > found.record["offset"]
+        refused = story_of(folder, web.url("/2"))
+        assert refused.state == "refused"
+        assert [one.filter for one in refused.filters if one.verdict] == ["patterns"]
+        assert story_of(folder, web.url("/nowhere")).state == "unknown"
+        with pytest.raises(UsageError, match="not a URL"):
+            story_of(folder, "http://")
+
+
+def test_robots_rules_are_told_with_their_line(tmp_path: Path) -> None:
+    pages = {
+        "/": '<a href="/private/x">x</a>',
+        "/robots.txt": Page("User-agent: *\nDisallow: /private\n", type="text/plain"),
+    }
+    with FakeWeb(pages) as web:
+        crawl([web.url("/")], tmp_path / "c")
+        story = story_of(tmp_path / "c", web.url("/private/x"))
+    assert (story.state, story.outcome) == ("done", "robots_denied")
+    assert story.robots is not None
+    assert (story.robots.ruling, story.robots.rule, story.robots.line) == ("denied", "Disallow: /private", 2)

@@ -1,0 +1,90 @@
+"""Documents come back by URL, from wherever their rows are at the time."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.model.outcome import Outcome
+from gossamer.model.visit import Visit
+from gossamer.query.archive import ArchiveReader
+from gossamer.query.convert import convert
+from gossamer.testing.storing import visit
+
+Open = Callable[..., Any]
+Make = Callable[..., Visit]
+
+
+@pytest.mark.parametrize("state", ["open", "closed", "ended"])
+def test_a_document_is_found_in_logs_runs_and_index(kept: Open, page: Make, state: str) -> None:
+    crawl = kept(segment_bytes=1 if state == "closed" else 1 << 20)
+    for number in range(3):
+        crawl.commit(page(number, f"body {number}".encode()))
+    convert(crawl.directory, ended=state == "ended")
+    for number in range(3):
+        document = ArchiveReader(crawl.directory).document(f"http://a.test/{number}")
+        assert document.source.body == f"body {number}".encode()
+        assert document.record.status == 200
+        assert document.record.header("content-type") == "text/html"
+        assert document.record.raw.startswith(b"WARC/1.1\r\n")
+
+
+def test_what_is_not_there_is_said_in_one_line(kept: Open, page: Make) -> None:
+    crawl = kept()
+    crawl.commit(page(1))
+    with pytest.raises(UsageError, match="is not in the archive of"):
+        ArchiveReader(crawl.directory).document("http://a.test/")
+
+
+def test_the_last_capture_counts_or_that_of_a_time(kept: Open) -> None:
+    crawl = kept()
+    for second, body in ((1, b"old"), (2, b"new")):
+        one = visit("http://a.test/", body)
+        response = msgspec.structs.replace(one.response, started=1_700_000_000.0 + second)
+        crawl.commit(msgspec.structs.replace(one, response=response))
+    reader = ArchiveReader(crawl.directory)
+    assert reader.document("http://a.test/").source.body == b"new"
+    assert reader.document("http://a.test/", "20231114221321").source.body == b"old"
+    assert len(reader.captures("http://a.test/")) == 2
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_revisit_brings_the_first_document(kept: Open, page: Make, ended: bool) -> None:
+    crawl = kept()
+    crawl.commit(page(1, b"same"))
+    crawl.commit(page(2, b"same", duplicate_of="http://a.test/1"))
+    unchanged = visit("http://a.test/1", b"", outcome=Outcome.NOT_MODIFIED, head=b"HTTP/1.1 304 Not Modified\r\n\r\n")
+    later = msgspec.structs.replace(unchanged.response, started=1_700_000_900.0, status=304)
+    crawl.commit(msgspec.structs.replace(unchanged, response=later))
+    if ended:
+        convert(crawl.directory, ended=True)
+    reader = ArchiveReader(crawl.directory)
+    for url, status in (("http://a.test/2", 200), ("http://a.test/1", 304)):
+        document = reader.document(url)
+        assert (document.record.kind, document.record.status) == ("revisit", status)
+        assert document.source.body == b"same"
+
+
+def test_a_revisit_whose_original_is_elsewhere_says_so(kept: Open, page: Make) -> None:
+    crawl = kept()
+    crawl.commit(page(2, duplicate_of="http://elsewhere.test/"))
+    with pytest.raises(UsageError, match="is not in this archive"):
+        ArchiveReader(crawl.directory).document("http://a.test/2")
+
+
+def test_what_may_not_be_kept_is_not_found(kept: Open, page: Make) -> None:
+    crawl = kept()
+    crawl.commit(page(1, directives=("noarchive",)))
+    with pytest.raises(UsageError):
+        ArchiveReader(crawl.directory).document("http://a.test/1")
+
+
+def test_a_damaged_archive_says_where(kept: Open, page: Make) -> None:
+    crawl = kept()
+    crawl.commit(page(1))
+    [path] = crawl.directory.glob("warc/*")
+    path.write_bytes(b"\x00" * path.stat().st_size)
+    with pytest.raises(CrawlDirectoryError, match="has no whole record at byte"):
+        ArchiveReader(crawl.directory).document("http://a.test/1")

@@ -1,0 +1,187 @@
+"""Rows become tables exactly once, whatever is killed when."""
+
+import itertools
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.model.visit import Visit
+from gossamer.query import convert as converting
+from gossamer.query.convert import convert
+from gossamer.query.database import Database
+from gossamer.query.places import Manifest, manifest, reading, run_file, table_files, write_manifest
+from gossamer.stores.cdxj import INDEX
+from gossamer.stores.segments import segments
+
+Open = Callable[..., Any]
+Make = Callable[..., Visit]
+
+
+def asked(directory: Path, sql: str) -> list[tuple[Any, ...]]:
+    with Database(directory) as database:
+        return list(database.ask(sql))
+
+
+def counts(directory: Path) -> tuple[int, ...]:
+    """Rows of pages, links, items; URLs of pages."""
+    sql = "SELECT (SELECT count(*) FROM pages), (SELECT count(*) FROM links), (SELECT count(*) FROM items), "
+    return tuple(asked(directory, sql + "(SELECT count(DISTINCT url) FROM pages)")[0])
+
+
+def test_an_open_log_is_left_alone_and_read_all_the_same(kept: Open, page: Make) -> None:
+    crawl = kept()
+    crawl.commit(page(1), page(2))
+    assert convert(crawl.directory).segments == 0
+    assert counts(crawl.directory) == (2, 4, 2, 2)
+
+
+def test_closed_logs_become_tables_and_go(kept: Open, page: Make) -> None:
+    crawl = kept(segment_bytes=1)
+    for number in range(4):
+        crawl.commit(page(number))
+    assert convert(crawl.directory).segments == 9
+    assert len(segments(crawl.directory)) == 3
+    assert len(table_files(crawl.directory, "links").current) == 3
+    assert counts(crawl.directory) == (4, 8, 4, 4)
+    crawl.commit(page(4))
+    assert counts(crawl.directory) == (5, 10, 5, 5)
+
+
+def test_at_the_end_everything_is_a_table_and_the_index_is_sorted(kept: Open, page: Make) -> None:
+    crawl = kept(segment_bytes=1)
+    for number in (3, 1, 2):
+        crawl.commit(page(number))
+    done = convert(crawl.directory, ended=True)
+    assert (done.segments, done.captures) == (9, 3)
+    assert segments(crawl.directory) == []
+    lines = (crawl.directory / INDEX).read_bytes().splitlines()
+    assert lines == sorted(lines)
+    assert not list(crawl.directory.glob("state/*/index/*"))
+    assert asked(crawl.directory, "SELECT host, pages FROM hosts") == [("a.test", 3)]
+    assert (crawl.directory / "tables/hosts/hosts.parquet").exists()
+
+
+def test_a_crawl_that_goes_on_adds_to_tables_and_index(kept: Open, page: Make) -> None:
+    kept().commit(page(1))
+    convert(kept().directory, ended=True)
+    kept().commit(page(2))
+    assert counts(kept().directory) == (2, 4, 2, 2)
+    assert convert(kept().directory, ended=True).captures == 2
+    assert counts(kept().directory) == (2, 4, 2, 2)
+
+
+def test_agents_share_tables_and_index(kept: Open, page: Make) -> None:
+    kept("agent-00").commit(page(1))
+    kept("agent-01").commit(page(2))
+    assert convert(kept().directory, ended=True).captures == 2
+    assert counts(kept().directory) == (2, 4, 2, 2)
+
+
+class Killed(BaseException):
+    """What no `except Exception` may catch, as no process catches SIGKILL."""
+
+
+STEPS = ["write_run", "_write_parquet", "_remove_converted", "write_index", "merge", "write_hosts"]
+
+
+@pytest.mark.parametrize(("step", "after"), list(itertools.product(STEPS, (False, True))))
+def test_a_kill_at_any_step_loses_and_doubles_nothing(
+    kept: Open, page: Make, step: str, after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = kept(segment_bytes=1)
+    for number in range(3):
+        crawl.commit(page(number))
+    real = getattr(converting, step)
+    calls = itertools.count()
+
+    def dying(*arguments: Any) -> Any:
+        if next(calls) == 0 and not after:
+            raise Killed
+        result = real(*arguments)
+        if after:
+            raise Killed
+        return result
+
+    with monkeypatch.context() as patched:
+        patched.setattr(converting, step, dying)
+        with pytest.raises(Killed):
+            convert(crawl.directory, ended=True)
+    assert counts(crawl.directory) == (3, 6, 3, 3)
+    convert(crawl.directory, ended=True)
+    assert counts(crawl.directory) == (3, 6, 3, 3)
+    assert len((crawl.directory / INDEX).read_bytes().splitlines()) == 3
+
+
+def test_who_reads_keeps_the_logs_that_are_tables_now(kept: Open, page: Make) -> None:
+    crawl = kept()
+    crawl.commit(page(1))
+    with reading(crawl.directory):
+        convert(crawl.directory, ended=True)
+        assert len(segments(crawl.directory)) == 3
+        assert counts(crawl.directory) == (1, 2, 1, 1)
+    convert(crawl.directory)
+    assert segments(crawl.directory) == []
+    assert counts(crawl.directory) == (1, 2, 1, 1)
+
+
+def test_only_one_process_converts(kept: Open, page: Make) -> None:
+    crawl = kept(segment_bytes=1)
+    for number in range(2):
+        crawl.commit(page(number))
+    from gossamer.query.places import converting as lock
+
+    with lock(crawl.directory, wait=False) as held:
+        assert held
+        assert convert(crawl.directory).busy
+    assert convert(crawl.directory).segments == 3
+
+
+def test_replaced_files_count_no_more_and_go_when_nobody_reads(kept: Open, page: Make) -> None:
+    crawl = kept()
+    crawl.commit(page(1))
+    with reading(crawl.directory):
+        convert(crawl.directory, ended=True)
+        [old] = table_files(crawl.directory, "links").current
+        write_manifest(crawl.directory, Manifest(1, (f"links/{old.name}",)))
+        assert counts(crawl.directory) == (1, 0, 1, 1)
+        convert(crawl.directory)
+        assert counts(crawl.directory) == (1, 0, 1, 1)
+    convert(crawl.directory)
+    assert not old.exists()
+    assert manifest(crawl.directory) == Manifest(1)
+    assert counts(crawl.directory) == (1, 0, 1, 1)
+
+
+def test_a_file_of_a_run_counts_when_the_manifest_says_so(kept: Open, page: Make) -> None:
+    crawl = kept()
+    crawl.commit(page(1))
+    convert(crawl.directory, ended=True)
+    [old] = table_files(crawl.directory, "pages").current
+    shutil.copy(old, run_file(crawl.directory, "pages", 1))
+    assert counts(crawl.directory)[0] == 1
+    write_manifest(crawl.directory, Manifest(1))
+    assert counts(crawl.directory)[0] == 2
+
+
+def test_a_torn_line_is_not_read(kept: Open, page: Make) -> None:
+    crawl = kept()
+    crawl.commit(page(1))
+    for one in segments(crawl.directory):
+        with one.path.open("ab") as file:
+            file.write(b'{"url":"http://torn.test/')
+    assert counts(crawl.directory) == (1, 2, 1, 1)
+
+
+def test_what_strangers_wrote_stays_in_its_column(kept: Open) -> None:
+    from gossamer.testing.storing import hostile_visits
+
+    crawl = kept()
+    visits = hostile_visits()
+    crawl.commit(*visits)
+    before = sorted(asked(crawl.directory, "SELECT coalesce(title, '') FROM pages"))
+    assert before == sorted((one.title,) for one in visits)
+    convert(crawl.directory, ended=True)
+    assert sorted(asked(crawl.directory, "SELECT coalesce(title, '') FROM pages")) == before

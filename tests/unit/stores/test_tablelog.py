@@ -1,0 +1,114 @@
+"""The row logs of tables: what an agent writes with each commit."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from gossamer.model.visit import Item, Link, Location
+from gossamer.stores.rowlog import LOG_PATH
+from gossamer.stores.rows import MAX_FRAME_LINKS, MAX_ITEM_BYTES, HostRow
+from gossamer.stores.segments import closed, mark_closed, open_runs, segments
+from gossamer.stores.tablelog import TableLog, TableLogSheet
+from gossamer.testing.storing import visit
+
+
+def table_log(directory: Path, *tables: str, **values: Any) -> TableLog:
+    return TableLog(msgspec.convert({"directory": str(directory), "tables": tables, **values}, TableLogSheet))
+
+
+def rows(directory: Path, table: str) -> list[Any]:
+    return [
+        msgspec.json.decode(line)
+        for one in segments(directory)
+        if one.table == table
+        for line in one.path.read_bytes().splitlines()
+    ]
+
+
+def test_pages_and_items_are_kept_unless_told_otherwise(tmp_path: Path) -> None:
+    log = TableLog(TableLogSheet(directory=str(tmp_path)))
+    log.append([msgspec.structs.replace(visit(), items=(Item("k", "http://a.test/", 1),))], [Location("w", 1, 2)])
+    assert [one.table for one in segments(tmp_path)] == ["items", "pages"]
+    assert rows(tmp_path, "items") == [{"event": "item", "kind": "k", "url": "http://a.test/", "data": 1}]
+    [page] = rows(tmp_path, "pages")
+    assert (page["warc_file"], page["sha256"]) == ("w", hashlib.sha256(visit().response.body).hexdigest())
+    assert len((tmp_path / LOG_PATH).read_bytes().splitlines()) == 2
+
+
+def test_what_is_not_kept_or_never_comes_leaves_nothing(tmp_path: Path, run: Any) -> None:
+    log = table_log(tmp_path / "new", "links", "items", log=False)
+    log.append([visit()], [None])
+    run(log.stop())
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_pages_links_are_one_frame_with_those_that_were_refused(tmp_path: Path) -> None:
+    links = (Link("http://a.test/1"), Link("http://a.test/2"))
+    one = msgspec.structs.replace(visit(), links=links, refused=(Link("http://b.test/", "img src", "x", True),))
+    table_log(tmp_path, "links").append([visit(), one], [None, None])
+    assert rows(tmp_path, "links") == [
+        {
+            "source": "http://a.test/",
+            "target": ["http://a.test/1", "http://a.test/2", "http://b.test/"],
+            "relation": ["a href", "a href", "img src"],
+            "anchor": ["", "", "x"],
+            "nofollow": [False, False, True],
+        }
+    ]
+
+
+def test_a_frame_is_bounded(tmp_path: Path) -> None:
+    links = tuple(Link(f"http://a.test/{n}") for n in range(2 * MAX_FRAME_LINKS + 1))
+    table_log(tmp_path, "links").append([msgspec.structs.replace(visit(), links=links)], [None])
+    frames = rows(tmp_path, "links")
+    assert [len(frame["target"]) for frame in frames] == [MAX_FRAME_LINKS, MAX_FRAME_LINKS, 1]
+    assert [url for frame in frames for url in frame["target"]] == [link.url for link in links]
+    assert set(frames[0]) == {"source", "target"}
+
+
+def test_an_item_that_is_too_large_is_told_and_not_kept(tmp_path: Path) -> None:
+    log = table_log(tmp_path, "items")
+    log.append([msgspec.structs.replace(visit(), items=(Item("k", "u", "x" * MAX_ITEM_BYTES),))], [None])
+    [item] = rows(tmp_path, "items")
+    assert item["data"]["most"] == MAX_ITEM_BYTES
+    assert log.metrics.counters["items_too_large"] == 1
+
+
+def test_a_segment_is_closed_by_the_next_and_a_run_by_the_next(tmp_path: Path) -> None:
+    first = table_log(tmp_path, "pages", "items", segment_bytes=1)
+    assert closed(segments(tmp_path), open_runs(tmp_path)) == []
+    first.append([visit()], [None])
+    assert closed(segments(tmp_path), open_runs(tmp_path)) == []
+    first.append([visit()], [None])
+    assert [one.serial for one in closed(segments(tmp_path), open_runs(tmp_path))] == [1]
+    second = table_log(tmp_path, "pages")
+    second.append([visit()], [None])
+    assert len(segments(tmp_path)) == 3
+    assert len(closed(segments(tmp_path), open_runs(tmp_path))) == 2
+    mark_closed(tmp_path)
+    assert closed(segments(tmp_path), open_runs(tmp_path)) == segments(tmp_path)
+
+
+def test_ends_are_those_of_the_files(tmp_path: Path) -> None:
+    log = table_log(tmp_path, "pages", "links", "items")
+    log.append([msgspec.structs.replace(visit(), links=(Link("http://a.test/1"),))], [None])
+    files = [*tmp_path.glob("state/agent-00/rows/*.jsonl"), tmp_path / LOG_PATH]
+    assert log.ends() == {path.relative_to(tmp_path).as_posix(): path.stat().st_size for path in files}
+    assert log.ends() == {}
+
+
+def test_hosts_are_told_row_by_row(tmp_path: Path) -> None:
+    log = table_log(tmp_path)
+    log.hosts(HostRow(f"h{n}.test", f"h{n}.test", "2026-03-01T12:00:00.000000Z", delay=1.5) for n in range(1001))
+    assert len(rows(tmp_path, "host_notes")) == 1001
+    assert rows(tmp_path, "host_notes")[0]["delay"] == 1.5
+
+
+@pytest.mark.parametrize("noarchive", [True, False])
+def test_a_page_row_says_noarchive(tmp_path: Path, noarchive: bool) -> None:
+    one = msgspec.structs.replace(visit(), directives=("noarchive",) if noarchive else ())
+    table_log(tmp_path, "pages").append([one], [None])
+    assert rows(tmp_path, "pages")[0].get("noarchive", False) is noarchive
