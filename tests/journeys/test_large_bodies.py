@@ -112,10 +112,7 @@ def test_memory_does_not_follow_the_size_of_bodies(links: list[str], size: int, 
     found = 0
     with archive.open("rb") as stream:
         for record in ArchiveIterator(stream):
-            if record.rec_type == "response" and record.rec_headers["WARC-Target-URI"] not in (
-                large,
-                f"{large}robots.txt",
-            ):
+            if record.rec_type == "response" and record.rec_headers["WARC-Target-URI"].rpartition("/")[2].isdigit():
                 content, hashed = record.content_stream(), hashlib.sha1()
                 while data := content.read(MEGABYTE):
                     hashed.update(data)

@@ -1,5 +1,6 @@
 """Names to addresses (MISSION M8). Suite: `gossamer.testing.check_resolver`."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
@@ -30,6 +31,10 @@ class Resolver(Protocol):
             ResolutionFailed: the name has no address now.
             AddressRefused: it has one that this crawl must not talk to.
         """
+        ...
+
+    def prefetch(self, places: Iterable[tuple[str, int]]) -> None:
+        """Look these hosts and ports up ahead of need, where no answer is known that lasts; bounded, returns at once."""
         ...
 
     def judge(self, host: str, port: int) -> None:

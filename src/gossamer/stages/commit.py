@@ -12,7 +12,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.contracts.filtering import VisitFilter, refusal
+from gossamer.contracts.filtering import TaskFilter, VisitFilter, refusal, verdicts_on
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.politeness import Politeness
@@ -20,18 +20,20 @@ from gossamer.contracts.prioritizing import Prioritizer, Standing
 from gossamer.contracts.robots import Lesson, RobotsGate
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.storing import Archive, RowLog
+from gossamer.contracts.traps import Traps
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import Filter
+from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.domains import registered_domain
-from gossamer.model.errors import DiskFull
+from gossamer.model.errors import DiskFull, UnreadableUrl
 from gossamer.model.kept import HostState
 from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
 from gossamer.model.ruling import Ruling, What
 from gossamer.model.task import Answer, Committed, Task, with_level
-from gossamer.model.url import host_of
+from gossamer.model.url import canonical, host_of, scheme_of
 from gossamer.model.visit import Location, Record, Response, Visit
 from gossamer.services.depths import announced, child_depth
 
@@ -51,6 +53,7 @@ class CommitSheet(Sheet, frozen=True):
         ]
         | None
     ) = None
+    sitemaps: Annotated[bool, setting("Fetch the sitemaps that robots.txt names.")] = False
     max_per_host: Annotated[int, setting("URLs ever queued of one host; more are cut.", unit="URLs", ge=1)] | None = (
         1_000_000
     )
@@ -58,6 +61,9 @@ class CommitSheet(Sheet, frozen=True):
         Annotated[int, setting("URLs ever queued of one registered domain; more are cut.", unit="URLs", ge=1)] | None
     ) = 4_000_000
 
+
+#: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
+MAX_SITEMAPS = 100
 
 #: Seconds between two tries to write while the disk is full.
 DISK_WAIT = 1.0
@@ -89,7 +95,9 @@ class Commit(Filter[CommitSheet]):
     robots: Uses[RobotsGate]
     traversal: Uses[Traversal]
     prioritizer: Uses[Prioritizer]
+    traps: Uses[Traps]
     gates: UsesMany[VisitFilter]
+    task_gates: UsesMany[TaskFilter]
 
     #: Small groups: a slot is free only after its group's commit (DESIGN 4.1 asks for about half the slots).
     batch = 32
@@ -144,6 +152,21 @@ class Commit(Filter[CommitSheet]):
                     self.report("there is room on the disk again; the crawl goes on")
                 return locations
 
+    def _announce(self, sitemaps: Sequence[str], site: str, staged: Group) -> None:
+        """Queue the sitemaps of a site's own host; what they list passes scope and filters like any link."""
+        tasks: dict[str, Task] = {}
+        for text in sitemaps[:MAX_SITEMAPS]:
+            try:
+                url = canonical(text, site + "/")
+            except UnreadableUrl:
+                continue
+            if host_of(url) == host_of(site) and scheme_of(url) in ("http", "https"):
+                tasks[url] = Task(url, host_of(url), 0, site + "/robots.txt", "sitemap")
+        if self.sheet.depth is None:
+            staged.push([tasks[url] for url in self.seen.offer(list(tasks))])
+        else:
+            staged.push(announced(tasks.values(), staged, self.sheet.depth))
+
     def _ended(self, visit: Visit) -> _Ended:
         """What becomes of the visit's page. The answer may be news to politeness, if the visit was quicker."""
         response = visit.response
@@ -174,6 +197,7 @@ class Commit(Filter[CommitSheet]):
                 ended.visit = self._decided(self._judged(ended.visit), staged)
             visits = [ended.visit for ended in group]
             locations = self.archive.append(visits)
+            crash_at(Point.ARCHIVE_WRITTEN)
             self.log.append(visits, locations)
             for ended, location in zip(group, locations, strict=True):
                 self._stage(ended, location, staged)
@@ -203,10 +227,12 @@ class Commit(Filter[CommitSheet]):
             if owner != visit.duplicate_of:
                 visit = msgspec.structs.replace(visit, duplicate_of=owner)
         offered = self._offered(visit, staged)
+        self._watch(visit, offered)
         if not offered:
             return visit if not visit.new else msgspec.structs.replace(visit, new=())
         rejected = dict(visit.rejected)
-        new = [task for task in offered if self._is_within_budget(task, staged, rejected)]
+        passing = self._passing(offered, rejected)
+        new = [task for task in passing if self._is_within_budget(task, staged, rejected)]
         urgencies = self.prioritizer.levels(new, [_STANDING] * len(new))
         level = self.traversal.level
         levelled = [with_level(task, level(task, urgency)) for task, urgency in zip(new, urgencies, strict=True)]
@@ -237,6 +263,26 @@ class Commit(Filter[CommitSheet]):
             for link in visit.links
         ]
         return announced(self.traversal.follow(met, source), staged, limit)
+
+    def _watch(self, visit: Visit, offered: Sequence[Task]) -> None:
+        """Show the visit to the trap detection, with the tasks that are new by it."""
+        try:
+            self.traps.observe(msgspec.structs.replace(visit, new=tuple(offered)))
+        except Exception as error:
+            # What it would have learnt is lost, and nothing else.
+            self.metrics.count(f"broken:traps:{type(error).__name__}")
+
+    def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
+        """Those that the gate `schedule` lets pass; the others are counted by rule."""
+        passing = []
+        for task, verdict in zip(
+            tasks, verdicts_on(self.task_gates.get("schedule", ()), "schedule", tasks), strict=True
+        ):
+            if verdict:
+                rejected[verdict] = rejected.get(verdict, 0) + 1
+            else:
+                passing.append(task)
+        return passing
 
     def _is_within_budget(self, task: Task, staged: Group, rejected: dict[str, int]) -> bool:
         """Whether its host and domain may queue one more, which is then counted; what is cut is counted by the budget."""
@@ -297,6 +343,8 @@ class Commit(Filter[CommitSheet]):
         staged.robots(site, host, self.robots.state(site))
         staged.host(msgspec.structs.replace(staged.host_state(host), robots_state=lesson.state, robots_date=now))
         staged.count("robots")
+        if self.sheet.sitemaps:
+            self._announce(lesson.sitemaps, site, staged)
         if response.outcome not in ANSWERED:
             staged.count(f"outcome:{response.outcome}")
         elif not lesson.settled and response.outcome in (Outcome.SERVER_ERROR, Outcome.RATE_LIMITED):

@@ -39,7 +39,7 @@ class TableLogSheet(Sheet, frozen=True):
     segment_bytes: Annotated[
         int,
         setting("A row log that has reached this size is closed, and can become a table.", unit="bytes", ge=1),
-    ] = 64 << 20
+    ] = 32 << 20
     sync: Annotated[
         bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
     ] = False

@@ -17,6 +17,7 @@ from typing import Annotated
 
 import msgspec
 
+from gossamer.contracts.filtering import TaskFilter, verdicts_on
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Ledger, TaskQueues
 from gossamer.contracts.politeness import Politeness
@@ -25,9 +26,9 @@ from gossamer.contracts.robots import RobotsGate, Ruling, Verdict
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
-from gossamer.flow.ports import In, Out, Uses
+from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
-from gossamer.model.errors import AddressRefused, GossamerError
+from gossamer.model.errors import AddressRefused, GossamerError, ResolutionFailed
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
@@ -89,6 +90,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     robots: Uses[RobotsGate]
     traversal: Uses[Traversal]
     resolver: Uses[Resolver]
+    gates: UsesMany[TaskFilter]
 
     spills = frozenset({"seeds", "answers", "committed"})
 
@@ -266,6 +268,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         reason = host.ports[endpoint_of(task.url)[1]]
         if reason:
             return Outcome.ADDRESS_REFUSED, reason, ALLOWED
+        rule = verdicts_on(self.gates.get("fetch", ()), "fetch", (task,))[0]
+        if rule:
+            return Outcome.BLOCKED, rule, ALLOWED
         now = self.clock.now()
         verdict = self.robots.judge(task, now)
         if verdict.ruling is Ruling.FETCH_FIRST:
@@ -393,6 +398,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         port = endpoint_of(task.url)[1]
         if port in host.ports:
             return True
+        if not host.name:
+            host.ports[port] = ""  # files of this machine: there is nothing to look up
+            return True
         lookup = asyncio.create_task(self._look_up(host, task.url, port))
         self._lookups.add(lookup)
         lookup.add_done_callback(self._lookups.discard)
@@ -404,7 +412,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             host.address = (await self.resolver.resolve(endpoint_of(url)[0], port)).address
         except AddressRefused as error:
             reason = str(error)
-        except GossamerError:
+        except (GossamerError, ResolutionFailed):
             # A name without an address: the request itself says so, as the outcome of its task.
             host.address = ""
         host.ports[port] = reason

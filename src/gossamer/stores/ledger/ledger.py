@@ -32,7 +32,7 @@ from gossamer.stores.ledger.plan import Marks, Plan
 from gossamer.stores.ledger.queues import HostQueues, QueueLimits
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.sheet import LedgerSheet
-from gossamer.stores.ledger.store import Store, StoreLimits
+from gossamer.stores.ledger.store import FAMILIES, Store, StoreLimits
 from gossamer.stores.ledger.waiting import Waiting, find_waiting
 
 __all__ = ["STATE_DIRECTORY", "Ledger", "LedgerSheet"]
@@ -362,6 +362,14 @@ class Ledger(Provider[LedgerSheet]):
             most: chunks of its host's queue that are looked at, and tasks for later.
         """
         return find_waiting(self._store, self._keys, url, most)
+
+    def read_through(self) -> int:
+        """Read every key and value, so that the checksums of all blocks are compared; returns how many there are.
+
+        Raises:
+            CrawlDirectoryError: a block is damaged.
+        """
+        return sum(1 for family in FAMILIES for _ in self._store.scan(family, b"", b"\xff" * 64))
 
     def size(self) -> int:
         """Bytes of the store's tables on the disk."""
