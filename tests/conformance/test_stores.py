@@ -6,7 +6,6 @@ import pytest
 
 from gossamer.model.visit import Location
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
-from gossamer.stores.ledger.providers import LedgerSeen
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen, RecentlySeenSheet
 from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
 from gossamer.stores.sieve.providers import LedgerSieve, SieveSeen, SieveSheet
@@ -80,14 +79,6 @@ def test_recently_seen_in_front_of_memory_seen(capacity: int) -> None:
 
 def test_trie_seen() -> None:
     check_seen_set(TrieSeen())
-
-
-def test_ledger_seen(tmp_path: Path) -> None:
-    seen = LedgerSeen()
-    seen.ledger = Ledger(LedgerSheet(directory=str(tmp_path), recent=100))
-    seen.ledger.open()
-    check_seen_set(seen)
-    seen.ledger.close()
 
 
 @pytest.mark.parametrize("capacity", [1, 60, 10_000])

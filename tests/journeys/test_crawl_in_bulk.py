@@ -10,7 +10,7 @@ from gossamer.assembly.compiling import shipped
 from gossamer.assembly.crawl import Crawl, Summary, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import build
-from gossamer.flow.wiring import Wiring, from_plain, with_settings
+from gossamer.flow.wiring import ProviderPlan, Wiring, from_plain, with_settings
 from gossamer.testing.fakeweb import FakeWeb
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "sieve.md"
@@ -46,8 +46,35 @@ def test_it_fetches_every_reachable_page_once(tmp_path: Path) -> None:
     assert (tmp_path / "crawl" / "state" / "agent-00" / "sieve" / "manifest.json").exists()
 
 
-def test_a_page_limit_is_not_exceeded_and_leaves_the_rest_queued(tmp_path: Path) -> None:
+def test_after_a_page_limit_the_rest_is_queued_and_fetched_by_who_goes_on(tmp_path: Path) -> None:
     with FakeWeb.tree(4, 4) as web:
         summary, _ = crawl(web, tmp_path, max_pages=17)
         assert (summary.state, summary.pages, len(web.requests)) == ("limit", 17, 17)
-    assert summary.queued > 0
+        assert summary.queued > 0
+        given = {"output": str(tmp_path / "crawl"), "resume": True, "max_pages": 10_000}
+        summary = run(Crawl([], build(CrawlOptions, given)))
+        assert (summary.state, summary.queued, summary.pages) == ("finished", 0, 341)
+        assert sorted(map(web.url, web.targets())) == sorted(web.expected)
+
+
+def test_so_does_a_crawl_by_pages_of_few_tasks(tmp_path: Path) -> None:
+    """`diverse-queues` in front of the ledger's, with a threshold that every host meets again and again."""
+    plain = shipped("default")
+    own = plain.providers["queues"]
+    paged = ProviderPlan(
+        use="diverse-queues",
+        providers={"behind": "own-queues", "ledger": "ledger"},
+        settings={"page": 10, "threshold": 0.2},
+    )
+    providers = {**plain.providers, "own-queues": own, "queues": paged}
+    pages = {
+        f"http://{host}/{n}": "".join(f'<a href="http://{to}/{n + 1}">x</a>' for to in ("a.test", "b.test", "c.test"))
+        for host in ("a.test", "b.test", "c.test")
+        for n in range(30)
+    }
+    with FakeWeb(pages) as web:
+        given = {"output": str(tmp_path / "crawl"), "delay": 0, "scope": "any", "resolve": [web.resolve]}
+        options = build(CrawlOptions, {**given, "allow_network": ["127.0.0.0/8"]})
+        job = Crawl(["http://a.test/0"], options, wiring=msgspec.structs.replace(plain, providers=providers))
+        summary = run(job)
+    assert (summary.state, summary.outcomes) == ("finished", {"ok": 88, "client_error": 3})

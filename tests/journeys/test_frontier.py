@@ -219,3 +219,13 @@ def test_a_stopped_crawl_goes_on_with_other_limits_and_one_that_is_running_is_re
         assert Counter(map(web.url, web.targets())) == Counter(web.expected)
     with pytest.raises(UsageError, match="holds no crawl"):
         Crawl([], build(CrawlOptions, {"resume": True, "output": str(tmp_path / "nothing")}))
+
+
+def test_sitemaps_that_robots_txt_names_are_fetched_on_request(tmp_path: Path) -> None:
+    text = "Sitemap: /map.txt\nSitemap: http://elsewhere.test/map.txt\nSitemap: nonsense://\n"
+    pages = {"/robots.txt": robots(text), "/": "x", "/map.txt": Page("", type="text/plain")}
+    with FakeWeb(pages) as web:
+        crawl(web, tmp_path / "without")
+        assert "/map.txt" not in web.targets()
+        crawl(web, tmp_path / "with", sitemaps=True)
+        assert web.targets().count("/map.txt") == 1

@@ -24,7 +24,7 @@ KILLS = 6
 def start(directory: Path, seed: str, *options: str) -> "subprocess.Popen[bytes]":
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": os.environ.get("HOME", "/")}
     command = [sys.executable, "-m", "gossamer", "crawl", seed, "-o", str(directory), "--delay", "0", "--per-host", "4"]
-    tables = ["--set", "log.tables=pages,links", "--set", "log.segment_bytes=30000"]
+    tables = ["--set", 'log.tables=["pages", "links"]', "--set", "log.segment_bytes=30000"]
     return subprocess.Popen(
         [*command, *tables, "--quiet", *options],
         stdout=subprocess.DEVNULL,

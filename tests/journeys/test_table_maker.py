@@ -1,5 +1,6 @@
 """Tables beside a crawl: made when rows are closed, by a process that may fail."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -65,3 +66,23 @@ def test_without_rows_no_process_is_started(tmp_path: Path, run: Run, monkeypatc
     maker = TableMaker(tmp_path, print)
     monkeypatch.setattr(maker, "_run", None)
     run(maker.finish())
+
+
+def test_who_insists_on_the_end_does_not_wait_for_tables(tmp_path: Path, run: Run) -> None:
+    said: list[str] = []
+    maker = TableMaker(tmp_path, said.append)
+    TableLog(TableLogSheet(directory=str(tmp_path))).append([visit()], [None])
+
+    async def impatient() -> None:
+        making = asyncio.create_task(maker.finish())
+        while maker._child is None:
+            await asyncio.sleep(0)
+        maker.abort()
+        await making
+        await maker.finish()
+
+    run(impatient())
+    assert said == ["tables and index are not complete; the next run, and `gossamer query`, go on with them"]
+    run(TableMaker(tmp_path, said.append).finish())
+    assert segments(tmp_path) == []
+    assert len(list(tmp_path.glob("tables/pages/*.parquet"))) == 1

@@ -9,6 +9,7 @@ from gossamer.flow.unit import Provider
 from gossamer.services.cares import DnsResolver
 from gossamer.services.dns import CachedResolver, SystemResolver
 from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages.application import Application
 from gossamer.stages.commit import Commit
 from gossamer.stages.content_seen import ContentSeen
@@ -31,7 +32,9 @@ from gossamer.stages.url_filter.constraints import ConstraintFilter
 from gossamer.stages.url_filter.expressions import ExpressionFilter
 from gossamer.stages.url_filter.patterns import PatternFilter
 from gossamer.stages.url_filter.scope import ScopeFilter
+from gossamer.stages.url_filter.traps import TrapShapes
 from gossamer.stages.url_seen import UrlSeen
+from gossamer.stores.diverse import DiverseQueues
 from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen
 from gossamer.stores.rowlog import JsonLog
@@ -68,6 +71,7 @@ def catalog() -> Catalog:
             "memory-seen": MemorySeen,
             "recently-seen": RecentlySeen,
             "url-trie": TrieSeen,
+            "diverse-queues": DiverseQueues,
             "memory-flights": MemoryFlights,
             "breadth": BreadthFirst,
             "depth": DepthFirst,
@@ -82,6 +86,8 @@ def catalog() -> Catalog:
             "uri-list": UriList,
             "scope": ScopeFilter,
             "patterns": PatternFilter,
+            "trap-shapes": TrapShapes,
+            "traps": LearntTraps,
             "constraints": ConstraintFilter,
             "expressions": ExpressionFilter,
             "warc": WarcArchive,

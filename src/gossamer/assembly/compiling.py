@@ -37,6 +37,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "only": (("constraints", "only"),),
     "never": (("constraints", "never"),),
     "max_pages": (("frontier", "max_pages"),),
+    "sitemaps": (("commit", "sitemaps"),),
     "max_pages_per_host": (("commit", "max_per_host"),),
     "max_time": (("frontier", "max_time"),),
     "max_bytes": (("frontier", "max_bytes"),),
@@ -139,10 +140,7 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
             wiring = _with_option(wiring, option, plain[option])
     if plain["concurrency"] != defaults["concurrency"]:
         wiring = _with_workers(wiring, options.concurrency)
-    if options.normalise:
-        wiring = _set(wiring, "normalise", "links", {"normalise": _steps(options.normalise)})
-    if options.filter:
-        wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
+    wiring = _with_filters(wiring, options)
     if options.no_warc:
         wiring = _without_archive(wiring)
     wiring = _with_header(wiring, seeds, options)
@@ -155,6 +153,18 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
     if seeds:
         wiring = _with_seeds(wiring, _normal_seeds(wiring, seeds))
     return _with_permission(_with_identity(wiring, options), options)
+
+
+def _with_filters(wiring: Wiring, options: CrawlOptions) -> Wiring:
+    """What of the links is folded, followed and cut, as far as an option is more than one setting."""
+    if options.normalise:
+        wiring = _set(wiring, "normalise", "links", {"normalise": _steps(options.normalise)})
+    if options.filter:
+        wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
+    if options.traps == "report":
+        for unit in ("trap-shapes", "traps"):
+            wiring = _set(wiring, "traps", unit, {"cut": False})
+    return wiring
 
 
 def _with_option(wiring: Wiring, option: str, given: Any) -> Wiring:
@@ -285,6 +295,21 @@ def _without_robots(wiring: Wiring) -> Wiring:
         raise WiringError(f"--robots replaces unit 'robots', but {wiring.source} has none")
     plan = wirings.ProviderPlan(use="ignore-robots")
     return msgspec.structs.replace(wiring, providers={**wiring.providers, "robots": plan})
+
+
+def with_durability(wiring: Wiring) -> Wiring:
+    """A copy whose archive and rows are on the disk before the ledger says so, where the ledger is to survive power cuts."""
+    ledger = wiring.providers.get("ledger")
+    if ledger is None or ledger.settings.get("durability") != "power":
+        return wiring
+    for unit in ("archive", "log"):
+        if unit in wiring.providers and wiring.providers[unit].use in _SYNCING:
+            wiring = wirings.with_settings(wiring, unit, {"sync": True})
+    return wiring
+
+
+#: Stores that can wait for the disk, by what a wiring uses.
+_SYNCING = frozenset({"warc", "tables", "json-log"})
 
 
 def with_directory(wiring: Wiring, directory: str) -> Wiring:

@@ -18,7 +18,14 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
-from gossamer.assembly.compiling import SETTINGS, compile_wiring, default_directory, read_seeds, with_directory
+from gossamer.assembly.compiling import (
+    SETTINGS,
+    compile_wiring,
+    default_directory,
+    read_seeds,
+    with_directory,
+    with_durability,
+)
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.control.standing import ENDED
 from gossamer.assembly.control.steering import Steering
@@ -50,6 +57,9 @@ from gossamer.stores.recovery import QUARANTINE, Restored
 
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
+
+#: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
+GRACE = 8.0
 
 #: Options that bound a crawl, to be shown while it runs.
 LIMITS = ("max_pages", "max_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
@@ -102,7 +112,7 @@ class Crawl:
         for unit, values in (settings or {}).items():
             compiled = with_settings(compiled, unit, dict(values))
         self.directory = self._choose_directory(compiled)
-        self.wiring = with_directory(compiled, str(self.directory))
+        self.wiring = with_durability(with_directory(compiled, str(self.directory)))
         self.catalog = catalog or shipped_catalog()
         self.graph: Graph = plan(self.wiring, self.catalog)
         check_bodies_cross(self.graph)
@@ -257,6 +267,8 @@ class Crawl:
         elif self.tables is not None and not self._aborted:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self.tables.finish()
+            # What the tables cost belongs to the crawl.
+            summary = msgspec.structs.replace(summary, cpu_seconds=_cpu_seconds(), peak_rss_bytes=_peak_rss())
         return summary
 
     def _tell_restored(self, done: Restored) -> None:
@@ -264,6 +276,10 @@ class Crawl:
             files = f"{len(done.cut) + len(done.removed)} files"
             self.report(
                 f"{files} held what was never committed; it is in {self.directory / QUARANTINE}, and fetched again"
+            )
+        if done.lost:
+            self.report(
+                f"{len(done.lost)} archive files lie on a disk that is not there; the crawl goes on without them"
             )
 
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
@@ -286,14 +302,25 @@ class Crawl:
     def abort(self) -> None:
         """Stop at once: what is in flight is dropped, what is committed is kept."""
         self._state = "stopped"
+        if self.tables is not None:
+            self.tables.abort()
         if self._work is not None:
             self._work.cancel()
 
     def stop(self) -> None:
-        """Hand out nothing more; what is in flight is fetched and committed. Safe to call at any time."""
+        """Hand out nothing more; what is in flight is fetched and committed, as far as :data:`GRACE` allows.
+
+        Safe to call at any time.
+        """
         self._state = "stopped"
         if self.running is not None:
             self.running.drain()
+            asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
+
+    def _lose_patience(self) -> None:
+        if self._work is not None and not self._work.done():
+            self.report(f"what is in flight did not end within {GRACE:g} s; it is fetched again when the crawl goes on")
+            self.abort()
 
     def _make_directory(self) -> bool:
         """Make the directory and write what is about to run into it: True if it was not there before.
@@ -437,7 +464,7 @@ class Crawl:
             hosts=counters.get("hosts", 0),
             seconds=round(seconds, 3),
             pages_per_second=round(here / seconds, 2) if seconds else 0.0,
-            cpu_seconds=round(_cpu_seconds(), 3),
+            cpu_seconds=_cpu_seconds(),
             peak_rss_bytes=_peak_rss(),
         )
 
@@ -488,8 +515,9 @@ def _holds_secrets(graph: Graph) -> bool:
 
 
 def _cpu_seconds() -> float:
+    """Seconds of CPU of this process and of those that it started and that have ended."""
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    return round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 3)
 
 
 def _peak_rss() -> int:

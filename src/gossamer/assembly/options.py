@@ -43,6 +43,10 @@ class CrawlOptions(Sheet, frozen=True):
             restart=_START,
         ),
     ] = ()
+    traps: Annotated[
+        Literal["cut", "report"],
+        setting("Cut the budget of endless parts of hosts that say nothing new, or only report them.", restart=_START),
+    ] = "cut"
     filter: Annotated[
         tuple[str, ...],
         setting(
@@ -81,6 +85,9 @@ class CrawlOptions(Sheet, frozen=True):
     max_page_size: Annotated[int, setting("Cut bodies at this size.", unit="bytes", restart=_START, ge=1)] = 16_000_000
     max_links: Annotated[int, setting("Links kept of one page.", unit="links", restart=_START, ge=0)] = 6000
 
+    agents: Annotated[
+        int, setting("Agents that share the crawl; one, until there is a way for several.", restart=_START, ge=1, le=1)
+    ] = 1
     concurrency: Annotated[
         int, setting("Requests in flight in all.", unit="requests", restart=_START, ge=1, le=4096)
     ] = 64
@@ -122,6 +129,7 @@ class CrawlOptions(Sheet, frozen=True):
         Literal["obey", "ignore"],
         setting("Obey robots.txt; ignore only with --i-own-these-hosts, or on this machine.", restart=_START),
     ] = "obey"
+    sitemaps: Annotated[bool, setting("Also fetch the sitemaps that robots.txt names.", restart=_START)] = False
     i_own_these_hosts: Annotated[bool, setting("You answer for every host that is asked.", restart=_START)] = False
 
     user_agent: Annotated[str, setting("Sent instead of `Gossamer/VERSION (+CONTACT)`.", restart=_START)] = ""

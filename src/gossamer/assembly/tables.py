@@ -65,6 +65,8 @@ class TableMaker:
         self._directory = directory
         self._report = report
         self._clock = clock or SystemClock()
+        self._child: asyncio.subprocess.Process | None = None
+        self._is_aborted = False
 
     def __repr__(self) -> str:
         return f"<TableMaker {self._directory}>"
@@ -87,14 +89,20 @@ class TableMaker:
 
     async def finish(self) -> None:
         """The crawl has ended and everything is committed: make all tables and the index."""
-        if segments(self._directory):
+        if segments(self._directory) and not self._is_aborted:
             await self._run("--ended")
+
+    def abort(self) -> None:
+        """Let go of what is being made: rows stay in their logs. Safe to call at any time."""
+        self._is_aborted = True
+        if self._child is not None and self._child.returncode is None:
+            self._child.kill()
 
     async def _run(self, *options: str) -> None:
         source = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
         # A session of its own: Ctrl-C in the terminal ends the crawl, and the crawl ends this.
-        child = await asyncio.create_subprocess_exec(
+        self._child = child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "gossamer.query", str(self._directory), *options),
             env={**os.environ, "PYTHONPATH": path},
             stdin=asyncio.subprocess.DEVNULL,
@@ -107,6 +115,8 @@ class TableMaker:
             child.kill()
             await child.wait()
             raise
-        if child.returncode:
+        if self._is_aborted:
+            self._report("tables and index are not complete; the next run, and `gossamer query`, go on with them")
+        elif child.returncode:
             last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
             self._report(f"tables could not be made ({last}); rows stay in their logs, and `gossamer query` reads them")

@@ -68,6 +68,18 @@ def refusal(filters: Sequence[VisitFilter], gate: VisitGate, visit: Visit) -> st
     return ""
 
 
+def verdicts_on(filters: Sequence[TaskFilter], gate: TaskGate, tasks: Sequence[Task]) -> list[str]:
+    """The first verdict on each task; empty where all filters let it pass. A filter that raises refuses, by its name."""
+    found = [""] * len(tasks)
+    for one in filters:
+        try:
+            verdicts = one.judge_tasks(gate, tasks)
+            found = [first or verdict for first, verdict in zip(found, verdicts, strict=True)]
+        except Exception as error:
+            return [first or f"broken filter {type(one).__name__}: {type(error).__name__}" for first in found]
+    return found
+
+
 class Predicate(msgspec.Struct, frozen=True, kw_only=True):
     """A word of the filter language (docs/filters.md). Other packages add theirs by entry point `gossamer.predicates`."""
 

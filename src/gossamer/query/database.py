@@ -35,12 +35,21 @@ DOCUMENTED: tuple[Table, ...] = (PAGES, LINKS, HOSTS, ITEMS, HOST_NOTES)
 class Database:
     """An open look at a crawl's tables; a context manager. Its files do not go away meanwhile."""
 
-    def __init__(self, directory: Path, only: Mapping[str, Sequence[Path]] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        only: Mapping[str, Sequence[Path]] | None = None,
+        *,
+        memory: str = MEMORY,
+        threads: int = 0,
+    ) -> None:
         """Look at `directory` now.
 
         Args:
             directory: the crawl directory.
             only: table -> Parquet files that are looked at, instead of what there is.
+            memory: what DuckDB may take of it.
+            threads: how many it may use; 0 for one a core.
 
         Raises:
             OSError: no room for copies of the row logs that are not tables yet.
@@ -54,7 +63,7 @@ class Database:
             self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-query-")))
             (self.folder / "spill").mkdir()
             self._connection = self._stack.enter_context(
-                connect(str(self.folder / "spill"), MEMORY, os.cpu_count() or 1)
+                connect(str(self.folder / "spill"), memory, threads or os.cpu_count() or 1)
             )
             self._make_views(directory, only)
             self._shut()

@@ -21,11 +21,11 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.robots_tags import keeps_copy
 from gossamer.model.visit import Item, Link, Location, Visit
 
-#: Bytes of an item's line. DuckDB reads objects of 16 MiB at most, and one page must not fill the log (FAULTS 74).
+#: Bytes of an item's line. Whoever reads rows holds a line in memory, and one page must not fill the log (FAULTS 74).
 MAX_ITEM_BYTES = 4 << 20
 
-#: Links in one frame: 1,000 of the longest URLs with their anchors stay far below what a reader takes as one object.
-MAX_FRAME_LINKS = 1_000
+#: Links in one frame: 500 of the longest URLs with anchors that are all escapes stay below what a reader takes as one line.
+MAX_FRAME_LINKS = 500
 
 #: Characters of ETag and Last-Modified that are kept (FAULTS 78).
 MAX_VALIDATOR = 512

@@ -21,7 +21,7 @@ from gossamer.flow.sheet import NoSettings, Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.robots_tags import keeps_copy
 from gossamer.model.visit import Location, Visit
-from gossamer.stores.files import AppendFile
+from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.warc_records import Form, Written, exchange, form_of, warcinfo
 
 #: Directory of the WARC files inside the crawl directory (DESIGN 7).
@@ -98,6 +98,7 @@ class WarcArchive(Provider[WarcSheet]):
         self._file: AppendFile | None = None
         self._serial = 0
         self._ends: dict[str, int] = {}
+        self._last = LastWrites()
         self._places = [Path(self.sheet.directory, WARC_DIRECTORY), *map(Path, self.sheet.disks)]
         self._place = self._places[0]
         self._dates: OrderedDict[str, float] = OrderedDict()
@@ -113,6 +114,7 @@ class WarcArchive(Provider[WarcSheet]):
         Raises:
             OSError: the group could not be written; nothing of it is in the file.
         """
+        self._last.begin()
         written = [self._records(visit) if visit.is_answered else None for visit in visits]
         if not any(written):
             return [None] * len(visits)
@@ -132,6 +134,7 @@ class WarcArchive(Provider[WarcSheet]):
     def _kept(self, group: Sequence[Written | None]) -> list[Location | None]:
         """Write a group to the open file, whole or not at all."""
         file = self._open()
+        self._last.about_to(file)
         start = file.end
         try:
             locations = self._write(file, group)
@@ -171,6 +174,10 @@ class WarcArchive(Provider[WarcSheet]):
         file.append(b"".join(waiting))
         self._ends[name] = file.end
         return locations
+
+    def take_back(self) -> None:
+        """See the contract."""
+        self._last.take_back()
 
     def ends(self) -> Mapping[str, int]:
         """The file that was written since the last call, and its end."""
@@ -279,6 +286,9 @@ class NoArchive(Provider[NoSettings]):
     def append(self, visits: Sequence[Visit]) -> list[Location | None]:
         """No location for any visit."""
         return [None] * len(visits)
+
+    def take_back(self) -> None:
+        """There is nothing to drop."""
 
     def ends(self) -> Mapping[str, int]:
         """No file."""

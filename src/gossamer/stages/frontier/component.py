@@ -17,6 +17,7 @@ from typing import Annotated
 
 import msgspec
 
+from gossamer.contracts.filtering import TaskFilter, verdicts_on
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Ledger, TaskQueues
 from gossamer.contracts.politeness import Politeness
@@ -25,7 +26,7 @@ from gossamer.contracts.robots import RobotsGate, Ruling, Verdict
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
-from gossamer.flow.ports import In, Out, Uses
+from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.errors import AddressRefused, GossamerError, ResolutionFailed
 from gossamer.model.outcome import Outcome
@@ -89,6 +90,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     robots: Uses[RobotsGate]
     traversal: Uses[Traversal]
     resolver: Uses[Resolver]
+    gates: UsesMany[TaskFilter]
 
     spills = frozenset({"seeds", "answers", "committed"})
 
@@ -266,6 +268,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         reason = host.ports[endpoint_of(task.url)[1]]
         if reason:
             return Outcome.ADDRESS_REFUSED, reason, ALLOWED
+        rule = verdicts_on(self.gates.get("fetch", ()), "fetch", (task,))[0]
+        if rule:
+            return Outcome.BLOCKED, rule, ALLOWED
         now = self.clock.now()
         verdict = self.robots.judge(task, now)
         if verdict.ruling is Ruling.FETCH_FIRST:

@@ -4,7 +4,7 @@ Tasks that were found together share source, relation, depth, attempt and hops: 
 what they share once, so that a page's links cost little more than their URLs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -48,19 +48,23 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True, gc=False):
 #: The cursors of a host's lanes, by level. A lane that is not named begins with its first chunk.
 Cursors = Mapping[int, Cursor]
 
-_encoder = msgspec.msgpack.Encoder()
+_encode = msgspec.msgpack.Encoder().encode
 _chunks = msgspec.msgpack.Decoder(_Chunk)
 _cursors = msgspec.msgpack.Decoder(dict[int, Cursor])
 
 
-def pack(host: str, tasks: Sequence[Task]) -> Iterator[bytes]:
+def pack(host: str, tasks: Sequence[Task]) -> list[bytes]:
     """Chunks of tasks of one lane of one host, in order."""
-    for start in range(0, len(tasks), CHUNK_TASKS):
-        runs = [
-            (*shared, [task.url for task in run])
-            for shared, run in groupby(tasks[start : start + CHUNK_TASKS], key=_shared)
-        ]
-        yield _encoder.encode((host, runs))
+    if len(tasks) <= CHUNK_TASKS:
+        return [_pack(host, tasks)]
+    return [_pack(host, tasks[start : start + CHUNK_TASKS]) for start in range(0, len(tasks), CHUNK_TASKS)]
+
+
+def _pack(host: str, tasks: Sequence[Task]) -> bytes:
+    if len(tasks) == 1:  # as most are in a broad crawl
+        [task] = tasks
+        return _encode((host, ((task.source, task.relation, task.depth, task.attempt, task.hops, (task.url,)),)))
+    return _encode((host, [(*shared, [task.url for task in run]) for shared, run in groupby(tasks, key=_shared)]))
 
 
 def unpack(data: bytes, level: int = 0) -> list[Task]:
@@ -83,7 +87,7 @@ def unpack(data: bytes, level: int = 0) -> list[Task]:
 
 def pack_cursors(cursors: Cursors) -> bytes:
     """The bytes of a host's cursors."""
-    return _encoder.encode(cursors)
+    return _encode(cursors)
 
 
 def unpack_cursors(data: bytes | None) -> dict[int, Cursor]:

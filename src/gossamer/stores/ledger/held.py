@@ -8,7 +8,6 @@ Which lanes there are is found by reading on: those below `explored` are known, 
 pushed meanwhile to a lane that is known is read before what is less urgent, buffered or not.
 """
 
-from collections import deque
 from enum import Enum
 
 import msgspec
@@ -50,14 +49,14 @@ class Lane:
         self.level = level
         self.read: Place = cursor.place
         """From where to read on."""
-        self.buffer: deque[tuple[Place, Task]] = deque()
-        """The dequeue buffer: tasks that were read and not popped."""
+        self.buffer: list[tuple[Place, Task]] = []
+        """The dequeue buffer, the next task last: tasks that were read and not popped. A deque would take ten times the memory."""
         self.more = False
         """Whether there may be tasks behind the buffer, on the disk."""
-        self.flying: set[Place] = set()
+        self.flying: list[Place] = []
         self.is_mixed = False
         """There may be places in flight behind the head of what is read next: a task was put back before them."""
-        self.finished: set[Place] = set(cursor.finished)
+        self.finished = frozenset(cursor.finished)
         """Finished places behind a place in flight."""
         self.chunks: dict[int, int] = {}
         """Serial -> tasks of the chunks that were read and are not finished."""
@@ -71,47 +70,35 @@ class Lane:
         begin = serial << PLACE_BITS
         count = self.chunks[serial] = len(tasks)
         first = max(self.read - begin, 0)
-        if not self.finished and not self.is_mixed:
-            last = min(first + room, count)
-            self.buffer.extend(zip(range(begin + first, begin + last), tasks[first:last], strict=True))
-            self.read = begin + last if last < count else (serial + 1) << PLACE_BITS
-            return last - first
-        left = room
-        for index in range(first, count):
-            place = begin + index
-            if place in self.finished or place in self.flying:
-                continue
-            if not left:
-                self.read = place
-                return room
-            self.buffer.append((place, tasks[index]))
-            left -= 1
-        self.read = (serial + 1) << PLACE_BITS
-        return room - left
+        places = list(range(begin + first, begin + count))
+        if self.finished or self.is_mixed:
+            places = [place for place in places if place not in self.finished and place not in self.flying]
+        self.read = places[room] if len(places) > room else (serial + 1) << PLACE_BITS
+        del places[room:]
+        self.buffer[:0] = [(place, tasks[place - begin]) for place in reversed(places)]
+        return len(places)
 
     def put_back(self, place: Place, task: Task) -> None:
         """A task that was popped is not in flight after all: it is the next again, before those behind it."""
-        self.flying.discard(place)
+        self.flying.remove(place)
         self.is_mixed = bool(self.flying)
-        at = next((index for index, (other, _) in enumerate(self.buffer) if other > place), len(self.buffer))
+        at = len(self.buffer)
+        while at and self.buffer[at - 1][0] < place:
+            at -= 1
         self.buffer.insert(at, (place, task))
 
     def take(self, most: int) -> list[tuple[Place, Task]]:
         """Up to `most` buffered tasks: they are in flight."""
-        buffer = self.buffer
-        if most >= len(buffer):
-            taken = list(buffer)
-            buffer.clear()
-        else:
-            taken = [buffer.popleft() for _ in range(most)]
-        self.flying.update([place for place, _ in taken])
+        taken = self.buffer[: -most - 1 : -1]
+        del self.buffer[-most:]
+        self.flying += [place for place, _ in taken]
         return taken
 
     def empty_buffer(self) -> int:
         """Forget what was read and not popped: it is read again. Returns how many tasks."""
         count = len(self.buffer)
         if count:
-            self.read = self.buffer[0][0]
+            self.read = self.buffer[-1][0]
             self.buffer.clear()
             self.more = True
         return count
@@ -122,8 +109,9 @@ class Lane:
         Returns:
             None for a lane of which nothing is left, and nothing to be jumped over.
         """
-        ahead = self.buffer[0][0] if self.buffer else self.read
-        place = ahead if len(ended) == len(self.flying) else min(self.flying - ended)
+        ahead = self.buffer[-1][0] if self.buffer else self.read
+        # A task that was put back may stand before others that are in flight.
+        place = min((place for place in self.flying if place not in ended and place < ahead), default=ahead)
         behind = [other for done in (self.finished, ended) for other in done if other >= place]
         chunks = [serial for serial, count in self.chunks.items() if (serial << PLACE_BITS) + count <= place]
         spent = self.spent + len(chunks)
@@ -134,9 +122,9 @@ class Lane:
 
     def end(self, ended: set[Place], cursor: Cursor | None, chunks: list[int]) -> None:
         """These flights have ended."""
-        self.flying -= ended
+        self.flying = [place for place in self.flying if place not in ended]
         self.is_mixed = self.is_mixed and bool(self.flying)
-        self.finished = set(cursor.finished) if cursor is not None else set()
+        self.finished = frozenset(cursor.finished) if cursor is not None else frozenset()
         for serial in chunks:
             del self.chunks[serial]
         self.spent += len(chunks)

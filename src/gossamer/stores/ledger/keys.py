@@ -42,7 +42,7 @@ HOST_ID_BYTES = DOMAIN_BYTES + HOST_BYTES
 
 #: Hosts, and beginnings of URLs, whose id is remembered at once, 210 bytes each; then all are forgotten, which costs each
 #: one more look (20 us). Above the 100,000 hosts of a broad crawl, since a table that is cleared in each round is useless.
-REMEMBERED_HOSTS, REMEMBERED_BEGINNINGS = 131_072, 65_536
+REMEMBERED_HOSTS, REMEMBERED_BEGINNINGS = 131_072, 32_768
 
 CHUNK, LATER, ROTATION, HELD, RESTING = b"q", b"l", b"r", b"a", b"w"
 CURSOR, STATE, ROBOTS = b"c", b"s", b"x"

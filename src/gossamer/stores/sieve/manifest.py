@@ -53,17 +53,21 @@ def read(directory: Path) -> Manifest | None:
 
 
 def write(directory: Path, manifest: Manifest, *, sync: bool) -> None:
-    """Replace the manifest. With `sync`, it and the names of the files survive a power cut."""
-    path = directory / FILE
-    beside = directory / f"{FILE}.new"
+    """Replace the manifest. With `sync`, it and the names of the other files survive a power cut."""
+    replace_file(directory / FILE, msgspec.json.format(msgspec.json.encode(manifest)), sync=sync)
+
+
+def replace_file(path: Path, data: bytes, *, sync: bool) -> None:
+    """Put a file in the place of another, whole or not at all."""
+    beside = path.with_name(f"{path.name}.new")
     with beside.open("wb") as out:
-        out.write(msgspec.json.format(msgspec.json.encode(manifest)))
+        out.write(data)
         out.flush()
         if sync:
             os.fsync(out.fileno())
     beside.replace(path)
     if sync:
-        descriptor = os.open(directory, os.O_RDONLY)
+        descriptor = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

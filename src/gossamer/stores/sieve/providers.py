@@ -13,6 +13,7 @@ from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.task import Task
+from gossamer.stores.sieve.manifest import replace_file
 from gossamer.stores.sieve.sieve import Ends, Sieve, SieveLimits
 
 #: Where a sieve lies in the crawl directory: beside the agent's ledger.
@@ -161,9 +162,9 @@ class SieveSeen(_Sieving[str]):
         self._handed_out = None
         kept = {name: at for name, at in self._drained.items() if (self.home / name).exists()}
         self._drained = {**kept, file: end}
-        beside = self.home / f"{DRAINED_FILE}.new"
-        beside.write_bytes(msgspec.json.encode(self._drained))
-        beside.replace(self.home / DRAINED_FILE)
+        replace_file(self.home / DRAINED_FILE, msgspec.json.encode(self._drained), sync=self.sheet.sync)
+        if self.sheet.sync:
+            self.sieve.settled()
 
 
 class LedgerSieve(_Sieving[Task]):
@@ -201,3 +202,4 @@ class LedgerSieve(_Sieving[Task]):
         """What was offered survives a power cut, where the sheet asks for it."""
         if self.sheet.sync:
             await asyncio.to_thread(self.sieve.sync)
+            self.sieve.settled()

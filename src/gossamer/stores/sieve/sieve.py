@@ -108,6 +108,7 @@ class Sieve(Generic[T]):
         self._backlog: deque[int] = deque()
         self._found: deque[_Found] = deque()
         self._drained: list[_Found] = []
+        self._leaving: list[_Found] = []
         self._job: Future[_Merge] | None = None
         self._in_job = 0
         self._wanted = False
@@ -175,25 +176,35 @@ class Sieve(Generic[T]):
             (self._found if found.count else self._drained).append(found)
 
     def _open_logs(self) -> None:
-        numbers = [number for number, _ in self._numbered("offers")] or [self._manifest.merged + 1]
-        for number in numbers:
+        first = self._manifest.merged + 1
+        last = max([number for number, _ in self._numbered("offers")], default=first)
+        while self._ends(_offers(last + 1)):  # a log that counts must be there, or it is damage
+            last += 1
+        for number in range(first, last + 1):
             self._cut_back(number)
-        self._backlog.extend(numbers[:-1])
-        self._begin_log(numbers[-1])
-        self._keys = self._keys_of(numbers[-1])
+        self._backlog.extend(range(first, last))
+        self._begin_log(last)
+        self._keys = self._keys_of(last)
 
     def _cut_back(self, number: int) -> None:
-        """Drop what does not count: it was never committed, or a kill tore it."""
-        path = self.directory / _offers(number)
-        if not path.exists():
-            return
-        log = AppendFile(path, fresh=False)
-        end = self._ends(path.name)
-        if end is None:
-            end = log.end_of_lines()
-        if log.end > end:
-            log.cut_back(end)
-        log.close()
+        """Drop what does not count: it was never committed, or a kill tore it.
+
+        Raises:
+            CrawlDirectoryError: some of what counts is not there.
+        """
+        log = AppendFile(self.directory / _offers(number), fresh=False)
+        try:
+            end = self._ends(log.path.name)
+            if end is None:
+                end = log.end_of_lines()
+            if log.end < end:
+                raise CrawlDirectoryError(
+                    f"{log.path} has {log.end} bytes, and {end} were committed: it is damaged; go back to a checkpoint"
+                )
+            if log.end > end:
+                log.cut_back(end)
+        finally:
+            log.close()
 
     def _begin_log(self, number: int) -> None:
         self._number = number
@@ -268,7 +279,8 @@ class Sieve(Generic[T]):
         """Up to `most` items that are new, in the order of their offers. They come again, after a reopening, until the
         end that comes with them counts; so the caller commits it together with the items."""
         self._advance()
-        self._forget_drained()
+        if not self.limits.sync:
+            self._remove(self._counting())
         while self._found:
             found = self._found[0]
             with (self.directory / found.file).open("rb") as file:
@@ -289,15 +301,24 @@ class Sieve(Generic[T]):
         self._advance()
         return bool(self._found)
 
-    def _forget_drained(self) -> None:
-        kept = []
+    def settled(self) -> None:
+        """Whatever counted at the last call survives a power cut by now: what was drained up to then can go."""
+        self._remove(self._leaving)
+        self._leaving = self._counting()
+
+    def _counting(self) -> list[_Found]:
+        """Finds that were drained to the end, and count as such; they are taken off the list."""
+        counting = []
         for found in self._drained:
             end = self._ends(found.file)
             if end is None or end >= found.size:
-                (self.directory / found.file).unlink(missing_ok=True)
-            else:
-                kept.append(found)
-        self._drained = kept
+                counting.append(found)
+        self._drained = [found for found in self._drained if found not in counting]
+        return counting
+
+    def _remove(self, files: Sequence[_Found]) -> None:
+        for found in files:
+            (self.directory / found.file).unlink(missing_ok=True)
 
     # -- merging
 

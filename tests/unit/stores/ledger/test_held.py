@@ -24,7 +24,7 @@ def test_a_finished_place_where_the_reading_stopped_is_not_handed_out_again() ->
     assert cursor is not None
     again = reopened(cursor)
     assert again.fill(7, CHUNK, 99) == 3
-    assert [place for place, _ in again.buffer] == [at(7, 3), at(7, 4), at(7, 5)]
+    assert [place for place, _ in again.take(9)] == [at(7, 3), at(7, 4), at(7, 5)]
 
 
 def test_the_cursor_stays_before_what_is_in_flight() -> None:
@@ -53,7 +53,21 @@ def test_a_dropped_buffer_is_read_again_from_where_it_began() -> None:
     assert lane.empty_buffer() == 3
     assert lane.more
     lane.fill(7, CHUNK, 99)
-    assert [place for place, _ in lane.buffer] == [at(7, 3), at(7, 4), at(7, 5)]
+    assert [place for place, _ in lane.take(9)] == [at(7, 3), at(7, 4), at(7, 5)]
+
+
+def test_the_cursor_stays_before_a_task_that_was_put_back() -> None:
+    lane = reopened(Cursor(at(7)))
+    lane.fill(7, CHUNK, 99)
+    taken = lane.take(6)
+    lane.put_back(*taken[1])
+    ended = {at(7, 0), at(7, 2)}
+    cursor, chunks = lane.cursor_without(ended)
+    assert (cursor, chunks) == (Cursor(at(7, 1), 0, (at(7, 2),)), [])
+    lane.end(ended, cursor, chunks)
+    assert lane.empty_buffer() == 1
+    lane.fill(7, CHUNK, 99)
+    assert [place for place, _ in lane.take(9)] == [at(7, 1)], "what is in flight was handed out twice"
 
 
 def test_deleted_chunks_are_jumped_over_where_they_are_many() -> None:

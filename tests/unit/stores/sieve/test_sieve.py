@@ -229,3 +229,42 @@ def test_a_url_offered_in_a_group_that_failed_is_kept_with_the_next_that_offers_
     assert not len(sieve)
     sieve.close()
     ledger.close()
+
+
+def test_where_power_may_fail_finds_stay_until_the_ledger_is_on_the_disk(tmp_path: Path) -> None:
+    sheet = SieveSheet(directory=str(tmp_path), sync=True)
+    ledger, sieve = Ledger(LedgerSheet(directory=str(tmp_path), durability="power")), LedgerSieve(sheet)
+    ledger.open()
+    sieve.ledger = ledger
+    sieve.open()
+    with ledger.group() as group:
+        sieve.offer([Task("http://a.test/", "a.test")], group)
+    sieve.flush()
+    asyncio.run(sieve.merged())
+    with ledger.group() as group:
+        assert len(sieve.drain(group)) == 1
+    with ledger.group() as group:
+        assert sieve.drain(group) == []
+    for settled_before in (0, 1):
+        assert list(sieve.home.glob("found-*")), f"removed after {settled_before} of 2"
+        asyncio.run(sieve.settle())
+        asyncio.run(ledger.settle())
+    assert not list(sieve.home.glob("found-*"))
+    sieve.close()
+    ledger.close()
+
+
+@pytest.mark.parametrize("harm", ["missing", "short"])
+def test_a_log_that_lost_what_was_committed_is_damage(tmp_path: Path, harm: str) -> None:
+    ledger, sieve = Ledger(LedgerSheet(directory=str(tmp_path))), LedgerSieve(SieveSheet(directory=str(tmp_path)))
+    ledger.open()
+    sieve.ledger = ledger
+    sieve.open()
+    with ledger.group() as group:
+        sieve.offer([Task("http://a.test/", "a.test")], group)
+    sieve.close()
+    [log] = sieve.home.glob("offers-*")
+    log.unlink() if harm == "missing" else log.write_bytes(log.read_bytes()[:-1])
+    with pytest.raises(CrawlDirectoryError, match="were committed: it is damaged"):
+        sieve.open()
+    ledger.close()
