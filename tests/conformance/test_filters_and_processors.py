@@ -5,8 +5,11 @@ import pytest
 from gossamer.contracts.filtering import UrlFilter
 from gossamer.model.task import Task
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
+from gossamer.stages.url_filter.constraints import ConstraintFilter, ConstraintSheet
+from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionSheet
 from gossamer.stages.url_filter.patterns import PatternFilter, PatternSheet
 from gossamer.stages.url_filter.scope import SchemeFilter, ScopeFilter, ScopeSheet
+from gossamer.stages.url_filter.traps import TrapShapes, TrapShapeSheet
 from gossamer.testing.judging import check_processor, check_url_filter
 from gossamer.testing.storing import visit
 
@@ -42,6 +45,30 @@ FILTERS: dict[str, tuple[UrlFilter, list[str], list[str]]] = {
         ["https://www.other.co.uk/", "https://www.other.co.uk/docs/?a"],
     ),
     "no patterns": (PatternFilter(), [SEED, *ELSEWHERE], []),
+    "constraints": (
+        ConstraintFilter(ConstraintSheet(only=("uk.co.example.*",), never=("uk.co.example.b.+",))),
+        [SEED, *SAME_HOST, SAME_DOMAIN[0]],
+        [SAME_DOMAIN[1], *ELSEWHERE],
+    ),
+    "no constraints": (ConstraintFilter(), [SEED, *ELSEWHERE], []),
+    "trap shapes": (
+        TrapShapes(),
+        [
+            SEED,
+            *SAME_HOST,
+            "http://a.test/x/x/x/x",
+            "https://www.example.co.uk/docs/2024/01/01/01/",
+            "http://a.test/?a&a",
+        ],
+        ["http://a.test/" + "x/" * 21, "http://a.test/?a=1&b=1&a=2&a=3"],
+    ),
+    "trap shapes off": (TrapShapes(TrapShapeSheet(cut=False)), [SEED, "http://a.test/" + "x/" * 21], []),
+    "expressions": (
+        ExpressionFilter(ExpressionSheet(follow=("domain(uk.co.example.*)", "not query or depth > 9"))),
+        [SEED, *SAME_DOMAIN],
+        [SAME_HOST[1], *ELSEWHERE],
+    ),
+    "no expressions": (ExpressionFilter(), [SEED, *ELSEWHERE], []),
 }
 
 

@@ -6,8 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from gossamer.stores.diverse import DiverseQueues, DiverseQueuesSheet
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.stores.ledger.providers import LedgerContents, LedgerFrontier, LedgerSeen
+from gossamer.testing.clock import FakeClock
 from gossamer.testing.ledger import check_depths, check_ledger, check_task_queues
 from gossamer.testing.seen import check_content_index, check_seen_set
 
@@ -51,6 +53,20 @@ def test_ledger(opener: Opener) -> None:
 
 def test_task_queues(opener: Opener) -> None:
     check_task_queues(opener, hosts=12, tasks=20)
+
+
+@pytest.mark.parametrize("threshold", [0.25, 1.0, None])
+def test_diverse_queues(threshold: float | None, tmp_path: Path) -> None:
+    opener = Opener(LedgerSheet(directory=str(tmp_path)))
+
+    def reopen() -> tuple[Ledger, DiverseQueues]:
+        queues = DiverseQueues(DiverseQueuesSheet(page=50 if threshold is None else 20, threshold=threshold))
+        queues.ledger, queues.behind = opener()
+        queues.clock = FakeClock()
+        return queues.ledger, queues
+
+    check_task_queues(reopen, hosts=12, tasks=20)
+    opener.abandon()
 
 
 def test_depths(opener: Opener) -> None:

@@ -69,9 +69,9 @@ def test_a_random_walk_takes_one_link_and_all_about_as_often() -> None:
         assert taken.count([one]) == pytest.approx(1000, rel=0.15)
 
 
-def test_depth_first_takes_the_newest_and_prefers_deep_hosts() -> None:
+def test_depth_first_takes_the_deepest_and_prefers_deep_hosts() -> None:
     walk = DepthFirst()
-    assert walk.newest_first
+    assert walk.level(task(depth=5), 0) < walk.level(task(depth=1), 0)
     assert walk.host_level(task(depth=5), 0) < walk.host_level(task(depth=1), 0)
 
 

@@ -5,11 +5,15 @@ from pathlib import Path
 import pytest
 
 from gossamer.model.visit import Location
+from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen, RecentlySeenSheet
 from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
+from gossamer.stores.sieve.providers import LedgerSieve, SieveSeen, SieveSheet
 from gossamer.stores.tablelog import TableLog, TableLogSheet
+from gossamer.stores.trie import TrieSeen
 from gossamer.stores.warc import NoArchive, WarcArchive, WarcSheet
 from gossamer.testing.seen import check_content_index, check_seen_set
+from gossamer.testing.sieving import check_task_sieve
 from gossamer.testing.storing import check_archive, check_row_log, hostile_visits, visit
 
 READERS = ["warcio", "fastwarc"]
@@ -71,6 +75,45 @@ def test_recently_seen_in_front_of_memory_seen(capacity: int) -> None:
     seen = RecentlySeen(RecentlySeenSheet(capacity=capacity))
     seen.behind = MemorySeen()
     check_seen_set(seen)
+
+
+def test_trie_seen() -> None:
+    check_seen_set(TrieSeen())
+
+
+@pytest.mark.parametrize("capacity", [1, 60, 10_000])
+@pytest.mark.parametrize("recent", [1, 500])
+def test_sieve(tmp_path: Path, capacity: int, recent: int) -> None:
+    seen = SieveSeen(SieveSheet(directory=str(tmp_path), capacity=capacity, recent=recent))
+    seen.open()
+    check_seen_set(seen, urls=300 if capacity == 1 else 2_000)
+    seen.close()
+
+
+@pytest.mark.parametrize("capacity", [1, 60, 10_000])
+def test_sieve_of_tasks_in_a_ledger(tmp_path: Path, capacity: int) -> None:
+    opened: list[tuple[Ledger, LedgerSieve]] = []
+
+    def reopen() -> tuple[Ledger, LedgerSieve]:
+        close()
+        ledger, sieve = (
+            Ledger(LedgerSheet(directory=str(tmp_path))),
+            LedgerSieve(SieveSheet(directory=str(tmp_path), capacity=capacity, recent=50)),
+        )
+        ledger.open()
+        sieve.ledger = ledger
+        sieve.open()
+        opened.append((ledger, sieve))
+        return ledger, sieve
+
+    def close() -> None:
+        if opened:
+            ledger, sieve = opened.pop()
+            sieve.close()
+            ledger.abandon()
+
+    check_task_sieve(reopen)
+    close()
 
 
 def test_memory_contents() -> None:

@@ -4,8 +4,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+
+from gossamer.testing.fakeweb import FakeWeb, Page
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -70,7 +73,35 @@ def test_a_connector_of_ones_own_is_found_by_its_entry_point_and_orders_items() 
     assert len([line for line in lines if line.startswith("report")]) == 9
 
 
+def test_a_program_of_ones_own_says_what_to_fetch_next(tmp_path: Path) -> None:
+    """Two processes that share two sockets; the crawl follows nothing by itself, and ends when the program has enough."""
+    pages = {
+        "/": '<title>Spiders</title><a href="/orb">x</a><a href="/moth">x</a><a href="/moved">x</a>',
+        "/orb": '<title>Orb spiders</title><a href="/">x</a><a href="/silk">x</a>',
+        "/moth": '<title>A moth</title><a href="/lamp">not asked for</a>',
+        "/moved": Page(status=302, headers=(("Location", "/house"),)),
+        "/house": '<title>House spider</title><a href="/web">x</a>',
+        "/silk": "<title>Silk</title>",
+        "/web": "<title>A web</title>",
+        "/lamp": "<title>Lamp</title>",
+    }
+    script = EXAMPLES / "04-own-application" / "application.py"
+    with FakeWeb(pages) as web, TemporaryDirectory(prefix="gossamer-") as sockets:
+        system = tmp_path / "system.toml"
+        system.write_text("\n".join(output(script, "wiring", sockets)), encoding="utf-8")
+        command = [sys.executable, "-m", "gossamer", "crawl", web.url("/"), "--wiring", str(system), "--quiet"]
+        command += ["--depth", "0", "--scope", "any", "--delay", "0", "-o", str(tmp_path / "crawl")]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as crawl:
+            lines = output(script, "run", sockets, "spider")
+            assert (crawl.wait(60), crawl.stderr and crawl.stderr.read()) == (0, "")
+        assert sorted(web.targets()) == ["/", "/house", "/moth", "/moved", "/orb", "/silk", "/web"]
+        assert len(lines) == 7
+        assert f"* ok {web.url('/house')} 'House spider'" in lines
+        assert f"  ok {web.url('/moth')} 'A moth'" in lines
+
+
 @pytest.mark.parametrize("folder", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
 def test_every_example_is_listed_and_has_a_test(folder: str) -> None:
     assert f"[{folder}]({folder})" in (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    assert f'"{folder}"' in Path(__file__).read_text(encoding="utf-8")
+    tests = [Path(__file__), Path(__file__).with_name("test_example_packages.py")]
+    assert any(f'"{folder}"' in path.read_text(encoding="utf-8") for path in tests)

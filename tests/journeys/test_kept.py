@@ -26,7 +26,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, FakeWeb]:
     """A crawl that kept all tables, and the web that it crawled."""
     folder = tmp_path_factory.mktemp("kept") / "crawl"
     with FakeWeb(PAGES) as web:
-        options = build(CrawlOptions, {"output": str(folder), "per_host": 4})
+        options = build(CrawlOptions, {"output": str(folder), "per_host": 4, "delay": 0})
         job = Crawl([web.url("/")], options, settings={"log": {"tables": ["pages", "links", "items"]}})
         assert run(job).state == "finished"
     return str(folder), web
@@ -51,7 +51,12 @@ def test_the_directory_holds_what_it_should(crawled: tuple[str, FakeWeb]) -> Non
     folder = Path(crawled[0])
     found = {path.relative_to(folder).parts[0] for path in folder.rglob("*") if path.is_file()}
     assert found >= {"crawl.toml", "index.cdxj", "logs", "tables", "warc"}
-    assert {path.name for path in (folder / "tables").iterdir() if path.is_dir()} == {"pages", "links", "hosts"}
+    assert {path.name for path in (folder / "tables").iterdir() if path.is_dir()} == {
+        "pages",
+        "links",
+        "hosts",
+        "host_notes",
+    }
     assert not list(folder.glob("state/*/rows/*"))
 
 

@@ -46,6 +46,9 @@ class _Pages(BaseHTTPRequestHandler):
             self._head("text/html", len(page))
             self.wfile.write(page)
             return
+        if self.path == "/robots.txt":
+            self.send_error(404)
+            return
         first, size = map(int, self.path.strip("/").split("/"))
         self._head("application/octet-stream", size * MEGABYTE)
         for number in range(first, first + size):
@@ -77,7 +80,20 @@ def serving(*links: str) -> Iterator[str]:
 
 def crawl(seed: str, folder: Path, *options: str) -> dict[str, int]:
     """Crawl in a process of its own, whose memory is its own; returns the summary."""
-    command = [sys.executable, "-m", "gossamer", "crawl", seed, "-o", str(folder), "--json", "--quiet", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "gossamer",
+        "crawl",
+        seed,
+        "-o",
+        str(folder),
+        "--json",
+        "--quiet",
+        "--delay",
+        "0",
+        *options,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ)
     assert done.returncode == 0, done.stderr
     summary: dict[str, int] = json.loads(done.stdout)
@@ -96,7 +112,7 @@ def test_memory_does_not_follow_the_size_of_bodies(links: list[str], size: int, 
     found = 0
     with archive.open("rb") as stream:
         for record in ArchiveIterator(stream):
-            if record.rec_type == "response" and record.rec_headers["WARC-Target-URI"] != large:
+            if record.rec_type == "response" and record.rec_headers["WARC-Target-URI"].rpartition("/")[2].isdigit():
                 content, hashed = record.content_stream(), hashlib.sha1()
                 while data := content.read(MEGABYTE):
                     hashed.update(data)

@@ -96,7 +96,7 @@ def ask(python: str, program: str, *arguments: str, given: str = "") -> Any:
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, FakeWeb]:
     folder = tmp_path_factory.mktemp("crawl") / "crawl"
     with FakeWeb(PAGES) as web:
-        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(folder), "per_host": 4}))
+        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(folder), "per_host": 4, "delay": 0}))
         assert run(job).state == "finished"
     return folder, web
 

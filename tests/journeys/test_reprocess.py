@@ -45,7 +45,7 @@ class Prices(Provider[Any]):
 def crawled(folder: Path) -> str:
     """A crawl that kept links."""
     with FakeWeb(PAGES) as web:
-        options = build(CrawlOptions, {"output": str(folder / "crawl"), "per_host": 4})
+        options = build(CrawlOptions, {"output": str(folder / "crawl"), "per_host": 4, "delay": 0})
         job = Crawl([web.url("/")], options, settings={"log": {"tables": ["pages", "links", "items"]}})
         assert run(job).state == "finished"
     return str(folder / "crawl")

@@ -86,7 +86,9 @@ def serve(pages: dict[str, Page], paths: list[str], run: Any) -> tuple[int, list
     async def body() -> tuple[int, list[str]]:
         async with FakeWeb(pages) as web:
             arguments = ["robots", *(web.url(path) for path in paths)]
-            return await asyncio.to_thread(main, arguments), [request.target for request in web.requests]
+            return await asyncio.to_thread(main, arguments), [
+                request.target for request in (*web.errands, *web.requests)
+            ]
 
     return run(body())
 

@@ -170,6 +170,13 @@ class LedgerMachine(RuleBasedStateMachine):
         self.flying += got
         return got
 
+    @precondition(lambda self: self.flying)
+    @rule(data=st.data())
+    def put_back(self, data: st.DataObject) -> None:
+        one = data.draw(st.sampled_from(self.flying))
+        self.queues.put_back(task_of(one))
+        self.flying.remove(one)
+
     @precondition(lambda self: self.held)
     @rule(data=st.data(), seconds=st.integers(0, 6))
     def rest(self, data: st.DataObject, seconds: int) -> None:

@@ -57,7 +57,7 @@ def test_the_graph_allows_what_the_rules_of_each_page_allow(spec: WebSpec, agent
 
 def crawl(web: SimWeb, depth: int | None, agent: str) -> dict[tuple[str, str], int]:
     """Crawl the served bytes themselves, breadth-first, by the plainest means; returns depths."""
-    moment = float(web.spec.epoch)
+    moment = web.spec.epoch
     depths: dict[tuple[str, str], int] = {}
     queue = deque([((web.hosts.name(0), "/"), 0)])
     while queue:

@@ -1,14 +1,22 @@
 """What ships, by the names that a wiring uses. Parts of other packages come by entry points (:mod:`gossamer.flow.catalog`)."""
 
+import importlib
+from collections.abc import Callable
 from typing import Any
 
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.unit import Provider
+from gossamer.services.cares import DnsResolver
 from gossamer.services.dns import CachedResolver, SystemResolver
 from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.traps.provider import LearntTraps
+from gossamer.stages.application import Application
 from gossamer.stages.commit import Commit
 from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.fetch.component import Fetch
+from gossamer.stages.fetch.file import FileModule
+from gossamer.stages.fetch.ftp import FtpModule
+from gossamer.stages.fetch.gopher import GopherModule
 from gossamer.stages.fetch.http import HttpModule
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
@@ -16,16 +24,22 @@ from gossamer.stages.frontier.traversals import BestFirst, BreadthFirst, DepthFi
 from gossamer.stages.links.component import Links
 from gossamer.stages.process.component import Process
 from gossamer.stages.process.html import HtmlLinks
+from gossamer.stages.process.listings import FtpListing, GopherMenu, UriList
 from gossamer.stages.seeds import Seeds
 from gossamer.stages.tally import Tally
 from gossamer.stages.url_filter.component import Filtering
+from gossamer.stages.url_filter.constraints import ConstraintFilter
+from gossamer.stages.url_filter.expressions import ExpressionFilter
 from gossamer.stages.url_filter.patterns import PatternFilter
 from gossamer.stages.url_filter.scope import ScopeFilter
+from gossamer.stages.url_filter.traps import TrapShapes
 from gossamer.stages.url_seen import UrlSeen
+from gossamer.stores.diverse import DiverseQueues
 from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen
 from gossamer.stores.rowlog import JsonLog
 from gossamer.stores.tablelog import TableLog
+from gossamer.stores.trie import TrieSeen
 from gossamer.stores.warc import NoArchive, WarcArchive
 
 
@@ -43,14 +57,21 @@ def catalog() -> Catalog:
             "url-seen": UrlSeen,
             "commit": Commit,
             "tally": Tally,
+            "application": Application,
         },
         providers={
+            "dns": DnsResolver,
             "system-resolver": SystemResolver,
             "cached-resolver": CachedResolver,
             "http": HttpModule,
+            "ftp": FtpModule,
+            "gopher": GopherModule,
+            "file": FileModule,
             "memory-contents": MemoryContents,
             "memory-seen": MemorySeen,
             "recently-seen": RecentlySeen,
+            "url-trie": TrieSeen,
+            "diverse-queues": DiverseQueues,
             "memory-flights": MemoryFlights,
             "breadth": BreadthFirst,
             "depth": DepthFirst,
@@ -60,8 +81,15 @@ def catalog() -> Catalog:
             "weighted": WeightedPrioritizer,
             "politeness": HostPoliteness,
             "html-links": HtmlLinks,
+            "ftp-listing": FtpListing,
+            "gopher-menu": GopherMenu,
+            "uri-list": UriList,
             "scope": ScopeFilter,
             "patterns": PatternFilter,
+            "trap-shapes": TrapShapes,
+            "traps": LearntTraps,
+            "constraints": ConstraintFilter,
+            "expressions": ExpressionFilter,
             "warc": WarcArchive,
             "no-archive": NoArchive,
             "json-log": JsonLog,
@@ -74,6 +102,11 @@ def catalog() -> Catalog:
             "ledger-seen": _ledger_seen,
             "ledger-contents": _ledger_contents,
             "ledger-frontier": _ledger_frontier,
+            "sieve": _sieve("providers", "LedgerSieve"),
+            "sieve-hint": _sieve("front", "SieveHint"),
+            "sieve-ledger": _sieve("front", "SieveLedger"),
+            "sieve-queues": _sieve("front", "SieveQueues"),
+            "sieve-seen": _sieve("providers", "SieveSeen"),
         },
     )
 
@@ -112,3 +145,11 @@ def _ledger_frontier() -> type[Provider[Any]]:
     from gossamer.stores.ledger.providers import LedgerFrontier
 
     return LedgerFrontier
+
+
+def _sieve(module: str, name: str) -> Callable[[], type[Provider[Any]]]:
+    def load() -> type[Provider[Any]]:
+        found: type[Provider[Any]] = getattr(importlib.import_module(f"gossamer.stores.sieve.{module}"), name)
+        return found
+
+    return load

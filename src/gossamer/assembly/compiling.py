@@ -14,13 +14,19 @@ from typing import Any
 import msgspec
 
 from gossamer._version import __version__
+from gossamer.assembly import secrets
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow import wiring as wirings
-from gossamer.flow.errors import WiringError
+from gossamer.flow.errors import SettingError, WiringError
+from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.normal import chosen
 from gossamer.model.url import canonical, endpoint_of, host_of, scheme_of
 from gossamer.services.politeness.retries import WAITS
+from gossamer.stages.fetch.file import root_of
+from gossamer.stages.links.component import LinksSheet, normaliser
+from gossamer.stages.url_filter.expressions import by_gate
 
 #: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
 SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -28,11 +34,14 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "depth": (("url-seen", "depth"), ("commit", "depth"), ("frontier", "depth"), ("ledger", "depths")),
     "include": (("patterns", "include"),),
     "exclude": (("patterns", "exclude"),),
+    "only": (("constraints", "only"),),
+    "never": (("constraints", "never"),),
     "max_pages": (("frontier", "max_pages"),),
+    "sitemaps": (("commit", "sitemaps"),),
     "max_pages_per_host": (("commit", "max_per_host"),),
     "max_time": (("frontier", "max_time"),),
     "max_bytes": (("frontier", "max_bytes"),),
-    "max_page_size": (("http", "max_body"),),
+    "max_page_size": (("http", "max_body"), ("ftp", "max_body"), ("gopher", "max_body"), ("file", "max_body")),
     "max_links": (("links", "max_links"),),
     "concurrency": (("frontier", "concurrency"),),
     "per_host": (("politeness", "per_host"),),
@@ -45,11 +54,16 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "bandwidth": (("politeness", "bandwidth"),),
     "resolve": (("dns", "resolve"),),
     "allow_network": (("dns", "allow_networks"),),
-    "header": (("http", "header"),),
+    "cookies": (("http", "cookies"),),
+    "proxy": (("http", "proxy"),),
+    "http2": (("http", "http2"),),
 }
 
 #: Providers that keep large bodies on disk while they are used.
-_SPOOLING = frozenset({"http"})
+_SPOOLING = frozenset({"http", "ftp", "gopher", "file"})
+
+#: Units that a wiring of a person's own may leave out: what an option says of them then says nothing.
+_OPTIONAL = frozenset({"ftp", "gopher", "file"})
 
 #: Where the shipped wirings lie, as files of the package.
 WIRINGS = Path(__file__).parent / "wirings"
@@ -95,7 +109,7 @@ def read_seeds(texts: Sequence[str]) -> tuple[str, ...]:
 
 def default_directory(seeds: Sequence[str], today: datetime.date) -> str:
     """`./crawl-HOST-DATE`, after the first seed."""
-    host = host_of(seeds[0]) if seeds else "none"
+    host = (host_of(seeds[0]) or scheme_of(seeds[0])) if seeds else "none"
     return f"crawl-{host}-{today.isoformat()}"
 
 
@@ -121,15 +135,15 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
     wiring = base or shipped("default")
     plain = msgspec.structs.asdict(options)
     defaults = msgspec.structs.asdict(CrawlOptions())
-    for option, targets in SETTINGS.items():
+    for option in SETTINGS:
         if plain[option] != defaults[option]:
-            for unit, setting in targets:
-                value = True if setting == "depths" else plain[option]
-                wiring = _set(wiring, option, unit, {setting: value})
+            wiring = _with_option(wiring, option, plain[option])
     if plain["concurrency"] != defaults["concurrency"]:
         wiring = _with_workers(wiring, options.concurrency)
+    wiring = _with_filters(wiring, options)
     if options.no_warc:
         wiring = _without_archive(wiring)
+    wiring = _with_header(wiring, seeds, options)
     if options.strategy != defaults["strategy"]:
         wiring = _with_strategy(wiring, options.strategy)
     if options.robots == "ignore":
@@ -137,8 +151,37 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
     if options.retries != defaults["retries"]:
         wiring = _set(wiring, "retries", "politeness", {"retries": list(WAITS[: options.retries])})
     if seeds:
-        wiring = _with_seeds(wiring, seeds)
+        wiring = _with_seeds(wiring, _normal_seeds(wiring, seeds))
     return _with_permission(_with_identity(wiring, options), options)
+
+
+def _with_filters(wiring: Wiring, options: CrawlOptions) -> Wiring:
+    """What of the links is folded, followed and cut, as far as an option is more than one setting."""
+    if options.normalise:
+        wiring = _set(wiring, "normalise", "links", {"normalise": _steps(options.normalise)})
+    if options.filter:
+        wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
+    if options.traps == "report":
+        for unit in ("trap-shapes", "traps"):
+            wiring = _set(wiring, "traps", unit, {"cut": False})
+    return wiring
+
+
+def _with_option(wiring: Wiring, option: str, given: Any) -> Wiring:
+    for unit, setting in SETTINGS[option]:
+        if unit in _OPTIONAL and not _has(wiring, unit):
+            continue
+        wiring = _set(wiring, option, unit, {setting: True if setting == "depths" else given})
+    return wiring
+
+
+def _with_header(wiring: Wiring, seeds: Sequence[str], options: CrawlOptions) -> Wiring:
+    """A copy whose requests carry the person's own fields; those that prove who asks go to their sites alone."""
+    if plain := secrets.plain(options.header):
+        wiring = _set(wiring, "header", "http", {"header": plain})
+    if found := secrets.credentials(options.auth, options.header, seeds):
+        wiring = _set(wiring, "auth" if options.auth else "header", "http", {"credentials": found})
+    return wiring
 
 
 def _set(wiring: Wiring, option: str, unit: str, values: dict[str, Any]) -> Wiring:
@@ -146,6 +189,22 @@ def _set(wiring: Wiring, option: str, unit: str, values: dict[str, Any]) -> Wiri
         return wirings.with_settings(wiring, unit, values)
     except WiringError as error:
         raise WiringError(f"--{option.replace('_', '-')} sets unit {unit!r}, but {error}") from None
+
+
+def _steps(words: Sequence[str]) -> list[str]:
+    try:
+        return list(chosen(words))
+    except ValueError as error:
+        raise SettingError(f"--normalise: {error}") from None
+
+
+def _normal_seeds(wiring: Wiring, seeds: Sequence[str]) -> list[str]:
+    """Seeds in the normal form that links have, so that a link to a seed is known to be one."""
+    plan = wiring.components.get("links")
+    if plan is None or plan.use != "links":
+        return list(seeds)
+    normalise = normaliser(build(LinksSheet, plan.settings))
+    return list(dict.fromkeys(normalise(seed) for seed in seeds))
 
 
 def _has(wiring: Wiring, unit: str) -> bool:
@@ -160,6 +219,8 @@ def _with_seeds(wiring: Wiring, seeds: Sequence[str]) -> Wiring:
     hosts = sorted({f"{host}:{port}" for host, port in map(endpoint_of, seeds) if host})
     wiring = _set(wiring, "seeds", "seeds", {"urls": list(seeds)})
     wiring = _set_where_present(wiring, "scope", {"seeds": list(seeds)})
+    if roots := sorted({root_of(seed) for seed in seeds if scheme_of(seed) == "file"}):
+        wiring = _set_where_present(wiring, "file", {"roots": roots})
     return _set_where_present(wiring, "dns", {"seed_hosts": hosts})
 
 
@@ -238,7 +299,7 @@ def _without_robots(wiring: Wiring) -> Wiring:
 
 def with_directory(wiring: Wiring, directory: str) -> Wiring:
     """A copy whose stores keep their files under `directory`."""
-    for unit in ("ledger", "archive", "log", "frontier"):
+    for unit in ("ledger", "archive", "log", "frontier", "sieve"):
         if _has(wiring, unit) and not (unit == "archive" and wiring.providers[unit].use == "no-archive"):
             wiring = wirings.with_settings(wiring, unit, {"directory": directory})
     # Large bodies wait on the disk of the archive: the system's directory for temporary files may be memory.

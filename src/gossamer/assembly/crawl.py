@@ -24,7 +24,7 @@ from gossamer.assembly.control.standing import ENDED
 from gossamer.assembly.control.steering import Steering
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
-from gossamer.assembly.tables import TableMaker
+from gossamer.assembly.tables import TableMaker, cut_back, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
@@ -33,21 +33,26 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
 from gossamer.flow.quantities import show_seconds
 from gossamer.flow.running import RunningGraph
+from gossamer.flow.sheet import properties
 from gossamer.flow.wiring import Wiring, with_settings
 from gossamer.flow.wiring import read as read_wiring
 from gossamer.flow.wiring import write as write_wiring
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import endpoint_of, scheme_of
-from gossamer.services.dns import ResolverSheet, SystemResolver
+from gossamer.services.dns import GuardedResolver
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.recovery import QUARANTINE, Restored
 
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
+
+#: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
+GRACE = 8.0
 
 #: Options that bound a crawl, to be shown while it runs.
 LIMITS = ("max_pages", "max_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
@@ -186,20 +191,23 @@ class Crawl:
             finally:
                 await resolver.stop()
 
-    def _own_resolvers(self) -> list[SystemResolver]:
+    def _own_resolvers(self) -> list[GuardedResolver[Any]]:
         """Resolvers as the crawl will have them, for the time before it starts."""
-        sheets = [node.sheet for node in self.graph.providers.values() if issubclass(node.unit, SystemResolver)]
-        return [SystemResolver(sheet) for sheet in sheets if isinstance(sheet, ResolverSheet)]
+        nodes = self.graph.providers.values()
+        return [node.unit(node.sheet) for node in nodes if issubclass(node.unit, GuardedResolver)]
 
-    async def _check_seed(self, url: str, resolver: SystemResolver) -> None:
+    async def _check_seed(self, url: str, resolver: GuardedResolver[Any]) -> None:
+        host, port = endpoint_of(url)
+        if not host:
+            return  # a file of this machine
         try:
-            await resolver.resolve(*endpoint_of(url))
+            await resolver.resolve(host, port)
         except AddressRefused as error:
             raise UsageError(f"seed {url}: {error}{self._remedy(resolver)}") from None
         except ResolutionFailed as error:
             self.report(f"seed {url}: {error}")
 
-    def _remedy(self, resolver: SystemResolver) -> str:
+    def _remedy(self, resolver: GuardedResolver[Any]) -> str:
         """What to do about a seed that is off this machine and must not be asked; empty where it is not that."""
         if not resolver.sheet.only_loopback:
             return ""
@@ -232,12 +240,15 @@ class Crawl:
             if self.options.resume:
                 # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
                 write_wiring(self.directory / CRAWL_FILE, self.wiring)
+            self._tell_restored(cut_back(running, self.directory))
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
+            if not self._aborted:
+                write_hosts(running)
             self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
         finally:
             self.connector_statistics = running.statistics()
@@ -249,7 +260,20 @@ class Crawl:
         elif self.tables is not None and not self._aborted:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self.tables.finish()
+            # What the tables cost belongs to the crawl.
+            summary = msgspec.structs.replace(summary, cpu_seconds=_cpu_seconds(), peak_rss_bytes=_peak_rss())
         return summary
+
+    def _tell_restored(self, done: Restored) -> None:
+        if done.cut or done.removed:
+            files = f"{len(done.cut) + len(done.removed)} files"
+            self.report(
+                f"{files} held what was never committed; it is in {self.directory / QUARANTINE}, and fetched again"
+            )
+        if done.lost:
+            self.report(
+                f"{len(done.lost)} archive files lie on a disk that is not there; the crawl goes on without them"
+            )
 
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
         """Wait for the end of the work, or for :meth:`abort`. Meanwhile it can be steered from outside."""
@@ -271,14 +295,25 @@ class Crawl:
     def abort(self) -> None:
         """Stop at once: what is in flight is dropped, what is committed is kept."""
         self._state = "stopped"
+        if self.tables is not None:
+            self.tables.abort()
         if self._work is not None:
             self._work.cancel()
 
     def stop(self) -> None:
-        """Hand out nothing more; what is in flight is fetched and committed. Safe to call at any time."""
+        """Hand out nothing more; what is in flight is fetched and committed, as far as :data:`GRACE` allows.
+
+        Safe to call at any time.
+        """
         self._state = "stopped"
         if self.running is not None:
             self.running.drain()
+            asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
+
+    def _lose_patience(self) -> None:
+        if self._work is not None and not self._work.done():
+            self.report(f"what is in flight did not end within {GRACE:g} s; it is fetched again when the crawl goes on")
+            self.abort()
 
     def _make_directory(self) -> bool:
         """Make the directory and write what is about to run into it: True if it was not there before.
@@ -293,6 +328,8 @@ class Crawl:
             made = not path.exists()
             path.mkdir(parents=True, exist_ok=True)
             if not self.options.resume:
+                if _holds_secrets(self.graph):
+                    (path / CRAWL_FILE).touch(mode=0o600)
                 write_wiring(path / CRAWL_FILE, self.wiring)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
@@ -420,7 +457,7 @@ class Crawl:
             hosts=counters.get("hosts", 0),
             seconds=round(seconds, 3),
             pages_per_second=round(here / seconds, 2) if seconds else 0.0,
-            cpu_seconds=round(_cpu_seconds(), 3),
+            cpu_seconds=_cpu_seconds(),
             peak_rss_bytes=_peak_rss(),
         )
 
@@ -461,9 +498,19 @@ class Crawl:
             self._state = kept
 
 
+def _holds_secrets(graph: Graph) -> bool:
+    """A setting that may hold a password was given: what it is written into is its owner's alone."""
+    return any(
+        prop.secret and getattr(node.sheet, prop.name) != prop.default
+        for node in graph.providers.values()
+        for prop in properties(type(node.sheet))
+    )
+
+
 def _cpu_seconds() -> float:
+    """Seconds of CPU of this process and of those that it started and that have ended."""
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    return round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 3)
 
 
 def _peak_rss() -> int:

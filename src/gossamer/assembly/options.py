@@ -35,6 +35,36 @@ class CrawlOptions(Sheet, frozen=True):
     exclude: Annotated[
         tuple[str, ...], setting("Never follow URLs that match this RE2 pattern (repeatable).", restart=_START)
     ] = ()
+    normalise: Annotated[
+        tuple[str, ...],
+        setting(
+            "Fold also URLs that differ in this (sort-query, index-pages, slashes, www), or no longer (no-sessions, "
+            "no-tracking, ...); see docs/urls.md (repeatable).",
+            restart=_START,
+        ),
+    ] = ()
+    traps: Annotated[
+        Literal["cut", "report"],
+        setting("Cut the budget of endless parts of hosts that say nothing new, or only report them.", restart=_START),
+    ] = "cut"
+    filter: Annotated[
+        tuple[str, ...],
+        setting(
+            "Follow only links that this expression holds for, or GATE: EXPRESSION for another gate; see docs/filters.md "
+            "(repeatable).",
+            restart=_START,
+        ),
+    ] = ()
+    only: Annotated[
+        tuple[str, ...],
+        setting(
+            "Stay in these domains, written backwards: `hu.bme`, `hu.bme.+`, `hu.bme.*` (repeatable).", restart=_START
+        ),
+    ] = ()
+    never: Annotated[
+        tuple[str, ...],
+        setting("Keep out of these domains, written the same way; wins over --only (repeatable).", restart=_START),
+    ] = ()
     depth: (
         Annotated[int, setting("Links to follow away from the seeds.", unit="links", restart=_START, ge=0)] | None
     ) = None
@@ -55,6 +85,9 @@ class CrawlOptions(Sheet, frozen=True):
     max_page_size: Annotated[int, setting("Cut bodies at this size.", unit="bytes", restart=_START, ge=1)] = 16_000_000
     max_links: Annotated[int, setting("Links kept of one page.", unit="links", restart=_START, ge=0)] = 6000
 
+    agents: Annotated[
+        int, setting("Agents that share the crawl; one, until there is a way for several.", restart=_START, ge=1, le=1)
+    ] = 1
     concurrency: Annotated[
         int, setting("Requests in flight in all.", unit="requests", restart=_START, ge=1, le=4096)
     ] = 64
@@ -96,6 +129,7 @@ class CrawlOptions(Sheet, frozen=True):
         Literal["obey", "ignore"],
         setting("Obey robots.txt; ignore only with --i-own-these-hosts, or on this machine.", restart=_START),
     ] = "obey"
+    sitemaps: Annotated[bool, setting("Also fetch the sitemaps that robots.txt names.", restart=_START)] = False
     i_own_these_hosts: Annotated[bool, setting("You answer for every host that is asked.", restart=_START)] = False
 
     user_agent: Annotated[str, setting("Sent instead of `Gossamer/VERSION (+CONTACT)`.", restart=_START)] = ""
@@ -105,6 +139,27 @@ class CrawlOptions(Sheet, frozen=True):
     header: Annotated[
         tuple[str, ...], setting("Send this header field, as `Name: value` (repeatable).", restart=_START)
     ] = ()
+    auth: Annotated[
+        tuple[str, ...],
+        setting(
+            "HOST=USER:PASSWORD, or USER:PASSWORD for the seeds' hosts; sent to that host alone (repeatable).",
+            restart=_START,
+            secret=True,
+        ),
+    ] = ()
+    cookies: Annotated[
+        Literal["off", "host"],
+        setting("`host`: cookies that a server sets go back to it while the crawl runs.", restart=_START),
+    ] = "off"
+    proxy: Annotated[
+        str,
+        setting(
+            "Ask through http://[USER:PASSWORD@]HOST:PORT or socks5h://...; the environment's are never used.",
+            restart=_START,
+            secret=True,
+        ),
+    ] = ""
+    http2: Annotated[bool, setting("Offer HTTP/2 to https servers.", restart=_START)] = False
     resolve: Annotated[
         tuple[str, ...],
         setting(

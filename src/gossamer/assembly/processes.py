@@ -22,6 +22,10 @@ from gossamer.flow.sheet import nearest
 from gossamer.flow.wiring import MAIN_PROCESS, Wiring, to_toml
 from gossamer.model.visit import Record, Visit
 
+#: Processes of this name, or of one that begins with it and a hyphen, are started by somebody else: their part of the wiring
+#: is a program of the user's own. Its connectors have addresses with a path or port, since it must know them.
+OUTSIDE = "outside"
+
 #: Deaths of one child within :data:`DEATH_WINDOW` seconds after which it is not started again: it would never get better.
 MAX_DEATHS = 5
 DEATH_WINDOW = 10.0
@@ -121,6 +125,11 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     return {key: _renamed(inner, names) for key, inner in value.items()}
 
 
+def is_outside(process: str) -> bool:
+    """Whether a process is started by somebody else."""
+    return process == OUTSIDE or process.startswith(f"{OUTSIDE}-")
+
+
 class Fleet:
     """The child processes of one crawl."""
 
@@ -128,7 +137,7 @@ class Fleet:
         self._wiring = wiring
         self._folder = Path(folder)
         self._report = report
-        self._names = [name for name in wiring.processes if name != MAIN_PROCESS]
+        self._names = [name for name in wiring.processes if name != MAIN_PROCESS and not is_outside(name)]
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._ending = False
         self.children: dict[str, asyncio.subprocess.Process] = {}

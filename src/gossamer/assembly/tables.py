@@ -1,5 +1,8 @@
 """Tables beside a crawl: closed row logs become Parquet and index, in a process of their own, now and then and at the end.
 
+And what has to be done for them while the crawl's own process has its stores open: cutting back what a kill tore, and writing down
+what is known of hosts.
+
 The process is :mod:`gossamer.query`; the crawl's own never imports it. When it fails or is killed nothing is lost: rows stay in
 their logs, where `gossamer query` finds them, and the next one goes on.
 """
@@ -12,7 +15,44 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from gossamer.flow.clock import Clock, SystemClock
+from gossamer.flow.running import RunningGraph
+from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.recovery import Restored, restore
+from gossamer.stores.rows import host_row
 from gossamer.stores.segments import closed, open_runs, segments
+from gossamer.stores.tablelog import TableLog
+from gossamer.stores.warc import WarcArchive
+
+
+def cut_back(running: RunningGraph, directory: Path) -> Restored:
+    """Bring archive and row logs back to what the ledgers committed. Call it when units are up and none has worked yet.
+
+    Raises:
+        CrawlDirectoryError: committed bytes are missing.
+    """
+    cut: dict[str, int] = {}
+    removed: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    archives = [provider for provider in running.providers.values() if isinstance(provider, WarcArchive)]
+    disks = [Path(disk) for archive in archives for disk in archive.sheet.disks]
+    for ledger in running.providers.values():
+        if isinstance(ledger, Ledger):
+            done = restore(directory, ledger.committed_ends(), ledger.sheet.agent, disks)
+            cut, removed, lost = cut | done.cut, removed + done.removed, lost + done.lost
+    return Restored(cut, removed, lost)
+
+
+def write_hosts(running: RunningGraph) -> None:
+    """Write down what the ledgers know of hosts, for the table of that name. Call it when everything is committed."""
+    logs = [provider for provider in running.providers.values() if isinstance(provider, TableLog)]
+    for ledger in running.providers.values():
+        if isinstance(ledger, Ledger) and logs:
+            log, now = logs[0], ledger.clock.now()
+            log.hosts(host_row(state, now) for state in ledger.hosts())
+            with ledger.group() as group:
+                for file, end in log.ends().items():
+                    group.written(file, end)
+
 
 #: Seconds between two looks for closed row logs. A segment takes minutes to fill, and whoever asks meanwhile reads logs.
 INTERVAL = 60.0
@@ -25,6 +65,8 @@ class TableMaker:
         self._directory = directory
         self._report = report
         self._clock = clock or SystemClock()
+        self._child: asyncio.subprocess.Process | None = None
+        self._is_aborted = False
 
     def __repr__(self) -> str:
         return f"<TableMaker {self._directory}>"
@@ -47,14 +89,20 @@ class TableMaker:
 
     async def finish(self) -> None:
         """The crawl has ended and everything is committed: make all tables and the index."""
-        if segments(self._directory):
+        if segments(self._directory) and not self._is_aborted:
             await self._run("--ended")
+
+    def abort(self) -> None:
+        """Let go of what is being made: rows stay in their logs. Safe to call at any time."""
+        self._is_aborted = True
+        if self._child is not None and self._child.returncode is None:
+            self._child.kill()
 
     async def _run(self, *options: str) -> None:
         source = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
         # A session of its own: Ctrl-C in the terminal ends the crawl, and the crawl ends this.
-        child = await asyncio.create_subprocess_exec(
+        self._child = child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "gossamer.query", str(self._directory), *options),
             env={**os.environ, "PYTHONPATH": path},
             stdin=asyncio.subprocess.DEVNULL,
@@ -67,6 +115,8 @@ class TableMaker:
             child.kill()
             await child.wait()
             raise
-        if child.returncode:
+        if self._is_aborted:
+            self._report("tables and index are not complete; the next run, and `gossamer query`, go on with them")
+        elif child.returncode:
             last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
             self._report(f"tables could not be made ({last}); rows stay in their logs, and `gossamer query` reads them")

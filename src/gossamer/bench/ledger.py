@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gossamer.bench.report import Report, Table
+from gossamer.model.kept import HostState
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Location, Response, Visit
@@ -237,6 +238,23 @@ def _seen(table: Table, size: int) -> None:
     )
 
 
+def _memory_of(table: Table, size: int, hosts: int) -> None:
+    """What an agent takes that has seen `size` URLs and has half of them queued: filled, then popped from."""
+    names, chance = _names(hosts), random.Random(3)
+    with tempfile.TemporaryDirectory() as folder:
+        ledger, queues = _opened(folder)
+        for start in range(0, size, BULK):
+            tasks = _tasks(names, start, BULK, chance)
+            with ledger.group() as group:
+                group.offer([task.url for task in tasks])
+                group.push(tasks[: BULK // 2])
+        filled = _memory()
+        _pop(ledger, queues, 100_000)
+        popped = _memory()
+        ledger.close()
+    table.add(f"{size:,}", f"{size // 2:,}", f"{hosts:,}", f"{filled:.0f}", f"{popped:.0f}")
+
+
 def _commit(table: Table, size: int, hosts: int, durability: str) -> None:
     """The whole of what a page asks of ledger and frontier: unseen, pop, offer, push, row, host state."""
     names, chance = _names(hosts), random.Random(2)
@@ -289,10 +307,15 @@ def _group_of_pages(
         visits.append(Visit(task, Response(Outcome.OK, status=200, body=b"x", started=1e9), new=found))
     with ledger.group() as group:
         for visit in visits:
-            new_urls = set(group.offer([task.url for task in visit.new]))
-            group.push(task for task in visit.new if task.url in new_urls)
+            group.first(visit.url, visit.url)
+            new_tasks = group.meet(visit.new).new
+            for task in new_tasks:
+                group.tally("host", task.host, 1)
+            group.push(new_tasks)
             group.visited(visit, Location("warc/gossamer-20261121000000-00000.warc.gz", 1_000, 500))
-            group.host(ledger.host_states([visit.task.host])[0])
+            state = group.host_state(visit.task.host)
+            counters = {**state.counters, "pages": state.counters.get("pages", 0) + 1}
+            group.host(HostState(state.host, bytes(60), counters, 1e9, 1e9, "192.0.2.1", 1.0, "known", 1e9))
 
 
 def _apart(part: str, size: int, hosts: int) -> list[tuple[str, ...]]:
@@ -328,6 +351,11 @@ def run() -> Report:
     )
     for size in (SMALL, large):
         seen.rows += _apart("seen", size, 0)
+    memory = report.table(
+        "Memory of the whole process (<= 300 MB at 10 M seen and 5 M queued)",
+        *("seen", "queued", "hosts", "MB filled", "MB after popping 100,000"),
+    )
+    memory.rows += _apart("memory", large, 100_000)
     commit = report.table(
         f"A page with {LINKS} links, {NEW} new, in groups of {PAGES} (CPU <= 0.25 ms)",
         *("durability", "queued", "CPU ms", "of it this thread", "wall ms", "sync ms a group"),
@@ -344,6 +372,8 @@ def _main() -> None:
         _queues(table, size, hosts)
     elif part == "seen":
         _seen(table, size)
+    elif part == "memory":
+        _memory_of(table, size, hosts)
     else:
         _commit(table, size, hosts, part)
     sys.stdout.write("\n".join("\t".join(row) for row in table.rows))

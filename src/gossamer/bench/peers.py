@@ -1,8 +1,8 @@
 """Gossamer beside its peers: the same site, the same links followed, one run; CPU of the crawler alone.
 
 The site is served by nginx (on its own processor where there are two), because a server of ours would share the crawler's
-habits. Peers live in environments of their own, made by pip on the first run. What is compared is pages per CPU second:
-wall time on a shared machine says more about the neighbours.
+habits. Peers of Python live in environments of their own, made by pip on the first run; wget is measured where it is
+installed. What is compared is CPU a page: wall time on a shared machine says more about the neighbours.
 """
 
 import json
@@ -13,10 +13,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -30,15 +30,31 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gossam
 PER_HOST = 16
 
 
+#: What our crawl does for a page -> its options. All obey no delay: the server is ours.
+PROFILES = {
+    "plain": ("--no-warc", "--robots", "ignore"),
+    "archive": (),
+}
+
+#: Tags whose links are followed, by every crawler.
+TAGS = "a,area,iframe,frame"
+
+
 class Run(msgspec.Struct, frozen=True):
     """One crawler's run over the site."""
 
     pages: int
+    bytes: int
+    """Of the bodies."""
     cpu: float
     """Seconds, user and system, of the crawler and its children."""
     wall: float
     peak: int
     """Bytes of the largest process."""
+
+
+#: From a seed and a folder that is the run's own to the run.
+Crawler = Callable[[str, Path], Run]
 
 
 @contextmanager
@@ -58,7 +74,7 @@ def nginx(root: Path) -> Iterator[int]:
         config = Path(folder) / "nginx.conf"
         config.write_text(_NGINX.format(folder=folder, root=root, port=port))
         command = [binary, "-c", str(config), "-p", folder, "-g", "daemon off;"]
-        with _pinned(max):
+        with pinned(max):
             server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         try:
             _wait_for(port)
@@ -95,7 +111,7 @@ def _wait_for(port: int) -> None:
 
 
 @contextmanager
-def _pinned(choose: Callable[[set[int]], int]) -> Iterator[None]:
+def pinned(choose: Callable[[set[int]], int]) -> Iterator[None]:
     """What is started inside gets one processor where there are several: crawler and server must not share one."""
     if not hasattr(os, "sched_setaffinity"):
         yield
@@ -108,11 +124,15 @@ def _pinned(choose: Callable[[set[int]], int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def measured(command: list[str], **environment: str) -> tuple[dict[str, Any], Run]:
-    """Run a crawler that prints one line of JSON with `pages`, and account for it by the kernel's own figures."""
+def measured(command: list[str], cwd: Path, **environment: str) -> Run:
+    """Run a crawler, and account for it by the kernel's own figures; its last line is JSON with `pages` and `bytes`.
+
+    Raises:
+        UsageError: it did not end as a crawler that has crawled.
+    """
     began = time.monotonic()
-    with _pinned(min):
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, **environment})
+    with pinned(min):
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=cwd, env={**os.environ, **environment})
     assert child.stdout is not None
     output = child.stdout.read()
     _, status, usage = os.wait4(child.pid, 0)
@@ -121,35 +141,45 @@ def measured(command: list[str], **environment: str) -> tuple[dict[str, Any], Ru
         raise UsageError(f"{command[0]} ended with status {child.returncode}")
     told = json.loads(output.splitlines()[-1]) if output.strip() else {}
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return told, Run(told.get("pages", 0), usage.ru_utime + usage.ru_stime, time.monotonic() - began, peak)
+    cpu = usage.ru_utime + usage.ru_stime
+    return Run(told.get("pages", 0), told.get("bytes", 0), cpu, time.monotonic() - began, peak)
 
 
-def gossamer(seed: str, folder: Path, number: int) -> Run:
-    """Our crawl, archive on."""
-    command = [
-        sys.executable,
-        "-m",
-        "gossamer",
-        "crawl",
-        seed,
-        "--per-host",
-        str(PER_HOST),
-        "--delay",
-        "0",
-        "--json",
-        "--quiet",
-    ]
-    return measured([*command, "-o", str(folder / f"gossamer-{number}")], PYTHONPATH=_source())[1]
+def gossamer(seed: str, folder: Path, profile: str) -> Run:
+    """Our crawl, doing for each page what the profile says."""
+    command = [sys.executable, "-m", "gossamer", "crawl", seed, "--per-host", str(PER_HOST), "--json", "--quiet"]
+    command += ["--delay", "0", "--domain-delay", "0", "--ip-delay", "0", *PROFILES[profile]]
+    return measured([*command, "-o", str(folder / "crawl")], folder, **source())
 
 
-def scrapy(seed: str, folder: Path, number: int) -> Run:
+def scrapy(seed: str, folder: Path) -> Run:
     """Scrapy, following the same links; it archives nothing."""
-    script = Path(__file__).with_name("scrapy_spider.py")
-    return measured([str(environment("scrapy", "scrapy")), str(script), seed, str(PER_HOST)])[1]
+    return _spider("scrapy", "scrapy", seed, folder)
 
 
-def _source() -> str:
-    return os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]))
+def crawlee(seed: str, folder: Path) -> Run:
+    """Crawlee's crawler for HTTP with parsel, following the same links; it archives nothing."""
+    return _spider("crawlee", "crawlee[parsel]", seed, folder)
+
+
+def _spider(name: str, package: str, seed: str, folder: Path) -> Run:
+    script = Path(__file__).with_name(f"{name}_spider.py")
+    return measured([str(environment(name, package)), str(script), seed, str(PER_HOST)], folder)
+
+
+def wget(seed: str, folder: Path) -> Run:
+    """wget, following the same links one after the other, and keeping the pages as files."""
+    command = ["wget", "-q", "-r", "-l", "inf", "-e", "robots=off", f"--follow-tags={TAGS}", "--no-parent", seed]
+    run = measured(command, folder)
+    kept = [path for path in folder.rglob("*") if path.is_file()]
+    pages = sum(path.suffix in (".html", ".htm") for path in kept)
+    return msgspec.structs.replace(run, pages=pages, bytes=sum(path.stat().st_size for path in kept))
+
+
+def source() -> dict[str, str]:
+    """What a process needs in its environment to run this very version of ours."""
+    paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 def environment(name: str, *packages: str) -> Path:
@@ -159,47 +189,88 @@ def environment(name: str, *packages: str) -> Path:
     if not stamp.exists():
         print(f"setting up {name} in an environment of its own (once)", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(CACHE / name)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], check=True)
+        command = [str(python), "-m", "pip", "install", "-q", *packages]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode:
+            raise UsageError(f"pip could not install {' '.join(packages)}: {done.stderr.strip().splitlines()[-1]}")
         stamp.touch()
     return python
 
 
-CRAWLERS = {"gossamer": gossamer, "scrapy": scrapy}
+def crawlers(profiles: Sequence[str]) -> dict[str, Crawler]:
+    """The crawlers to run, by the name in the table: ours in each profile, then the peers."""
+    found: dict[str, Crawler] = {f"gossamer {name}": partial(gossamer, profile=name) for name in profiles}
+    found |= {"scrapy": scrapy, "crawlee": crawlee}
+    if shutil.which("wget"):
+        found["wget"] = wget
+    return found
 
 
-def run(roots: list[Path], repeats: int = 3) -> Report:
-    """Crawl each folder with every crawler in turn, several times, and compare."""
-    if not roots:
-        raise UsageError("name a folder of HTML with --site DIR; installed documentation does well")
+def _versions(names: Iterable[str]) -> dict[str, str]:
+    """The versions of the peers, for the record."""
+    found = {}
+    for name in {"scrapy", "crawlee"} & set(names):
+        asked = f"from importlib.metadata import version; print(version({name!r}))"
+        done = subprocess.run(
+            [str(CACHE / name / "bin" / "python"), "-c", asked], check=False, capture_output=True, text=True
+        )
+        found[name] = done.stdout.strip()
+    if "wget" in names:
+        done = subprocess.run(["wget", "--version"], check=False, capture_output=True, text=True)
+        found["wget"] = done.stdout.partition(" built")[0].rpartition(" ")[2]
+    return found
+
+
+def run(roots: list[Path], repeats: int = 3, profiles: Sequence[str] = tuple(PROFILES)) -> Report:
+    """Crawl each folder with every crawler in turn, several times, and compare.
+
+    Raises:
+        UsageError: nginx is not here, a peer cannot be set up, or a crawler failed.
+    """
     report = Report("peers")
+    chosen = crawlers(profiles)
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as name:
-        folder = Path(name)
         for root in roots:
             with nginx(root) as port:
-                _compare(report, root, f"http://127.0.0.1:{port}/", folder, repeats)
+                _compare(report, root, f"http://127.0.0.1:{port}/", chosen, Path(name), repeats)
+    report.machine |= _versions(chosen)
     return report
 
 
-def _compare(report: Report, root: Path, seed: str, folder: Path, repeats: int) -> None:
-    runs: dict[str, list[Run]] = {name: [] for name in CRAWLERS}
+def _compare(report: Report, root: Path, seed: str, chosen: dict[str, Crawler], folder: Path, repeats: int) -> None:
+    runs: dict[str, list[Run]] = {name: [] for name in chosen}
     for number in range(repeats):
-        for name, crawler in CRAWLERS.items():
-            runs[name].append(crawler(seed, folder, len(report.tables) * repeats + number))
+        for name, crawler in chosen.items():
+            own = folder / f"{root.name}-{number}-{name.replace(' ', '-')}"
+            own.mkdir()
+            runs[name].append(crawler(seed, own))
+            if not runs[name][-1].pages:
+                raise UsageError(f"{name} found no page at {seed}; nothing can be compared")
+            shutil.rmtree(own)
     table = report.table(
-        f"{root.name}, {PER_HOST} live requests",
-        "crawler",
-        "pages",
-        "ms CPU a page",
-        "pages/s",
-        "peak MB",
-        "times scrapy",
+        f"{root.name}, {PER_HOST} live requests (wget: one), medians of {repeats}",
+        *("crawler", "pages", "MB", "ms CPU a page", "pages a CPU second", "pages/s", "peak MB", "times scrapy"),
     )
     for name, done in runs.items():
         cost = _median([one.cpu / max(one.pages, 1) * 1000 for one in done])
-        ratio = _median([other.cpu / one.cpu for one, other in zip(done, runs["scrapy"], strict=True)])
+        ratio = _median([_cost(other) / _cost(one) for one, other in zip(done, runs["scrapy"], strict=True)])
         speed = _median([one.pages / one.wall for one in done])
         peak = max(one.peak for one in done) / 1e6
-        table.add(name, done[0].pages, f"{cost:.2f}", f"{speed:.0f}", f"{peak:.0f}", f"{ratio:.1f}")
+        size = f"{done[0].bytes / 1e6:.1f}"
+        table.add(
+            name,
+            done[0].pages,
+            size,
+            f"{cost:.2f}",
+            f"{1000 / cost:.0f}",
+            f"{speed:.0f}",
+            f"{peak:.0f}",
+            f"{ratio:.1f}",
+        )
+
+
+def _cost(run: Run) -> float:
+    return run.cpu / max(run.pages, 1)
 
 
 def _median(values: list[float]) -> float:

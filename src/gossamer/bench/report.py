@@ -3,6 +3,7 @@
 import os
 import platform
 import sys
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,9 @@ class Report(msgspec.Struct):
     name: str
     tables: list[Table] = []
     machine: dict[str, str] = msgspec.field(default_factory=machine)
+    date: str = msgspec.field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    command: str = ""
+    """As it was typed."""
 
     def table(self, title: str, *columns: str) -> Table:
         """Start a new table."""
@@ -65,7 +69,8 @@ class Report(msgspec.Struct):
     def text(self) -> str:
         """Machine, versions and all tables."""
         head = ", ".join(f"{key} {value}" for key, value in self.machine.items())
-        return "\n\n".join([f"{self.name}: {head}", *(table.text() for table in self.tables)])
+        said = f"{self.date}: {self.command}" if self.command else self.date
+        return "\n\n".join([f"{self.name}: {head}", said, *(table.text() for table in self.tables)])
 
     def json(self) -> bytes:
         """The same as data."""

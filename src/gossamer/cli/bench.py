@@ -1,19 +1,38 @@
 """`gossamer bench`: run a benchmark by name, print its tables, keep its figures."""
 
 import importlib
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
+from gossamer.bench.peers import PROFILES
 from gossamer.flow.sheet import nearest
+from gossamer.simweb import SimWeb, WebSpec
+from gossamer.simweb.pages import path_of
+from gossamer.simweb.site import Conditions
 
 #: Benchmark -> what it measures.
 BENCHES = {
     "flow": "the machine room: provider calls, connectors, filters, remote links",
     "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
-    "peers": "a crawl beside Scrapy, same site and links in one run (needs nginx, and --site DIR)",
+    "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
+    "pages": "a whole crawl by its parts: where each microsecond of a page goes",
+    "memory": "what a crawl holds as it goes on: pages, queue and seen set against memory",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
+    "diversity": "how evenly hosts come out of the task queues, plain and by pages",
+    "seen": "which URLs are new: in memory, in a trie, in the ledger, in bulk by the sieve; ten minutes at 100 million",
 }
+
+#: Other names: the frontier's queues are measured with the ledger that they lie in.
+ALIASES = {"frontier": "ledger"}
+
+#: Pages of the site that `peers` makes where none is named: each crawler then takes seconds.
+PEER_PAGES = 2_000
 
 
 @click.command()
@@ -22,28 +41,89 @@ BENCHES = {
 @click.option(
     "--repeats", type=click.IntRange(1, 20), default=3, show_default=True, help="peers: runs of each crawler."
 )
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    type=click.Choice(sorted(PROFILES)),
+    help="peers: what our crawl does: plain (no archive, no robots.txt) or archive (all that a plain command does); both.",
+)
+@click.option("--pages", type=click.IntRange(100), help="peers, pages, memory: pages of the crawl.")
+@click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
+@click.option(
+    "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, ledger or sieve (repeatable)."
+)
 @click.option("--json", "json_file", metavar="FILE", help="Also write the figures as JSON.")
-def bench(name: str | None, sites: tuple[str, ...], repeats: int, json_file: str | None) -> None:
+def bench(
+    name: str | None,
+    sites: tuple[str, ...],
+    repeats: int,
+    profiles: tuple[str, ...],
+    pages: int | None,
+    urls: tuple[int, ...],
+    sets: tuple[str, ...],
+    json_file: str | None,
+) -> None:
     """Run benchmark NAME and print its tables, with machine and versions. Without NAME: list them.
 
     \b
     gossamer bench flow
+    gossamer bench pages
     gossamer bench peers --site /usr/share/doc/python3.11/html
+    gossamer bench seen --set sieve --urls 100000000
     """
     if name is None:
         for known, text in BENCHES.items():
             print(f"{known:<10} {text}")
         return
+    name = ALIASES.get(name, name)
     if name not in BENCHES:
         raise click.UsageError(f"no benchmark {name!r}{nearest(name, BENCHES)}")
     module = importlib.import_module(f"gossamer.bench.{name}")
     if name == "peers":
-        report = module.run([_folder(site) for site in sites], repeats)
+        with _sites(sites, pages or PEER_PAGES) as roots:
+            report = module.run(roots, repeats, profiles or tuple(PROFILES))
+    elif name in ("pages", "memory") and pages is not None:
+        report = module.run(pages)
+    elif name == "seen":
+        unknown = [one for one in sets if one not in module.SETS]
+        if unknown:
+            raise click.UsageError(f"--set {unknown[0]}{nearest(unknown[0], module.SETS)}")
+        report = module.run(urls or module.SIZES, sets)
     else:
         report = module.run()
+    report.command = shlex.join(["gossamer", *sys.argv[1:]])
     print(report.text())
     if json_file is not None:
         Path(json_file).write_bytes(report.json())
+
+
+@contextmanager
+def _sites(names: tuple[str, ...], pages: int) -> Iterator[list[Path]]:
+    """The folders to crawl; where none is named, one host of a simulated web as files."""
+    if names:
+        yield [_folder(name) for name in names]
+        return
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
+        # nginx reads as another user where it was started by root.
+        Path(folder).chmod(0o755)
+        root = Path(folder, "simulated")
+        write_site(root, pages)
+        yield [root]
+
+
+def write_site(root: Path, pages: int) -> None:
+    """Write the largest host of a simulated web as files, for servers that serve files. What redirects or is gone is left
+    out, and its links to other hosts lead nowhere."""
+    web = SimWeb(WebSpec(pages=pages, hosts=1, redirect_share=0, gone_share=0, flaky_share=0, trap_share=0))
+    host = web.hosts.host(0)
+    door = web.door(host.name)
+    assert door is not None
+    for index in range(host.size):
+        path = path_of(index)
+        file = root / (path[1:] or "index.html")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(web.answer(door, path, Conditions(), web.spec.epoch).body)
 
 
 def _folder(name: str) -> Path:

@@ -27,6 +27,11 @@ COMMANDS = {
     "reprocess": ("gossamer.cli.reprocess", "Run processors over the stored archive, without a request."),
     "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
     "robots": ("gossamer.cli.robots", "Say which URLs a robots.txt allows, and by which rule."),
+    "normalize": ("gossamer.cli.normalize", "Say what canonical form URLs have."),
+    "check-filter": (
+        "gossamer.cli.check_filter",
+        "Say which URLs a filter expression lets pass, and which part of it decides.",
+    ),
     "simweb": ("gossamer.cli.simweb", "Serve a simulated web to test crawlers on, and audit them."),
     "demo": ("gossamer.cli.demo", "Crawl a simulated web for half a minute and say how it went."),
     "bench": ("gossamer.cli.bench", "Measure this build on this machine."),

@@ -5,13 +5,14 @@ Place in the flow: the command line's door to :mod:`gossamer.services.robots`, o
 
 import asyncio
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from gossamer.assembly.robots import Asking
 from gossamer.assembly.tuning import loop_factory
+from gossamer.cli.lines import given_urls, shown
 from gossamer.contracts.robots import Ruling, Verdict
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical, scheme_of
@@ -46,24 +47,15 @@ def robots(urls: tuple[str, ...], agent: str, file: str | None, resolve: tuple[s
     if file == "-" and _from_input(urls):
         raise click.UsageError("standard input cannot be both the robots.txt and the list of URLs")
     if file is not None:
-        return _offline(_read(file), agent, _given(urls))
+        return _offline(_read(file), agent, given_urls(urls))
     if not agent:
         raise click.UsageError("--agent: give the product token that robots.txt may name, as Gossamer")
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(_ask(Asking(agent, resolve), _given(urls)))
+        return runner.run(_ask(Asking(agent, resolve), given_urls(urls)))
 
 
 def _from_input(urls: tuple[str, ...]) -> bool:
     return not urls or "-" in urls
-
-
-def _given(urls: tuple[str, ...]) -> Iterator[str]:
-    """The URLs to judge, in order; those of standard input as they come in."""
-    for url in urls or ("-",):
-        if url == "-":
-            yield from filter(None, (line.decode("utf-8", "replace").strip() for line in sys.stdin.buffer))
-        else:
-            yield url
 
 
 def _read(file: str) -> Rules:
@@ -91,12 +83,7 @@ def _offline(rules: Rules, agent: str, urls: Iterable[str]) -> int:
 
 def _tell(url: str, decision: Decision) -> None:
     rule = f"{decision.rule} (line {decision.line})" if decision.line else decision.rule or "no rule"
-    print("allowed" if decision.allowed else "denied", _shown(url), _shown(rule), sep="\t")
-
-
-def _shown(text: str) -> str:
-    """Without control characters: neither a URL nor a rule can forge a line, or speak to the terminal (FAULTS 70)."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    print("allowed" if decision.allowed else "denied", shown(url), shown(rule), sep="\t")
 
 
 async def _ask(asking: Asking, urls: Iterable[str]) -> int:

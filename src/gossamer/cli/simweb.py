@@ -43,6 +43,8 @@ Then ask how the crawler did:
     gossamer simweb --audit requests.log --scope any --plot order.svg
 Serve the ways in which a server can go wrong, one at each path:
     gossamer simweb --hostile --port 8080
+Count what the web is like, beside what was asked for:
+    gossamer simweb --describe --pages 100k
 List what a crawl should find:
     gossamer simweb --expected --scope host --depth 3
 Slow hosts, a large web, four processes:
@@ -128,13 +130,14 @@ def _one_line(action: Callable[[], None]) -> None:
 @click.option("--log", type=click.Path(path_type=Path), help="Write one line for each request.")
 @click.option("--hostile", is_flag=True, help="Serve what a server can do to a crawler instead of a web.")
 @click.option("--audit", "audit_log", type=click.Path(path_type=Path), help="Judge this log.")
+@click.option("--describe", is_flag=True, help="Count what the web is like, beside what was asked for.")
 @click.option("--expected", is_flag=True, help="Print the URLs that a crawl should fetch.")
 @click.option("--scope", type=click.Choice(SCOPES), default="any", show_default=True)
 @click.option("--depth", type=click.IntRange(0), help="Most clicks from a seed.")
 @click.option("--from", "seeds", multiple=True, metavar="URL", help="Seed URLs of the crawl.")
 @click.option("--agent", default="", help="Judge only this user agent.")
 @click.option("--delay", type=Quantity("time"), default=0.0, help="Least gap per host to demand.")
-@click.option("--json", "as_json", is_flag=True, help="The audit as one line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="The audit or the description as one line of JSON.")
 @click.option("--plot", type=click.Path(path_type=Path), help="The audit's curves, as SVG.")
 def simweb(**options: Any) -> None:
     """Serve, list or audit, as the options say."""
@@ -142,6 +145,8 @@ def simweb(**options: Any) -> None:
         _one_line(lambda: _serve_hostile(options["port"], options["ca_file"]))
     elif options["audit_log"] is not None:
         _one_line(lambda: _audit(options))
+    elif options["describe"]:
+        _one_line(lambda: _describe(_spec(options), as_json=options["as_json"]))
     elif options["expected"]:
         _one_line(lambda: _expected(_spec(options), options))
     else:
@@ -225,6 +230,17 @@ def _expected(spec: WebSpec, options: dict[str, Any]) -> None:
         raise click.UsageError(str(error)) from error
     for page in found.pages:
         click.echo(graph.url(int(page)))
+
+
+def _describe(spec: WebSpec, *, as_json: bool) -> None:
+    from gossamer.simweb.describe import describe, to_json, to_text
+    from gossamer.simweb.graph import GraphError
+
+    try:
+        facts = describe(SimWeb(spec))
+    except GraphError as error:
+        raise click.UsageError(str(error)) from error
+    click.echo(to_json(facts) if as_json else to_text(facts), nl=as_json)
 
 
 def _audit(options: dict[str, Any]) -> None:

@@ -1,10 +1,28 @@
-"""URL filters (MISSION M5). Suite: `gossamer.testing.check_url_filter`."""
+"""Filters at the gates of a crawl (MISSION M5). Suites: `gossamer.testing.check_url_filter`, `check_gate_filter`.
 
-from collections.abc import Sequence
-from typing import Protocol
+A gate is a place where something may be kept out, and what is known there differs: of a link only its URL, of a task also
+its depth, of a visit the whole answer. `UrlFilter` stands at `follow`, where nearly all of the work is; `TaskFilter` and
+`VisitFilter` at the others. One object may keep all three contracts.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, get_args
+
+import msgspec
 
 from gossamer.model.task import Task
-from gossamer.model.visit import Link
+from gossamer.model.visit import Link, Visit
+
+TaskGate = Literal["schedule", "fetch"]
+"""Of a task: before it is queued, before it is handed to a fetcher."""
+
+VisitGate = Literal["parse", "expand", "store"]
+"""Of a fetched document: before it is parsed, before its links are looked at, before its body is archived."""
+
+Gate = Literal["schedule", "fetch", "parse", "expand", "follow", "store"]
+"""All gates in the order of a page's journey; `follow` judges links."""
+
+GATES: tuple[Gate, ...] = get_args(Gate)
 
 
 class UrlFilter(Protocol):
@@ -14,8 +32,69 @@ class UrlFilter(Protocol):
         1. One verdict for each link, in order: an empty string lets it pass, anything else names the rule that refused it.
         2. The verdict on a link does not depend on the other links.
         3. A filter that raises refuses the whole page's links, and is counted: it never fails open.
+        4. Rules are few, whatever the web holds: their names are counted under.
     """
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """A verdict for each of `links`, all found on `source`."""
         ...
+
+
+class TaskFilter(Protocol):
+    """Judges tasks, with the promises of :class:`UrlFilter`."""
+
+    def judge_tasks(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[str]:
+        """A verdict for each of `tasks`, in order."""
+        ...
+
+
+class VisitFilter(Protocol):
+    """Judges fetched documents: an empty string, or the name of the rule that keeps this one out of the gate."""
+
+    def judge_visit(self, gate: VisitGate, visit: Visit) -> str:
+        """The verdict on one visit."""
+        ...
+
+
+def refusal(filters: Sequence[VisitFilter], gate: VisitGate, visit: Visit) -> str:
+    """The first verdict that keeps a visit out of a gate; empty where none does. One that raises refuses, by its name."""
+    for one in filters:
+        try:
+            verdict = one.judge_visit(gate, visit)
+        except Exception as error:
+            return f"broken filter {type(one).__name__}: {type(error).__name__}"
+        if verdict:
+            return verdict
+    return ""
+
+
+def verdicts_on(filters: Sequence[TaskFilter], gate: TaskGate, tasks: Sequence[Task]) -> list[str]:
+    """The first verdict on each task; empty where all filters let it pass. A filter that raises refuses, by its name."""
+    found = [""] * len(tasks)
+    for one in filters:
+        try:
+            verdicts = one.judge_tasks(gate, tasks)
+            found = [first or verdict for first, verdict in zip(found, verdicts, strict=True)]
+        except Exception as error:
+            return [first or f"broken filter {type(one).__name__}: {type(error).__name__}" for first in found]
+    return found
+
+
+class Predicate(msgspec.Struct, frozen=True, kw_only=True):
+    """A word of the filter language (docs/filters.md). Other packages add theirs by entry point `gossamer.predicates`."""
+
+    fact: str
+    """What it looks at: one of the facts of the language, as `url` or `depth`; it can stand where that is known."""
+    doc: str
+    """One sentence for the reference."""
+    test: Callable[[tuple[str, ...]], Callable[[Any], bool]] | None = None
+    """From the arguments in parentheses (none: written without them) the test of the fact's value.
+
+    Raises ValueError for arguments that it does not take: the message says which would do.
+    """
+    number: Callable[[Any], float] | None = None
+    """The number in the fact's value, for `NAME <= 3`."""
+    text: Callable[[Any], str] | None = None
+    """The text in the fact's value, for `NAME matches RE2`."""
+    unit: str = ""
+    """Unit of the number (`bytes`), if it has one."""

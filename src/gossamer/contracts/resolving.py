@@ -1,5 +1,6 @@
 """Names to addresses (MISSION M8). Suite: `gossamer.testing.check_resolver`."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
@@ -29,5 +30,17 @@ class Resolver(Protocol):
         Raises:
             ResolutionFailed: the name has no address now.
             AddressRefused: it has one that this crawl must not talk to.
+        """
+        ...
+
+    def prefetch(self, places: Iterable[tuple[str, int]]) -> None:
+        """Look these hosts and ports up ahead of need, where no answer is known that lasts; bounded, returns at once."""
+        ...
+
+    def judge(self, host: str, port: int) -> None:
+        """Refuse what can be refused without a look-up, for a proxy that looks names up itself.
+
+        Raises:
+            AddressRefused: the name, the address that it is, or the port is not to be asked for.
         """
         ...

@@ -21,6 +21,10 @@ class Archive(Protocol):
         """Write a group of visits; one location for each, in order."""
         ...
 
+    def take_back(self) -> None:
+        """Drop what the last `append` wrote: its commit failed, and it will be given again."""
+        ...
+
     def ends(self) -> Mapping[str, int]:
         """File of the crawl directory -> its end, for every file that was written since the last call."""
         ...
@@ -37,6 +41,10 @@ class RowLog(Protocol):
 
     def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
         """Write the rows of a group."""
+        ...
+
+    def take_back(self) -> None:
+        """Drop what the last `append` wrote: its commit failed, and it will be given again."""
         ...
 
     def ends(self) -> Mapping[str, int]:

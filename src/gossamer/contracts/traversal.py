@@ -8,27 +8,29 @@ from typing import Protocol
 
 from gossamer.model.task import Task
 
+#: The last level within a host: the ledger keeps a level in one byte.
+DEEPEST = 255
+
 
 class Traversal(Protocol):
     """Orders tasks within a host, and hosts among each other.
 
     Promises:
         1. What `follow` returns is among what it was given, in order, each once.
-        2. Levels are from 0 (first) to `contracts.prioritizing.LEVELS` - 1, and depend on task and urgency alone.
+        2. Levels within a host are from 0 (first) to :data:`DEEPEST`, those of hosts to `contracts.prioritizing.LEVELS` - 1.
+           They depend on task and urgency alone.
         3. A traversal that uses chance is seeded: the same calls give the same answers.
     """
-
-    @property
-    def newest_first(self) -> bool:
-        """Within one level of one host: last in, first out."""
-        ...
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
         """Those of the new tasks of one page that are gone after; `source` is None for seeds."""
         ...
 
     def level(self, task: Task, urgency: int) -> int:
-        """In which of its host's queues a task waits; `urgency` is the prioritizer's level."""
+        """In which of its host's queues a task waits: the lower ones go first, and within one the oldest task.
+
+        `urgency` is the prioritizer's level. Depth-first needs no stack: the deepest queue goes first.
+        """
         ...
 
     def host_level(self, task: Task, urgency: int) -> int:

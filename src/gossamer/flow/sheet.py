@@ -32,16 +32,17 @@ class NoSettings(Sheet, frozen=True):
     """The sheet of a unit that has nothing to set."""
 
 
-def setting(doc: str, *, unit: str = "", restart: str = "", **bounds: Any) -> msgspec.Meta:
+def setting(doc: str, *, unit: str = "", restart: str = "", secret: bool = False, **bounds: Any) -> msgspec.Meta:
     """What a field of a sheet says of itself.
 
     Args:
         doc: one sentence for the reference.
         unit: `s`, `bytes`, `bytes/s` (then text such as `10m` or `16MB` is understood) or a noun (`requests`).
         restart: why the setting can change only with a restart; empty means that it is live.
+        secret: it may hold a password: who shows sheets does not show its value.
         bounds: msgspec constraints (`ge`, `le`, `gt`, `lt`, `min_length`, `pattern`, ...).
     """
-    return msgspec.Meta(description=doc, extra={"unit": unit, "restart": restart}, **bounds)
+    return msgspec.Meta(description=doc, extra={"unit": unit, "restart": restart, "secret": secret}, **bounds)
 
 
 class Property(msgspec.Struct, frozen=True):
@@ -58,6 +59,8 @@ class Property(msgspec.Struct, frozen=True):
     """Why it is not live; empty where it is."""
     bounds: str
     """As `>= 1, <= 10`; empty where there are none."""
+    secret: bool = False
+    """Its value is not to be shown."""
 
 
 _BOUNDS = (
@@ -114,6 +117,7 @@ def properties(sheet: type[Sheet]) -> tuple[Property, ...]:
                 live=not restart,
                 reason=restart,
                 bounds=bounds,
+                secret=bool(extra.get("secret")),
             )
         )
     return tuple(found)
@@ -175,9 +179,12 @@ def _read(value: Any, prop: Property) -> Any:
 
 
 def _read_list(text: str, prop: Property) -> Any:
-    """A list written as JSON (`["a", "b"]`), or its only entry; nothing is an empty one."""
+    """A list written as JSON (`["a", "b"]`), or its only entry; numbers and known words also with commas between them."""
     if not text.startswith("["):
-        return [text] if text else []
+        if "str" in prop.type:
+            return [text] if text else []
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        return [quantities.parse(part, prop.unit) for part in parts] if "float" in prop.type else parts
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:

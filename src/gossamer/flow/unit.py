@@ -4,6 +4,7 @@ The framework makes a unit, sets these, then calls :meth:`Unit.start` before it 
 (`GenericBase` of seed 000, section 4.5.)
 """
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
 from gossamer.flow.clock import Clock, SystemClock
@@ -25,6 +26,8 @@ class Unit(Generic[S]):
     sheet: S
     metrics: Metrics
     clock: Clock
+    report: Callable[[str], None]
+    """Tells the person who runs the crawl, in one line; for what needs somebody to act."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -37,6 +40,7 @@ class Unit(Generic[S]):
         self.sheet = self.sheet_type() if sheet is None else sheet  # type: ignore[assignment]  # sheet_type is S
         self.metrics = Metrics()
         self.clock = SystemClock()
+        self.report = lambda line: None
         self.name = type(self).__name__
 
     def __repr__(self) -> str:

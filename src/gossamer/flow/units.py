@@ -133,6 +133,7 @@ class Units:
         """Name a unit, give it the clock and its providers."""
         unit.name = name
         unit.clock = self.clock
+        unit.report = self.report
         bind(unit, roles, known)
 
     def open(self, node: ConnectorNode) -> Connector[Any]:

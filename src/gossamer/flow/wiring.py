@@ -131,13 +131,15 @@ def read(path: Path) -> Wiring:
 
 
 def write(path: Path, wiring: Wiring) -> None:
-    """Write a plan beside its place, then into it: whatever kills us, a whole one stands there.
+    """Write a plan beside its place, then into it: whatever kills us, a whole one stands there, as closed as before.
 
     Raises:
         OSError: it cannot be written; what stood there stands there.
     """
     fresh = path.with_name(f"{path.name}.new")
-    with fresh.open("w", encoding="utf-8") as file:
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
         file.write(to_toml(wiring))
         file.flush()
         os.fsync(file.fileno())

@@ -102,7 +102,10 @@ class Document:
             base = canonical(href, self.url)
         except UnreadableUrl:
             return self.url
-        return self.url if scheme_of(base) in _NO_BASE else base
+        scheme = scheme_of(base)
+        # What stands on the web does not get to speak of this machine's files by calling one of them its base.
+        foreign = scheme == "file" and scheme_of(self.url) != "file"
+        return self.url if foreign or scheme in _NO_BASE else base
 
     def _base_href(self) -> str | None:
         if not self.trouble:

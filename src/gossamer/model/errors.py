@@ -25,6 +25,10 @@ class CrawlDirectoryError(GossamerError):
     exit_code = 5
 
 
+class DiskFull(CrawlDirectoryError):
+    """There is no room where the crawl writes; what was to be written can be written again when there is."""
+
+
 class UnreadableUrl(ValueError):
     """A text that the WHATWG URL parser refuses, or that no crawler should ask for. Becomes a counted rejection."""
 

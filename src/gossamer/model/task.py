@@ -23,6 +23,11 @@ class Task(msgspec.Struct, frozen=True, gc=False):
     attempt: int = 1
     level: int = 0
     """In which of its host's queues it waits, 0 the most urgent; the traversal decides."""
+    hops: int = 0
+    """Redirects in a row that led here."""
+    etag: str = ""
+    """Validators of the copy that we have (RFC 9110, 8.8): asked with them, a server says `not_modified`."""
+    last_modified: str = ""
 
 
 def with_level(task: Task, level: int) -> Task:

@@ -14,6 +14,19 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Task
 
 
+class Timings(msgspec.Struct, frozen=True, gc=False):
+    """When the phases of a fetch were over, in seconds. All but `dns` count from the same start, after it."""
+
+    dns: float
+    """Finding the address took so long."""
+    connect: float
+    """TCP was connected; 0 where a connection was used again."""
+    tls: float
+    """TLS was agreed; 0 where there was none to agree."""
+    first_byte: float
+    total: float
+
+
 class Response(msgspec.Struct, frozen=True):
     """What came of one request, successful or not. Everything in it was written by a stranger."""
 
@@ -22,9 +35,9 @@ class Response(msgspec.Struct, frozen=True):
     request_head: bytes = b""
     """The request as sent: request line and header fields, each ended by CR LF, then an empty line."""
     response_head: bytes = b""
-    """Status line and header fields as received, in the same form (HTTP/2 is rendered as 1.1)."""
+    """Status line and header fields as received, in the same form (HTTP/2 is rendered as 1.1); empty for other schemes."""
     headers: tuple[tuple[str, str], ...] = ()
-    """Header fields in order, names in lower case."""
+    """Header fields in order, names in lower case. For schemes other than HTTP the module says here what it knows."""
     body: Body = b""
     """The body as it came, with its content coding, without chunk framing (DESIGN 9.10); a large one is on disk."""
     decoded: Body | None = None
@@ -39,6 +52,8 @@ class Response(msgspec.Struct, frozen=True):
     """Why the body is not whole, as a WARC-Truncated word (`length`, `time`, `disconnect`); empty where it is."""
     error: str = ""
     """What failed, in the words of the library or system; empty where nothing did."""
+    timings: Timings | None = None
+    """Where the module was asked to say."""
 
     def header(self, name: str) -> str:
         """The first field of this (lower-case) name, or an empty string."""
@@ -124,6 +139,9 @@ class Visit(msgspec.Struct, frozen=True):
     rejected: dict[str, int] = {}
     """How many links each rule refused, by the rule's name (links, filter)."""
 
+    barred: dict[str, str] = {}
+    """Gates that this document did not pass, each with the rule that kept it out: `parse` (process), `store` (commit)."""
+
     new: tuple[Task, ...] = ()
     """Tasks that the URL-seen test had not seen (url-seen); the committer's check-and-put decides."""
 
@@ -146,8 +164,8 @@ class Visit(msgspec.Struct, frozen=True):
 
     @property
     def is_answered(self) -> bool:
-        """A server's head came in, whole or with a body that broke off: there is something to archive."""
-        return bool(self.response.response_head)
+        """A server's answer came in, whole or with a body that broke off: there is something to archive."""
+        return bool(self.response.response_head or self.response.headers)
 
 
 class Location(msgspec.Struct, frozen=True, gc=False):

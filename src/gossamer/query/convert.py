@@ -20,7 +20,14 @@ from gossamer.stores.segments import Segment, closed, mark_closed, open_runs, se
 MEMORY = "256MB"
 
 #: Bytes of the largest line of a row log, with room to spare (`stores.rows` bounds items and frames).
-LARGEST_LINE = 16 << 20
+LARGEST_LINE = 8 << 20
+
+#: Rows of a Parquet file that are packed together. DuckDB's own 122,880 cost the converter 40 MB more.
+ROW_GROUP = 20_480
+
+
+#: How tables are written.
+PARQUET = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP}"
 
 
 class Converted(msgspec.Struct, frozen=True):
@@ -89,13 +96,13 @@ def _write_parquet(table: Table, log: Path, target: Path) -> None:
         fresh = out / f"{target.name}.new"
         with connect(folder) as connection:
             source = select_from_log(table, [link])
-            connection.execute(f"COPY ({source}) TO '{fresh}' (FORMAT parquet, COMPRESSION zstd)")
+            connection.execute(f"COPY ({source}) TO '{fresh}' ({PARQUET})")
     target.with_name(f"{target.name}.new").replace(target)
 
 
-def connect(workspace: str) -> duckdb.DuckDBPyConnection:
-    """A connection in memory that keeps to :data:`MEMORY` and spills into `workspace`."""
-    connection = duckdb.connect(config={"memory_limit": MEMORY, "threads": 1, "temp_directory": workspace})
+def connect(workspace: str, memory: str = MEMORY, threads: int = 1) -> duckdb.DuckDBPyConnection:
+    """A connection in memory that keeps to `memory` and spills into `workspace`."""
+    connection = duckdb.connect(config={"memory_limit": memory, "threads": threads, "temp_directory": workspace})
     connection.execute("SET preserve_insertion_order = true")
     return connection
 
@@ -163,5 +170,5 @@ def write_hosts(directory: Path) -> None:
 
     if not table_files(directory, "pages").current:
         return
-    with Database(directory) as database:
+    with Database(directory, memory=MEMORY, threads=1) as database:
         database.write_parquet(HOSTS_VIEW, directory / TABLES / "hosts" / "hosts.parquet")

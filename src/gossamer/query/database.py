@@ -7,6 +7,7 @@ locked, and only statements that ask are taken. Rows are strangers' words: they 
 """
 
 import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,9 @@ from gossamer.query.places import reading, table_files, table_names
 from gossamer.query.schema import HOST_NOTES, HOSTS, HOSTS_VIEW, ITEMS, LINKS, LOGGED, PAGES, Table
 from gossamer.stores.segments import segments
 
+#: What a question may take of memory; beyond, it spills to the disk.
+MEMORY = "1GB"
+
 #: Rows that are held at once between DuckDB and whoever prints them.
 ROWS_AT_ONCE = 1_000
 
@@ -31,12 +35,21 @@ DOCUMENTED: tuple[Table, ...] = (PAGES, LINKS, HOSTS, ITEMS, HOST_NOTES)
 class Database:
     """An open look at a crawl's tables; a context manager. Its files do not go away meanwhile."""
 
-    def __init__(self, directory: Path, only: Mapping[str, Sequence[Path]] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        only: Mapping[str, Sequence[Path]] | None = None,
+        *,
+        memory: str = MEMORY,
+        threads: int = 0,
+    ) -> None:
         """Look at `directory` now.
 
         Args:
             directory: the crawl directory.
             only: table -> Parquet files that are looked at, instead of what there is.
+            memory: what DuckDB may take of it.
+            threads: how many it may use; 0 for one a core.
 
         Raises:
             OSError: no room for copies of the row logs that are not tables yet.
@@ -49,7 +62,9 @@ class Database:
             self._stack.enter_context(reading(directory))
             self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-query-")))
             (self.folder / "spill").mkdir()
-            self._connection = self._stack.enter_context(connect(str(self.folder / "spill")))
+            self._connection = self._stack.enter_context(
+                connect(str(self.folder / "spill"), memory, threads or os.cpu_count() or 1)
+            )
             self._make_views(directory, only)
             self._shut()
         except BaseException:

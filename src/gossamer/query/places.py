@@ -114,30 +114,34 @@ def _flock(path: Path, how: int) -> Iterator[bool]:
         os.close(descriptor)
 
 
+def _lock(directory: Path, name: str) -> Path:
+    return directory / "state" / f"tables-{name}.lock"
+
+
 @contextlib.contextmanager
 def converting(directory: Path, *, wait: bool) -> Iterator[bool]:
     """Be the one process that makes tables; False where another is, or the directory cannot be written."""
     how = fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)
-    with _flock(directory / TABLES / "converting.lock", how) as held:
+    with _flock(_lock(directory, "converting"), how) as held:
         yield held
 
 
 @contextlib.contextmanager
 def reading(directory: Path) -> Iterator[None]:
     """No file of tables and logs goes away meanwhile."""
-    with _flock(directory / TABLES / "reading.lock", fcntl.LOCK_SH):
+    with _flock(_lock(directory, "reading"), fcntl.LOCK_SH):
         yield
 
 
 @contextlib.contextmanager
 def removing(directory: Path) -> Iterator[bool]:
     """Nobody reads meanwhile; False where somebody does: then what is to go stays until next time."""
-    with _flock(directory / TABLES / "reading.lock", fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
+    with _flock(_lock(directory, "reading"), fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
         yield held
 
 
 @contextlib.contextmanager
 def replacing(directory: Path) -> Iterator[bool]:
     """Be the one process that makes files to replace others; False where another is at it."""
-    with _flock(directory / TABLES / "replacing.lock", fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
+    with _flock(_lock(directory, "replacing"), fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
         yield held

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import msgspec
 
-from gossamer.query.convert import connect, select_from_log
+from gossamer.query.convert import PARQUET, connect, select_from_log
 from gossamer.query.places import Manifest, converting, manifest, run_file, table_files, write_manifest
 from gossamer.query.schema import ITEMS, LINKS, PAGES, Table
 from gossamer.stores.segments import segments
@@ -53,9 +53,7 @@ def replace(directory: Path, workspace: Path, before: Basis, *, items_only: bool
                 target = run_file(directory, table.name, before.run)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 fresh = place / "out" / target.relative_to(directory).with_name(f"{target.name}.new")
-                done = connection.execute(
-                    f"COPY ({question}) TO '{fresh}' (FORMAT parquet, COMPRESSION zstd)"
-                ).fetchone()
+                done = connection.execute(f"COPY ({question}) TO '{fresh}' ({PARQUET})").fetchone()
                 rows[table.name] = int(done[0]) if done else 0
                 target.with_name(f"{target.name}.new").replace(target)
     gone = tuple(f"{table.name}/{path.name}" for table in questions for path in before.files[table.name])

@@ -1,35 +1,43 @@
-"""A bounded cache of resolvers' answers, good and bad, in which equal questions at once cost one look-up."""
+"""A bounded cache of look-ups, good and bad, in which equal questions at once cost one look-up."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
 
-from gossamer.contracts.resolving import Endpoint
 from gossamer.flow.clock import Clock
 from gossamer.model.errors import AddressRefused, ResolutionFailed
 
-Question = tuple[str, int]
+Q = TypeVar("Q", bound=Hashable)
+A = TypeVar("A")
 _Refusal = AddressRefused | ResolutionFailed
 
+Dated = tuple[A, float]
+"""An answer, and the moment (of the monotonic clock) until which it is good."""
 
-class Answers:
-    """Answers by host and port, each until its time to live ends.
+
+class Answers(Generic[Q, A]):
+    """Answers by question, each until its own end.
 
     When full, the oldest answer makes room: a crawl asks for a host in bursts, so age is as good as use, and costs
     nothing on the path that every request takes.
     """
 
-    def __init__(self, capacity: int, ttl: float, negative_ttl: float) -> None:
+    def __init__(self, capacity: int, negative_ttl: float) -> None:
         self.capacity = capacity
-        self.ttl = ttl
         self.negative_ttl = negative_ttl
-        self._known: dict[Question, tuple[Endpoint | _Refusal, float]] = {}
-        self._asked: dict[Question, asyncio.Task[Endpoint | _Refusal]] = {}
+        self._known: dict[Q, tuple[A | _Refusal, float]] = {}
+        self._asked: dict[Q, asyncio.Task[tuple[A | _Refusal, float]]] = {}
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, question: Question, now: float) -> Endpoint | None:
-        """The answer, if one is known and young enough.
+    @property
+    def under_way(self) -> int:
+        """Look-ups that have not ended."""
+        return len(self._asked)
+
+    def get(self, question: Q, now: float) -> A | None:
+        """The answer, if one is known and still good.
 
         Raises:
             ResolutionFailed, AddressRefused: that is the answer.
@@ -39,33 +47,38 @@ class Answers:
             return None
         return _spoken(known[0])
 
-    async def ask(self, question: Question, look_up: Callable[[], Awaitable[Endpoint]], clock: Clock) -> Endpoint:
+    def good_until(self, question: Q) -> float:
+        """When what is known ends; 0 where nothing is, and without end while it is being looked up."""
+        if question in self._asked:
+            return float("inf")
+        known = self._known.get(question)
+        return known[1] if known is not None else 0.0
+
+    async def ask(self, question: Q, look_up: Callable[[], Awaitable[Dated[A]]], clock: Clock) -> Dated[A]:
         """Look up what :meth:`get` did not know. Whoever gives up leaves the look-up to the others who wait for it."""
         asked = self._asked.get(question)
         if asked is None:
             asked = asyncio.get_running_loop().create_task(self._look_up(question, look_up, clock))
             self._asked[question] = asked
-        return _spoken(await asyncio.shield(asked))
+        answer, until = await asyncio.shield(asked)
+        return _spoken(answer), until
 
     async def _look_up(
-        self, question: Question, look_up: Callable[[], Awaitable[Endpoint]], clock: Clock
-    ) -> Endpoint | _Refusal:
-        answer: Endpoint | _Refusal
+        self, question: Q, look_up: Callable[[], Awaitable[Dated[A]]], clock: Clock
+    ) -> tuple[A | _Refusal, float]:
+        answer: A | _Refusal
         try:
-            answer = await look_up()
+            answer, until = await look_up()
         except (AddressRefused, ResolutionFailed) as error:
-            answer = error.with_traceback(None)
+            answer, until = error.with_traceback(None), clock.monotonic() + self.negative_ttl
         finally:
             if self._asked.get(question) is asyncio.current_task():
                 del self._asked[question]
-        self._put(question, answer, clock.monotonic())
-        return answer
-
-    def _put(self, question: Question, answer: Endpoint | _Refusal, now: float) -> None:
         self._known.pop(question, None)
         while len(self._known) >= self.capacity:
             del self._known[next(iter(self._known))]
-        self._known[question] = (answer, now + (self.ttl if isinstance(answer, Endpoint) else self.negative_ttl))
+        self._known[question] = (answer, until)
+        return answer, until
 
     def clear(self) -> None:
         """Forget everything; look-ups under way are not joined any more."""
@@ -81,8 +94,8 @@ class Answers:
         await asyncio.gather(*under_way, return_exceptions=True)
 
 
-def _spoken(answer: Endpoint | _Refusal) -> Endpoint:
+def _spoken(answer: A | _Refusal) -> A:
     """Return the answer, or raise a fresh copy of it: one exception raised often would collect every trace."""
-    if isinstance(answer, Endpoint):
-        return answer
-    raise type(answer)(*answer.args)
+    if isinstance(answer, AddressRefused | ResolutionFailed):
+        raise type(answer)(*answer.args)
+    return answer

@@ -8,9 +8,10 @@ are judged, then the port that will be dialled.
 import asyncio
 import re
 import socket
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -21,7 +22,7 @@ from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.errors import AddressRefused, ResolutionFailed
 from gossamer.services import guard
-from gossamer.services.answers import Answers
+from gossamer.services.answers import Answers, Dated
 
 #: Addresses of one name that are kept (FAULTS 46); judged are all of them.
 MAX_ADDRESSES = 16
@@ -43,10 +44,24 @@ class ResolverSheet(Sheet, frozen=True):
         tuple[int, ...], setting("Ports to dial although they are on the list of blocked ones.")
     ] = ()
     only_loopback: Annotated[bool, setting("Refuse every address off this machine.")] = True
-    ttl: Annotated[float, setting("How long an answer is good for.", unit="s", ge=0)] = 300.0
+    ttl: Annotated[float, setting("How long an answer is good for that does not say so itself.", unit="s", ge=0)] = (
+        300.0
+    )
     negative_ttl: Annotated[float, setting("How long a failure or refusal is remembered.", unit="s", ge=0)] = 60.0
     deadline: Annotated[float, setting("For one look-up.", unit="s", gt=0)] = 5.0
     capacity: Annotated[int, setting("Answers kept.", unit="answers", ge=1)] = 65536
+    ahead: Annotated[int, setting("Look-ups ahead of need under way at once.", unit="look-ups", ge=0)] = 32
+    refresh: Annotated[
+        float, setting("An answer that ends so soon is looked up again ahead of need.", unit="s", ge=0)
+    ] = 30.0
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What a source knows of a name."""
+
+    addresses: Sequence[str]
+    ttl: float | None = None
+    """Seconds for which it is good; None: the source does not say."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -72,7 +87,7 @@ def _entry(text: str) -> Entry:
     pattern = pattern.strip().lower().strip("[]")
     if not equals or not pattern or not target:
         raise SettingError(f"resolve entry {text!r}: write it as PATTERN=ADDRESS[:PORT], as *.example=127.0.0.1:8080")
-    address, port = _split_target(target.strip())
+    address, port = split_target(target.strip())
     if not guard.is_address(address):
         raise SettingError(f"resolve entry {text!r}: {address!r} is not an IP address")
     if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
@@ -80,7 +95,8 @@ def _entry(text: str) -> Entry:
     return Entry(re.compile(".*".join(map(re.escape, pattern.split("*"))) + r"\Z"), address, int(port or 0))
 
 
-def _split_target(target: str) -> tuple[str, str]:
+def split_target(target: str) -> tuple[str, str]:
+    """Address and port (empty where none is written) of `ADDRESS[:PORT]`; an IPv6 address with a port wears brackets."""
     if target.startswith("["):
         address, _, rest = target[1:].partition("]")
         return address, rest.removeprefix(":")
@@ -90,76 +106,144 @@ def _split_target(target: str) -> tuple[str, str]:
     return target, ""
 
 
-class SystemResolver(Provider[ResolverSheet]):
-    """Asks the `--resolve` table, then the operating system, in a thread. Implements `contracts.resolving.Resolver`."""
+R = TypeVar("R", bound=ResolverSheet)
 
-    def __init__(self, sheet: ResolverSheet | None = None) -> None:
+
+class GuardedResolver(Provider[R]):
+    """Judges, remembers and looks ahead; where addresses come from, its subclasses say."""
+
+    def __init__(self, sheet: R | None = None) -> None:
         super().__init__(sheet)
-        self._answers = Answers(self.sheet.capacity, self.sheet.ttl, self.sheet.negative_ttl)
+        self._answers: Answers[tuple[str, int], Endpoint] = Answers(self.sheet.capacity, self.sheet.negative_ttl)
+        # By name, since ports of one host are looked up once; the answers above are what every request goes by.
+        self._names: Answers[str, tuple[str, ...]] = Answers(self.sheet.capacity, self.sheet.negative_ttl)
+        self._ahead: set[asyncio.Task[None]] = set()
         self._read(self.sheet)
         self.metrics.gauge("answers", lambda: len(self._answers))
+        self.metrics.gauge("ahead", lambda: len(self._ahead))
 
     def _read(self, sheet: ResolverSheet) -> None:
         self._table = table(sheet.resolve)
         self._networks = guard.networks(sheet.allow_networks)
         self._seeds = frozenset(host.lower() for host in sheet.seed_hosts)
-        self._answers.capacity = sheet.capacity
-        self._answers.ttl, self._answers.negative_ttl = sheet.ttl, sheet.negative_ttl
-        self._answers.clear()
+        for answers in (self._answers, self._names):
+            answers.capacity, answers.negative_ttl = sheet.capacity, sheet.negative_ttl
+            answers.clear()
 
-    def changed(self, before: ResolverSheet) -> None:
+    def changed(self, before: R) -> None:
         """Read the tables again and forget what was judged by the old ones."""
         self._read(self.sheet)
 
     async def stop(self) -> None:
         """Give up what is under way."""
+        for task in self._ahead:
+            task.cancel()
+        await asyncio.gather(*self._ahead, return_exceptions=True)
         await self._answers.close()
+        await self._names.close()
 
     async def resolve(self, host: str, port: int) -> Endpoint:
         """See the contract."""
         question = (host, port)
         known = self._answers.get(question, self.clock.monotonic())
-        return known or await self._answers.ask(question, partial(self._resolve, host, port), self.clock)
+        return known or (await self._answers.ask(question, partial(self._resolve, host, port), self.clock))[0]
 
-    async def _resolve(self, host: str, port: int) -> Endpoint:
+    def prefetch(self, places: Iterable[tuple[str, int]]) -> None:
+        """See the contract. What is beyond `ahead` look-ups at once is left to whoever needs it."""
+        soon = self.clock.monotonic() + self.sheet.refresh
+        for host, port in places:
+            if self._answers.good_until((host, port)) > soon:
+                continue
+            if len(self._ahead) >= self.sheet.ahead:
+                self.metrics.count("prefetch_left")
+                continue
+            self.metrics.count("prefetched")
+            task = asyncio.get_running_loop().create_task(self._look_ahead(host, port))
+            self._ahead.add(task)
+            task.add_done_callback(self._ahead.discard)
+
+    async def _look_ahead(self, host: str, port: int) -> None:
+        try:
+            await self._answers.ask((host, port), partial(self._resolve, host, port, soon=True), self.clock)
+        except (AddressRefused, ResolutionFailed):
+            pass  # remembered, and told to whoever asks
+
+    def judge(self, host: str, port: int) -> None:
+        """See the contract."""
+        seed = guard.seeded(host, port, self._seeds)
+        self._refuse(host, guard.judge_name(host, seed=seed))
+        if guard.is_address(host):
+            self._refuse(host, guard.judge(host, self._networks, seed=seed))
+        self._refuse(host, guard.judge_port(port, explicit=port in self.sheet.allow_ports))
+
+    async def _resolve(self, host: str, port: int, *, soon: bool = False) -> Dated[Endpoint]:
+        """Judge, look up, judge. `soon`: an answer that is about to end is not good enough."""
         sheet = self.sheet
         seed = guard.seeded(host, port, self._seeds)
         entry = next((entry for entry in self._table if entry.pattern.match(host)), None)
         # A name that the table knows is no question to a local network, whatever it looks like.
         self._refuse(host, guard.judge_name(host, seed=seed or entry is not None))
-        addresses = [entry.address] if entry else await self._addresses(host)
+        if entry or guard.is_address(host):
+            addresses: Sequence[str] = [entry.address if entry else host]
+            until = self.clock.monotonic() + sheet.ttl
+        else:
+            addresses, until = await self._addresses(host, soon=soon)
         dialled = (entry.port if entry else 0) or port
         self._refuse(host, guard.refusal(addresses, self._networks, seed=seed, only_loopback=sheet.only_loopback))
         named = guard.port_seeded(host, port, self._seeds)
         explicit = dialled in sheet.allow_ports or (named and all(map(guard.is_loopback, addresses)))
         self._refuse(host, guard.judge_port(dialled, explicit=explicit))
-        return Endpoint(addresses[0], dialled, tuple(addresses[1:MAX_ADDRESSES]))
+        return Endpoint(addresses[0], dialled, tuple(addresses[1:MAX_ADDRESSES])), until
 
     def _refuse(self, host: str, reason: str) -> None:
         if reason:
             self.metrics.count("refused")
             raise AddressRefused(f"{host}: {reason}")
 
-    async def _addresses(self, host: str) -> Sequence[str]:
-        if guard.is_address(host):
-            return [host]
+    async def _addresses(self, host: str, *, soon: bool) -> Dated[tuple[str, ...]]:
+        """A name's addresses, remembered or looked up within the deadline."""
+        now = self.clock.monotonic()
+        until = self._names.good_until(host)
+        if until > now + (self.sheet.refresh if soon else 0.0):
+            known = self._names.get(host, now)
+            if known is not None:
+                return known, until
+        return await self._names.ask(host, partial(self._find_in_time, host), self.clock)
+
+    async def _find_in_time(self, host: str) -> Dated[tuple[str, ...]]:
         self.metrics.count("lookups")
-        asking = asyncio.ensure_future(self.look_up(host))
+        asking = asyncio.ensure_future(self.find(host))
         waiting = asyncio.ensure_future(self.clock.sleep(self.sheet.deadline))
         try:
             await asyncio.wait({asking, waiting}, return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
                 raise ResolutionFailed(f"{host}: no answer within {self.sheet.deadline:g} s")
-            addresses = asking.result()
+            found = asking.result()
         finally:
             asking.cancel()
             waiting.cancel()
-        if not addresses:
+        if not found.addresses:
             raise ResolutionFailed(f"{host}: the name has no address")
-        return addresses
+        return tuple(found.addresses), self.clock.monotonic() + (self.sheet.ttl if found.ttl is None else found.ttl)
+
+    @abstractmethod
+    async def find(self, host: str) -> Found:
+        """All addresses of a name, and how long they are good for.
+
+        Raises:
+            ResolutionFailed: it has none.
+        """
+
+
+class SystemResolver(GuardedResolver[ResolverSheet]):
+    """Asks the `--resolve` table, then the operating system, in a thread. Implements `contracts.resolving.Resolver`."""
+
+    async def find(self, host: str) -> Found:
+        """What the operating system says, good for the time that the sheet says."""
+        return Found(await self.look_up(host))
 
     async def look_up(self, host: str) -> Sequence[str]:
-        """All addresses of a name, from the operating system; another source overrides this method alone.
+        """All addresses of a name, from the operating system.
 
         IPv4 comes first: `localhost` has both kinds nearly everywhere, and most servers there listen on IPv4 only.
 
@@ -190,13 +274,12 @@ class CachedResolver(Provider[CachedSheet]):
 
     def __init__(self, sheet: CachedSheet | None = None) -> None:
         super().__init__(sheet)
-        self._answers = Answers(self.sheet.capacity, self.sheet.ttl, self.sheet.negative_ttl)
+        self._answers: Answers[tuple[str, int], Endpoint] = Answers(self.sheet.capacity, self.sheet.negative_ttl)
         self.metrics.gauge("answers", lambda: len(self._answers))
 
     def changed(self, before: CachedSheet) -> None:
         """Start again under the new times."""
-        self._answers.capacity = self.sheet.capacity
-        self._answers.ttl, self._answers.negative_ttl = self.sheet.ttl, self.sheet.negative_ttl
+        self._answers.capacity, self._answers.negative_ttl = self.sheet.capacity, self.sheet.negative_ttl
         self._answers.clear()
 
     async def stop(self) -> None:
@@ -207,8 +290,17 @@ class CachedResolver(Provider[CachedSheet]):
         """See the contract."""
         question = (host, port)
         known = self._answers.get(question, self.clock.monotonic())
-        return known or await self._answers.ask(question, partial(self._ask, host, port), self.clock)
+        return known or (await self._answers.ask(question, partial(self._ask, host, port), self.clock))[0]
 
-    async def _ask(self, host: str, port: int) -> Endpoint:
+    def judge(self, host: str, port: int) -> None:
+        """See the contract."""
+        self.behind.judge(host, port)
+
+    def prefetch(self, places: Iterable[tuple[str, int]]) -> None:
+        """See the contract."""
+        self.behind.prefetch(places)
+
+    async def _ask(self, host: str, port: int) -> Dated[Endpoint]:
         self.metrics.count("lookups")
-        return await self.behind.resolve(host, port)
+        endpoint = await self.behind.resolve(host, port)
+        return endpoint, self.clock.monotonic() + self.sheet.ttl

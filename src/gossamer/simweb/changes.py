@@ -16,6 +16,7 @@ from bisect import bisect_right
 from typing import Final
 
 from gossamer.simweb import draws
+from gossamer.simweb.draws import MASK30
 
 DAY: Final = 86_400
 
@@ -30,21 +31,24 @@ INTERVALS: Final = (
 bounds: Cho and Garcia-Molina, "The evolution of the Web and implications for an incremental
 crawler", VLDB 2000; the outermost bounds, which they could not observe, are our choice."""
 
-CELL_LIMIT: Final = 200
-"""Empty cells in a row before giving up; the chance of as many is e^-200."""
+ROLL_BITS: Final = 14
+MOMENT_BITS: Final = 16
+"""Of a cell's 30 bits, those that decide how many changes fall into it, and those that decide when."""
 
 
 def _poisson_ends() -> tuple[int, ...]:
-    """Return, of 65536, the upper ends of 0, 1, 2, ... 8 changes in a cell of mean 1."""
+    """Return, of 2^ROLL_BITS, the upper ends of 0, 1, 2, ... 7 changes in a cell of mean 1."""
     total, ends = 0.0, []
-    for count in range(9):
+    for count in range(8):
         total += math.exp(-1) / math.factorial(count)
-        ends.append(round(total * 65536))
-    return tuple(ends[:-1])
+        ends.append(round(total * (1 << ROLL_BITS)))
+    return tuple(ends)
 
 
 _ENDS: Final = _poisson_ends()
 _NONE, _ONE = _ENDS[:2]
+_ROLL: Final = (1 << ROLL_BITS) - 1
+_MULTIPLIERS: Final = draws.multipliers(0, len(_ENDS))
 
 
 def _intervals() -> tuple[int, ...]:
@@ -68,36 +72,31 @@ class Changes:
         """Return the mean seconds between two changes of a page."""
         return self._table[bits & 255]
 
-    def last(self, bits: int, moment: float) -> int:
+    def last(self, bits: int, moment: int) -> int:
         """Return when a page last changed, in whole seconds of the web's time, at or before
         `moment`; 0 if it never has."""
         interval = self._table[bits & 255]
-        cell = int(moment) // interval
-        for number in range(cell, max(-1, cell - CELL_LIMIT), -1):
-            events = draws.mix(bits + number)
-            roll = events & 65535
-            if roll < _NONE:
-                continue
-            if roll < _ONE:
+        cell = moment // interval
+        while cell >= 0:
+            events = draws.draw(bits, cell) & MASK30
+            roll = events & _ROLL
+            if roll >= _NONE:
                 # One change in a cell is the usual case.
-                when = number * interval + (events >> 16) % interval
-                if when <= moment:
-                    return when
-            else:
-                latest = _latest_in(events, number, interval, moment)
-                if latest is not None:
+                when = cell * interval + ((events >> ROLL_BITS) * interval >> MOMENT_BITS)
+                latest = when if when <= moment else 0
+                if roll >= _ONE:
+                    latest = max(latest, _latest_of_more(events, cell * interval, interval, moment))
+                if latest:
                     return latest
+            cell -= 1
         return 0
 
 
-def _latest_in(bits: int, cell: int, interval: int, moment: float) -> int | None:
-    """Return the last change within one cell (whose draw is `bits`) that is not after `moment`."""
-    count = bisect_right(_ENDS, bits & 65535)
-    latest: int | None = None
-    for _ in range(count):
-        when = cell * interval + (bits >> 16) % interval
-        if when <= moment and (latest is None or when > latest):
+def _latest_of_more(events: int, begin: int, interval: int, moment: int) -> int:
+    """Return the last change that is not after `moment` in a cell of several, its first apart; 0 if there is none."""
+    latest = 0
+    for number in range(bisect_right(_ENDS, events & _ROLL) - 1):
+        when = begin + ((events * _MULTIPLIERS[number] & MASK30) * interval >> 30)
+        if latest < when <= moment:
             latest = when
-        if count > 1:
-            bits = draws.mix(bits)
     return latest

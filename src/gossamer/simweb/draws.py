@@ -11,17 +11,13 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+from xxhash import xxh64_intdigest
+
 MASK64 = (1 << 64) - 1
 MASK60 = (1 << 60) - 1
 MASK30 = (1 << 30) - 1
 # Link draws are products of two 30-bit numbers: Python holds 60 bits in two digits, and NumPy's
 # 64-bit integers hold them without overflow.
-
-# Odd constants with about as many ones as zeros. The first is 2^64 divided by the golden ratio,
-# which spreads consecutive numbers as evenly as possible.
-GOLDEN = 0x9E3779B97F4A7C15
-MIX_1 = 0xBF58476D1CE4E5B9
-MIX_2 = 0x94D049BB133111EB
 
 FRACTION_BITS = 24
 """Fixed-point bits of a logarithm to base 2: enough for webs of 2^39 pages in 64-bit sums."""
@@ -36,29 +32,17 @@ JITTER = tuple((1 << max(0, octave - EXP2_BITS)) - 1 for octave in range(40))
 """Per octave, the mask that spreads a draw between two neighbouring entries of `EXP2`."""
 
 
-def mix(number: int) -> int:
-    """Scatter a number (any integer) over 64 bits; a bijection on 0..2^64-1.
-
-    The finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-    generators", OOPSLA 2014).
-    """
-    number &= MASK64
-    number = ((number ^ (number >> 30)) * MIX_1) & MASK64
-    number = ((number ^ (number >> 27)) * MIX_2) & MASK64
-    return number ^ (number >> 31)
-
-
 def draw(key: int, number: int) -> int:
-    """Return 64 random bits for `number` under `key`; equal arguments give equal bits."""
-    # The sums of `mix`, written out: a page takes several draws, and a call costs as much as the sums.
-    mixed = key + number * GOLDEN & MASK64
-    mixed = (mixed ^ mixed >> 30) * MIX_1 & MASK64
-    mixed = (mixed ^ mixed >> 27) * MIX_2 & MASK64
-    return mixed ^ mixed >> 31
+    """Return 64 random bits for `number` (0 to 2^64-1) under `key`; equal arguments give equal bits everywhere.
+
+    XXH64 of the number's eight bytes (github.com/Cyan4973/xxHash, doc/xxhash_spec.md), seeded with the key: one call
+    into C, which is what a page can afford, and a few lines on whole arrays (`graph`).
+    """
+    return xxh64_intdigest(number.to_bytes(8, "little"), key)
 
 
 def multipliers(salt: int, count: int) -> tuple[int, ...]:
-    """Return `count` odd 30-bit multipliers; a page's own 30 bits times these are its link draws."""
+    """Return `count` odd 30-bit multipliers; a chain's seed times these are the blocks of links in it."""
     return tuple((draw(salt, number) >> 34) | 1 for number in range(count))
 
 

@@ -70,7 +70,7 @@ def feed(host: Host, prefix: str, moment: float) -> bytes:
 @lru_cache(maxsize=IMAGES)
 def image(number: int) -> bytes:
     """Return image `number` of every host: a valid PNG of one colour with a diagonal."""
-    bits = draws.mix(number + 1)
+    bits = draws.draw(0, number)
     width, height = 16 + (bits & 127), 16 + (bits >> 7 & 127)
     colour = bytes((bits >> 16 & 255, bits >> 24 & 255, bits >> 32 & 255))
     rows = b"".join(

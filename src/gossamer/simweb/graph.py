@@ -22,8 +22,10 @@ from gossamer.simweb.pages import (
     DIRECTORY,
     EXTERNAL_BLOCK,
     EXTERNAL_BLOCKS,
+    EXTERNAL_SHIFT,
     LOCAL_BLOCK,
     LOCAL_BLOCKS,
+    LOCAL_SHIFT,
     Kind,
     path_of,
     size_class,
@@ -60,11 +62,29 @@ class Expected(msgspec.Struct, frozen=True):
     """Those of `requests` that end in a page (status 200)."""
 
 
-def _mix(numbers: Bits) -> Bits:
-    """`draws.mix` of many numbers."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(draws.MIX_1)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(draws.MIX_2)
-    return numbers ^ (numbers >> np.uint64(31))
+_PRIMES: Final = tuple(
+    np.uint64(prime)
+    for prime in (
+        *(0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9),
+        *(0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5),
+    )
+)
+"""The constants of XXH64."""
+
+
+def _draw(key: int, numbers: Bits) -> Bits:
+    """`draws.draw` of many numbers: XXH64 of eight bytes, as its specification has it."""
+    first, second, third, fourth, fifth = _PRIMES
+    lane = _rotated(numbers * second, 31) * first
+    start = np.uint64((key + int(fifth) + 8) & draws.MASK64)
+    mixed = _rotated(lane ^ start, 27) * first + fourth
+    mixed = (mixed ^ mixed >> np.uint64(33)) * second
+    mixed = (mixed ^ mixed >> np.uint64(29)) * third
+    return mixed ^ mixed >> np.uint64(32)
+
+
+def _rotated(numbers: Bits, places: int) -> Bits:
+    return (numbers << np.uint64(places)) | (numbers >> np.uint64(64 - places))
 
 
 def _low(bits: Bits, shift: int, mask: int) -> Ints:
@@ -96,8 +116,7 @@ class Graph:
     def _draw_bits(self) -> Bits:
         """Return `Pages.bits` of all pages."""
         numbers = (self.keys[self.host_of] + self.index_of).astype(np.uint64)
-        salt = np.uint64(self.web.pages.salt)
-        return _mix(salt + numbers * np.uint64(draws.GOLDEN))
+        return _draw(self.web.pages.salt, numbers)
 
     def _inner(self) -> Ints:
         """Return, for each page, how many pages of its host have children."""
@@ -172,9 +191,8 @@ class Graph:
 
     def _put_blocks(self, targets: Numbers, place: Ints, blocks: Ints, leaving: Ints) -> None:
         """Write the links that come in blocks, as `Pages.choice` chooses them."""
-        seeds = _mix(self.bits)
-        first, second = _low(seeds, 0, draws.MASK30), _low(seeds, 30, draws.MASK30)
-        del seeds
+        first = _low(self.bits, 16, LOCAL_BLOCKS - 1) * 2 + 1
+        second = _low(self.bits, 36, EXTERNAL_BLOCKS - 1) * 2 + 1
         groups = np.array([size_class(host.log_size) for host in self._hosts], dtype=np.int64)
         group = groups[self.host_of]
         local, external = self._local_table(groups), self._external_table()
@@ -183,14 +201,15 @@ class Graph:
             chosen = np.flatnonzero(blocks > number)
             if not chosen.size:
                 break
-            block = first[chosen] * factor >> 51
+            block = first[chosen] * factor >> LOCAL_SHIFT & LOCAL_BLOCKS - 1
             found = local[group[chosen], block] + base[chosen][:, None]
             _put_rows(targets, place, chosen, found)
         for number, factor in enumerate(self.web.pages.multipliers):
             chosen = np.flatnonzero(leaving > number)
             if not chosen.size:
                 break
-            _put_rows(targets, place, chosen, external[second[chosen] * factor >> 48])
+            block = second[chosen] * factor >> EXTERNAL_SHIFT & EXTERNAL_BLOCKS - 1
+            _put_rows(targets, place, chosen, external[block])
 
     def _local_table(self, groups: Ints) -> Ints:
         """Return the blocks of local links: group by block by link."""

@@ -5,8 +5,8 @@ Place in the flow: `protocol` adds a line when an answer has been handed to the 
 a moment and go out in one append; since the server writes them, a killed crawler loses none, and
 since each batch is one `write` to a file opened for appending, several server processes share it.
 
-Fields, separated by tabs: start and duration in microseconds of the monotonic clock, start in
-microseconds since 1970, status, body bytes sent, flags, host, address served on, target, user agent.
+Fields, separated by tabs: start and duration in microseconds of the monotonic clock (the first line
+has both clocks at one moment), status, body bytes sent, flags, host, address served on, target, user agent.
 Flags: G or H for the method (O for any other), c for a conditional request, a for an answer that
 the crawler did not wait for.
 """
@@ -25,7 +25,7 @@ import msgspec
 
 from gossamer.simweb.spec import SpecError, WebSpec, spec_from_dict, spec_to_dict
 
-MAGIC: Final = "#gossamer-simweb-log 1 "
+MAGIC: Final = "#gossamer-simweb-log 2 "
 
 BATCH_LINES: Final = 512
 BATCH_SECONDS: Final = 0.2
@@ -41,7 +41,6 @@ class Entry(NamedTuple):
 
     start: int
     duration: int
-    wall: int
     status: int
     size: int
     flags: str
@@ -51,9 +50,10 @@ class Entry(NamedTuple):
     agent: str
 
 
-Line = tuple[int, int, int, int, str, str, str, str, str]
-"""What a line is made from: start and end (nanoseconds of the monotonic clock), status, size, flags, host, address,
-target, user agent. Lines are put into words by the batch, when they are written."""
+Line = tuple[int, int, int, int, bytes, bytes, bytes]
+"""What a line is made from: start and end (nanoseconds of the monotonic clock), status, size; then what stands before
+the target (flags, host, address), the target, and what stands behind it (the user agent), as `before` and `behind` write
+them: a crawler's requests to one host share these. Lines are put into words by the batch, when they are written."""
 
 FIELDS: Final = len(Entry._fields)
 
@@ -65,14 +65,22 @@ def clean(value: str) -> str:
     return "".join(c if c.isprintable() else f"%{ord(c) & 255:02X}" for c in value)
 
 
+def before(flags: str, host: str, address: str) -> bytes:
+    """Return what stands in a line between its figures and the target."""
+    return f"\t{flags}\t{clean(host)}\t{address}\t".encode("utf-8", "replace")
+
+
+def behind(agent: str) -> bytes:
+    """Return what stands in a line behind the target."""
+    return f"\t{clean(agent)}\n".encode("utf-8", "replace")
+
+
 class RequestLog:
     """Appends lines to a file in batches. Use as a context manager inside a running event loop."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lines: list[Line] = []
-        self._offset = 0
-        """What turns the monotonic clock into microseconds since 1970: so each line spares a look at a second clock."""
         self._file = -1
         self._timer: asyncio.TimerHandle | None = None
 
@@ -86,7 +94,6 @@ class RequestLog:
             raise LogError(f"{self.path} exists and is not empty: name a new file for the log")
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         offset = time.time() - time.monotonic()
-        self._offset = int(offset * 1e6)
         if not join:
             clocks = {"wall": started + offset, "monotonic": started}
             header = msgspec.json.encode({"spec": spec_to_dict(spec), **clocks})
@@ -118,14 +125,11 @@ class RequestLog:
             self._timer.cancel()
             self._timer = None
         if self._lines:
-            offset = self._offset
             text = [
-                f"{start // 1000}\t{(end - start) // 1000}\t{start // 1000 + offset}\t{status}\t{size}\t{flags}\t"
-                f"{host if host.isprintable() else clean(host)}\t{address}\t"
-                f"{target if target.isprintable() else clean(target)}\t{agent}\n"
-                for start, end, status, size, flags, host, address, target, agent in self._lines
+                b"%d\t%d\t%d\t%d%b%b%b" % (start // 1000, (end - start) // 1000, status, size, head, target, tail)
+                for start, end, status, size, head, target, tail in self._lines
             ]
-            data = memoryview("".join(text).encode("utf-8", "replace"))
+            data = memoryview(b"".join(text))
             self._lines.clear()
             while data:
                 data = data[os.write(self._file, data) :]
@@ -155,7 +159,7 @@ def read_header(path: Path) -> tuple[WebSpec, float]:
 
 
 def read_lines(path: Path) -> Iterator[list[str]]:
-    """Yield the lines of a log as their ten fields, in the order of the file.
+    """Yield the lines of a log as their nine fields, in the order of the file.
 
     Lines that are not whole (the last one of a server that was killed) are left out.
     """
@@ -169,5 +173,5 @@ def read_lines(path: Path) -> Iterator[list[str]]:
 
 def read_entries(path: Path) -> Iterator[Entry]:
     """Yield the entries of a log in the order of the file; a torn last line is left out."""
-    for start, duration, wall, status, size, *rest in read_lines(path):
-        yield Entry(int(start), int(duration), int(wall), int(status), int(size), *rest)
+    for start, duration, status, size, *rest in read_lines(path):
+        yield Entry(int(start), int(duration), int(status), int(size), *rest)

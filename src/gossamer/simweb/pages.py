@@ -12,6 +12,7 @@ nothing hangs below them.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from enum import IntEnum
 from typing import Final
 
@@ -39,6 +40,10 @@ EXTERNAL_BLOCK: Final = 2
 
 EXTERNAL_BLOCKS: Final = 4096
 """Different blocks of those: 12 bits choose one."""
+
+LOCAL_SHIFT: Final = 21
+EXTERNAL_SHIFT: Final = 18
+"""A block's number is what stands above these bits in a 30-bit product: its uppermost 9 and 12."""
 
 BLOCK_LIMIT: Final = 50
 """The most local blocks of one page; a power law has no end of its own."""
@@ -90,6 +95,8 @@ class Pages:
         self._external_blocks: dict[int, tuple[tuple[int, int], ...]] = {}
         self.sizes = draws.lognormal_table(spec.size_median, spec.size_sigma, 4096, 500, spec.size_limit)
         self.thresholds = self._kind_thresholds()
+        self._ends = [end for end, _ in self.thresholds]
+        self._kinds = [*(kind for _, kind in self.thresholds), Kind.PLAIN]
         self.dead_weight = int(spec.dead_link_share * 1024)
 
     def _kind_thresholds(self) -> tuple[tuple[int, Kind], ...]:
@@ -122,12 +129,7 @@ class Pages:
         if index < self.inner(host.size):
             return Kind.PLAIN
         roll = (self.bits(host, index) if bits is None else bits) & 65535
-        if roll >= self.thresholds[-1][0]:
-            return Kind.PLAIN
-        for end, kind in self.thresholds:
-            if roll < end:
-                return kind
-        return Kind.PLAIN
+        return self._kinds[bisect_right(self._ends, roll)]
 
     def original(self, host: Host, index: int) -> int:
         """Return the page that a copy repeats, or that a redirect leads to: always a plain one."""
@@ -143,21 +145,26 @@ class Pages:
         """Return the bytes that a page aims at, from its bits."""
         return self.sizes[bits >> 16 & 4095]
 
-    def choice(self, host: Host, bits: int) -> tuple[list[int], list[int]]:
-        """Return the numbers of the local and the external blocks of links that a page shows."""
+    def choice(self, host: Host, bits: int) -> tuple[int, int]:
+        """Return the numbers of the chains of local blocks and of blocks to other hosts that a page shows."""
         count = self.degrees[bits >> 28 & 255] if host.size > 1 else 0
         menu = self._navigation if self._navigation < host.size else host.size - 1
-        linked = menu + 1 + count * LOCAL_BLOCK
-        leaving = (linked * self.external_weight + (bits >> 36 & 65535)) >> 16
-        seed = draws.mix(bits)
-        first, second = seed & draws.MASK30, seed >> 30 & draws.MASK30
-        local, external = [], []
-        # A loop costs less than a comprehension here: most pages have two or three blocks of each kind.
-        for factor in self.multipliers[:count]:
-            local.append(first * factor >> 51)  # noqa: PERF401
-        for factor in self.multipliers[:leaving]:
-            external.append(second * factor >> 48)  # noqa: PERF401
-        return local, external
+        roll = bits >> 36 & 65535
+        # Where a chain begins is decided by the low ends of bits that decide other things by their high ends.
+        leaving = ((menu + 1 + count * LOCAL_BLOCK) * self.external_weight + roll) >> 16
+        return count * LOCAL_BLOCKS + (bits >> 16 & LOCAL_BLOCKS - 1), leaving * EXTERNAL_BLOCKS + (
+            roll & EXTERNAL_BLOCKS - 1
+        )
+
+    def local_chain(self, number: int) -> list[int]:
+        """Return the numbers of the local blocks in a chain. A chain's number says how long it is and how it begins."""
+        count, seed = number // LOCAL_BLOCKS, number % LOCAL_BLOCKS * 2 + 1
+        return [seed * factor >> LOCAL_SHIFT & LOCAL_BLOCKS - 1 for factor in self.multipliers[:count]]
+
+    def external_chain(self, number: int) -> list[int]:
+        """The same for blocks of links to other hosts."""
+        count, seed = number // EXTERNAL_BLOCKS, number % EXTERNAL_BLOCKS * 2 + 1
+        return [seed * factor >> EXTERNAL_SHIFT & EXTERNAL_BLOCKS - 1 for factor in self.multipliers[:count]]
 
     def links(self, host: Host, index: int) -> Links:
         """Return the links of a page with content of its own."""
@@ -168,8 +175,8 @@ class Pages:
             menu=range(1, min(self.spec.navigation, host.size - 1) + 1),
             parent=(index - 1) // self.spec.branching if index else None,
             children=self.children(host.size, index),
-            local=[link for block in local for link in self.local_block(group, block)],
-            external=[link for block in external for link in self.external_block(block)],
+            local=[link for block in self.local_chain(local) for link in self.local_block(group, block)],
+            external=[link for block in self.external_chain(external) for link in self.external_block(block)],
             homes=self.homes_below(host.source) if index == 0 else range(0),
             dead=self.has_dead_link(bits),
         )
@@ -193,7 +200,7 @@ class Pages:
         if known is None:
             log_size, last = group << draws.FRACTION_BITS - 1, max(1, int(2.0 ** (group / 2)) - 1)
             seed = draws.draw(self.salt ^ 0x11, number)
-            bits = (draws.mix(seed + place) & draws.MASK30 for place in range(LOCAL_BLOCK))
+            bits = (draws.draw(seed, place) & draws.MASK30 for place in range(LOCAL_BLOCK))
             known = tuple(min(draws.zipf(roll, log_size), last) for roll in bits)
             self._local_blocks[group, number] = known
         return known
@@ -205,7 +212,7 @@ class Pages:
         if known is None:
             seed = draws.draw(self.salt ^ 0x22, number)
             places = range(EXTERNAL_BLOCK)
-            known = tuple(self._external(draws.mix(seed + place)) for place in places)
+            known = tuple(self._external(draws.draw(seed, place)) for place in places)
             self._external_blocks[number] = known
         return known
 
@@ -236,10 +243,16 @@ def path_of(index: int) -> str:
 
 def index_of(path: str) -> int | None:
     """Return the index that a path names, or None; only the one spelling of `path_of` counts."""
-    if path == "/":
-        return 0
-    digits = path[path.rfind("/") + 1 : -5]
-    if not digits.isdecimal() or len(digits) > 12:
+    return index_in(path.encode("ascii", "replace"))
+
+
+def index_in(path: bytes) -> int | None:
+    """The same for a path as it stands in a request."""
+    if len(path) < 2:
+        return 0 if path == b"/" else None
+    try:
+        index = int(path[path.rfind(b"/") + 1 : -5])
+    except ValueError:
         return None
-    index = int(digits)
-    return index if index and path == f"/s{index // DIRECTORY}/{index}.html" else None
+    # Written out again, because numbers have many spellings.
+    return index if index > 0 and path == b"/s%d/%d.html" % (index // DIRECTORY, index) else None

@@ -1,9 +1,10 @@
 """HTTP/1.1 on one connection: bytes in, requests to the web, answers out, a line in the log.
 
 Place in the flow: `server` makes one `Connection` for each accepted socket; `site` makes the
-answers. Built for speed: a request whose header fields were seen before (as all of a crawler's on
-one host are) costs one dictionary look-up to parse, and an answer goes out in one write. Requests
-that arrive together are answered one after the other, in order.
+answers. Built for speed: a request for a page whose header was seen before but for its path (as all
+of a crawler's on one host are) is told by one dictionary look-up, and an answer goes out in one
+write. Everything else is parsed with care. Requests that arrive together are answered one after
+the other, in order.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import time
 import zlib
 from typing import Final, NamedTuple, cast
 
-from gossamer.simweb.log import RequestLog, clean
+from gossamer.simweb.log import RequestLog, before, behind, clean
+from gossamer.simweb.pages import index_in
 from gossamer.simweb.site import Answer, Conditions, Door, SimWeb
 
 HEADER_LIMIT: Final = 65_536
@@ -23,7 +25,13 @@ WAITING_LIMIT: Final = 262_144
 """Bytes of further requests that wait their turn before the socket is left unread."""
 
 REMEMBERED: Final = 8_192
-"""Header blocks kept parsed; the memory starts again when it is full."""
+"""Headers kept parsed, and routes; each memory starts again when it is full."""
+
+ROUTE_LIMIT: Final = 2_048
+"""Bytes of the header fields that a route is kept for."""
+
+VERSION: Final = b" HTTP/1.1\r\n"
+"""What stands between the target of a request and its header fields."""
 
 SLICES: Final = 20
 """Writes a second where bandwidth is limited."""
@@ -41,21 +49,39 @@ class Fields(NamedTuple):
     """Whether a body follows, which this server never reads."""
 
 
+class Route(NamedTuple):
+    """Where the requests go that are alike but for their path: what `Connection` found out about the first of them."""
+
+    door: Door
+    conditions: Conditions
+    before: bytes
+    behind: bytes
+    """What stands in the log before and behind the target."""
+
+
 class Shared:
     """What all connections of a server process share."""
 
     def __init__(self, web: SimWeb, log: RequestLog | None, started: float, local_only: bool) -> None:
-        self.web, self.log, self.started = web, log, started
+        self.web, self.log = web, log
+        self._epoch, self._started, self._scale = web.spec.epoch, int(started * 1e9), web.spec.time_scale / 1e9
         self.local_only = local_only
         """Refuse connections to addresses outside 127.0.0.0/8."""
         self.fields: dict[bytes, Fields] = {}
+        self.routes: dict[tuple[str, str], dict[bytes, Route]] = {}
+        """For each scheme and address that we are reached at: routes by all of a request from `VERSION` to its end."""
         self.connections: set[Connection] = set()
         self.delayed = web.spec.latency > 0 or web.spec.bandwidth > 0
 
-    def moment(self, now: float) -> float:
-        """Return the web's own time at a reading of the monotonic clock, in seconds."""
-        spec = self.web.spec
-        return spec.epoch + (now - self.started) * spec.time_scale
+    def moment(self, now: int) -> int:
+        """Return the web's own time in whole seconds, at a reading of the monotonic clock in nanoseconds."""
+        return self._epoch + int((now - self._started) * self._scale)
+
+    def routes_of(self, scheme: str, address: str) -> dict[bytes, Route]:
+        """Return the routes of connections to one address."""
+        if len(self.routes) >= REMEMBERED:
+            self.routes.clear()
+        return self.routes.setdefault((scheme, address), {})
 
     def parse(self, block: bytes) -> Fields:
         """Return the header fields of a request; `block` is everything after its first line."""
@@ -81,7 +107,7 @@ def parse_fields(block: bytes) -> Fields:
     )
     return Fields(
         found.get("host", ""),
-        clean(found.get("user-agent", "")),
+        found.get("user-agent", ""),
         conditions,
         "close" in connection,
         "keep-alive" in connection,
@@ -108,6 +134,7 @@ class Connection(asyncio.Protocol):
         self._shared, self._scheme = shared, scheme
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._address = "-"
+        self._routes: dict[bytes, Route] = {}
         self._host: str | None = None
         self._door: Door | None = None
         """The host that the last request named, as it named it, and who that is."""
@@ -128,6 +155,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
             return
         self._shared.connections.add(self)
+        self._routes = self._shared.routes_of(self._scheme, self._address)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Log an answer that was still owed as given up."""
@@ -137,7 +165,7 @@ class Connection(asyncio.Protocol):
         if self._waiting is not None:
             job, answer, sent = self._waiting
             self._waiting = None
-            self._note(job, answer.status, max(0, sent - len(answer.head)), "a")
+            self._note(job, answer.status, max(0, sent - len(answer.whole) + answer.size), "a")
 
     def close(self) -> None:
         """Close the connection now, with whatever is on its way."""
@@ -158,17 +186,33 @@ class Connection(asyncio.Protocol):
             self._buffer += data
         else:
             self._arrived = time.monotonic_ns()
-            whole = 4 < len(data) < HEADER_LIMIT and data.find(b"\r\n\r\n") == len(data) - 4
-            if whole and not self._busy and not self._choked:
-                # One whole request and nothing else, as nearly always.
-                self._take(data[:-4])
-                return
+            if not self._busy and not self._choked:
+                end = data.find(VERSION, 5)
+                route = self._routes.get(data[end:]) if end > 0 else None
+                if route is not None and self._quick(data, end, route):
+                    return
             self._buffer = data
         if not self._busy and not self._choked:
             self._go_on()
         elif len(self._buffer) > WAITING_LIMIT:
             self._unread = True
             self._transport.pause_reading()
+
+    def _quick(self, data: bytes, end: int, route: Route) -> bool:
+        """Answer a whole request that is like one before but for its path; False if it does not ask for a page."""
+        if data[:4] != b"GET ":
+            return False
+        target = data[4:end]
+        index = index_in(target)
+        if index is None or index >= route.door.host.size:
+            return False
+        shared, arrived = self._shared, self._arrived
+        answer = shared.web.page(route.door, index, route.conditions, shared.moment(arrived))
+        self._transport.write(answer.whole)
+        if shared.log is not None:
+            line = (arrived, time.monotonic_ns(), answer.status, answer.size, route.before, target, route.behind)
+            shared.log.add(line)
+        return True
 
     def _go_on(self) -> None:
         """Answer what requests stand complete in the buffer."""
@@ -206,13 +250,28 @@ class Connection(asyncio.Protocol):
             if not separator:
                 self._refuse(400)
                 return
+        elif method == "GET" and version == "HTTP/1.1":
+            self._remember(block, fields)
         close = fields.close or (version == "HTTP/1.0" and not fields.keep)
         self._answer(Job(self._arrived, method, host, target, fields, close), fields)
+
+    def _remember(self, block: bytes, fields: Fields) -> None:
+        """Make a route for requests with these header fields, if they ask for nothing out of the ordinary."""
+        when = fields.conditions
+        odd = fields.close or fields.body or when.if_none_match or when.if_modified_since or self._shared.delayed
+        door = self._shared.web.door(fields.host, self._scheme)
+        if odd or door is None or len(block) > ROUTE_LIMIT:
+            return
+        if len(self._routes) >= REMEMBERED:
+            self._routes.clear()
+        tail = VERSION + block + b"\r\n\r\n"
+        address = self._address
+        self._routes[tail] = Route(door, when, before("G", fields.host, address), behind(fields.agent))
 
     def _answer(self, job: Job, fields: Fields) -> None:
         shared = self._shared
         web = shared.web
-        moment = shared.moment(job.start / 1e9)
+        moment = shared.moment(job.start)
         if job.host is not self._host:
             # The same object comes back as long as header fields repeat: most of a connection's life.
             self._host, self._door = job.host, web.door(job.host, self._scheme)
@@ -232,17 +291,17 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self, status: int) -> None:
         """Answer what is no request, and close."""
-        answer = self._shared.web.refusal(status, self._shared.moment(self._arrived / 1e9))
+        answer = self._shared.web.refusal(status, self._shared.moment(self._arrived))
         self._buffer = b""
         self._send(Job(self._arrived, "-", "-", "-", None, True), answer)
 
     def _send(self, job: Job, answer: Answer) -> None:
         """Write a whole answer and its line in the log."""
-        self._transport.write(answer.head + answer.body)
+        self._transport.write(answer.whole)
         self._finish(job, answer)
 
     def _finish(self, job: Job, answer: Answer) -> None:
-        self._note(job, answer.status, len(answer.body), "")
+        self._note(job, answer.status, answer.size, "")
         self._arrived = time.monotonic_ns()
         if job.close:
             self._buffer = b""
@@ -262,7 +321,7 @@ class Connection(asyncio.Protocol):
         if self._waiting is None:
             return
         job, answer, sent = self._waiting
-        whole = answer.head + answer.body
+        whole = answer.whole
         bandwidth = self._shared.web.spec.bandwidth
         size = max(512, bandwidth // SLICES) if bandwidth else len(whole)
         piece = whole[sent : sent + size]
@@ -287,5 +346,5 @@ class Connection(asyncio.Protocol):
             when, agent = job.fields.conditions, job.fields.agent
             if when.if_none_match or when.if_modified_since:
                 flags += "c"
-        flags += extra
-        log.add((job.start, time.monotonic_ns(), status, size, flags, job.host, self._address, job.target, agent))
+        head, target = before(flags + extra, job.host, self._address), clean(job.target).encode("utf-8", "replace")
+        log.add((job.start, time.monotonic_ns(), status, size, head, target, behind(agent)))

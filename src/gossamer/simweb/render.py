@@ -9,18 +9,25 @@ items and paragraphs.
 from __future__ import annotations
 
 import time
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from gossamer.simweb import draws, text, traps
 from gossamer.simweb.hosts import Host, Hosts
-from gossamer.simweb.pages import Pages, path_of, size_class
+from gossamer.simweb.pages import EXTERNAL_BLOCKS, LOCAL_BLOCKS, Pages, path_of, size_class
 
 IMAGES: Final = 64
 """Different images of a host; each page shows two."""
 
 SPECIAL_EVERY: Final = 16
 """One page in so many links into the trap of its host, another to a page under a second URL."""
+
+SMALL: Final = 250
+"""Bytes of all the small pieces of a page: titles, images, foot."""
+
+_SPREAD: Final = 0x9E3779B1
+"""An odd number with about as many ones as zeros: its multiples spread moments over a page's revisions."""
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = (*("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),)
@@ -51,12 +58,13 @@ _IMAGES: Final = tuple(b'<img src="/img/%d.png" alt="">' % number for number in 
 class Realm:
     """How the crawler names hosts: scheme, names or addresses, and which port belongs into URLs."""
 
-    def __init__(self, hosts: Hosts, scheme: str, by_address: bool, port: str) -> None:
-        self._hosts, self._scheme = hosts, scheme
+    def __init__(self, pages: Pages, scheme: str, by_address: bool, port: str) -> None:
+        self._hosts, self._scheme = pages.hosts, scheme
         self._by_address, self._port = by_address, port
         self._known: dict[int, bytes] = {}
-        self.blocks: dict[int, bytes] = {}
-        """Rendered blocks of links to other hosts, by number."""
+        self.chains = Chains(EXTERNAL_BLOCKS, pages.external_chain, self._block)
+        """Chains of links to other hosts."""
+        self._pages = pages
         self.skins: dict[int, Skin] = {}
 
     def prefix(self, rank: int) -> bytes:
@@ -70,6 +78,31 @@ class Realm:
             known = self._known[rank] = f"{self._scheme}://{name}{self._port}".encode()
         return known
 
+    def _block(self, number: int) -> bytes:
+        """Render a block of links to other hosts."""
+        links = (self.prefix(rank) + path_of(index).encode() for rank, index in self._pages.external_block(number))
+        return b"".join(b'<li><a href="%b">elsewhere</a>\n' % link for link in links)
+
+
+class Chains(dict[int, bytes]):
+    """Chains of blocks of links, rendered, by number: hosts of one language and size share the local ones, hosts of one
+    realm those to other hosts. A page then takes all its links of either kind in one piece."""
+
+    KEPT: Final = 4
+    """Longer chains are put together from their blocks each time: they are few, and seldom seen twice."""
+
+    def __init__(self, blocks: int, chain: Callable[[int], list[int]], block: Callable[[int], bytes]) -> None:
+        self._room = (self.KEPT + 1) * blocks
+        self._chain = chain
+        """From the number of a chain to those of its blocks."""
+        self._block = cache(block)
+
+    def __missing__(self, number: int) -> bytes:
+        made = b"".join([self._block(block) for block in self._chain(number)])
+        if number < self._room:
+            self[number] = made
+        return made
+
 
 class Skin:
     """What all pages of one host have in common, encoded."""
@@ -77,23 +110,23 @@ class Skin:
     LIMIT: Final = 8_000
     """Skins kept for each realm (3 KB each); the cache starts again when it is full."""
 
-    def __init__(self, host: Host, pages: Pages, homes: bytes, blocks: dict[int, bytes]) -> None:
+    def __init__(self, host: Host, pages: Pages, homes: bytes, chains: Chains) -> None:
         self.host, self.key = host, host.key
-        self.group = size_class(host.log_size)
         self.inner = pages.inner(host.size)
         """Pages below this index have children."""
         self.homes = homes
-        """Links to the hosts below this one, for its home page."""
+        """A list of links to the hosts below this one, for its home page."""
         self.pool = text.pool(host.language, host.charset)
-        self.blocks = blocks
-        """Rendered blocks of local links by number; hosts of one language and size share them."""
+        self.chains = chains
+        """Chains of local links."""
         # Both the header and the page may name the charset. Old sites often name it in one place
         # only; a mirror has to have the same bytes as its source, hence `source`.
         named = host.charset == "utf-8" or host.source % 2 == 1
         meta = f'<meta charset="{host.charset}">' if named else ""
         announced = host.charset == "utf-8" or host.source % 2 == 0
         kind = f"text/html; charset={host.charset}" if announced else "text/html"
-        self.content_type = kind.encode()
+        self.announced = f"Content-Type: {kind}\r\nContent-Length: ".encode()
+        """The header fields of a page up to the number of its bytes."""
         feed = '<link rel="alternate" type="application/rss+xml" href="/feed.xml">'
         self.head = (
             f'<!DOCTYPE html>\n<html lang="{host.language}">\n<head>{meta}{feed if host.feed else ""}<title>'
@@ -104,7 +137,8 @@ class Skin:
         self.middle = b'</title></head>\n<body><nav><a href="/">Home</a>\n' + items + b"</nav>\n<main><h1>"
         entry = traps.ENTRIES.get(host.trap, "")
         self.trap = f'<p><a href="{entry}" rel="more">More</a></p>\n'.encode() if entry else b""
-        self.fixed = len(self.head) + len(self.middle) + 400
+        self.fixed = len(self.head) + len(self.middle) + SMALL
+        """About how long a page is without its list of links and its paragraphs."""
 
 
 class Copy(NamedTuple):
@@ -117,10 +151,10 @@ class Copy(NamedTuple):
 class Renderer:
     """Writes the HTML of any page of one web."""
 
-    def __init__(self, hosts: Hosts, pages: Pages) -> None:
-        self.hosts, self.pages = hosts, pages
-        self._blocks: dict[tuple[str, str, int], dict[int, bytes]] = {}
-        self._branching = pages.spec.branching
+    def __init__(self, pages: Pages) -> None:
+        self.pages = pages
+        self._chains: dict[tuple[str, str, int], Chains] = {}
+        self._branching, self._sizes, self._dead = pages.spec.branching, pages.sizes, pages.dead_weight
 
     def skin(self, host: Host, realm: Realm) -> Skin:
         """Return what a host's pages have in common under the names that the crawler uses."""
@@ -129,75 +163,60 @@ class Renderer:
             if len(realm.skins) >= Skin.LIMIT:
                 realm.skins.clear()
             below = self.pages.homes_below(host.source)
-            homes = b"".join(b'<li><a href="%b/">site</a>\n' % realm.prefix(r) for r in below)
-            # Kept here and not with the text, which serves every web of this process.
-            blocks = self._blocks.setdefault((host.language, host.charset, size_class(host.log_size)), {})
-            known = realm.skins[host.rank] = Skin(host, self.pages, homes, blocks)
+            links = b"".join(b'<li><a href="%b/">site</a>\n' % realm.prefix(r) for r in below)
+            homes = b"<ul>" + links + b"</ul>"
+            known = realm.skins[host.rank] = Skin(host, self.pages, homes, self._local_chains(host))
         return known
 
-    def html(self, skin: Skin, realm: Realm, shown: int, bits: int, changed: int, copy: Copy | None) -> bytes:
-        """Return the bytes of the page of index `shown`, whose bits are `bits` and which last changed at `changed`.
+    def _local_chains(self, host: Host) -> Chains:
+        """Return the chains of a host's local links. They are kept here and not with the text, which serves every web of
+        this process."""
+        pages, group = self.pages, size_class(host.log_size)
+        items = text.pool(host.language, host.charset).items
+
+        def block(number: int) -> bytes:
+            return b"".join([items[index] for index in pages.local_block(group, number)])
+
+        key = (host.language, host.charset, group)
+        return self._chains.setdefault(key, Chains(LOCAL_BLOCKS, pages.local_chain, block))
+
+    def html(self, skin: Skin, realm: Realm, shown: int, bits: int, changed: int, copy: Copy | None) -> list[bytes]:
+        """Return, in pieces, the page of index `shown`, whose bits are `bits` and which last changed at `changed`.
 
         An exact duplicate has the bytes of its original; a near-duplicate, a `copy`, its original's text and
         links under a title and a line of its own.
         """
         pool = skin.pool
+        # Small numbers from here on: their sums cost half.
+        high = bits >> 34
+        revision = (high ^ changed * _SPREAD) & draws.MASK30
         if copy is None:
-            note, title = b"</h1>\n", pool.title(bits >> 8, skin.key + shown)
+            note, title = b"</h1>\n<ul>", pool.title(high, skin.key + shown)
         else:
-            note = b"</h1>\n<p>Copy number %d.</p>\n" % copy.number
-            title = pool.title(copy.bits >> 8, skin.key + copy.number)
-        seed = draws.mix(bits + changed)
-        parts = [skin.head, title, skin.middle, title, note]
-        room = self.pages.sizes[bits >> 16 & 4095] - skin.fixed - 120
-        self._add_links(parts, skin, realm, shown, bits)
-        # Whole paragraphs, so that the size is met to half of one; the parts so far are links, of
-        # about 120 bytes each on average.
-        count = (room - 120 * len(parts) + pool.mean // 2) // pool.mean
-        parts += pool.paragraphs(seed >> 8, 1)
-        parts += pool.paragraphs(bits >> 40, count - 1 if count > 2 else 1)
-        parts += (_IMAGES[bits >> 50 & 63], _IMAGES[bits >> 44 & 63], b"\n")
-        if shown == 0:
-            parts += (b"<ul>", skin.homes, b"</ul>")
-        if shown % SPECIAL_EVERY == 0:
-            parts.append(skin.trap)
-        elif shown % SPECIAL_EVERY == SPECIAL_EVERY // 2:
+            note = b"</h1>\n<p>Copy number %d.</p>\n<ul>" % copy.number
+            title = pool.title(copy.bits >> 34, skin.key + copy.number)
+        local, external = self.pages.choice(skin.host, bits)
+        below = self._children(skin, shown) if shown < skin.inner else b""
+        links, leaving = skin.chains[local], realm.chains[external]
+        # Whole paragraphs, so that the size is met to half of one.
+        room = self._sizes[bits >> 16 & 4095] - skin.fixed - len(below) - len(links) - len(leaving)
+        parent = pool.items[(shown - 1) // self._branching] if shown else b""
+        parts = [skin.head, title, skin.middle, title, note, parent, below, links, leaving]
+        if (bits >> 52 & 1023) < self._dead:
+            parts.append(b'<li><a href="/gone/%d.html">old</a>\n' % shown)
+        parts += (b"</ul>\n", pool.paragraph(revision))
+        parts += pool.paragraphs(high >> 12, (room + pool.half) // pool.mean - 1)
+        parts += (_IMAGES[high & 63], _IMAGES[high >> 6 & 63])
+        place = shown % SPECIAL_EVERY
+        if place == 0:
+            parts += (skin.trap, b"" if shown else skin.homes)
+        elif place == SPECIAL_EVERY // 2:
             again = path_of(1 + shown // SPECIAL_EVERY % 8).encode()
             parts.append(b'<p><a href="%b?utm_source=top">Top story</a></p>\n' % again)
-        parts.append(b"<footer>Updated %d, revision %x.</footer></body></html>\n" % (changed, seed))
-        return b"".join(parts)
+        parts.append(b"<footer>Updated %d, revision %x.</footer></body></html>\n" % (changed, revision))
+        return parts
 
-    def _add_links(self, parts: list[bytes], skin: Skin, realm: Realm, index: int, bits: int) -> None:
-        """Add the HTML of a page's own links, most of it from blocks rendered before."""
-        pages, pool = self.pages, skin.pool
-        local, external = pages.choice(skin.host, bits)
-        parts.append(b"<ul>")
-        if index:
-            parts.append(pool.items[(index - 1) // self._branching])
-        if index < skin.inner:
-            parts += [pool.items[child] for child in pages.children(skin.host.size, index)]
-        blocks = skin.blocks
-        for number in local:
-            parts.append(blocks.get(number) or self._local_block(skin, number))
-        blocks = realm.blocks
-        for number in external:
-            parts.append(blocks.get(number) or self._external_block(realm, number))
-        if pages.has_dead_link(bits):
-            parts.append(b'<li><a href="/gone/%d.html">old</a>\n' % index)
-        parts.append(b"</ul>\n")
-
-    def _local_block(self, skin: Skin, number: int) -> bytes:
-        """Render a block of links within a host, and keep it."""
-        links = self.pages.local_block(skin.group, number)
-        block = b"".join([skin.pool.items[index] for index in links])
-        skin.blocks[number] = block
-        return block
-
-    def _external_block(self, realm: Realm, number: int) -> bytes:
-        """Render a block of links to other hosts, and keep it."""
-        block = b"".join(
-            b'<li><a href="%b%b">elsewhere</a>\n' % (realm.prefix(rank), path_of(index).encode())
-            for rank, index in self.pages.external_block(number)
-        )
-        realm.blocks[number] = block
-        return block
+    def _children(self, skin: Skin, index: int) -> bytes:
+        """Return the links to the pages below one."""
+        items = skin.pool.items
+        return b"".join([items[child] for child in self.pages.children(skin.host.size, index)])

@@ -16,7 +16,7 @@ import msgspec
 from gossamer.simweb import extras, robots, traps
 from gossamer.simweb.changes import Changes
 from gossamer.simweb.hosts import Host, Hosts
-from gossamer.simweb.pages import Kind, Pages, index_of
+from gossamer.simweb.pages import Kind, Pages, index_of, path_of
 from gossamer.simweb.render import IMAGES, Copy, Realm, Renderer, date_bytes, http_date
 from gossamer.simweb.spec import WebSpec
 
@@ -66,12 +66,22 @@ class Conditions(NamedTuple):
     gzip: bool = False
 
 
-class Answer(NamedTuple):
-    """One answer: status, complete header with its empty line, and body."""
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """One answer: status and all of its bytes, the last `size` of which are the body."""
 
     status: int
-    head: bytes
-    body: bytes = b""
+    whole: bytes
+    size: int = 0
+
+    @property
+    def head(self) -> bytes:
+        """The complete header with its empty line."""
+        return self.whole[: len(self.whole) - self.size]
+
+    @property
+    def body(self) -> bytes:
+        """What follows the header."""
+        return self.whole[len(self.whole) - self.size :]
 
 
 class Door(msgspec.Struct, frozen=True, eq=False):
@@ -92,7 +102,7 @@ class SimWeb:
         self.hosts = Hosts(self.spec)
         self.pages = Pages(self.spec, self.hosts)
         self.changes = Changes()
-        self.renderer = Renderer(self.hosts, self.pages)
+        self.renderer = Renderer(self.pages)
         self._realms: dict[tuple[str, bool, str], Realm] = {}
         self._doors: dict[tuple[str, str], Door | None] = {}
         self._failures: dict[int, int] = {}
@@ -123,7 +133,7 @@ class SimWeb:
         default = "443" if scheme == "https" else "80"
         suffix = f":{port}" if port and port != default else ""
         key = (scheme, name.startswith("127."), suffix)
-        realm = self._realms.setdefault(key, Realm(self.hosts, *key))
+        realm = self._realms.setdefault(key, Realm(self.pages, *key))
         return Door(self.hosts.host(rank), realm)
 
     def locate(self, host: Host, target: str) -> tuple[Role, int]:
@@ -147,53 +157,59 @@ class SimWeb:
             return Role.TRAP, -1
         return Role.MISSING, -1
 
-    def answer(self, door: Door, target: str, when: Conditions, moment: float) -> Answer:
-        """Answer a request for `target` (path and query) at a `moment` of the web's own time."""
+    def answer(self, door: Door, target: str, when: Conditions, moment: int) -> Answer:
+        """Answer a request for `target` (path and query) at a `moment` of the web's own time, in whole seconds."""
         # Most requests are for pages, and told apart here already.
         page = index_of(target)
         if page is not None and page < door.host.size:
-            return self._page(door, page, when, moment)
+            return self.page(door, page, when, moment)
         role, index = self.locate(door.host, target)
         if role is Role.ALIAS:
-            return self._page(door, index, when, moment)
+            return self.page(door, index, when, moment)
         return self._extra(door, role, target, moment)
 
-    def changed(self, host: Host, index: int, kind: Kind, moment: float) -> int:
+    def changed(self, host: Host, index: int, kind: Kind, moment: int) -> int:
         """Return when the bytes of a page last changed; an exact copy changes with its original."""
         shown = self.pages.original(host, index) if kind is Kind.DUPLICATE else index
         return self.changes.last(self.pages.bits(host, shown), moment)
 
-    def _page(self, door: Door, index: int, when: Conditions, moment: float) -> Answer:
-        host = door.host
-        bits = self.pages.bits(host, index)
-        kind = self.pages.kind(host, index, bits)
+    def page(self, door: Door, index: int, when: Conditions, moment: int) -> Answer:
+        """Answer a request for a page by its index in its host, at a `moment` of the web's own time."""
+        host, pages = door.host, self.pages
+        bits = pages.bits(host, index)
+        skin = door.realm.skins.get(host.rank) or self.renderer.skin(host, door.realm)
+        kind = Kind.PLAIN if index < skin.inner else pages.kind(host, index, bits)
+        shown, shown_bits, history, copy = index, bits, bits, None
+        if kind is not Kind.PLAIN:
+            answer = self._no_page(door, index, bits, kind, moment)
+            if answer is not None:
+                return answer
+            if kind is not Kind.FLAKY:
+                shown = (bits >> 20) % skin.inner
+                shown_bits = pages.bits(host, shown)
+                if kind is Kind.DUPLICATE:
+                    history = shown_bits
+                else:
+                    copy = Copy(index, bits)
+        changed = self.changes.last(history, moment)
+        fields = self._validators(host, index, changed, when)
+        if (when.if_none_match or when.if_modified_since) and self._matches(host, index, changed, when):
+            return self._bare(304, moment, fields.removesuffix(b"\r\n"))
+        parts = self.renderer.html(skin, door.realm, shown, shown_bits, changed, copy)
+        return self._send(200, moment, skin.announced, parts, fields, when.gzip)
+
+    def _no_page(self, door: Door, index: int, bits: int, kind: Kind, moment: int) -> Answer | None:
+        """Answer for a page that redirects, is gone or fails for now; None for one that shows something."""
         if kind is Kind.REDIRECT:
-            status = _REDIRECTS[(bits >> 40) % 5]
-            path = b"/s%d/%d.html"
-            target = self.pages.original(host, index)
-            place = path % (target // 50, target) if target else b"/"
-            return self._bare(status, moment, b"Location: " + door.realm.prefix(host.rank) + place)
+            place = path_of(self.pages.original(door.host, index)).encode()
+            location = b"Location: " + door.realm.prefix(door.host.rank) + place
+            return self._bare(_REDIRECTS[(bits >> 40) % 5], moment, location)
         if kind is Kind.GONE:
-            gone = bits >> 40 & 1
-            return self._error(410 if gone else 404, moment)
-        if kind is Kind.FLAKY and self._still_failing(host.base + index):
+            return self._error(410 if bits >> 40 & 1 else 404, moment)
+        if kind is Kind.FLAKY and self._still_failing(door.host.base + index):
             status = self.spec.flaky_status
             return self._error(status, moment, b"Retry-After: 1\r\n" if status == 503 else b"")
-        shown, shown_bits, history, copy = index, bits, bits, None
-        if kind is not Kind.PLAIN and kind is not Kind.FLAKY:
-            shown = (bits >> 20) % self.pages.inner(host.size)
-            shown_bits = self.pages.bits(host, shown)
-            if kind is Kind.DUPLICATE:
-                history = shown_bits
-            else:
-                copy = Copy(index, bits)
-        changed = self.changes.last(history, moment)
-        tag, fields = self._validators(host, index, changed, when)
-        if (when.if_none_match or when.if_modified_since) and self._matches(host, tag, changed, when):
-            return self._bare(304, moment, fields.removesuffix(b"\r\n"))
-        skin = self.renderer.skin(host, door.realm)
-        body = self.renderer.html(skin, door.realm, shown, shown_bits, changed, copy)
-        return self._full(200, moment, skin.content_type, body, fields, when.gzip)
+        return None
 
     def _still_failing(self, number: int) -> bool:
         """Count one more answer of a flaky page; True while it has not healed."""
@@ -204,22 +220,22 @@ class SimWeb:
         return True
 
     @staticmethod
-    def _validators(host: Host, index: int, changed: int, when: Conditions) -> tuple[bytes, bytes]:
-        """Return a page's entity tag, and the header fields that its host sends of the two."""
-        tag = b"%x-%x" % (host.key + index, changed)
-        end = b"-gz" if when.gzip else b""
-        sent = host.validators
+    def _validators(host: Host, index: int, changed: int, when: Conditions) -> bytes:
+        """Return the header fields that tell a page's version: an entity tag, a date, both or none, as its host does."""
+        sent, end = host.validators, b"-gz" if when.gzip else b""
         if sent == "both":
-            return tag, b'ETag: "%b%b"\r\nLast-Modified: %b\r\n' % (tag, end, date_bytes(changed))
+            date = date_bytes(changed)
+            return b'ETag: "%x-%x%b"\r\nLast-Modified: %b\r\n' % (host.key + index, changed, end, date)
         if sent == "etag":
-            return tag, b'ETag: "%b%b"\r\n' % (tag, end)
-        return tag, b"Last-Modified: %b\r\n" % date_bytes(changed) if sent == "date" else b""
+            return b'ETag: "%x-%x%b"\r\n' % (host.key + index, changed, end)
+        return b"Last-Modified: %b\r\n" % date_bytes(changed) if sent == "date" else b""
 
     @staticmethod
-    def _matches(host: Host, tag: bytes, changed: int, when: Conditions) -> bool:
+    def _matches(host: Host, index: int, changed: int, when: Conditions) -> bool:
         """Say whether the crawler's copy is current, as RFC 9110 section 13.2 puts it."""
         if when.if_none_match:
-            return host.validators in ("both", "etag") and tag.decode() in when.if_none_match
+            tag = f"{host.key + index:x}-{changed:x}"
+            return host.validators in ("both", "etag") and tag in when.if_none_match
         if when.if_modified_since:
             # Crawlers send back the very date they got; comparing text spares a date parser, and
             # another date is answered in full, which is always right.
@@ -227,7 +243,7 @@ class SimWeb:
             return dated and when.if_modified_since == http_date(changed)
         return False
 
-    def _extra(self, door: Door, role: Role, target: str, moment: float) -> Answer:
+    def _extra(self, door: Door, role: Role, target: str, moment: int) -> Answer:
         """Answer for anything but a page."""
         host = door.host
         prefix = door.realm.prefix(host.rank).decode()
@@ -248,7 +264,7 @@ class SimWeb:
                 body = extras.image(int(digits))
         return self._error(404, moment) if body is None else self._full(200, moment, kind, body)
 
-    def _robots(self, door: Door, target: str, moment: float) -> Answer:
+    def _robots(self, door: Door, target: str, moment: int) -> Answer:
         manner = robots.KINDS[door.host.robots]
         prefix = door.realm.prefix(door.host.rank)
         if manner.status == 301 and not target.startswith(robots.MOVED):
@@ -259,49 +275,44 @@ class SimWeb:
         sitemaps = [f"{prefix.decode()}/sitemap.xml"] if door.host.sitemap else []
         return self._full(200, moment, b"text/plain", robots.text(manner, sitemaps))
 
-    def refusal(self, status: int, moment: float) -> Answer:
+    def refusal(self, status: int, moment: int) -> Answer:
         """Return the answer to a request that names no host of this web, or that is not HTTP."""
         return self._error(status, moment, b"" if status == 421 else b"Connection: close\r\n")
 
-    def _error(self, status: int, moment: float, fields: bytes = b"") -> Answer:
+    def _error(self, status: int, moment: int, fields: bytes = b"") -> Answer:
         reason = REASONS[status]
         body = f"<html><head><title>{status} {reason}</title></head><body></body></html>\n".encode()
         return self._full(status, moment, b"text/html", body, fields)
 
-    def _bare(self, status: int, moment: float, field: bytes) -> Answer:
+    def _bare(self, status: int, moment: int, field: bytes) -> Answer:
         """Return an answer without a body and with one more header field (without line end)."""
         length = b"" if status == 304 else b"Content-Length: 0\r\n"
         separator = b"\r\n" if field else b""
         head = self._start(status, moment) + length + field + separator + b"\r\n"
         return Answer(status, head)
 
-    def _full(
-        self,
-        status: int,
-        moment: float,
-        kind: bytes,
-        body: bytes,
-        fields: bytes = b"",
-        gzip: bool = False,
+    def _full(self, status: int, moment: int, kind: bytes, body: bytes, fields: bytes = b"") -> Answer:
+        """Return an answer with a body that is whole already."""
+        return self._send(status, moment, b"Content-Type: " + kind + b"\r\nContent-Length: ", [body], fields)
+
+    def _send(
+        self, status: int, moment: int, announced: bytes, parts: list[bytes], fields: bytes, gzip: bool = False
     ) -> Answer:
+        """Return an answer whose body is `parts`; `announced` is its header up to the number of its bytes."""
         if gzip and self.spec.compression:
             packer = zlib.compressobj(1, zlib.DEFLATED, 31)
-            body = packer.compress(body) + packer.flush()
+            parts = [packer.compress(b"".join(parts)), packer.flush()]
             fields += b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n"
-        head = b"%bContent-Type: %b\r\nContent-Length: %d\r\n%b\r\n" % (
-            self._start(status, moment),
-            kind,
-            len(body),
-            fields,
-        )
-        return Answer(status, head, body)
+        body = b"".join(parts)
+        size = len(body)
+        head = b"%b%b%d\r\n%b\r\n" % (self._start(status, moment), announced, size, fields)
+        return Answer(status, head + body, size)
 
-    def _start(self, status: int, moment: float) -> bytes:
+    def _start(self, status: int, moment: int) -> bytes:
         """Return status line and Date field; the date is written once a second."""
-        second = int(moment)
-        if self._date[0] != second:
-            date = f"Date: {http_date(second)}\r\nServer: gossamer-simweb\r\n"
-            self._date = (second, date.encode())
+        if self._date[0] != moment:
+            date = f"Date: {http_date(moment)}\r\nServer: gossamer-simweb\r\n"
+            self._date = (moment, date.encode())
         return _STATUS_LINES[status] + self._date[1]
 
 

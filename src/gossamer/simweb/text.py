@@ -57,6 +57,9 @@ PARAGRAPHS: Final = 1024
 STRIDES: Final = 256
 """Different distances between a page's paragraphs in the pool."""
 
+UNROLLED: Final = 16
+"""Times that the pool is repeated end to end, so that a page of up to sixty paragraphs is one slice."""
+
 PARAGRAPH_BYTES: Final = 1100
 """About how long a paragraph is once encoded; pages are whole paragraphs long."""
 
@@ -93,8 +96,9 @@ class Pool:
         sentences = [self._sentence(draw.random) for _ in range(SENTENCES)]
         made = [self._paragraph(draw, sentences) for _ in range(PARAGRAPHS)]
         self.mean = sum(map(len, made)) // PARAGRAPHS
-        self._paragraphs = made
-        self._unrolled = made * 4
+        self.half = self.mean // 2
+        self._unrolled = made * UNROLLED
+        self._end = len(self._unrolled)
         self._firsts = [(word[0].upper() + word[1:] + self._gap).encode(charset) for word in self.words]
         self._seconds = [word.encode(charset) for word in self.words]
         self.anchors = [word.encode(charset) for word in self.words[-12:]]
@@ -117,19 +121,23 @@ class Pool:
             size += len(parts[-1])
         return b"<p>" + b"".join(parts) + b"</p>\n"
 
+    def paragraph(self, bits: int) -> bytes:
+        """Return a paragraph chosen by `bits` (10 of them are used)."""
+        return self._unrolled[bits & PARAGRAPHS - 1]
+
     def paragraphs(self, bits: int, count: int) -> list[bytes]:
-        """Return `count` paragraphs chosen by `bits` (18 of them are used)."""
-        start = bits & (PARAGRAPHS - 1)
-        stride = (bits >> 10) % STRIDES + 1
+        """Return `count` paragraphs, at least one, chosen by `bits` (18 of them are used)."""
+        start, stride = bits & PARAGRAPHS - 1, (bits >> 10 & STRIDES - 1) + 1
+        count = count if count > 0 else 1
         end = start + count * stride
-        if end <= len(self._unrolled):
+        if end <= self._end:
             return self._unrolled[start:end:stride]
-        return [self._paragraphs[k % PARAGRAPHS] for k in range(start, end, stride)]
+        return [self._unrolled[k % PARAGRAPHS] for k in range(start, end, stride)]
 
     def title(self, bits: int, number: int) -> bytes:
         """Return a title of two common words and a token, from `number`, that no other page has."""
         count = len(self._firsts)
-        return b"%b%b zq%d" % (self._firsts[bits % count], self._seconds[(bits >> 12) % count], number)
+        return b"%b%b zq%d" % (self._firsts[bits % count], self._seconds[(bits >> 7) % count], number)
 
 
 @cache

@@ -6,30 +6,34 @@ learns that the slots are free, and subscribers see the records. Whatever fails 
 ledger as it was, and bytes that nobody points to: the next start cuts them off.
 """
 
+import errno
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import msgspec
 
+from gossamer.contracts.filtering import TaskFilter, VisitFilter, refusal, verdicts_on
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.politeness import Politeness
 from gossamer.contracts.prioritizing import Prioritizer, Standing
-from gossamer.contracts.robots import RobotsGate
+from gossamer.contracts.robots import Lesson, RobotsGate
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.storing import Archive, RowLog
+from gossamer.contracts.traps import Traps
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import Filter
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
-from gossamer.flow.ports import In, Out, Uses
+from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.domains import registered_domain
+from gossamer.model.errors import DiskFull, UnreadableUrl
 from gossamer.model.kept import HostState
 from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
 from gossamer.model.ruling import Ruling, What
 from gossamer.model.task import Answer, Committed, Task, with_level
-from gossamer.model.url import host_of
+from gossamer.model.url import canonical, host_of, scheme_of
 from gossamer.model.visit import Location, Record, Response, Visit
 from gossamer.services.depths import announced, child_depth
 
@@ -49,12 +53,20 @@ class CommitSheet(Sheet, frozen=True):
         ]
         | None
     ) = None
+    sitemaps: Annotated[bool, setting("Fetch the sitemaps that robots.txt names.")] = False
     max_per_host: Annotated[int, setting("URLs ever queued of one host; more are cut.", unit="URLs", ge=1)] | None = (
         1_000_000
     )
     max_per_domain: (
         Annotated[int, setting("URLs ever queued of one registered domain; more are cut.", unit="URLs", ge=1)] | None
     ) = 4_000_000
+
+
+#: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
+MAX_SITEMAPS = 100
+
+#: Seconds between two tries to write while the disk is full.
+DISK_WAIT = 1.0
 
 
 class _Ended(msgspec.Struct):
@@ -64,6 +76,8 @@ class _Ended(msgspec.Struct):
     ruling: Ruling
     site: str = ""
     """Of a robots.txt request: the site that it was made for."""
+    lesson: Lesson | None = None
+    """What was learnt of it: once, however often the group must be written."""
 
 
 class Commit(Filter[CommitSheet]):
@@ -81,6 +95,9 @@ class Commit(Filter[CommitSheet]):
     robots: Uses[RobotsGate]
     traversal: Uses[Traversal]
     prioritizer: Uses[Prioritizer]
+    traps: Uses[Traps]
+    gates: UsesMany[VisitFilter]
+    task_gates: UsesMany[TaskFilter]
 
     #: Small groups: a slot is free only after its group's commit (DESIGN 4.1 asks for about half the slots).
     batch = 32
@@ -101,17 +118,54 @@ class Commit(Filter[CommitSheet]):
         self.metrics.count("repeated", len(visits) - len(group))
         if not group:
             return
-        try:
-            locations = self._kept(group)
-            await self.ledger.settle()
-        except Exception as error:
-            # Given once more, the group would count as repeated; and a crawl that cannot write must not go on.
-            raise ComponentFailed(
-                f"component {self.name!r} cannot keep {len(group)} visits: {type(error).__name__}: {error}"
-            ) from error
+        locations = await self._kept_in_the_end(group)
         await self.committed.send_many([_committed(ended) for ended in group])
         records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
         await self.records.send_many(records)
+
+    async def _kept_in_the_end(self, group: list[_Ended]) -> list[Location | None]:
+        """Write a group, when there is room: while the disk is full the crawl waits, since no slot gets free.
+
+        Raises:
+            ComponentFailed: it cannot be written. The crawl stops: given once more, the group would count as repeated.
+        """
+        decided = [ended.visit for ended in group]
+        is_waiting = False
+        while True:
+            try:
+                locations = self._kept(group)
+                await self.ledger.settle()
+            except Exception as error:
+                if not is_full(error):
+                    raise ComponentFailed(
+                        f"component {self.name!r} cannot keep {len(group)} visits: {type(error).__name__}: {error}"
+                    ) from error
+                if not is_waiting:
+                    is_waiting = True
+                    self.metrics.count("disk_full")
+                    self.report(f"the disk is full ({error}); the crawl waits, and goes on when there is room")
+                for ended, visit in zip(group, decided, strict=True):
+                    ended.visit = visit
+                await self.clock.sleep(DISK_WAIT)
+            else:
+                if is_waiting:
+                    self.report("there is room on the disk again; the crawl goes on")
+                return locations
+
+    def _announce(self, sitemaps: Sequence[str], site: str, staged: Group) -> None:
+        """Queue the sitemaps of a site's own host; what they list passes scope and filters like any link."""
+        tasks: dict[str, Task] = {}
+        for text in sitemaps[:MAX_SITEMAPS]:
+            try:
+                url = canonical(text, site + "/")
+            except UnreadableUrl:
+                continue
+            if host_of(url) == host_of(site) and scheme_of(url) in ("http", "https"):
+                tasks[url] = Task(url, host_of(url), 0, site + "/robots.txt", "sitemap")
+        if self.sheet.depth is None:
+            staged.push([tasks[url] for url in self.seen.offer(list(tasks))])
+        else:
+            staged.push(announced(tasks.values(), staged, self.sheet.depth))
 
     def _ended(self, visit: Visit) -> _Ended:
         """What becomes of the visit's page. The answer may be news to politeness, if the visit was quicker."""
@@ -120,7 +174,8 @@ class Commit(Filter[CommitSheet]):
         ruling = self.politeness.ruling(answer)
         self.politeness.received(len(response.body))
         if visit.is_robots:
-            return _Ended(visit, ruling, visit.task.source)
+            site = visit.task.source
+            return _Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.now()))
         if ruling.what is What.GONE:
             error = f"{response.outcome} at try {visit.task.attempt}; {response.error}".rstrip("; ")
             gone = msgspec.structs.replace(response, outcome=Outcome.GONE_AFTER_RETRIES, error=error)
@@ -128,10 +183,18 @@ class Commit(Filter[CommitSheet]):
         return _Ended(visit, ruling)
 
     def _kept(self, group: Sequence[_Ended]) -> list[Location | None]:
-        """Write a group: archive, log, ledger."""
+        """Write a group: archive, log, ledger. What it wrote is taken back where any of them fails."""
+        try:
+            return self._written(group)
+        except Exception:
+            self.archive.take_back()
+            self.log.take_back()
+            raise
+
+    def _written(self, group: Sequence[_Ended]) -> list[Location | None]:
         with self.ledger.group() as staged:
             for ended in group:
-                ended.visit = self._decided(ended.visit, staged)
+                ended.visit = self._decided(self._judged(ended.visit), staged)
             visits = [ended.visit for ended in group]
             locations = self.archive.append(visits)
             crash_at(Point.ARCHIVE_WRITTEN)
@@ -147,6 +210,16 @@ class Commit(Filter[CommitSheet]):
             self._since = now
         return locations
 
+    def _judged(self, visit: Visit) -> Visit:
+        """The visit, marked if its body is to be kept out of the archive. What is no page of the crawl is nobody's matter."""
+        if visit.is_robots or not visit.is_answered:
+            return visit
+        rule = refusal(self.gates.get("store", ()), "store", visit)
+        if not rule:
+            return visit
+        self.metrics.count(f"barred:{rule}")
+        return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
+
     def _decided(self, visit: Visit, staged: Group) -> Visit:
         """The visit with those of its new tasks that are new indeed and are gone after, each at its level."""
         if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body:
@@ -154,10 +227,12 @@ class Commit(Filter[CommitSheet]):
             if owner != visit.duplicate_of:
                 visit = msgspec.structs.replace(visit, duplicate_of=owner)
         offered = self._offered(visit, staged)
+        self._watch(visit, offered)
         if not offered:
             return visit if not visit.new else msgspec.structs.replace(visit, new=())
         rejected = dict(visit.rejected)
-        new = [task for task in offered if self._is_within_budget(task, staged, rejected)]
+        passing = self._passing(offered, rejected)
+        new = [task for task in passing if self._is_within_budget(task, staged, rejected)]
         urgencies = self.prioritizer.levels(new, [_STANDING] * len(new))
         level = self.traversal.level
         levelled = [with_level(task, level(task, urgency)) for task, urgency in zip(new, urgencies, strict=True)]
@@ -177,10 +252,37 @@ class Commit(Filter[CommitSheet]):
         source, depth = visit.task, staged.depth_of(visit.task)
         staged.links(visit.url, [(link.url, link.relation) for link in visit.links])
         met = [
-            Task(link.url, host_of(link.url), child_depth(depth, link.relation), source.url, link.relation)
+            Task(
+                link.url,
+                host_of(link.url),
+                child_depth(depth, link.relation),
+                source.url,
+                link.relation,
+                hops=source.hops + 1 if link.relation == "redirect" else 0,
+            )
             for link in visit.links
         ]
         return announced(self.traversal.follow(met, source), staged, limit)
+
+    def _watch(self, visit: Visit, offered: Sequence[Task]) -> None:
+        """Show the visit to the trap detection, with the tasks that are new by it."""
+        try:
+            self.traps.observe(msgspec.structs.replace(visit, new=tuple(offered)))
+        except Exception as error:
+            # What it would have learnt is lost, and nothing else.
+            self.metrics.count(f"broken:traps:{type(error).__name__}")
+
+    def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
+        """Those that the gate `schedule` lets pass; the others are counted by rule."""
+        passing = []
+        for task, verdict in zip(
+            tasks, verdicts_on(self.task_gates.get("schedule", ()), "schedule", tasks), strict=True
+        ):
+            if verdict:
+                rejected[verdict] = rejected.get(verdict, 0) + 1
+            else:
+                passing.append(task)
+        return passing
 
     def _is_within_budget(self, task: Task, staged: Group, rejected: dict[str, int]) -> bool:
         """Whether its host and domain may queue one more, which is then counted; what is cut is counted by the budget."""
@@ -222,8 +324,8 @@ class Commit(Filter[CommitSheet]):
         """What becomes of one page."""
         visit = ended.visit
         task = visit.task
-        if ended.site:
-            self._learn(ended.site, visit.response, staged)
+        if ended.lesson is not None:
+            self._learn(ended.site, ended.lesson, visit.response, staged)
         elif ended.ruling.what is What.KEEP:
             staged.tried(visit)
         elif ended.ruling.what is What.RETRY:
@@ -234,14 +336,15 @@ class Commit(Filter[CommitSheet]):
         else:
             staged.visited(visit, location)
 
-    def _learn(self, site: str, response: Response, staged: Group) -> None:
+    def _learn(self, site: str, lesson: Lesson, response: Response, staged: Group) -> None:
         """What robots.txt said. A site that nobody answers for counts like any other fetch that failed."""
         now = self.clock.now()
-        lesson = self.robots.learned(site, response, now)
         host = host_of(site)
         staged.robots(site, host, self.robots.state(site))
         staged.host(msgspec.structs.replace(staged.host_state(host), robots_state=lesson.state, robots_date=now))
         staged.count("robots")
+        if self.sheet.sitemaps:
+            self._announce(lesson.sitemaps, site, staged)
         if response.outcome not in ANSWERED:
             staged.count(f"outcome:{response.outcome}")
         elif not lesson.settled and response.outcome in (Outcome.SERVER_ERROR, Outcome.RATE_LIMITED):
@@ -250,6 +353,18 @@ class Commit(Filter[CommitSheet]):
 
 #: What is known of every new URL: one link leads to it, and of its site nothing.
 _STANDING = Standing(in_degree=1)
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether this error, or what caused it, is that there is no room: the disk's, or that of a quota."""
+    while True:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return True
+        if isinstance(error, DiskFull):
+            return True
+        if error.__cause__ is None:
+            return False
+        error = error.__cause__
 
 
 def _by_host(visits: Sequence[Visit]) -> dict[str, list[Visit]]:

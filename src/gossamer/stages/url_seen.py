@@ -41,8 +41,9 @@ class UrlSeen(Filter[UrlSeenSheet]):
         for url in links if self.sheet.again else self.seen.unseen(list(links), nearest):
             relation = links[url].relation
             depth = child_depth(source.depth, relation)
+            hops = source.hops + 1 if relation == "redirect" else 0
             if limit is None or depth <= limit:
-                new.append(Task(url, host_of(url), depth, source.url, relation))
+                new.append(Task(url, host_of(url), depth, source.url, relation, hops=hops))
             else:
                 too_deep += 1
         if too_deep:

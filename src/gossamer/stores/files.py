@@ -8,6 +8,9 @@ by whoever opens the file again.
 import os
 from pathlib import Path
 
+#: Bytes read at first to find the end of the last whole line; doubled until it is found.
+TAIL_BYTES = 1 << 16
+
 
 class AppendFile:
     """One open file, unbuffered: when `append` returns, another process can read what it wrote."""
@@ -60,6 +63,37 @@ class AppendFile:
         os.lseek(self._descriptor, self.end, os.SEEK_SET)
         return data
 
+    def end_of_lines(self) -> int:
+        """Where the last whole line ends: what a kill tore begins there."""
+        length = TAIL_BYTES
+        while True:
+            tail = self.tail(length)
+            whole = tail.rfind(b"\n") + 1
+            if whole or length >= self.end:
+                return self.end - len(tail) + whole
+            length *= 2
+
     def close(self) -> None:
         """Close the descriptor; the object is of no use after."""
         os.close(self._descriptor)
+
+
+class LastWrites:
+    """Where files ended before the last group was written to them, so that it can be taken back: a commit that failed."""
+
+    def __init__(self) -> None:
+        self._before: dict[AppendFile, int] = {}
+
+    def begin(self) -> None:
+        """A new group: what the one before wrote stays."""
+        self._before.clear()
+
+    def about_to(self, file: AppendFile) -> None:
+        """This file is about to be written to."""
+        self._before.setdefault(file, file.end)
+
+    def take_back(self) -> None:
+        """Drop what was written since :meth:`begin`."""
+        for file, end in self._before.items():
+            file.cut_back(end)
+        self._before.clear()

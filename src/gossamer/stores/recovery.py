@@ -8,7 +8,7 @@ What is taken away was never committed: the ledger knows nothing of it, and its 
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,6 +33,8 @@ class Restored(msgspec.Struct, frozen=True):
     """File -> bytes that were taken off its end."""
     removed: tuple[str, ...]
     """Files of which nothing was committed."""
+    lost: tuple[str, ...] = ()
+    """Archive files on a disk that is not there: their documents cannot be read, and the crawl goes on."""
 
 
 def files_of(directory: Path, agent: str) -> Iterator[Path]:
@@ -44,7 +46,9 @@ def files_of(directory: Path, agent: str) -> Iterator[Path]:
         yield log
 
 
-def restore(directory: Path, committed_ends: Mapping[str, int], agent: str = "agent-00") -> Restored:
+def restore(
+    directory: Path, committed_ends: Mapping[str, int], agent: str = "agent-00", disks: Sequence[Path] = ()
+) -> Restored:
     """Cut every file of `agent` back to its committed end, and take away files of which nothing was committed.
 
     Can be killed at any point and called again. Other agents' files are left alone.
@@ -53,14 +57,26 @@ def restore(directory: Path, committed_ends: Mapping[str, int], agent: str = "ag
         directory: the crawl directory.
         committed_ends: file, as a path inside the directory -> byte; as `contracts.ledger.Ledger.committed_ends` has it.
         agent: whose ledger it is.
+        disks: further directories that archive files lie in; links to anywhere else are refused (FAULTS 69).
 
     Raises:
         CrawlDirectoryError: a file is shorter than what was committed: committed bytes are lost, and no resume mends that.
     """
     cut: dict[str, int] = {}
     removed: list[str] = []
+    lost: list[str] = []
+    roots = {disk.resolve() for disk in disks}
     for path in files_of(directory, agent):
         name = path.relative_to(directory).as_posix()
+        if path.is_symlink():
+            target = path.resolve()
+            if target.parent not in roots or target.name != path.name:
+                raise CrawlDirectoryError(
+                    f"{path} is a link to {target}, where no archive file of this crawl lies; remove it"
+                )
+            if not target.exists():
+                lost.append(name)
+                continue
         end, size = committed_ends.get(name, 0), path.stat().st_size
         if size < end:
             raise CrawlDirectoryError(
@@ -75,7 +91,7 @@ def restore(directory: Path, committed_ends: Mapping[str, int], agent: str = "ag
         else:
             removed.append(name)
     _bound(directory / QUARANTINE)
-    return Restored(cut, tuple(removed))
+    return Restored(cut, tuple(removed), tuple(lost))
 
 
 def _set_aside(directory: Path, path: Path, end: int) -> None:
@@ -84,9 +100,13 @@ def _set_aside(directory: Path, path: Path, end: int) -> None:
     aside.mkdir(exist_ok=True)
     target = _free_name(aside, f"{path.name}.{end}")
     if not end:
-        path.rename(target)
+        if path.is_symlink():
+            path.resolve().unlink()
+            path.unlink()
+        else:
+            path.rename(target)
         return
-    with _opened(path) as source, target.open("xb") as copy:
+    with _opened(path.resolve()) as source, target.open("xb") as copy:
         source.seek(end)
         left = min(os.fstat(source.fileno()).st_size - end, QUARANTINE_BYTES)
         while left > 0 and (chunk := source.read(min(_CHUNK, left))):

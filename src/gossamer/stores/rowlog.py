@@ -14,7 +14,7 @@ import msgspec
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.visit import Location, Visit
-from gossamer.stores.files import AppendFile
+from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.rows import item_line, line, page_row
 
 #: The log's place inside the crawl directory (DESIGN 7).
@@ -42,6 +42,7 @@ class JsonLog(Provider[JsonLogSheet]):
         super().__init__(sheet)
         self._file: AppendFile | None = None
         self._ends: dict[str, int] = {}
+        self._last = LastWrites()
         self._encoder = msgspec.json.Encoder()
 
     async def stop(self) -> None:
@@ -76,9 +77,15 @@ class JsonLog(Provider[JsonLogSheet]):
             return
         if self._file is None:
             self._file = _open(Path(self.sheet.directory, LOG_PATH))
+        self._last.begin()
+        self._last.about_to(self._file)
         self._file.append(b"".join(lines), sync=self.sheet.sync)
         self._ends[LOG_PATH] = self._file.end
         self.metrics.count("lines", len(lines))
+
+    def take_back(self) -> None:
+        """See the contract."""
+        self._last.take_back()
 
     def ends(self) -> Mapping[str, int]:
         """The log and its end, if it was written since the last call."""

@@ -16,15 +16,16 @@ import msgspec
 from gossamer.model import body as bodies
 from gossamer.model.dates import utc_text
 from gossamer.model.domains import registered_domain
+from gossamer.model.kept import HostState
 from gossamer.model.outcome import Outcome
 from gossamer.model.robots_tags import keeps_copy
 from gossamer.model.visit import Item, Link, Location, Visit
 
-#: Bytes of an item's line. DuckDB reads objects of 16 MiB at most, and one page must not fill the log (FAULTS 74).
+#: Bytes of an item's line. Whoever reads rows holds a line in memory, and one page must not fill the log (FAULTS 74).
 MAX_ITEM_BYTES = 4 << 20
 
-#: Links in one frame: 1,000 of the longest URLs with their anchors stay far below what a reader takes as one object.
-MAX_FRAME_LINKS = 1_000
+#: Links in one frame: 500 of the longest URLs with anchors that are all escapes stay below what a reader takes as one line.
+MAX_FRAME_LINKS = 500
 
 #: Characters of ETag and Last-Modified that are kept (FAULTS 78).
 MAX_VALIDATOR = 512
@@ -180,6 +181,23 @@ def _links_row(source: str, links: list[Link]) -> LinksRow:
         [] if relations.count("a href") == len(relations) else relations,
         anchors if any(anchors) else [],
         nofollow if True in nofollow else [],
+    )
+
+
+def host_row(state: HostState, at: float) -> HostRow:
+    """The row of what the ledger keeps of a host, as of `at` (seconds since the epoch)."""
+    return HostRow(
+        host=state.host,
+        domain=registered_domain(state.host),
+        at=utc_text(at),
+        ip=state.address,
+        robots_state=state.robots_state,
+        robots_date=utc_text(state.robots_date) if state.robots_date else "",
+        delay=state.delay or None,
+        pages=state.counters.get("pages"),
+        errors=state.counters.get("errors"),
+        first_seen=utc_text(state.first_seen) if state.first_seen else "",
+        last_seen=utc_text(state.last_seen) if state.last_seen else "",
     )
 
 

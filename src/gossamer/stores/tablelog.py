@@ -15,7 +15,7 @@ import msgspec
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.visit import Location, Visit
-from gossamer.stores.files import AppendFile
+from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.rowlog import JsonLog, JsonLogSheet
 from gossamer.stores.rows import HostRow, item_line, line, links_rows, page_row
 from gossamer.stores.segments import mark_open, new_run, rows_directory, segment_name
@@ -39,7 +39,7 @@ class TableLogSheet(Sheet, frozen=True):
     segment_bytes: Annotated[
         int,
         setting("A row log that has reached this size is closed, and can become a table.", unit="bytes", ge=1),
-    ] = 64 << 20
+    ] = 32 << 20
     sync: Annotated[
         bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
     ] = False
@@ -58,6 +58,7 @@ class TableLog(Provider[TableLogSheet]):
         self._open: dict[str, AppendFile] = {}
         self._serials: dict[str, int] = {}
         self._ends: dict[str, int] = {}
+        self._last = LastWrites()
         self._log = JsonLog(JsonLogSheet(self.sheet.directory, self.sheet.sync)) if self.sheet.log else None
 
     async def stop(self) -> None:
@@ -79,6 +80,7 @@ class TableLog(Provider[TableLogSheet]):
         Raises:
             OSError: a table could not be written. Others may have been: nothing of the group counts before its commit.
         """
+        self._last.begin()
         sheet, encoder = self.sheet, self._encoder
         pages: list[bytes] = []
         items: list[bytes] = []
@@ -117,6 +119,12 @@ class TableLog(Provider[TableLogSheet]):
                 lines = []
         self._write("host_notes", lines)
 
+    def take_back(self) -> None:
+        """See the contract."""
+        self._last.take_back()
+        if self._log is not None:
+            self._log.take_back()
+
     def ends(self) -> Mapping[str, int]:
         """The files that were written since the last call, and their ends."""
         ends, self._ends = self._ends, {}
@@ -129,6 +137,7 @@ class TableLog(Provider[TableLogSheet]):
             return
         file = self._file(table)
         data = b"".join(lines)
+        self._last.about_to(file)
         file.append(data, sync=self.sheet.sync)
         self._ends[file.path.relative_to(self.sheet.directory).as_posix()] = file.end
         self.metrics.count("rows", len(lines))

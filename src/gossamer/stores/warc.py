@@ -8,6 +8,8 @@ A run writes into files of its own. Whoever goes on with a crawl begins new ones
 written into again, so nothing that goes wrong later can touch what was committed.
 """
 
+import contextlib
+import errno
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -19,7 +21,7 @@ from gossamer.flow.sheet import NoSettings, Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.robots_tags import keeps_copy
 from gossamer.model.visit import Location, Visit
-from gossamer.stores.files import AppendFile
+from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.warc_records import Form, Written, exchange, form_of, warcinfo
 
 #: Directory of the WARC files inside the crawl directory (DESIGN 7).
@@ -27,6 +29,11 @@ WARC_DIRECTORY = "warc"
 
 #: Stands for the date of a document that was fetched and whose body was not kept: nothing may refer to it.
 _NO_BODY = -1.0
+
+#: What says that a disk is full or broken, and another may not be.
+_DISK_TROUBLE = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENODEV, errno.ENOENT, errno.EACCES}
+)
 
 _IN_USE = "it is part of the file that is open"
 _TOLD = "it is told in the first record of each file"
@@ -47,6 +54,14 @@ class WarcSheet(Sheet, frozen=True):
     agent: Annotated[
         str, setting("Whose files they are: agents share a directory.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")
     ] = "agent-00"
+    disks: Annotated[
+        tuple[str, ...],
+        setting(
+            "Further directories, on other disks, that take archive files in turn with the crawl directory; links to them "
+            "lie in `warc/`. A disk that fails is left out, and the next one takes its group.",
+            restart=_IN_USE,
+        ),
+    ] = ()
     rotate_bytes: Annotated[
         int, setting("A file that has reached this size is followed by a new one.", unit="bytes", ge=1)
     ] = 1_000_000_000
@@ -73,7 +88,7 @@ class WarcSheet(Sheet, frozen=True):
 
 
 class WarcArchive(Provider[WarcSheet]):
-    """Writes `warcinfo`, `request`, `metadata`, `response` and `revisit` records, one gzip member each.
+    """Writes `warcinfo`, `request`, `metadata`, `response`, `resource` and `revisit` records, one gzip member each.
 
     Contract: `storing.Archive`. The first file is made at the first record: a refused crawl leaves nothing behind.
     """
@@ -83,6 +98,9 @@ class WarcArchive(Provider[WarcSheet]):
         self._file: AppendFile | None = None
         self._serial = 0
         self._ends: dict[str, int] = {}
+        self._last = LastWrites()
+        self._places = [Path(self.sheet.directory, WARC_DIRECTORY), *map(Path, self.sheet.disks)]
+        self._place = self._places[0]
         self._dates: OrderedDict[str, float] = OrderedDict()
         self.metrics.gauge("originals", lambda: len(self._dates))
 
@@ -96,21 +114,43 @@ class WarcArchive(Provider[WarcSheet]):
         Raises:
             OSError: the group could not be written; nothing of it is in the file.
         """
+        self._last.begin()
         written = [self._records(visit) if visit.is_answered else None for visit in visits]
         if not any(written):
             return [None] * len(visits)
+        while True:
+            try:
+                locations = self._kept(written)
+            except OSError as error:
+                if len(self._places) == 1 or error.errno not in _DISK_TROUBLE:
+                    raise
+                self._leave_disk()
+                # A body on disk is packed while it is written: what was begun has to be made anew.
+                written = [self._records(visit) if visit.is_answered else None for visit in visits]
+                continue
+            self.metrics.count("visits", len(visits) - locations.count(None))
+            return locations
+
+    def _kept(self, group: Sequence[Written | None]) -> list[Location | None]:
+        """Write a group to the open file, whole or not at all."""
         file = self._open()
+        self._last.about_to(file)
         start = file.end
         try:
-            locations = self._write(file, written)
+            locations = self._write(file, group)
             if self.sheet.sync:
                 file.sync()
         except OSError:
             file.cut_back(start)
             raise
         self.metrics.count("bytes", file.end - start)
-        self.metrics.count("visits", len(visits) - locations.count(None))
         return locations
+
+    def _leave_disk(self) -> None:
+        """A disk has failed: what is committed on it stays, nothing more goes there."""
+        self.metrics.count("disks_left")
+        self._places.remove(self._place)
+        self._close()
 
     def _write(self, file: AppendFile, group: Sequence[Written | None]) -> list[Location | None]:
         """Write records in as few writes as their bodies allow: one, where all of them are in memory."""
@@ -135,6 +175,10 @@ class WarcArchive(Provider[WarcSheet]):
         self._ends[name] = file.end
         return locations
 
+    def take_back(self) -> None:
+        """See the contract."""
+        self._last.take_back()
+
     def ends(self) -> Mapping[str, int]:
         """The file that was written since the last call, and its end."""
         ends, self._ends = self._ends, {}
@@ -143,7 +187,7 @@ class WarcArchive(Provider[WarcSheet]):
     def _records(self, visit: Visit) -> Written:
         at = visit.response.started or self.clock.now()
         known = self._dates.get(visit.digest, 0.0)
-        keep = keeps_copy(visit.directives, visit.response.headers)
+        keep = "store" not in visit.barred and keeps_copy(visit.directives, visit.response.headers)
         form = form_of(visit, keep=keep, original_kept=known != _NO_BODY)
         if form is Form.HEAD_ONLY:
             self.metrics.count("noarchive")
@@ -176,18 +220,27 @@ class WarcArchive(Provider[WarcSheet]):
         stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S")
         begin = f"{self.sheet.prefix}-{self.sheet.agent}"
         while True:
-            path = Path(self.sheet.directory, WARC_DIRECTORY, f"{begin}-{stamp}-{self._serial:05d}.warc.gz")
+            self._place = self._places[self._serial % len(self._places)]
+            path = self._place / f"{begin}-{stamp}-{self._serial:05d}.warc.gz"
+            link = Path(self.sheet.directory, WARC_DIRECTORY, path.name)
             self._serial += 1
+            if link.exists() or link.is_symlink():
+                continue
             try:
                 file = AppendFile(path, fresh=True)
             except FileExistsError:
                 continue
             break
         try:
+            if link != path:
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(path.resolve())
             file.append(warcinfo(path.name, now, self._told()), sync=self.sheet.sync)
         except OSError:
             file.close()
-            path.unlink()
+            with contextlib.suppress(OSError):  # a disk that takes nothing may not let go either
+                link.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
             raise
         self.metrics.count("files")
         return file
@@ -221,7 +274,7 @@ def _beside(visit: Visit, form: Form) -> dict[str, str]:
     if visit.response.error:
         lines["error"] = visit.response.error
     if form is Form.HEAD_ONLY:
-        lines["noarchive"] = "the page asks that no copy of it be kept"
+        lines["noarchive"] = visit.barred.get("store", "the page asks that no copy of it be kept")
     if lines:
         lines["fetchTimeMs"] = f"{visit.response.elapsed * 1000:.0f}"
     return lines
@@ -233,6 +286,9 @@ class NoArchive(Provider[NoSettings]):
     def append(self, visits: Sequence[Visit]) -> list[Location | None]:
         """No location for any visit."""
         return [None] * len(visits)
+
+    def take_back(self) -> None:
+        """There is nothing to drop."""
 
     def ends(self) -> Mapping[str, int]:
         """No file."""

@@ -33,6 +33,8 @@ _HOMES = {
     "check_semi_synchronous": "components",
     "check_synchronous": "components",
     "check_task_queues": "ledger",
+    "check_task_sieve": "sieving",
+    "check_traps": "trapping",
     "check_traversal": "ordering",
     "check_url_filter": "judging",
 }

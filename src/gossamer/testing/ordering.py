@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from gossamer.contracts.prioritizing import LEVELS, Prioritizer, Standing
-from gossamer.contracts.traversal import Traversal
+from gossamer.contracts.traversal import DEEPEST, Traversal
 from gossamer.model.task import Task
 from gossamer.testing.judging import SHAPES
 
@@ -49,7 +49,6 @@ def check_traversal(make: Callable[[], Traversal]) -> None:
         make: gives a fresh, started one each time.
     """
     traversal = make()
-    assert isinstance(traversal.newest_first, bool)
     source = TASKS[0]
     assert list(traversal.follow([], source)) == [], "nothing comes of nothing"
     assert list(traversal.follow([], None)) == [], "nothing comes of nothing"
@@ -62,7 +61,8 @@ def check_traversal(make: Callable[[], Traversal]) -> None:
     for task in TASKS:
         for urgency in range(LEVELS):
             levels = traversal.level(task, urgency), traversal.host_level(task, urgency)
-            assert all(0 <= level < LEVELS for level in levels), f"levels are 0 to {LEVELS - 1}"
+            assert 0 <= levels[0] <= DEEPEST, f"levels within a host are 0 to {DEEPEST}"
+            assert 0 <= levels[1] < LEVELS, f"levels of hosts are 0 to {LEVELS - 1}"
             assert levels == (traversal.level(task, urgency), traversal.host_level(task, urgency)), "a level wavers"
     first, second = make(), make()
     for tasks, origin in calls:

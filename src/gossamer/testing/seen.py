@@ -1,12 +1,14 @@
 """Conformance suites for seen sets and content indexes: run them over an implementation of your own."""
 
+import asyncio
 import random
 
 from gossamer.contracts.seen import ContentIndex, SeenSet
+from gossamer.contracts.sieving import LateSeenSet
 
 
-def check_seen_set(seen: SeenSet, *, urls: int = 2_000, seed: int = 1) -> None:
-    """A seen set keeps its three promises under random interleavings.
+def check_seen_set(seen: SeenSet | LateSeenSet, *, urls: int = 2_000, seed: int = 1) -> None:
+    """A seen set keeps its three promises under random interleavings; one that answers later keeps its fourth too.
 
     Args:
         seen: empty.
@@ -29,13 +31,29 @@ def check_seen_set(seen: SeenSet, *, urls: int = 2_000, seed: int = 1) -> None:
         new = seen.offer(batch)
         expected = list(dict.fromkeys(url for url in batch if url not in offered))
         assert not set(new) - set(batch), "a URL came out that was not offered"
+        offered.update(batch)
+        if isinstance(seen, LateSeenSet):
+            new += seen.drain(choose.randrange(1, 50))
+            assert not set(new) - offered, "a URL came out that was not offered"
+        else:
+            assert new == expected, "the new URLs of a batch come out of it, in order"
         assert len(set(new)) == len(new), "a URL came out twice of one batch"
         assert not set(new) & set(came_out), "a URL came out twice"
-        assert new == expected, "the new URLs of a batch come out of it, in order"
         came_out += new
-        offered.update(batch)
-    assert seen.offer(known) == [], "a URL came out twice"
-    assert set(came_out) == offered, "a new URL never came out"
+    came_out += _rest(seen)
+    assert len(set(came_out)) == len(came_out), "a URL came out twice"
+    assert set(came_out) == offered, "a new URL never came out, or one that was not offered did"
+    assert seen.offer(known) == [] and _rest(seen) == [], "a URL came out twice"
+
+
+def _rest(seen: SeenSet | LateSeenSet) -> list[str]:
+    """What comes out of a set that answers later, when it has decided everything."""
+    rest: list[str] = []
+    if isinstance(seen, LateSeenSet):
+        asyncio.run(seen.settle())
+        while more := seen.drain(100):
+            rest += more
+    return rest
 
 
 def check_content_index(index: ContentIndex) -> None:

@@ -19,7 +19,7 @@ def web() -> SimWeb:
     return SimWeb(SPEC)
 
 
-def ask(web: SimWeb, host: Host, target: str, when: Conditions = NOTHING, after: float = 0) -> Answer:
+def ask(web: SimWeb, host: Host, target: str, when: Conditions = NOTHING, after: int = 0) -> Answer:
     door = web.door(host.name)
     assert door is not None
     return web.answer(door, target, when, web.spec.epoch + after)

@@ -12,7 +12,7 @@ def test_the_last_change_is_never_in_the_future_and_never_goes_back() -> None:
     changes = Changes()
     for page in range(50):
         bits = draws.draw(3, page)
-        moments = [NOW + step * DAY / 5 for step in range(100)]
+        moments = [NOW + step * DAY // 5 for step in range(100)]
         found = [changes.last(bits, moment) for moment in moments]
         assert found == sorted(found)
         assert all(change <= moment for change, moment in zip(found, moments, strict=True))
@@ -34,7 +34,7 @@ def test_pages_change_as_often_as_their_interval_says() -> None:
         interval = changes.interval(bits)
         if interval > 2 * 365 * DAY:
             continue  # twenty of those would reach back before 1970
-        moment = float(NOW)
+        moment = NOW
         # Walking from change to change backwards over twenty intervals counts them all.
         while moment > NOW - 20 * interval:
             moment = changes.last(bits, moment) - 1

@@ -2,7 +2,10 @@
 
 import asyncio
 import gzip
+import socket
+import sys
 import zlib
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -128,7 +131,7 @@ def test_environment_proxies_and_netrc_are_ignored(
     [
         (200, Outcome.OK),
         (204, Outcome.OK),
-        (206, Outcome.OK),
+        (206, Outcome.PROTOCOL_FAILED),
         (301, Outcome.REDIRECT),
         (304, Outcome.NOT_MODIFIED),
         (404, Outcome.CLIENT_ERROR),
@@ -194,6 +197,12 @@ def test_what_is_no_proper_http_is_protocol_failed(run: Any, fetching: Any, name
     response = one(run, fetching, Page(raw=BROKEN[name]))
     assert response.outcome is Outcome.PROTOCOL_FAILED, response.error
     assert response.error or response.status in (101, 999)
+
+
+def test_the_size_of_a_head_is_a_setting(run: Any, fetching: Any) -> None:
+    page = Page(raw=HEAD + b"A: b\r\n" * 300 + b"\r\nbody")
+    assert one(run, fetching, page, HttpSheet(max_fields=300)).outcome is Outcome.OK
+    assert one(run, fetching, page, HttpSheet(max_fields=300, max_head=1024)).outcome is Outcome.PROTOCOL_FAILED
 
 
 @pytest.mark.parametrize(
@@ -365,6 +374,35 @@ def test_a_whole_fetch_has_a_deadline(run: Any, fetching: Any) -> None:
             response = await waiting
             assert (response.outcome, response.cut) == (Outcome.TIMED_OUT, "time")
             assert response.body == HTML[:50]
+
+    run(body())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a full backlog drops what comes only there")
+def test_a_connection_has_a_deadline_of_its_own(run: Any, fetching: Any) -> None:
+    async def body() -> None:
+        clock = FakeClock()
+        with ExitStack() as stack:
+            deaf = stack.enter_context(socket.socket())
+            deaf.bind(("127.0.0.1", 0))
+            deaf.listen(0)
+            for _ in range(4):  # fill its backlog: the first packet of whoever comes later is dropped
+                waiting = stack.enter_context(socket.socket())
+                waiting.setblocking(False)
+                waiting.connect_ex(deaf.getsockname())
+            async with FakeWeb({}) as web:
+                web.port = deaf.getsockname()[1]
+                async with fetching(web, clock=clock) as module:
+                    fetch = asyncio.ensure_future(module.fetch(task("http://a.test/")))
+                    await clock.advance(0.0, turns=500)
+                    await clock.advance(10, turns=50)
+                    assert not fetch.done()
+                    await clock.advance(3, turns=50)
+                    response = await fetch
+                    assert (response.outcome, response.error) == (
+                        Outcome.CONNECT_FAILED,
+                        "no connection within 10 s",
+                    )
 
     run(body())
 

@@ -1,6 +1,8 @@
 """Found links become URLs."""
 
+from gossamer.model.normal import USUAL, Normaliser
 from gossamer.model.visit import Found, Link
+from gossamer.stages.links.lists import shipped_parameters
 from gossamer.stages.links.resolving import JoinCache, resolve_links
 
 PAGE = "http://a.test/dir/page?q"
@@ -76,5 +78,42 @@ def test_the_cache_stays_within_its_bound_and_changes_nothing() -> None:
         assert len(cache) <= 20
 
 
+def test_links_are_brought_to_their_normal_form_once_each() -> None:
+    normaliser = Normaliser(USUAL, shipped_parameters())
+    found = [Found("x?utm_source=a"), Found("x"), Found("%78"), Found("page?q&gclid=1"), Found("y;jsessionid=1")]
+    links, rejected = resolve_links(found, PAGE, PAGE, JoinCache(), normalise=normaliser)
+    assert [link.url for link in links] == ["http://a.test/dir/x", "http://a.test/dir/y"]
+    assert rejected == {}
+
+
+def test_a_redirect_to_another_spelling_of_its_page_is_followed_as_it_is_written() -> None:
+    normaliser = Normaliser(USUAL, shipped_parameters())
+    for href in ("page;jsessionid=1?q", "page?q&PHPSESSID=2"):
+        links, _ = resolve_links([Found(href, "redirect")], PAGE, PAGE, JoinCache(), normalise=normaliser)
+        assert [link.url for link in links] == [f"http://a.test/dir/{href}"]
+    assert resolve_links([Found(PAGE, "redirect")], PAGE, PAGE, JoinCache(), normalise=normaliser) == ((), {})
+
+
+def test_a_name_that_no_server_can_have_is_no_link() -> None:
+    label = "a" * 63
+    urls, rejected = resolve(
+        f"http://{label}.test/",
+        f"http://a{label}.test/",
+        f"http://{'.'.join([label] * 4)}./",
+        f"https://{label}.b.test",
+    )
+    assert urls == [f"http://{label}.test/", f"https://{label}.b.test/"]
+    assert rejected == {"bad_host": 2}
+
+
 def test_a_base_without_a_path_resolves_whole_urls_alone() -> None:
     assert resolve("x", "http://b.test/", base="data:,x") == (["http://b.test/"], {"not_a_url": 1})
+
+
+def test_a_file_is_linked_to_by_files_alone() -> None:
+    found = [Found("file:///etc/passwd"), Found("/etc/passwd")]
+    cache = JoinCache()
+    links, rejected = resolve_links(found, "http://a.test/", "http://a.test/", cache)
+    assert ([link.url for link in links], rejected) == (["http://a.test/etc/passwd"], {"scheme:file": 1})
+    links, rejected = resolve_links(found, "file:///srv/", "file:///srv/", cache)
+    assert ([link.url for link in links], rejected) == (["file:///etc/passwd"], {})

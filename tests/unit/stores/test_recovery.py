@@ -1,5 +1,6 @@
 """What a kill tore is taken away to the byte, and nothing else is."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,42 @@ def test_a_planted_link_is_neither_followed_nor_cut(tmp_path: Path) -> None:
     precious.write_bytes(b"x" * 9_000)
     path.unlink()
     path.symlink_to(precious)
-    with pytest.raises(OSError, match=r"."):
+    with pytest.raises(CrawlDirectoryError, match="is a link to"):
         restore(tmp_path, ends)
     assert precious.stat().st_size == 9_000
+
+
+def spread(directory: Path) -> tuple[WarcArchive, list[Path]]:
+    """An archive over three disks, a file for each group."""
+    disks = [directory / "disk-1", directory / "disk-2"]
+    sheet = WarcSheet(directory=str(directory / "crawl"), disks=tuple(map(str, disks)), rotate_bytes=1)
+    return WarcArchive(sheet), disks
+
+
+def test_an_archive_on_several_disks_is_cut_back_too(tmp_path: Path) -> None:
+    archive, disks = spread(tmp_path)
+    ends: dict[str, int] = {}
+    for number in range(3):
+        archive.append([visit(f"http://a.test/{number}")])
+        ends |= archive.ends()
+    assert all(len(list(disk.iterdir())) == 1 for disk in disks)
+    for path in (tmp_path / "crawl" / "warc").iterdir():
+        with path.open("ab") as file:
+            file.write(b"torn")
+    archive.append([visit("http://a.test/never")])
+    done = restore(tmp_path / "crawl", ends, disks=disks)
+    assert (set(done.cut), done.lost) == (set(ends), ())
+    assert {f"warc/{path.name}": path.stat().st_size for path in (tmp_path / "crawl" / "warc").iterdir()} == ends
+    assert sum(len(list(disk.iterdir())) for disk in disks) == 2
+
+
+def test_a_lost_disk_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    archive, disks = spread(tmp_path)
+    ends: dict[str, int] = {}
+    for number in range(3):
+        archive.append([visit(f"http://a.test/{number}")])
+        ends |= archive.ends()
+    [lost] = disks[0].iterdir()
+    shutil.rmtree(disks[0])
+    done = restore(tmp_path / "crawl", ends, disks=disks)
+    assert (done.cut, done.removed, done.lost) == ({}, (), (f"warc/{lost.name}",))

@@ -15,6 +15,7 @@ from warcio.archiveiterator import ArchiveIterator
 from gossamer.model.body import BodyWriter, SpoolFile, StoredBody
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Visit, sha1_base32
+from gossamer.stores.files import AppendFile
 from gossamer.stores.warc import WarcArchive, WarcSheet
 from gossamer.stores.warc_records import (
     NOT_MODIFIED_PROFILE,
@@ -327,3 +328,46 @@ def test_record_ids_are_random_uuids() -> None:
     assert len(made) == 100
     assert {uuid.UUID(one[10:-1]).version for one in made} == {4}
     assert {uuid.UUID(one[10:-1]).variant for one in made} == {uuid.RFC_4122}
+
+
+def test_files_go_to_several_disks_in_turn_and_are_found_in_one_place(tmp_path: Path) -> None:
+    crawl, disk = tmp_path / "crawl", tmp_path / "disk"
+    kept = archive(crawl, disks=(str(disk),), rotate_bytes=1)
+    for number in range(4):
+        kept.append([visit(f"http://a.test/{number}")])
+    assert len(list(disk.glob("*.warc.gz"))) == 2
+    assert len(list(crawl.glob("warc/*.warc.gz"))) == 4
+    assert {r["warc-target-uri"] for r in records(crawl) if r["warc-type"] == "response"} == {
+        f"http://a.test/{number}" for number in range(4)
+    }
+
+
+def test_a_disk_that_fails_is_left_and_the_next_one_takes_the_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl, disk = tmp_path / "crawl", tmp_path / "disk"
+    kept = archive(crawl, disks=(str(disk),), rotate_bytes=1)
+    real = AppendFile.append
+
+    def full(file: AppendFile, data: bytes, *, sync: bool = False) -> int:
+        if file.path.parent == disk and file.end:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(file, data, sync=sync)
+
+    monkeypatch.setattr(AppendFile, "append", full)
+    for number in range(3):
+        [location] = kept.append([visit(f"http://a.test/{number}")])
+        assert location is not None
+        assert (crawl / location.file).stat().st_size >= location.offset + location.length
+    assert kept.metrics.counters["disks_left"] == 1
+    assert len([r for r in records(crawl) if r["warc-type"] == "response"]) == 3
+
+
+def test_the_last_disk_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    kept = archive(tmp_path / "crawl", disks=(str(tmp_path / "disk"),))
+    monkeypatch.setattr(AppendFile, "append", broken)
+    with pytest.raises(OSError, match="Input/output"):
+        kept.append([visit()])

@@ -171,14 +171,14 @@ def judge_freshness(trace: Trace, graph: Graph) -> Freshness:
         copied = trace.moment(fetches[np.maximum(seen - 1, 0)])
         for place in np.flatnonzero(seen):
             held[place] += 1
-            moment = float(trace.moment(moments[place : place + 1])[0])
+            moment = int(trace.moment(moments[place : place + 1])[0])
             fresh[place] += _last_change(graph, int(number), moment) <= copied[place]
     shares = fresh / np.maximum(held, 1)
     seconds = [round(float(value), 3) for value in (moments - begin) / 1e6]
     return Freshness(seconds, [round(float(share), 4) for share in shares])
 
 
-def _last_change(graph: Graph, page: int, moment: float) -> int:
+def _last_change(graph: Graph, page: int, moment: int) -> int:
     host = graph.web.hosts.host(int(graph.host_of[page]))
     return graph.web.changed(host, page - host.base, Kind(graph.kinds[page]), moment)
 

@@ -161,6 +161,14 @@ _BODIES: Final = (
         script=lambda target: _endless_trailers(),
     ),
     Case(
+        number="B17e",
+        name="huge chunk extension",
+        does="A chunk with an extension of 8 MiB.",
+        outcome=Outcome.OK,
+        script=lambda target: iter([_chunked(b"5;"), *[b"x" * HUGE] * 8, b"\r\nhello\r\n0\r\n\r\n"]),
+        then="read past, and never kept",
+    ),
+    Case(
         number="B18a",
         name="less than promised",
         does="Closes before Content-Length is reached.",
@@ -185,6 +193,21 @@ _BODIES: Final = (
         outcome=Outcome.OK,
         script=always(b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello"),
         then="the body is left out",
+    ),
+    Case(
+        number="B25b",
+        name="304 with a body",
+        does="A 304 that nobody asked for, with a body.",
+        outcome=Outcome.NOT_MODIFIED,
+        script=always(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\nhello"),
+        then="the body is left out, the connection closed",
+    ),
+    _broken(
+        "B25c",
+        "a part unasked",
+        "A 206 to a request without a range.",
+        b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/9\r\nContent-Length: 5\r\n\r\nhello",
+        "tried again, not taken for the whole",
     ),
     Case(
         number="B27",

@@ -14,7 +14,7 @@ CASES: Final[tuple[Case, ...]] = (*coding.CASES, *framing.CASES, *content.CASES)
 
 NOT_PLAYED: Final[dict[str, str]] = {
     "B13": "a dropped SYN: needs a packet filter",
-    "B23": "HTTP/2: the fetcher speaks HTTP/1.1 alone",
+    "B23": "HTTP/2: off by default; tests of the fetcher have a server of their own",
     "B26": "the same failure on a thousand URLs: belongs to the frontier",
     "C30, C31": "credentials and scope on redirects: need two servers and something to lose",
     "C33, C35-C37, C40": "spellings of URLs, refreshes, soft 404s: belong to URLs and links, and to the simulated web",

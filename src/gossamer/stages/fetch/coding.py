@@ -85,8 +85,9 @@ def _at_once(body: bytes, coding: str, keeping: Keeping) -> bytes | None:
     """Nearly every page: one call, nothing joined. None for what is broken or larger than it looks: it goes the slow way."""
     most = min(keeping.room, keeping.memory, RATIO_FROM)
     decoder = _DECODERS[coding]()
+    decoder.start(body)
     try:
-        out, rest = decoder.take(decoder.start(body), most + 1)
+        out, rest = decoder.take(body, most + 1)
     except _Broken:
         return None
     return out if decoder.ended and not rest and len(out) <= most else None
@@ -175,32 +176,37 @@ class _Stage:
                 self._waiting = data
                 return
         while data:
-            data = self._next_member(data) if self._decoder is None or self._decoder.ended else data
-            assert self._decoder is not None
-            piece, data = self._decoder.take(data, _SLICE)
+            decoder = self._decoder
+            if decoder is None or decoder.ended:
+                decoder = self._started(data)
+            piece, data = decoder.take(data, _SLICE)
             yield from self._counted(piece)
-            while self._decoder.has_more:
-                piece, data = self._decoder.take(data, _SLICE)
+            while decoder.has_more:
+                piece, data = decoder.take(data, _SLICE)
                 yield from self._counted(piece)
 
     def finish(self) -> Iterator[bytes]:
         """What a decoder held back. Raises :class:`_Broken` where the end was not seen."""
         if self._decoder is None and self._waiting:
-            raise _Broken("it ends too early")
+            # A single byte, as Brotli has for nothing at all.
+            piece, _ = self._started(self._waiting).take(self._waiting, _SLICE)
+            yield from self._counted(piece)
         while self._decoder is not None and not self._decoder.ended:
             piece, _ = self._decoder.take(b"", _SLICE)
             if not piece and not self._decoder.ended:
                 raise _Broken("it ends too early")
             yield from self._counted(piece)
 
-    def _next_member(self, data: bytes) -> bytes:
+    def _started(self, data: bytes) -> "_Decoder":
+        """A decoder for the member that begins with `data`."""
         if self._decoder is not None and not data.startswith(self._make.member):
             raise _Broken("bytes after its end")
         if self._members == MAX_MEMBERS:
             raise _Stopped(f"more than {MAX_MEMBERS} members")
         self._members += 1
         self._decoder = self._make()
-        return self._decoder.start(data)
+        self._decoder.start(data)
+        return self._decoder
 
     def _counted(self, piece: bytes) -> Iterator[bytes]:
         self._left += len(piece)
@@ -222,9 +228,8 @@ class _Decoder(ABC):
     has_more: bool
     """It holds output back that needs no further input."""
 
-    def start(self, data: bytes) -> bytes:
-        """The first bytes, at least two of them where there are two; returns what is to be taken."""
-        return data
+    def start(self, data: bytes) -> None:  # noqa: B027  # most have one form
+        """Look at the first bytes, at least two of them where there are two: some codings have several forms."""
 
     @abstractmethod
     def take(self, data: bytes, most: int) -> tuple[bytes, bytes]:
@@ -261,10 +266,9 @@ class _Deflate(_Flate):
 
     __slots__ = ()
 
-    def start(self, data: bytes) -> bytes:
+    def start(self, data: bytes) -> None:
         if len(data) >= 2 and data[0] & 0x0F == 8 and (data[0] << 8 | data[1]) % 31 == 0:
             self._object = isal_zlib.decompressobj(_ZLIB)
-        return data
 
 
 class _Brotli(_Decoder):

@@ -32,6 +32,8 @@ _PROTOCOL = _always(Outcome.PROTOCOL_FAILED)
 ENDINGS: dict[int, Ending] = {
     # The address did not let us in, or not through.
     pycurl.E_COULDNT_CONNECT: _always(Outcome.CONNECT_FAILED),
+    pycurl.E_COULDNT_RESOLVE_PROXY: _always(Outcome.CONNECT_FAILED),
+    97: _always(Outcome.CONNECT_FAILED),  # CURLE_PROXY, which pycurl does not name
     pycurl.E_INTERFACE_FAILED: _always(Outcome.CONNECT_FAILED),
     pycurl.E_NO_CONNECTION_AVAILABLE: _always(Outcome.CONNECT_FAILED),
     # The connection broke: while we spoke or waited it is the host's matter, while it answered the page is cut.
@@ -39,6 +41,8 @@ ENDINGS: dict[int, Ending] = {
     pycurl.E_RECV_ERROR: Ending(Outcome.CONNECT_FAILED, Outcome.TRUNCATED, "disconnect"),
     # Fewer bytes than Content-Length or the last chunk promised (FAULTS 18).
     pycurl.E_PARTIAL_FILE: Ending(Outcome.PROTOCOL_FAILED, Outcome.TRUNCATED, "disconnect"),
+    # CURLE_HTTP2_STREAM, which pycurl does not name: a stream of HTTP/2 that breaks off, as a connection of 1.1 does.
+    92: Ending(Outcome.PROTOCOL_FAILED, Outcome.TRUNCATED, "disconnect"),
     # Closed without a word: overloaded servers do so, and ports that expect another protocol.
     pycurl.E_GOT_NOTHING: _PROTOCOL,
     # What came is no HTTP: 0.9 and unknown versions come as "unsupported protocol" (FAULTS 20, 24).
@@ -73,6 +77,8 @@ def ending_of(code: int, os_error: int, message: str) -> Ending:
     A broken chunk and a broken connection both come as E_RECV_ERROR. Only the first is the server's grammar
     (FAULTS 17), and only the second has an error number of the system, or is told by the TLS library.
     """
+    if "CONNECT tunnel failed" in message:
+        return _always(Outcome.CONNECT_FAILED)  # the proxy let us through to nobody (FAULTS 103)
     if code == pycurl.E_RECV_ERROR and not os_error and "SSL" not in message:
         return _PROTOCOL
     return ENDINGS.get(code, _PROTOCOL)

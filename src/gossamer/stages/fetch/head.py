@@ -11,12 +11,6 @@ from functools import lru_cache
 
 import msgspec
 
-#: Largest head, status line included (FAULTS 14). libcurl alone would take 300 KB.
-MAX_HEAD_BYTES = 64 * 1024
-
-#: Most header fields in one head (FAULTS 14).
-MAX_FIELDS = 200
-
 #: Most interim (1xx) answers before the real one (FAULTS 15).
 MAX_INTERIM = 10
 
@@ -49,6 +43,18 @@ class Head(msgspec.Struct, frozen=True):
     """All values of Content-Encoding, joined."""
 
 
+class Caps(msgspec.Struct, frozen=True):
+    """How large a head may be."""
+
+    size: int = 64 * 1024
+    """Bytes, status line included (FAULTS 14). libcurl alone would take 300 KB."""
+    fields: int = 200
+    """Header fields (FAULTS 14). libcurl alone would take 5,000."""
+
+
+CAPS = Caps()
+
+
 class BrokenHead(Exception):
     """The server's fault: this head cannot be believed. The text says why, and never quotes more than a word of it."""
 
@@ -57,12 +63,13 @@ class IncompleteHead(Exception):
     """Nothing is wrong with the lines so far, but they are not a head yet."""
 
 
-def final(lines: Sequence[bytes]) -> Sequence[bytes]:
+def final(lines: Sequence[bytes], caps: Caps = CAPS) -> Sequence[bytes]:
     """The lines of the last head in what one request received: interim (1xx) heads before it are left out.
 
     Args:
         lines: every header line, as received with its line end, perhaps without the last ones; trailer fields may
             follow a final head, and are left out, too.
+        caps: how large it may be.
 
     Raises:
         IncompleteHead: the final head has not ended yet.
@@ -71,10 +78,10 @@ def final(lines: Sequence[bytes]) -> Sequence[bytes]:
     start = interim = size = 0
     for position, line in enumerate(lines):
         size += len(line)
-        if size > MAX_HEAD_BYTES:
-            raise BrokenHead(f"more than {MAX_HEAD_BYTES} bytes of header fields")
-        if position - start > MAX_FIELDS + 1:
-            raise BrokenHead(f"more than {MAX_FIELDS} header fields")
+        if size > caps.size:
+            raise BrokenHead(f"more than {caps.size} bytes of header fields")
+        if position - start > caps.fields + 1:
+            raise BrokenHead(f"more than {caps.fields} header fields")
         if line == b"\r\n" or line == b"\n":
             if not 100 <= _status_of(lines[start]) < 200 or lines[start][9:12] == b"101":
                 return lines[start : position + 1]
@@ -85,7 +92,7 @@ def final(lines: Sequence[bytes]) -> Sequence[bytes]:
     raise IncompleteHead
 
 
-def read(lines: Sequence[bytes]) -> Head:
+def read(lines: Sequence[bytes], caps: Caps = CAPS) -> Head:
     """Read and judge what one request received, as :func:`final` takes it.
 
     Raises:
@@ -94,8 +101,8 @@ def read(lines: Sequence[bytes]) -> Head:
             different things (FAULTS 16).
     """
     raw = b"".join(lines)
-    if not _is_plain(lines, len(raw)):
-        lines = final(lines)
+    if not _is_plain(lines, len(raw), caps):
+        lines = final(lines, caps)
         raw = b"".join(lines)
     fields = list(map(_known.__getitem__, lines[1:-1]))
     if raw.count(b"\r\n") != len(lines):
@@ -110,20 +117,20 @@ def read(lines: Sequence[bytes]) -> Head:
     return Head(_status_of(lines[0]), raw, tuple(fields), named.get("content-encoding", ""))
 
 
-def _is_plain(lines: Sequence[bytes], size: int) -> bool:
+def _is_plain(lines: Sequence[bytes], size: int, caps: Caps) -> bool:
     """One whole head and nothing else, within the caps, as nearly every answer is: no need to look at every line."""
     return (
         bool(lines)
         and lines[-1] == b"\r\n"
         and lines.index(b"\r\n") == len(lines) - 1
-        and len(lines) <= MAX_FIELDS + 2
-        and size <= MAX_HEAD_BYTES
+        and len(lines) <= caps.fields + 2
+        and size <= caps.size
         and not lines[0].startswith((b"HTTP/1.1 1", b"HTTP/1.0 1"))
         and b"\n" not in lines
     )
 
 
-@lru_cache(maxsize=64)  # of at most 64 KiB each: longer ones were refused before
+@lru_cache(maxsize=64)  # of at most 256 KiB each: longer ones were refused before
 def _status_of(line: bytes) -> int:
     """The status code; refuses `ICY 200`, a version of two digits, four digits of status."""
     match = _STATUS_LINE.match(line)

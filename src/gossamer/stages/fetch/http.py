@@ -7,17 +7,16 @@ no proxy, decodes nothing and remembers nothing; the deadlines are kept here, by
 """
 
 import asyncio
-import re
+import resource
 import ssl
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import Annotated
+from typing import Annotated, Literal
 
+import msgspec
 import pycurl
 
-from gossamer._version import __version__
 from gossamer.contracts.resolving import Endpoint, Resolver
-from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
@@ -27,21 +26,13 @@ from gossamer.model.errors import AddressRefused, ResolutionFailed
 from gossamer.model.outcome import Outcome, of_status
 from gossamer.model.task import Task
 from gossamer.model.visit import Response
-from gossamer.stages.fetch import coding
+from gossamer.stages.fetch import coding, request
+from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.endings import ending_of
-from gossamer.stages.fetch.head import Head
+from gossamer.stages.fetch.head import CAPS, Caps, Head
 from gossamer.stages.fetch.keeping import Keeping
+from gossamer.stages.fetch.proxy import Proxy
 from gossamer.stages.fetch.transfer import Limits, Transfer, Verdict, constants, overdue
-
-#: Asked for in this order by browsers and crawlers alike; servers that negotiate then choose HTML.
-_ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-
-#: Fields that frame or identify a request: a setting of another name, or nobody's to set.
-_RESERVED_FIELDS = frozenset(
-    ("host", "user-agent", "accept-encoding", "connection", "content-length", "transfer-encoding", "te", "upgrade")
-)
-_FIELD = re.compile(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)\Z")
-_VISIBLE = re.compile(r"[\x20-\x7e]*\Z")
 
 #: Further addresses of a host that are tried when the first lets nobody in: one more of each kind is enough.
 _SPARE_ADDRESSES = 2
@@ -50,12 +41,40 @@ _SPARE_ADDRESSES = 2
 _TICK = 1.0
 
 
+#: Open files that are left to ledger, logs, archive and event loop, before connections get half of the rest; and the
+#: connections that are tried for even under a limit that leaves none.
+_OTHER_FILES = 64
+_FEWEST_CONNECTIONS = 8
+
+
 class HttpSheet(Sheet, frozen=True):
     """Settings of :class:`HttpModule`. Defaults are DESIGN 9.12's and FAULTS section 2's."""
 
     user_agent: Annotated[str, setting("Sent as User-Agent; empty: product, version and contact.")] = ""
     contact: Annotated[str, setting("URL or mail address that people who see our requests can turn to.")] = ""
     header: Annotated[tuple[str, ...], setting("Further request fields, each as `Name: value`.")] = ()
+    credentials: Annotated[
+        tuple[str, ...],
+        setting(
+            "Fields that one site alone gets, each as `SITE Name: value` (SITE as https://example.org); never archived.",
+            secret=True,
+        ),
+    ] = ()
+    cookies: Annotated[
+        Literal["off", "host"], setting("`host`: what servers set goes back to them, within bounds; nothing is kept.")
+    ] = "off"
+    proxy: Annotated[
+        str,
+        setting("http://[USER:PASSWORD@]HOST:PORT or socks5h://...; the environment's are never used.", secret=True),
+    ] = ""
+    http2: Annotated[
+        bool,
+        setting(
+            "Offer HTTP/2 to https servers. With one live request a host it gains nothing, and the archive has to render "
+            "it as 1.1, so it is off."
+        ),
+    ] = False
+    timings: Annotated[bool, setting("Say of each answer when its phases ended.")] = False
     connect: Annotated[float, setting("For the TCP connection.", unit="s", gt=0)] = 10.0
     tls: Annotated[float, setting("For the TLS handshake, after `connect`.", unit="s", gt=0)] = 10.0
     first_byte: Annotated[float, setting("From the request to the end of the answer's head.", unit="s", gt=0)] = 30.0
@@ -65,39 +84,47 @@ class HttpSheet(Sheet, frozen=True):
     max_body: Annotated[int, setting("Bytes of a body that are kept, as sent and decoded.", unit="bytes", ge=1)] = (
         16 << 20
     )
+    max_head: Annotated[
+        int, setting("Bytes of an answer's head; a longer one is refused whole.", unit="bytes", ge=1024, le=256 << 10)
+    ] = CAPS.size
+    max_fields: Annotated[
+        int, setting("Header fields of an answer; one with more is refused whole.", unit="fields", ge=1, le=4000)
+    ] = CAPS.fields
     spool_above: Annotated[int, setting("A body larger than this is kept on disk.", unit="bytes", ge=0)] = THRESHOLD
     spool: Annotated[str, setting("Where large bodies lie while they are used; empty: the system's own place.")] = ""
     connections: Annotated[
-        int, setting("Open at once, busy and idle.", unit="connections", ge=1, restart="requests under way hold them")
+        int,
+        setting(
+            "Open at once, busy and idle; fewer where the system allows few open files.",
+            unit="connections",
+            ge=1,
+            restart="requests under way hold them",
+        ),
     ] = 256
     verify: Annotated[bool, setting("Refuse servers whose certificate is not valid for their name.")] = True
     ca_file: Annotated[str, setting("Certificates to trust (PEM); empty: the system's.")] = ""
 
 
-def user_agent(sheet: HttpSheet) -> str:
-    """The User-Agent field: `Gossamer/VERSION (+CONTACT)`, unless the sheet says otherwise (DESIGN 8)."""
-    text = sheet.user_agent or f"Gossamer/{__version__}" + (f" (+{sheet.contact})" if sheet.contact else "")
-    if not _VISIBLE.match(text):
-        raise SettingError(f"user agent {text!r}: only visible ASCII characters can be sent")
-    return text
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """One request as it is to be sent."""
+
+    url: str
+    started: float
+    """Seconds since the epoch."""
+    resolved: float
+    """Seconds that finding the address took."""
+    shown: tuple[str, ...] = ()
+    """Fields of this request alone."""
+    secret: tuple[str, ...] = ()
+    """Those that are kept out of the archive."""
 
 
-def request_fields(sheet: HttpSheet) -> tuple[str, ...]:
-    """The constant fields after Host and User-Agent, in the order in which they are sent.
-
-    Raises:
-        SettingError: a field of the `header` setting is none, or is not to be set there.
-    """
-    own: dict[str, str] = {}
-    for text in sheet.header:
-        field = _FIELD.match(text)
-        if field is None:
-            raise SettingError(f"header {text!r}: write it as `Name: value`, in visible ASCII characters")
-        if field[1].lower() in _RESERVED_FIELDS:
-            raise SettingError(f"header {text!r}: {field[1]} is not a field that can be set here")
-        own[field[1].lower()] = f"{field[1]}: {field[2]}"
-    accept = own.pop("accept", f"Accept: {_ACCEPT}")
-    return (accept, f"Accept-Encoding: {coding.ACCEPTED}", *own.values())
+def affordable(connections: int) -> int:
+    """So many connections, or as many as the limit of open files leaves: a request that gets none would seem a dead host."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        return connections
+    return max(_FEWEST_CONNECTIONS, min(connections, (limit - _OTHER_FILES) // 2))
 
 
 class HttpModule(Provider[HttpSheet]):
@@ -113,13 +140,28 @@ class HttpModule(Provider[HttpSheet]):
         super().__init__(sheet)
         self._idle: list[Transfer] = []
         self._live: dict[Transfer, asyncio.Future[object]] = {}
+        self._jar: CookieJar | None = None
+        self._proxy: Proxy | None = None
         self._read(self.sheet)
         self.metrics.gauge("in_flight", lambda: len(self._live))
 
     def _read(self, sheet: HttpSheet) -> None:
-        agent, fields = user_agent(sheet), request_fields(sheet)
-        ca_file = sheet.ca_file or ssl.get_default_verify_paths().cafile or ""
-        self._shared = constants(fields, agent, verify=sheet.verify, ca_file=ca_file)
+        self._credentials = request.credentials(sheet.credentials)
+        if sheet.cookies == "off":
+            self._jar = None
+        elif self._jar is None:
+            self._jar = CookieJar()
+        if self._proxy is None or self._proxy.url != sheet.proxy:
+            self._proxy = Proxy(sheet.proxy) if sheet.proxy else None
+        self._shared = constants(
+            request.constant_fields(sheet.header, coding.ACCEPTED),
+            request.user_agent(sheet.user_agent, sheet.contact),
+            verify=sheet.verify,
+            ca_file=sheet.ca_file or ssl.get_default_verify_paths().cafile or "",
+            caps=Caps(sheet.max_head, sheet.max_fields),
+            http2=sheet.http2,
+            proxy=self._proxy,
+        )
         self._limits = Limits(
             connect=sheet.connect,
             tls=sheet.tls,
@@ -139,9 +181,10 @@ class HttpModule(Provider[HttpSheet]):
     async def start(self) -> None:
         """Open libcurl's pool of connections and begin to watch the clock."""
         self._multi = pycurl.AsyncCurlMulti()
-        self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, self.sheet.connections)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, self.sheet.connections)
-        self._slots = asyncio.Semaphore(self.sheet.connections)
+        most = affordable(self.sheet.connections)
+        self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, most)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, most)
+        self._slots = asyncio.Semaphore(most)
         self._watch = asyncio.get_running_loop().create_task(self._watch_clock(), name=f"{self.name} deadlines")
 
     async def stop(self) -> None:
@@ -161,30 +204,51 @@ class HttpModule(Provider[HttpSheet]):
         started, url = self.clock.now(), task.url
         if not url.startswith(("http://", "https://")):
             return Response(Outcome.SCHEME_REFUSED, started=started, error="not an http or https URL")
+        began = self.clock.monotonic()
         try:
-            endpoint = await self.resolver.resolve(*urls.endpoint_of(url))
+            host, port = urls.endpoint_of(url)
+            if self._proxy is None:
+                endpoint = await self.resolver.resolve(host, port)
+            else:
+                # The proxy looks the name up; what can be refused without that is refused before.
+                self.resolver.judge(host, port)
+                endpoint = await self._proxy.endpoint()
         except ResolutionFailed as error:
             return Response(Outcome.DNS_FAILED, started=started, error=str(error))
         except AddressRefused as error:
             return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
+        asked = Asked(url, started, self.clock.monotonic() - began, *self._fields_of(task))
         async with self._slots:
-            return await self._fetch_from(url, endpoint, started)
+            response = await self._fetch_from(asked, endpoint)
+        if self._jar is not None:
+            self._jar.receive(url, response.headers, started)
+        return response
 
-    async def _fetch_from(self, url: str, endpoint: Endpoint, started: float) -> Response:
+    def _fields_of(self, task: Task) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The fields of this request alone: those that the archive keeps, and those that it must not."""
+        shown: tuple[str, ...] = ()
+        if task.etag or task.last_modified:
+            shown = request.conditional_fields(task)
+        if self._jar is not None and (cookie := self._jar.field(task.url, self.clock.now())):
+            shown = (*shown, f"Cookie: {cookie}")
+        secret = self._credentials.get(urls.site_of(task.url), ()) if self._credentials else ()
+        return shown, secret
+
+    async def _fetch_from(self, asked: Asked, endpoint: Endpoint) -> Response:
         """Try the host's addresses in turn, as long as they let nobody in."""
-        response = await self._attempt(url, endpoint.address, endpoint.port, started)
+        response = await self._attempt(asked, endpoint.address, endpoint.port)
         for address in endpoint.others[:_SPARE_ADDRESSES]:
             if response.outcome is not Outcome.CONNECT_FAILED or response.address:
                 break
-            response = await self._attempt(url, address, endpoint.port, started)
+            response = await self._attempt(asked, address, endpoint.port)
         return response
 
-    async def _attempt(self, url: str, address: str, port: int, started: float) -> Response:
+    async def _attempt(self, asked: Asked, address: str, port: int) -> Response:
         """One request to one address. However it ends, the handle goes back to the pool, clean."""
         transfer = self._idle.pop() if self._idle else Transfer(self._shared)
         code, message, is_out = 0, "", False
         try:
-            transfer.begin(url, address, port, self._keeping, self.clock.monotonic())
+            transfer.begin(asked.url, address, port, self._keeping, self.clock.monotonic(), asked.shown + asked.secret)
             future = self._live[transfer] = self._multi.add_handle(transfer.curl)
             try:
                 await future
@@ -193,7 +257,7 @@ class HttpModule(Provider[HttpSheet]):
             except _Overdue:
                 pass
             is_out = True
-            return self._response(transfer, url, address, (code, message), started)
+            return self._response(transfer, asked, address, (code, message))
         finally:
             self._live.pop(transfer, None)
             self._release(transfer, is_out)
@@ -219,11 +283,9 @@ class HttpModule(Provider[HttpSheet]):
                     # The future's own callback takes the handle out, and libcurl closes the connection.
                     future.set_exception(_Overdue())
 
-    def _response(
-        self, transfer: Transfer, url: str, address: str, ending: tuple[int, str], started: float
-    ) -> Response:
+    def _response(self, transfer: Transfer, asked: Asked, address: str, ending: tuple[int, str]) -> Response:
         """What came of the transfer, once it has ended in one way or another."""
-        curl, elapsed = transfer.curl, self.clock.monotonic() - transfer.began
+        curl, started, elapsed = transfer.curl, asked.started, self.clock.monotonic() - transfer.began
         counters = self.metrics.counters
         counters["requests"] += 1
         counters["body_bytes"] += transfer.size
@@ -233,25 +295,29 @@ class HttpModule(Provider[HttpSheet]):
         if peer != address and peer and ip_address(peer) != ip_address(address):
             reason = "another peer than the one asked for"
             return Response(Outcome.ADDRESS_REFUSED, started=started, elapsed=elapsed, error=reason)
+        if self._proxy is not None:
+            address = ""  # the server's own is known to the proxy alone
         if transfer.lines:
             transfer.judge_head()
         head = transfer.head
         verdict = self._verdict(transfer, ending)
+        timings = transfer.timings(asked.resolved, elapsed) if self.sheet.timings else None
         if head is None:
             sent = transfer.is_sent
             return Response(
                 verdict.outcome,
-                request_head=_request_head(transfer, url) if sent else b"",
+                request_head=transfer.request_head(asked.url, asked.shown) if sent else b"",
                 address=address if sent else "",
                 started=started,
                 elapsed=elapsed,
                 error=verdict.reason,
+                timings=timings,
             )
         body, decoded, verdict = self._body(transfer, head, verdict)
         return Response(
             verdict.outcome,
             status=head.status,
-            request_head=_request_head(transfer, url),
+            request_head=transfer.request_head(asked.url, asked.shown),
             response_head=head.raw,
             headers=head.fields,
             body=body,
@@ -261,6 +327,7 @@ class HttpModule(Provider[HttpSheet]):
             elapsed=elapsed,
             cut=verdict.cut,
             error=verdict.reason,
+            timings=timings,
         )
 
     def _verdict(self, transfer: Transfer, ending: tuple[int, str]) -> Verdict:
@@ -269,6 +336,9 @@ class HttpModule(Provider[HttpSheet]):
         status = transfer.head.status if transfer.head else 0
         if transfer.verdict:
             return _beside_status(transfer.verdict, status)
+        if status == 206 and not code:
+            # No range was asked for: what this is a part of, only the server knows (FAULTS 25).
+            return Verdict(Outcome.PROTOCOL_FAILED, "a part of the document, which was not asked for")
         if not code:
             return Verdict(of_status(status), "" if status else "closed before the end of the head")
         message = message or f"libcurl's error {code}"
@@ -299,12 +369,6 @@ class HttpModule(Provider[HttpSheet]):
         if undone.cut and not verdict.cut:
             verdict = _beside_status(Verdict(Outcome.TRUNCATED, undone.cut, "length"), head.status)
         return body, undone.data, verdict
-
-
-def _request_head(transfer: Transfer, url: str) -> bytes:
-    """The request as libcurl sent it, byte for byte: built, since recording it costs a Python call for each part."""
-    head = f"GET {urls.path_of(url)} HTTP/1.1\r\nHost: {urls.authority_of(url)}\r\n{transfer.shared.fields}\r\n"
-    return head.encode("latin-1", "replace")
 
 
 def _beside_status(verdict: Verdict, status: int) -> Verdict:

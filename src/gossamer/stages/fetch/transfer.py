@@ -17,13 +17,18 @@ import pycurl
 
 from gossamer.model.body import Body, BodyWriter
 from gossamer.model.outcome import Outcome
-from gossamer.model.url import path_of
+from gossamer.model.url import authority_of, path_of
+from gossamer.model.visit import Timings
 from gossamer.stages.fetch.coding import Decoded, Undoing, codings, refusal
-from gossamer.stages.fetch.head import BrokenHead, Head, IncompleteHead, read
+from gossamer.stages.fetch.head import CAPS, BrokenHead, Caps, Head, IncompleteHead, read
 from gossamer.stages.fetch.keeping import NOTHING, Keeping
+from gossamer.stages.fetch.proxy import Proxy
 
 #: What a callback returns to make libcurl end the transfer, and close its connection.
 _STOP = -1
+
+#: CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name: what a proxy says of its tunnel is no answer.
+_SUPPRESS_CONNECT_HEADERS = 265
 
 #: libcurl hands over at most this much at once; most pages then come in one or two pieces.
 _BUFFER = 64 * 1024
@@ -44,32 +49,52 @@ class Constants(msgspec.Struct, frozen=True):
     options: tuple[tuple[int, Any], ...]
     fields: str
     """The request's fields after Host, as they are sent."""
+    header: tuple[str, ...] = ()
+    """Those that libcurl is told of: all but User-Agent."""
+    caps: Caps = CAPS
+    http2: bool = False
+    proxy: Proxy | None = None
 
 
-def constants(fields: Sequence[str], user_agent: str, *, verify: bool, ca_file: str) -> Constants:
+def constants(
+    fields: Sequence[str],
+    user_agent: str,
+    *,
+    verify: bool,
+    ca_file: str,
+    caps: Caps = CAPS,
+    http2: bool = False,
+    proxy: Proxy | None = None,
+) -> Constants:
     """The options that are set once for each handle, and the fields that follow from them."""
+    header = list(fields)
     options: list[tuple[int, Any]] = [
         (pycurl.NOSIGNAL, 1),
         (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
-        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1),
+        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if http2 else pycurl.CURL_HTTP_VERSION_1_1),
         (pycurl.FOLLOWLOCATION, 0),
-        # An empty proxy, and no host to use one for: the environment's is never asked (FAULTS 51).
-        (pycurl.PROXY, ""),
-        (pycurl.NOPROXY, "*"),
         (pycurl.NETRC, pycurl.NETRC_IGNORED),
         # The canonical URL is what the server is asked for: libcurl must not fold dots of its own (FAULTS 34).
         (pycurl.PATH_AS_IS, 1),
         (pycurl.HTTP_CONTENT_DECODING, 0),
         (pycurl.BUFFERSIZE, _BUFFER),
         (pycurl.USERAGENT, user_agent),
-        (pycurl.HTTPHEADER, list(fields)),
+        (pycurl.HTTPHEADER, header),
         (pycurl.SSL_VERIFYPEER, int(verify)),
         (pycurl.SSL_VERIFYHOST, 2 if verify else 0),
     ]
     if ca_file:
         options.append((pycurl.CAINFO, ca_file))
+    if proxy is None:
+        # An empty proxy, and no host to use one for: the environment's is never asked (FAULTS 51).
+        options += [(pycurl.PROXY, ""), (pycurl.NOPROXY, "*")]
+    else:
+        options += [(pycurl.NOPROXY, ""), (_SUPPRESS_CONNECT_HEADERS, 1)]
+        header.append("Proxy-Connection:")  # an empty field: libcurl would send one that no standard knows
+        if proxy.user:
+            options += [(pycurl.PROXYUSERNAME, proxy.user), (pycurl.PROXYPASSWORD, proxy.password)]
     sent = "".join(f"{field}\r\n" for field in (f"User-Agent: {user_agent}", *fields))
-    return Constants(tuple(options), sent)
+    return Constants(tuple(options), sent, tuple(header), caps, http2, proxy)
 
 
 class Store:
@@ -106,6 +131,7 @@ class Transfer:
     __slots__ = (
         "_endpoint",
         "_fd",
+        "_fields",
         "_keeping",
         "_names_target",
         "_quick",
@@ -132,6 +158,7 @@ class Transfer:
         self.curl.setopt(pycurl.WRITEFUNCTION, self._on_body)
         self.curl.setopt(pycurl.SOCKOPTFUNCTION, self._on_socket)
         self._endpoint: tuple[str, int] | None = None
+        self._fields: tuple[str, ...] = ()
         self._names_target = False
         self.clear()
 
@@ -149,22 +176,65 @@ class Transfer:
         self._quick = 0
         self._fd = -1
 
-    def begin(self, url: str, address: str, port: int, keeping: Keeping, now: float) -> None:
-        """Make the handle ready to fetch `url` from an address, and to keep so much of the body."""
+    def begin(
+        self, url: str, address: str, port: int, keeping: Keeping, now: float, fields: tuple[str, ...] = ()
+    ) -> None:
+        """Make the handle ready to fetch `url` from an address, and to keep so much of the body.
+
+        Args:
+            address, port: the server's, or the proxy's where there is one.
+            fields: of this request alone.
+        """
         self.began = now
         self._keeping = keeping
         self._quick = min(keeping.room, keeping.memory)
-        self.curl.setopt(pycurl.URL, url)
+        curl, proxy = self.curl, self.shared.proxy
+        curl.setopt(pycurl.URL, url)
         if self._endpoint != (address, port):
-            # Without a host and port in front, the entry stands for every URL: libcurl never asks a name server.
             shown = f"[{address}]" if ":" in address else address
-            self.curl.setopt(pycurl.CONNECT_TO, [f"::{shown}:{port}"])
+            if proxy is None:
+                # Without a host and port in front, the entry stands for every URL: libcurl never asks a name server.
+                curl.setopt(pycurl.CONNECT_TO, [f"::{shown}:{port}"])
+            else:
+                curl.setopt(pycurl.PROXY, f"{proxy.scheme}://{shown}:{port}")
             self._endpoint = (address, port)
+        if self._fields != fields:
+            curl.setopt(pycurl.HTTPHEADER, [*self.shared.header, *fields])
+            self._fields = fields
         # libcurl writes %7e as %7E; servers may tell them apart, and the URL of the task is what is asked for.
         # Once set on a handle it cannot be taken back, so from then on every request of the handle names its own.
         if self._names_target or "%" in url:
-            self.curl.setopt(pycurl.REQUEST_TARGET, path_of(url))
+            curl.setopt(pycurl.REQUEST_TARGET, self._target(url))
             self._names_target = True
+
+    def _target(self, url: str) -> str:
+        """The target of the request line: a proxy for plain http is told the whole URL (RFC 9112, 3.2.2)."""
+        proxy = self.shared.proxy
+        whole = proxy is not None and proxy.is_http and url.startswith("http:")
+        return url if whole else path_of(url)
+
+    def request_head(self, url: str, shown: Sequence[str]) -> bytes:
+        """The request as libcurl sent it, byte for byte but for what must not be kept: built, not recorded, since that
+        would cost a Python call for each part.
+
+        Args:
+            url: that was asked for.
+            shown: the fields of this request alone that may be kept.
+        """
+        own = "".join([f"{field}\r\n" for field in shown]) if shown else ""
+        head = f"GET {self._target(url)} HTTP/1.1\r\nHost: {authority_of(url)}\r\n{self.shared.fields}{own}\r\n"
+        return head.encode("latin-1", "replace")
+
+    def timings(self, resolved: float, total: float) -> Timings:
+        """When the phases of the transfer that has ended were over, by libcurl's clock."""
+        getinfo = self.curl.getinfo
+        return Timings(
+            dns=resolved,
+            connect=getinfo(pycurl.CONNECT_TIME),
+            tls=getinfo(pycurl.APPCONNECT_TIME),
+            first_byte=getinfo(pycurl.STARTTRANSFER_TIME),
+            total=total,
+        )
 
     def close(self) -> None:
         """Give the handle back to libcurl."""
@@ -192,8 +262,14 @@ class Transfer:
     def judge_head(self) -> bool:
         """Read the head once it is complete. False while it is not, or cannot be believed: then there is a verdict."""
         if self.head is None and self.verdict is None:
+            if self.shared.http2:
+                # libcurl writes heads of HTTP/2 like those of 1.1, but for their version (DESIGN 9.10). One that comes
+                # where another version was agreed, it refuses itself.
+                for place, line in enumerate(self.lines):
+                    if line.startswith(b"HTTP/2 "):
+                        self.lines[place] = b"HTTP/1.1 " + line[7:]
             try:
-                self.head = read(self.lines)
+                self.head = read(self.lines, self.shared.caps)
             except BrokenHead as error:
                 self.verdict = Verdict(Outcome.PROTOCOL_FAILED, str(error))
             except IncompleteHead:

@@ -6,11 +6,10 @@ the visit is committed (DESIGN 4.1).
 
 Who decides what: the queues hold tasks by host, politeness says which host is next and when, the robots gate judges each
 task before it goes out, the traversal says which host comes first. :mod:`hosts` keeps what is known of the hosts that
-take turns; :mod:`limits` says when a crawl stops.
+take turns; :mod:`stopping` says when a crawl stops.
 """
 
 import asyncio
-import shutil
 from collections import deque
 from collections.abc import Sequence
 from math import inf
@@ -18,6 +17,7 @@ from typing import Annotated
 
 import msgspec
 
+from gossamer.contracts.filtering import TaskFilter, verdicts_on
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Ledger, TaskQueues
 from gossamer.contracts.politeness import Politeness
@@ -26,17 +26,18 @@ from gossamer.contracts.robots import RobotsGate, Ruling, Verdict
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
-from gossamer.flow.ports import In, Out, Uses
+from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
-from gossamer.model.errors import AddressRefused, GossamerError
-from gossamer.model.outcome import ANSWERED, Outcome
+from gossamer.model.errors import AddressRefused, GossamerError, ResolutionFailed
+from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
 from gossamer.model.visit import Response, Visit
 from gossamer.services.depths import announced
-from gossamer.stages.frontier import limits
+from gossamer.stages.frontier.alarm import Alarm
 from gossamer.stages.frontier.hosts import Host, Hosts
-from gossamer.stages.frontier.limits import Limits, Progress
+from gossamer.stages.frontier.limits import Limits
+from gossamer.stages.frontier.stopping import Stopping
 
 #: Hosts that are admitted at once: each batch of moves is one commit.
 ADMITTED = 256
@@ -48,23 +49,6 @@ REFUSED_IN_A_TURN = 32
 #: from the disk when they are due.
 CROWDED = 8_192
 LONG_WAIT = 300.0
-
-#: Seconds between two looks at the free disk.
-DISK_LOOK = 1.0
-
-#: Outcomes after which nobody has said anything: a crawl whose seeds all end so has nothing to wait for (DESIGN 9.7).
-UNANSWERED = frozenset(
-    {
-        Outcome.DNS_FAILED,
-        Outcome.CONNECT_FAILED,
-        Outcome.TLS_FAILED,
-        Outcome.TIMED_OUT,
-        Outcome.TOO_SLOW,
-        Outcome.PROTOCOL_FAILED,
-    }
-)
-
-NO_LIMITS = Limits()
 
 ALLOWED = Verdict(Ruling.ALLOWED)
 
@@ -106,61 +90,55 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     robots: Uses[RobotsGate]
     traversal: Uses[Traversal]
     resolver: Uses[Resolver]
+    gates: UsesMany[TaskFilter]
 
     spills = frozenset({"seeds", "answers", "committed"})
 
     def __init__(self, sheet: FrontierSheet | None = None) -> None:
         super().__init__(sheet)
-        self.limit = ""
-        """The limit that ended the crawl, by its setting's name; empty while none has."""
         self.is_paused = False
-        self._limits = _limits(self.sheet)
+        self._stopping = Stopping(_limits(self.sheet), self.sheet.directory)
         self._hosts = Hosts()
         self._is_stirred = True
         """The queues may have hosts that can be admitted."""
         self._refused: deque[Visit] = deque()
         self._in_flight = 0
-        self._pages = 0
-        self._bytes = 0
-        self._answered = 0
-        self._seed_hosts: set[str] = set()
-        self._failed_hosts: set[str] = set()
         self._rested = 0
         """Hosts that were sent to rest on the disk and may still answer."""
         self._seeds_ended = False
         self._draining = False
-        self._began = 0.0
-        self._disk_at = -inf
-        self._free_disk: int | None = None
-        self._alarm: asyncio.Task[None] | None = None
-        self._alarm_at = inf
         self._lookups: set[asyncio.Task[None]] = set()
+        self._alarm: Alarm | None = None
         self.metrics.gauge("queued", lambda: len(self.queues))
         self.metrics.gauge("hosts", lambda: len(self._hosts))
         self.metrics.gauge("in_flight", lambda: self._in_flight)
+
+    @property
+    def limit(self) -> str:
+        """The limit that ended the crawl, by its setting's name; empty while none has."""
+        return self._stopping.reached
 
     # -- life
 
     async def start(self) -> None:
         """Go on from what the ledger holds."""
-        counters = self.ledger.counters()
-        self._pages, self._bytes = counters.get("pages", 0), counters.get("bytes", 0)
-        self._answered = counters.get("fetched", 0)
-        self._began = self.clock.monotonic() - counters.get("elapsed_ms", 0) / 1000
+        self._stopping.begin(self.ledger.counters(), self.clock.monotonic())
+        self._alarm = Alarm(self.clock, lambda: self.signal("tasks"))
         if not self.ledger.is_clean:
             self.politeness.hush()
         self.signal("tasks")
 
     async def stop(self) -> None:
         """Take the alarm and the look-ups away."""
-        tasks = [*self._lookups, *([self._alarm] if self._alarm else [])]
-        for task in tasks:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        for task in self._lookups:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._lookups, return_exceptions=True)
 
     def changed(self, before: FrontierSheet) -> None:
         """More may be handed out now, or less."""
-        self._limits = _limits(self.sheet)
+        self._stopping.rules = _limits(self.sheet)
         self.signal("tasks")
 
     def drain(self) -> None:
@@ -181,7 +159,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def on_seeds_many(self, tasks: Sequence[Task]) -> None:
         """Seeds are new URLs like any others, kept in one group; a resumed crawl has seen them."""
-        self._seed_hosts.update(task.host for task in tasks)
+        for task in tasks:
+            self._stopping.sown(task.host)
         followed = {task.url: task for task in self.traversal.follow(tasks, None)}
         with self.ledger.group() as group:
             if self.sheet.depth is None:
@@ -196,8 +175,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def on_answers(self, answer: Answer) -> None:
         """The host is free again, or waits."""
         self.politeness.answered(answer)
-        if answer.outcome in UNANSWERED:
-            self._failed_hosts.add(answer.host)
+        self._stopping.answered(answer)
         self._put(answer.host)
         self.signal("tasks")
 
@@ -205,9 +183,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Slots are free again, and there may be new tasks."""
         for committed in group:
             self._in_flight -= 1
-            self._pages += committed.is_page
-            self._bytes += committed.bytes
-            self._answered += committed.outcome in ANSWERED and not committed.site
+            self._stopping.committed(committed)
             if committed.is_kept:
                 self.queues.put_back(committed.task)
             if committed.site:
@@ -292,6 +268,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         reason = host.ports[endpoint_of(task.url)[1]]
         if reason:
             return Outcome.ADDRESS_REFUSED, reason, ALLOWED
+        rule = verdicts_on(self.gates.get("fetch", ()), "fetch", (task,))[0]
+        if rule:
+            return Outcome.BLOCKED, rule, ALLOWED
         now = self.clock.now()
         verdict = self.robots.judge(task, now)
         if verdict.ruling is Ruling.FETCH_FIRST:
@@ -419,6 +398,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         port = endpoint_of(task.url)[1]
         if port in host.ports:
             return True
+        if not host.name:
+            host.ports[port] = ""  # files of this machine: there is nothing to look up
+            return True
         lookup = asyncio.create_task(self._look_up(host, task.url, port))
         self._lookups.add(lookup)
         lookup.add_done_callback(self._lookups.discard)
@@ -430,7 +412,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             host.address = (await self.resolver.resolve(endpoint_of(url)[0], port)).address
         except AddressRefused as error:
             reason = str(error)
-        except GossamerError:
+        except (GossamerError, ResolutionFailed):
             # A name without an address: the request itself says so, as the outcome of its task.
             host.address = ""
         host.ports[port] = reason
@@ -442,22 +424,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def _may_hand_out(self, now: float) -> bool:
         if self._draining or self.is_paused or self._in_flight >= self.sheet.concurrency:
             return False
-        if self._limits == NO_LIMITS:
-            return True
-        progress = Progress(self._pages, self._in_flight, now - self._began, self._bytes, self._disk(now))
-        self._reach(limits.reached(self._limits, progress))
-        return limits.may_hand_out(self._limits, progress)
-
-    def _disk(self, now: float) -> int | None:
-        if self.sheet.min_free_disk is not None and now >= self._disk_at:
-            self._disk_at = now + DISK_LOOK
-            self._free_disk = shutil.disk_usage(self.sheet.directory).free
-        return self._free_disk
-
-    def _reach(self, limit: str) -> None:
-        if limit and len(self.queues):
-            self.limit = self.limit or limit
-            self._draining = True
+        allowed = self._stopping.allows(self._in_flight, len(self.queues) > 0, now)
+        self._draining = bool(self._stopping.reached)
+        return allowed
 
     def _wait(self, until: float, now: float) -> None:
         """Nothing can be handed out now: see whether anything ever can, and ask again when it may."""
@@ -465,25 +434,14 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             self._draining = True
             return
         due = min(self.queues.next_due(), self.queues.next_rest()) - self.clock.now() + now
-        if self._limits.max_time is not None:
-            due = min(due, self._began + self._limits.max_time)
-        until = min(until, due)
-        if until < self._alarm_at:
-            if self._alarm is not None:
-                self._alarm.cancel()
-            self._alarm_at = until
-            self._alarm = asyncio.create_task(self._ring(until - now))
-
-    async def _ring(self, seconds: float) -> None:
-        await self.clock.sleep(max(0.0, seconds))
-        self._alarm, self._alarm_at = None, inf
-        self.signal("tasks")
+        if self._alarm is not None:
+            self._alarm.set(min(until, due, self._stopping.ends_at()))
 
     def _is_hopeless(self) -> bool:
         """Whether everything that is left belongs to hosts that were given their chances, or to seeds that nobody serves."""
         if self._in_flight or self._lookups or not self._seeds_ended or not len(self.queues):
             return False
-        if not self._answered and self._seed_hosts <= self._failed_hosts and not self.sheet.keep_trying:
+        if self._stopping.is_unserved and not self.sheet.keep_trying:
             return True
         return not self._rested and self.queues.next_due() == inf and self.politeness.all_spent()
 

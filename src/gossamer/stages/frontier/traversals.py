@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from gossamer.contracts.prioritizing import LEVELS
+from gossamer.contracts.traversal import DEEPEST
 from gossamer.flow.sheet import NoSettings, Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.task import Task
@@ -17,15 +18,13 @@ from gossamer.model.task import Task
 class BreadthFirst(Provider[NoSettings]):
     """What is near the seeds comes first, and hosts take turns. The default: it finds important pages early."""
 
-    newest_first = False
-
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
         """All of them."""
         return tasks
 
     def level(self, task: Task, urgency: int) -> int:
         """By depth: tasks of a lesser depth that come late still go first."""
-        return min(task.depth, LEVELS - 1)
+        return min(task.depth, DEEPEST)
 
     def host_level(self, task: Task, urgency: int) -> int:
         """All hosts are alike."""
@@ -33,17 +32,18 @@ class BreadthFirst(Provider[NoSettings]):
 
 
 class DepthFirst(Provider[NoSettings]):
-    """The last link found comes first. Strict within a host; among hosts those that are deeper are preferred."""
+    """What is furthest from the seeds comes first: strict within a host; among hosts those that are deeper are preferred.
 
-    newest_first = True
+    With one request at a time that is a walk in preorder: whatever is deeper was found on the page that came last.
+    """
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
         """All of them."""
         return tasks
 
     def level(self, task: Task, urgency: int) -> int:
-        """One queue: the newest is the deepest."""
-        return 0
+        """The deeper, the sooner."""
+        return max(0, DEEPEST - task.depth)
 
     def host_level(self, task: Task, urgency: int) -> int:
         """The deeper, the sooner."""
@@ -60,8 +60,6 @@ class HostBreadthFirst(BreadthFirst):
 
 class BestFirst(Provider[NoSettings]):
     """What the prioritizer calls urgent comes first, within a host and, with the bias of the front queues, among hosts."""
-
-    newest_first = False
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
         """All of them."""
@@ -89,8 +87,6 @@ class RandomWalk(Provider[RandomWalkSheet]):
 
     A walk may come where it was: its wiring has neither URL-seen nor content-seen (seed 000, section 2.1).
     """
-
-    newest_first = False
 
     def __init__(self, sheet: RandomWalkSheet | None = None) -> None:
         super().__init__(sheet)

@@ -7,8 +7,17 @@ import msgspec
 from gossamer.flow.component import Filter
 from gossamer.flow.ports import In, Out
 from gossamer.flow.sheet import Sheet, setting
+from gossamer.model.normal import USUAL, Normaliser, Step
+from gossamer.model.url import scheme_of, scheme_rule
 from gossamer.model.visit import Visit
+from gossamer.stages.links.lists import parameters_of
 from gossamer.stages.links.resolving import MAX_LINKS, JoinCache, resolve_links
+
+
+def _may_redirect(url: str, target: str) -> bool:
+    """A redirect out of http leads to http or https, any other stays in its scheme: the rest are attempts on whoever
+    follows them (FAULTS 29)."""
+    return scheme_of(target) in ("http", "https") or scheme_of(target) == scheme_of(url)
 
 
 class LinksSheet(Sheet, frozen=True):
@@ -17,6 +26,19 @@ class LinksSheet(Sheet, frozen=True):
     max_links: Annotated[int, setting("Links kept of one page; more are cut and counted.", unit="links", ge=0)] = (
         MAX_LINKS
     )
+    max_redirects: Annotated[
+        int, setting("Redirects followed in a row; the target of one more is refused.", unit="redirects", ge=0)
+    ] = 10
+    normalise: Annotated[
+        tuple[Step, ...],
+        setting(
+            "What is folded into one URL: `escapes`, `trailing-dot`, `sessions`, `tracking`, `empty-query`, `sort-query`, "
+            "`index-pages`, `slashes`, `www`."
+        ),
+    ] = USUAL
+    parameters: Annotated[
+        str, setting("File with the parameters that `sessions` and `tracking` leave out, instead of the shipped list.")
+    ] = ""
 
 
 class Links(Filter[LinksSheet]):
@@ -27,13 +49,38 @@ class Links(Filter[LinksSheet]):
 
     def __init__(self, sheet: LinksSheet | None = None) -> None:
         super().__init__(sheet)
-        self._cache = JoinCache()
+        self._settle()
         self.metrics.gauge("joins_remembered", lambda: len(self._cache))
+
+    def changed(self, before: LinksSheet) -> None:
+        """Normalise as the new sheet says, or as before if its list cannot be read."""
+        if (before.normalise, before.parameters) != (self.sheet.normalise, self.sheet.parameters):
+            self._settle()
+
+    def _settle(self) -> None:
+        self._normalise = normaliser(self.sheet)
+        self._cache = JoinCache()
 
     def filter(self, visit: Visit) -> tuple[Visit]:
         """Resolve a page's links; what was found has served and is dropped from the envelope."""
         if not visit.found:
             return (visit,)
         base = visit.base or visit.url
-        links, rejected = resolve_links(visit.found, base, visit.url, self._cache, self.sheet.max_links)
+        if visit.found[0].relation == "redirect" and visit.task.hops >= self.sheet.max_redirects:
+            rule = f"more than {self.sheet.max_redirects} redirects"
+            return (msgspec.structs.replace(visit, found=(), rejected={rule: 1}),)
+        links, rejected = resolve_links(
+            visit.found, base, visit.url, self._cache, self.sheet.max_links, self._normalise
+        )
+        if links and links[0].relation == "redirect" and not _may_redirect(visit.url, links[0].url):
+            rejected, links = {scheme_rule(links[0].url): 1}, ()
         return (msgspec.structs.replace(visit, found=(), links=links, rejected=rejected),)
+
+
+def normaliser(sheet: LinksSheet) -> Normaliser:
+    """What takes a canonical URL to its normal form, as a sheet says.
+
+    Raises:
+        SettingError: the list of parameters cannot be read.
+    """
+    return Normaliser(sheet.normalise, parameters_of(sheet.parameters))

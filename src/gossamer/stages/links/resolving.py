@@ -9,7 +9,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from gossamer.model.errors import UnreadableUrl, UrlTooLong
-from gossamer.model.url import MAX_URL_BYTES, canonical, scheme_rule
+from gossamer.model.normal import Normalise
+from gossamer.model.url import MAX_URL_BYTES, authority_of, canonical, scheme_rule
 from gossamer.model.visit import Found, Link
 
 #: Links of a page that are kept (DESIGN 9.12, FAULTS 39).
@@ -21,6 +22,16 @@ _REFUSED = "!"
 # The parser drops white space and C0 controls in front, and `?` and `#` go on from the whole base, not from its
 # directory.
 _CACHEABLE_STARTS = frozenset("/._-~%0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+#: Bytes of the longest name that can be looked up, and of its longest label (RFC 1035, section 2.3.4; 255 octets on the wire).
+MAX_HOST = 253
+MAX_LABEL = 63
+
+
+def as_it_is(url: str) -> str:
+    """Normalises nothing."""
+    return url
 
 
 class JoinCache:
@@ -58,7 +69,12 @@ class JoinCache:
 
 
 def resolve_links(
-    found: Sequence[Found], base: str, page_url: str, cache: JoinCache, limit: int = MAX_LINKS
+    found: Sequence[Found],
+    base: str,
+    page_url: str,
+    cache: JoinCache,
+    limit: int = MAX_LINKS,
+    normalise: Normalise = as_it_is,
 ) -> tuple[tuple[Link, ...], dict[str, int]]:
     """The page's links, and how many each rule refused.
 
@@ -68,9 +84,12 @@ def resolve_links(
         page_url: the page's own canonical URL; links to it are dropped without a word, since it has just been fetched.
         cache: shared by the pages of a crawl.
         limit: the most links that are kept.
+        normalise: what brings a canonical URL to its normal form; the cache remembers its results.
 
     A URL that is found again keeps its first place, relation and anchor; it is `nofollow` only if each occurrence is.
-    Rules: `not_a_url`, `too_long`, `scheme:...` (no host to ask: `mailto`, `javascript`, ...), `too_many_links`.
+    A redirect to another spelling of its own page keeps that spelling: the server insists on it.
+    Rules: `not_a_url`, `too_long`, `bad_host`, `scheme:...` (no host to ask: `mailto`, `javascript`, ...; a `file` that
+    another host links to), `too_many_links`.
     """
     directory = _directory(base)
     table = cache.table(directory) if directory else {}
@@ -90,7 +109,7 @@ def resolve_links(
             continue
         url = table.get(href)
         if url is None:
-            url = _join(href, base)
+            url = _join(href, base, normalise)
             if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES:
                 table[href] = url
         place = places.get(url)
@@ -109,7 +128,15 @@ def resolve_links(
             links.append(Link(url, one.relation, one.anchor, one.nofollow))
     if directory:
         cache.grown(len(table) - before)
+    if len(found) == 1 and not links and not rejected and found[0].relation == "redirect":
+        links = _insisted(found[0], base, page_url)
     return tuple(links), rejected
+
+
+def _insisted(redirect: Found, base: str, page_url: str) -> list[Link]:
+    """The target of a redirect that leads to another spelling of its own page, which is then no spelling to fold."""
+    url = _join(redirect.href, base, as_it_is)
+    return [Link(url, redirect.relation)] if url != page_url and url[0] != _REFUSED else []
 
 
 def _directory(base: str) -> str:
@@ -120,12 +147,24 @@ def _directory(base: str) -> str:
     return base[: base.rfind("/", 0, query if query >= 0 else len(base)) + 1]
 
 
-def _join(href: str, base: str) -> str:
-    """The canonical URL, or a marked refusal."""
+def _join(href: str, base: str, normalise: Normalise) -> str:
+    """The normal form of the URL, or a marked refusal."""
     try:
         url = canonical(href, base)
     except UrlTooLong:
         return f"{_REFUSED}too_long"
     except UnreadableUrl:
         return f"{_REFUSED}not_a_url"
-    return url if "://" in url[:64] else _REFUSED + scheme_rule(url)
+    if "://" not in url[:64] or (url.startswith("file:") and not base.startswith("file:")):
+        # Files of this machine are linked to by files of this machine alone (DESIGN 9.8).
+        return _REFUSED + scheme_rule(url)
+    return normalise(url) if _has_host_of_dns(url) else f"{_REFUSED}bad_host"
+
+
+def _has_host_of_dns(url: str) -> bool:
+    """Whether the host could be looked up: at most 253 bytes, labels of at most 63 (RFC 1035, section 2.3.4; FAULTS 36)."""
+    if url.find("/", 8, MAX_LABEL) > 0:
+        # It ends before a label could be too long; behind the 8th byte, where that of `https` may begin.
+        return True
+    host = authority_of(url).partition(":")[0].rstrip(".")
+    return len(host) <= MAX_HOST and max(map(len, host.split("."))) <= MAX_LABEL

@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from gossamer.contracts.filtering import VisitFilter, refusal
 from gossamer.contracts.processing import Processor
 from gossamer.flow.component import Filter
 from gossamer.flow.ports import In, Out, UsesMany
 from gossamer.flow.sheet import NoSettings
 from gossamer.model.document import Document
 from gossamer.model.outcome import Outcome
-from gossamer.model.visit import Found, Item, Visit
+from gossamer.model.visit import Found, Item, Response, Visit
+from gossamer.stages.process.html import refresh_target
 
 
 class Process(Filter[NoSettings]):
@@ -23,6 +25,7 @@ class Process(Filter[NoSettings]):
     inbox: In[Visit]
     outbox: Out[Visit]
     processors: UsesMany[Processor]
+    gates: UsesMany[VisitFilter]
 
     def filter(self, visit: Visit) -> tuple[Visit]:
         """One visit, read by all of its processors."""
@@ -33,15 +36,27 @@ class Process(Filter[NoSettings]):
             return (_with_target(visit),)
         if response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
             return (visit,)
+        rule = refusal(self.gates.get("parse", ()), "parse", visit)
+        if rule:
+            self.metrics.count(f"barred:{rule}")
+            return (msgspec.structs.replace(visit, barred={**visit.barred, "parse": rule}),)
         processors = [p.process for p in self.processors.get(response.mime, ())]
+        refresh = _refresh(response)
         if not processors:
+            if refresh:
+                return (msgspec.structs.replace(visit, base=visit.url, found=refresh),)
             self.metrics.counters["unprocessed"] += 1
             return (visit,)
-        return (self._processed(visit, processors),)
+        return (self._processed(visit, processors, refresh),)
 
-    def _processed(self, visit: Visit, processors: Sequence[Callable[[Document], Iterable[Found | Item]]]) -> Visit:
+    def _processed(
+        self,
+        visit: Visit,
+        processors: Sequence[Callable[[Document], Iterable[Found | Item]]],
+        found_before: Sequence[Found],
+    ) -> Visit:
         document = Document(visit)
-        found: list[Found] = []
+        found: list[Found] = list(found_before)
         items: list[Item] = []
         trouble = ""
         for process in processors:
@@ -75,6 +90,12 @@ def _as_item(thing: object) -> Item:
     if not isinstance(thing, Item):
         raise TypeError(f"a processor yields gossamer.Found or gossamer.Item, not {type(thing).__name__}")
     return thing
+
+
+def _refresh(response: Response) -> tuple[Found, ...]:
+    """The target of a `Refresh` field: a link like any other, never obeyed in place (FAULTS 33)."""
+    target = refresh_target(response.header("refresh")) if response.header("refresh") else None
+    return (Found(target, "header refresh"),) if target else ()
 
 
 def _with_target(visit: Visit) -> Visit:

@@ -1,10 +1,10 @@
-"""The filter stage: links that any filter refuses do not go on. Filters stand at named gates; this one is `follow`."""
+"""The filter stage: links that any filter refuses do not go on. It owns the gates `expand` and `follow` (MISSION M5)."""
 
 from collections.abc import Sequence
 
 import msgspec
 
-from gossamer.contracts.filtering import UrlFilter
+from gossamer.contracts.filtering import UrlFilter, VisitFilter, refusal
 from gossamer.flow.component import Filter
 from gossamer.flow.ports import In, Out, UsesMany
 from gossamer.flow.sheet import NoSettings
@@ -13,11 +13,15 @@ from gossamer.model.visit import Link, Visit
 
 
 class Filtering(Filter[NoSettings]):
-    """Keeps the links that every filter of the gate lets pass, and counts the others by the rule that refused them."""
+    """Keeps the links that every filter of `follow` lets pass, and counts the others by the rule that refused them.
+
+    A page that is refused at `expand` keeps none.
+    """
 
     inbox: In[Visit]
     outbox: Out[Visit]
     filters: UsesMany[UrlFilter]
+    gates: UsesMany[VisitFilter]
 
     def filter(self, visit: Visit) -> tuple[Visit]:
         """Judge a page's links, filter by filter: later ones see only what earlier ones let pass."""
@@ -25,6 +29,10 @@ class Filtering(Filter[NoSettings]):
         if not links:
             return (visit,)
         rejected = dict(visit.rejected)
+        whole = refusal(self.gates.get("expand", ()), "expand", visit)
+        if whole:
+            rejected[whole] = rejected.get(whole, 0) + len(links)
+            return (msgspec.structs.replace(visit, links=(), refused=visit.links, rejected=rejected),)
         refused: list[Link] = []
         for rule in self.filters.get("follow", ()):
             verdicts = self._judge(rule, links, visit.task)

@@ -67,22 +67,39 @@ class PatternFilter(Provider[PatternSheet]):
         return [verdict(link.url) for link in links]
 
 
+def compile_pattern(pattern: str) -> Any:
+    """A compiled RE2 pattern, which searches in linear time.
+
+    Raises:
+        ValueError: it is too long, or RE2 refuses it; in one line.
+    """
+    if len(pattern.encode("utf-8", "replace")) > MAX_PATTERN_BYTES:
+        raise ValueError(f"{pattern[:40]!r}... is too long; at most {MAX_PATTERN_BYTES} bytes a pattern")
+    try:
+        return re2.compile(pattern, _quiet())
+    except (re2.error, UnicodeError) as error:
+        reason = error.args[0] if error.args else error
+        shown = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
+        raise ValueError(f"{pattern!r} is no RE2 pattern: {shown}") from None
+
+
+def _quiet() -> Any:
+    """Options of a compilation that prints nothing on standard error."""
+    options = re2.Options()
+    options.log_errors = False
+    return options
+
+
 def _any_of(name: str, patterns: Sequence[str]) -> Any:
     """One pattern that matches where any of them does; None without any. Each must be whole by itself."""
     if not patterns:
         return None
-    options = re2.Options()
-    options.log_errors = False
-    for pattern in patterns:
-        if len(pattern.encode("utf-8", "replace")) > MAX_PATTERN_BYTES:
-            raise SettingError(f"{name}: {pattern[:40]!r}... is too long; at most {MAX_PATTERN_BYTES} bytes a pattern")
-        try:
-            re2.compile(pattern, options)
-        except (re2.error, UnicodeError) as error:
-            reason = error.args[0] if error.args else error
-            shown = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
-            raise SettingError(f"{name}: {pattern!r} is no RE2 pattern: {shown}") from None
     try:
-        return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns), options)
+        for pattern in patterns:
+            compile_pattern(pattern)
+    except ValueError as error:
+        raise SettingError(f"{name}: {error}") from None
+    try:
+        return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns), _quiet())
     except re2.error:
         raise SettingError(f"{name}: {len(patterns)} patterns are too much for one expression; use fewer") from None

@@ -1,10 +1,10 @@
 """Chunks: how tasks of one lane of one host lie on the disk, many to a value; and the cursors that say how far they are done.
 
-Tasks that were found together share source, relation, depth and attempt: a chunk holds *runs* of such tasks, which name
+Tasks that were found together share source, relation, depth, attempt and hops: a chunk holds *runs* of such tasks, which name
 what they share once, so that a page's links cost little more than their URLs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -24,9 +24,9 @@ PLACE_BITS = 8
 #: against 0.2 us for each of them).
 WALKED_OVER = 64
 
-#: Source, relation, depth, attempt; and the URLs that share them.
-_Run = tuple[str, str, int, int, list[str]]
-_shared = attrgetter("source", "relation", "depth", "attempt")
+#: Source, relation, depth, attempt, hops; and the URLs that share them.
+_Run = tuple[str, str, int, int, int, list[str]]
+_shared = attrgetter("source", "relation", "depth", "attempt", "hops")
 
 
 class _Chunk(msgspec.Struct, array_like=True, gc=False):
@@ -48,19 +48,23 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True, gc=False):
 #: The cursors of a host's lanes, by level. A lane that is not named begins with its first chunk.
 Cursors = Mapping[int, Cursor]
 
-_encoder = msgspec.msgpack.Encoder()
+_encode = msgspec.msgpack.Encoder().encode
 _chunks = msgspec.msgpack.Decoder(_Chunk)
 _cursors = msgspec.msgpack.Decoder(dict[int, Cursor])
 
 
-def pack(host: str, tasks: Sequence[Task]) -> Iterator[bytes]:
+def pack(host: str, tasks: Sequence[Task]) -> list[bytes]:
     """Chunks of tasks of one lane of one host, in order."""
-    for start in range(0, len(tasks), CHUNK_TASKS):
-        runs: list[_Run] = [
-            (*shared, [task.url for task in run])
-            for shared, run in groupby(tasks[start : start + CHUNK_TASKS], key=_shared)
-        ]
-        yield _encoder.encode(_Chunk(host, runs))
+    if len(tasks) <= CHUNK_TASKS:
+        return [_pack(host, tasks)]
+    return [_pack(host, tasks[start : start + CHUNK_TASKS]) for start in range(0, len(tasks), CHUNK_TASKS)]
+
+
+def _pack(host: str, tasks: Sequence[Task]) -> bytes:
+    if len(tasks) == 1:  # as most are in a broad crawl
+        [task] = tasks
+        return _encode((host, ((*_shared(task), (task.url,)),)))
+    return _encode((host, [(*shared, [task.url for task in run]) for shared, run in groupby(tasks, key=_shared)]))
 
 
 def unpack(data: bytes, level: int = 0) -> list[Task]:
@@ -75,15 +79,15 @@ def unpack(data: bytes, level: int = 0) -> list[Task]:
         raise CrawlDirectoryError(f"a chunk of the ledger is damaged: {error}; go back to a checkpoint") from None
     host = chunk.host
     return [
-        Task(url, host, depth, source, relation, attempt, level)
-        for source, relation, depth, attempt, urls in chunk.runs
+        Task(url, host, depth, source, relation, attempt, level, hops)
+        for source, relation, depth, attempt, hops, urls in chunk.runs
         for url in urls
     ]
 
 
 def pack_cursors(cursors: Cursors) -> bytes:
     """The bytes of a host's cursors."""
-    return _encoder.encode(cursors)
+    return _encode(cursors)
 
 
 def unpack_cursors(data: bytes | None) -> dict[int, Cursor]:

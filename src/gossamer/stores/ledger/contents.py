@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from gossamer.stores.ledger.remembered import Remembered
 from gossamer.stores.ledger.store import Batch, Store
 
 #: Digests that are remembered, claimed or looked up; about 300 bytes each. More than can be in flight at once.
@@ -13,7 +14,7 @@ class SeenContents:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._claims: dict[str, str] = {}
+        self._claims: Remembered[str, str] = Remembered(REMEMBERED)
 
     def __repr__(self) -> str:
         return f"<SeenContents {len(self._claims)} remembered>"
@@ -30,7 +31,7 @@ class SeenContents:
         known = self._claims.get(digest)
         if known is None:
             known = self.owner(digest)
-            self._remember(digest, known or url)
+            self._claims.set(digest, known or url)
         return known
 
     @staticmethod
@@ -42,13 +43,7 @@ class SeenContents:
     def applied(self, owners: Mapping[str, str]) -> None:
         """These were written: whoever claimed the same is not the owner."""
         for digest, url in owners.items():
-            self._remember(digest, url)
-
-    def _remember(self, digest: str, url: str) -> None:
-        self._claims.pop(digest, None)
-        self._claims[digest] = url
-        if len(self._claims) > REMEMBERED:
-            del self._claims[next(iter(self._claims))]
+            self._claims.set(digest, url)
 
 
 def _key(digest: str) -> bytes:

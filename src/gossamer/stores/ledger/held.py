@@ -8,7 +8,6 @@ Which lanes there are is found by reading on: those below `explored` are known, 
 pushed meanwhile to a lane that is known is read before what is less urgent, buffered or not.
 """
 
-from collections import deque
 from enum import Enum
 
 import msgspec
@@ -18,6 +17,10 @@ from gossamer.stores.ledger.chunks import PLACE_BITS, WALKED_OVER, Cursor, Curso
 
 #: Levels of urgency: the level is one byte of a chunk's key.
 LEVELS = 256
+
+
+#: The cursor of a lane that has none.
+NEW = Cursor()
 
 
 class Leaving(Enum):
@@ -39,18 +42,21 @@ class Stretch(msgspec.Struct, frozen=True):
 class Lane:
     """Tasks of one level of a held host."""
 
-    __slots__ = ("buffer", "chunks", "finished", "flying", "level", "more", "read", "spent")
+    __slots__ = ("buffer", "chunks", "entry", "finished", "flying", "is_mixed", "level", "more", "read", "spent")
 
-    def __init__(self, level: int, cursor: Cursor) -> None:
+    def __init__(self, level: int, cursor: Cursor, entry: "Held") -> None:
+        self.entry = entry
         self.level = level
         self.read: Place = cursor.place
         """From where to read on."""
-        self.buffer: deque[tuple[Place, Task]] = deque()
-        """The dequeue buffer: tasks that were read and not popped."""
+        self.buffer: list[tuple[Place, Task]] = []
+        """The dequeue buffer, the next task last: tasks that were read and not popped. A deque would take ten times the memory."""
         self.more = False
         """Whether there may be tasks behind the buffer, on the disk."""
-        self.flying: set[Place] = set()
-        self.finished: set[Place] = set(cursor.finished)
+        self.flying: list[Place] = []
+        self.is_mixed = False
+        """There may be places in flight behind the head of what is read next: a task was put back before them."""
+        self.finished = frozenset(cursor.finished)
         """Finished places behind a place in flight."""
         self.chunks: dict[int, int] = {}
         """Serial -> tasks of the chunks that were read and are not finished."""
@@ -62,33 +68,37 @@ class Lane:
     def fill(self, serial: int, tasks: list[Task], room: int) -> int:
         """Buffer at most `room` tasks of the next chunk, from where the last reading ended; returns how many."""
         begin = serial << PLACE_BITS
-        self.chunks[serial] = len(tasks)
+        count = self.chunks[serial] = len(tasks)
         first = max(self.read - begin, 0)
-        finished, flying, append = self.finished, self.flying, self.buffer.append
-        left = room
-        for index in range(first, len(tasks)):
-            place = begin + index
-            if place in finished or place in flying:
-                continue
-            if not left:
-                self.read = place
-                return room
-            append((place, tasks[index]))
-            left -= 1
-        self.read = (serial + 1) << PLACE_BITS
-        return room - left
+        if self.finished or self.is_mixed:
+            known = self.finished.union(self.flying)
+            places = [place for place in range(begin + first, begin + count) if place not in known]
+        else:
+            places = list(range(begin + first, begin + count))
+        self.read = places[room] if len(places) > room else (serial + 1) << PLACE_BITS
+        del places[room:]
+        self.buffer[:0] = [(place, tasks[place - begin]) for place in reversed(places)]
+        return len(places)
 
     def put_back(self, place: Place, task: Task) -> None:
         """A task that was popped is not in flight after all: it is the next again, before those behind it."""
-        self.flying.discard(place)
-        at = next((index for index, (other, _) in enumerate(self.buffer) if other > place), len(self.buffer))
+        self.flying.remove(place)
+        self.is_mixed = bool(self.flying)
+        at = next((index for index, (other, _) in enumerate(self.buffer) if other < place), len(self.buffer))
         self.buffer.insert(at, (place, task))
+
+    def take(self, most: int) -> list[tuple[Place, Task]]:
+        """Up to `most` buffered tasks: they are in flight."""
+        taken = self.buffer[: -most - 1 : -1]
+        del self.buffer[-most:]
+        self.flying += [place for place, _ in taken]
+        return taken
 
     def empty_buffer(self) -> int:
         """Forget what was read and not popped: it is read again. Returns how many tasks."""
         count = len(self.buffer)
         if count:
-            self.read = self.buffer[0][0]
+            self.read = self.buffer[-1][0]
             self.buffer.clear()
             self.more = True
         return count
@@ -99,9 +109,9 @@ class Lane:
         Returns:
             None for a lane of which nothing is left, and nothing to be jumped over.
         """
-        ahead = self.buffer[0][0] if self.buffer else self.read
-        place = min(self.flying - ended, default=ahead)
-        behind = [place_ for place_ in self.finished | ended if place_ >= place]
+        ahead = self.buffer[-1][0] if self.buffer else self.read
+        place = min((place for place in self.flying if place not in ended), default=ahead)
+        behind = [other for done in (self.finished, ended) for other in done if other >= place]
         chunks = [serial for serial, count in self.chunks.items() if (serial << PLACE_BITS) + count <= place]
         spent = self.spent + len(chunks)
         is_over = place == ahead and not self.buffer and not self.more and not behind
@@ -111,8 +121,9 @@ class Lane:
 
     def end(self, ended: set[Place], cursor: Cursor | None, chunks: list[int]) -> None:
         """These flights have ended."""
-        self.flying -= ended
-        self.finished = set(cursor.finished) if cursor is not None else set()
+        self.flying = [place for place in self.flying if place not in ended]
+        self.is_mixed = self.is_mixed and bool(self.flying)
+        self.finished = frozenset(cursor.finished) if cursor is not None else frozenset()
         for serial in chunks:
             del self.chunks[serial]
         self.spent += len(chunks)
@@ -144,9 +155,9 @@ class Held:
         return any(lane.flying for lane in self.lanes.values())
 
     @property
-    def buffered(self) -> int:
-        """Tasks that were read and not popped."""
-        return sum(len(lane.buffer) for lane in self.lanes.values())
+    def is_buffering(self) -> bool:
+        """Whether tasks were read and not popped."""
+        return any(lane.buffer for lane in self.lanes.values())
 
     @property
     def has_work(self) -> bool:
@@ -155,15 +166,18 @@ class Held:
 
     def first(self) -> Lane | None:
         """The most urgent known lane that has, or may have, tasks to pop."""
-        levels = [level for level, lane in self.lanes.items() if lane.buffer or lane.more]
-        return self.lanes[min(levels)] if levels else None
+        found = None
+        for lane in self.lanes.values():
+            if (lane.buffer or lane.more) and (found is None or lane.level < found.level):
+                found = lane
+        return found
 
     def lane(self, level: int) -> Lane:
         """The lane of a level, as its cursor on the disk left it."""
         lane = self.lanes.get(level)
         if lane is None:
             assert self.cursors is not None
-            lane = self.lanes[level] = Lane(level, self.cursors.get(level, Cursor()))
+            lane = self.lanes[level] = Lane(level, self.cursors.get(level, NEW), self)
         return lane
 
     def unread(self) -> Stretch | None:
@@ -175,6 +189,8 @@ class Held:
             return None
         assert self.cursors is not None
         level = self.explored
+        if not self.cursors:
+            return Stretch(level, 0, LEVELS)
         long = [other for other, cursor in self.cursors.items() if other >= level and cursor.spent >= WALKED_OVER]
         serial = self.cursors[level].place >> PLACE_BITS if level in long else 0
         return Stretch(level, serial, min((other for other in long if other > level), default=LEVELS))

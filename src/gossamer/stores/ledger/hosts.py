@@ -3,44 +3,21 @@
 A commit asks for the state of each visited host and for the tallies of each new task: most were asked for just before.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from gossamer.contracts.ledger import Tallied
 from gossamer.model.kept import HostState
 from gossamer.stores.ledger.keys import HOST_ID_BYTES, ROBOTS, STATE, TALLIES, Keys
+from gossamer.stores.ledger.remembered import Remembered
 from gossamer.stores.ledger.store import Batch, Store
 
 #: States and tallies that are remembered; about 600 and 150 bytes each.
 REMEMBERED_STATES, REMEMBERED_TALLIES = 8_192, 65_536
 
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
-
 _encoder = msgspec.msgpack.Encoder()
 _states = msgspec.msgpack.Decoder(HostState)
-
-
-class _Remembered(Generic[K, V]):
-    """The entries that were set last, up to a number."""
-
-    __slots__ = ("_capacity", "_entries")
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._entries: dict[K, V] = {}
-
-    def get(self, key: K) -> V | None:
-        return self._entries.get(key)
-
-    def set(self, key: K, value: V) -> None:
-        entries = self._entries
-        entries.pop(key, None)
-        entries[key] = value
-        if len(entries) > self._capacity:
-            del entries[next(iter(entries))]
 
 
 class Hosts:
@@ -49,8 +26,8 @@ class Hosts:
     def __init__(self, store: Store, keys: Keys) -> None:
         self._store = store
         self._keys = keys
-        self._states: _Remembered[str, HostState] = _Remembered(REMEMBERED_STATES)
-        self._tallies: _Remembered[tuple[Tallied, str], int] = _Remembered(REMEMBERED_TALLIES)
+        self._states: Remembered[str, HostState] = Remembered(REMEMBERED_STATES)
+        self._tallies: Remembered[tuple[Tallied, str], int] = Remembered(REMEMBERED_TALLIES)
 
     def __repr__(self) -> str:
         return f"<Hosts in {self._store!r}>"

@@ -42,7 +42,7 @@ HOST_ID_BYTES = DOMAIN_BYTES + HOST_BYTES
 
 #: Hosts, and beginnings of URLs, whose id is remembered at once, 210 bytes each; then all are forgotten, which costs each
 #: one more look (20 us). Above the 100,000 hosts of a broad crawl, since a table that is cleared in each round is useless.
-REMEMBERED_HOSTS, REMEMBERED_BEGINNINGS = 131_072, 65_536
+REMEMBERED_HOSTS, REMEMBERED_BEGINNINGS = 131_072, 32_768
 
 CHUNK, LATER, ROTATION, HELD, RESTING = b"q", b"l", b"r", b"a", b"w"
 CURSOR, STATE, ROBOTS = b"c", b"s", b"x"
@@ -50,6 +50,9 @@ SCHEMA_KEY, SECRET_KEY, STATE_KEY, END_PREFIX, OWN_PREFIX = b"schema", b"secret"
 
 #: How keys of tallies end, by what is tallied.
 TALLIES = {"host": b"n", "domain": b"d"}
+
+
+_LEVELS = [bytes([level]) for level in range(256)]
 
 
 @cache
@@ -109,7 +112,7 @@ def serial_key(kind: bytes, serial: int) -> bytes:
 
 def lane_key(prefix: bytes, level: int, serial: int = 0) -> bytes:
     """The key of a chunk; at level 256, the first key behind all lanes of the prefix."""
-    return prefix + bytes([level]) + serial.to_bytes(8) if level < 256 else after(prefix)
+    return prefix + _LEVELS[level] + serial.to_bytes(8) if level < 256 else after(prefix)
 
 
 def time_key(kind: bytes, time: float, rest: bytes) -> bytes:

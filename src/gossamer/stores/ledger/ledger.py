@@ -33,7 +33,6 @@ from gossamer.stores.ledger.queues import HostQueues, Marks, Plan, QueueLimits
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.store import FAMILIES, Store, StoreLimits
 from gossamer.stores.ledger.waiting import Waiting, find_waiting
-from gossamer.stores.recovery import restore as restore_files
 
 #: Where the states of agents lie inside the crawl directory (DESIGN 7).
 STATE_DIRECTORY = "state"
@@ -58,17 +57,17 @@ class LedgerSheet(Sheet, frozen=True):
     ] = "kill"
     cache: Annotated[
         int, setting("Blocks of the store that are kept unpacked.", unit="bytes", restart=_OPEN, ge=1 << 20)
-    ] = 64 << 20
+    ] = 48 << 20
     buffers: Annotated[
         int, setting("Write buffers of the store, all together.", unit="bytes", restart=_OPEN, ge=1 << 20)
-    ] = 32 << 20
+    ] = 24 << 20
     log: Annotated[
         int, setting("Write-ahead log: an opening reads so much at most.", unit="bytes", restart=_OPEN, ge=1 << 20)
     ] = 32 << 20
     recent: Annotated[
         int,
-        setting("Recent and popular URLs in front of the seen set; 171 bytes each.", unit="URLs", restart=_OPEN, ge=1),
-    ] = 262_144
+        setting("Recent and popular URLs in front of the seen set; 172 bytes each.", unit="URLs", restart=_OPEN, ge=1),
+    ] = 131_072
     held: Annotated[
         int,
         setting(
@@ -132,14 +131,8 @@ class Ledger(Provider[LedgerSheet]):
         self._rows = msgspec.msgpack.Decoder(DocumentRow)
 
     async def start(self) -> None:
-        """Open the store, and cut the crawl's files back to what it committed, before anybody writes on in them."""
+        """Open the store."""
         self.open()
-        try:
-            restored = restore_files(Path(self.sheet.directory), self._ends, self.sheet.agent)
-        except BaseException:
-            self.abandon()
-            raise
-        self.metrics.count("files_cut", len(restored.cut) + len(restored.removed))
 
     async def stop(self) -> None:
         """Close it."""

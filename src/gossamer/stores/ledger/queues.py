@@ -33,6 +33,7 @@ from gossamer.stores.ledger.keys import (
     time_of,
 )
 from gossamer.stores.ledger.later import LaterTasks
+from gossamer.stores.ledger.remembered import Remembered
 from gossamer.stores.ledger.store import Batch, Store
 
 #: Names in one value of the rotation: it is read whole.
@@ -66,8 +67,8 @@ class Marks(msgspec.Struct, array_like=True):
     """Tasks that are queued or in flight."""
 
 
-#: Tasks by host and level.
-Pushed = Mapping[tuple[str, int], list[Task]]
+#: Where a task that is in flight was popped.
+_Flight = tuple[Lane, Place]
 
 
 class Changes:
@@ -91,33 +92,32 @@ class Changes:
 
 
 class Ending:
-    """What ends of one host: places by level; the cursors, and the finished chunks by level, when they have ended."""
+    """What ends of one host: places by lane; its cursors, and the finished chunks by lane, when they have ended."""
 
     __slots__ = ("chunks", "cursors", "entry", "places")
 
     def __init__(self, entry: Held) -> None:
         self.entry = entry
-        self.places: dict[int, set[Place]] = {}
+        self.places: dict[Lane, set[Place]] = {}
         self.cursors: dict[int, Cursor] = {}
-        self.chunks: dict[int, list[int]] = {}
+        self.chunks: dict[Lane, list[int]] = {}
 
     def decide(self) -> None:
         """Work out cursors and chunks, when all places are known."""
         self.cursors = dict(self.entry.cursors or {})
-        for level, places in self.places.items():
-            cursor, self.chunks[level] = self.entry.lanes[level].cursor_without(places)
+        for lane, places in self.places.items():
+            cursor, self.chunks[lane] = lane.cursor_without(places)
             if cursor is not None:
-                self.cursors[level] = cursor
+                self.cursors[lane.level] = cursor
             else:
-                self.cursors.pop(level, None)
+                self.cursors.pop(lane.level, None)
 
     def apply(self) -> None:
         """It was written."""
-        entry = self.entry
-        for level, places in self.places.items():
-            entry.lanes[level].end(places, self.cursors.get(level), self.chunks[level])
-            entry.tidy(level)
-        entry.cursors = self.cursors
+        for lane, places in self.places.items():
+            lane.end(places, self.cursors.get(lane.level), self.chunks[lane])
+            self.entry.tidy(lane.level)
+        self.entry.cursors = self.cursors
 
 
 class Plan:
@@ -145,8 +145,10 @@ class HostQueues:
         self._keys = keys
         self._held: dict[str, Held] = {}
         self._arrivals: deque[str] = deque()
-        self._flights: dict[str, list[tuple[Held, int, Place]]] = {}
-        """URL -> host, level and place of each of its flights."""
+        self._flights: dict[str, _Flight] = {}
+        """By URL."""
+        self._doubles: dict[str, list[_Flight]] = {}
+        """Other flights of a URL that is in flight already, as where a walk comes back."""
         self._flying = 0
         self._buffers: OrderedDict[str, Held] = OrderedDict()
         self._buffered = 0
@@ -155,7 +157,7 @@ class HostQueues:
         self._turns: deque[str] = deque()
         self._turns_key = b""
         self._rotation_ends = False
-        self._waiting: dict[str, None] = {}
+        self._waiting: Remembered[str, bool] = Remembered(WAITING_REMEMBERED)
         self._rested = RESTING
         self._next_rest = self._first_rest()
         self.later = LaterTasks(store)
@@ -196,7 +198,7 @@ class HostQueues:
 
     def flights(self, url: str) -> int:
         """How many tasks of this URL are in flight."""
-        return len(self._flights.get(url, ()))
+        return (url in self._flights) + (len(self._doubles.get(url, ())) if self._doubles else 0)
 
     # -- hosts come
 
@@ -254,7 +256,7 @@ class HostQueues:
             self.marks.rotation = int.from_bytes(self._turns_key[1:]) + 1
             self._spent.append(self._turns_key)
         for name in names:
-            self._waiting.pop(name, None)
+            self._waiting.forget(name)
         return names
 
     def _take_turns(self, names: list[str]) -> list[str]:
@@ -289,7 +291,7 @@ class HostQueues:
         while len(taken) < most:
             lane = entry.first()
             if lane is not None and lane.buffer:
-                self._take(entry, lane, most - len(taken), taken)
+                self._take(lane, most - len(taken), taken)
             elif not self._read(entry, most - len(taken)):
                 break
         if not taken:
@@ -298,7 +300,7 @@ class HostQueues:
         entry.popped += len(taken)
         self._flying += len(taken)
         self._buffered -= len(taken)
-        if entry.buffered:
+        if entry.is_buffering:
             self._buffers[name] = entry
             self._buffers.move_to_end(name)
         else:
@@ -306,34 +308,38 @@ class HostQueues:
         self._trim()
         return taken
 
-    def _take(self, entry: Held, lane: Lane, most: int, taken: list[Task]) -> None:
+    def _take(self, lane: Lane, most: int, taken: list[Task]) -> None:
         """Move up to `most` buffered tasks of a lane into `taken`: they are in flight."""
-        level, flying, flights = lane.level, lane.flying, self._flights
-        for _ in range(min(most, len(lane.buffer))):
-            place, task = lane.buffer.popleft()
+        flights = self._flights
+        for place, task in lane.take(most):
             taken.append(task)
-            flying.add(place)
-            others = flights.get(task.url)
-            if others is None:
-                flights[task.url] = [(entry, level, place)]
+            url = task.url
+            if url in flights:
+                self._doubles.setdefault(url, []).append((lane, place))
             else:
-                others.append((entry, level, place))
+                flights[url] = (lane, place)
 
     def put_back(self, task: Task) -> None:
         """A popped task is not in flight after all; it is popped again before those behind it."""
-        flights = self._flights.get(task.url)
-        if not flights:
+        if task.url not in self._flights:
             return
-        entry, level, place = flights.pop()
-        if not flights:
-            del self._flights[task.url]
-        entry.lanes[level].put_back(place, task)
+        others = self._doubles.get(task.url)
+        lane, place = others[-1] if others else self._flights[task.url]
+        if others and len(others) > 1:
+            others.pop()
+        else:
+            (self._doubles if others else self._flights).pop(task.url)
+        lane.put_back(place, task)
+        entry = lane.entry
         entry.popped -= 1
         self._flying -= 1
         self._buffered += 1
         self._buffers[entry.name] = entry
         if entry.leaving is not None and not entry.is_flying:
+            if entry.leaving is Leaving.REST:
+                self._next_rest = min(self._next_rest, entry.until)
             self._let_go(entry)
+        self._trim()
 
     def rest(self, name: str, until: float) -> None:
         """Hold a host no more until this time."""
@@ -395,19 +401,31 @@ class HostQueues:
         """What is to be written for these changes, and for the hosts that came and went."""
         plan = Plan(changes, self.marks)
         plan.moves, plan.spent = dict(self._moves), list(self._spent)
-        for url, count in changes.ended.items():
-            for entry, level, place in self._flights[url][:count]:
-                ending = plan.ended.get(entry.name)
-                if ending is None:
-                    ending = plan.ended[entry.name] = Ending(entry)
-                ending.places.setdefault(level, set()).add(place)
+        for lane, places in self._ended(changes.ended).items():
+            ending = plan.ended.get(lane.entry.name)
+            if ending is None:
+                ending = plan.ended[lane.entry.name] = Ending(lane.entry)
+            ending.places[lane] = places
         for ending in plan.ended.values():
             ending.decide()
         plan.rotated = [name for name, (why, _) in plan.moves.items() if why is Leaving.TURN]
-        known = {*plan.rotated, *self._waiting}
-        pushed = dict.fromkeys(name for name, _ in changes.pushed)
-        plan.rotated += [name for name in pushed if name not in self._held and name not in known]
+        held, waiting, known = self._held, self._waiting, set(plan.rotated)
+        for name, _ in changes.pushed:
+            if name not in held and name not in known and name not in waiting:
+                known.add(name)
+                plan.rotated.append(name)
         return plan
+
+    def _ended(self, ended: Mapping[str, int]) -> dict[Lane, set[Place]]:
+        """The places by lane of so many flights of each URL."""
+        found: dict[Lane, set[Place]] = {}
+        for url, count in ended.items():
+            lane, place = self._flights[url]
+            found.setdefault(lane, set()).add(place)
+            if count > 1:
+                for lane, place in self._doubles[url][: count - 1]:
+                    found.setdefault(lane, set()).add(place)
+        return found
 
     def write(self, plan: Plan, batch: Batch) -> None:
         """Put the plan into a batch; the plan's marks then stand behind what was written."""
@@ -415,14 +433,15 @@ class HostQueues:
         for ending in plan.ended.values():
             host = ending.entry.key
             batch.put("hosts", host + CURSOR, pack_cursors(ending.cursors))
-            for level, chunks in ending.chunks.items():
+            for lane, chunks in ending.chunks.items():
                 for serial in chunks:
-                    batch.delete("frontier", lane_key(CHUNK + host, level, serial))
+                    batch.delete("frontier", lane_key(CHUNK + host, lane.level, serial))
         changes, marks = plan.changes, plan.marks
+        put, host_id = batch.putter("frontier"), self._keys.host
         for (name, level), tasks in changes.pushed.items():
-            prefix = CHUNK + self._keys.host(name)
+            prefix = CHUNK + host_id(name)
             for chunk in pack(name, tasks):
-                batch.put("frontier", lane_key(prefix, level, marks.serial), chunk)
+                put(lane_key(prefix, level, marks.serial), chunk)
                 marks.serial += 1
         LaterTasks.put(changes.later, marks.serial, batch)
         marks.serial += len(changes.later)
@@ -457,33 +476,39 @@ class HostQueues:
             if why is Leaving.REST:
                 self._next_rest = min(self._next_rest, until)
                 self._rested = min(self._rested, time_key(RESTING, until, self._keys.host(name)))
-        changes = plan.changes
+        changes, held = plan.changes, self._held
         for url, count in changes.ended.items():
-            flights = self._flights[url]
-            del flights[:count]
             self._flying -= count
-            if not flights:
-                del self._flights[url]
+            self._land(url, count)
         if plan.rotated:
             self._rotation_ends = False
             for name in plan.rotated:
-                self._waiting[name] = None
-            while len(self._waiting) > WAITING_REMEMBERED:
-                del self._waiting[next(iter(self._waiting))]
+                self._waiting.set(name, True)
         self.later.applied(changes.later, changes.woken)
         for name, level in changes.pushed:
-            self._more(name, level, plan.first_serial)
+            if name in held:
+                self._more(held[name], level, plan.first_serial)
         for ending in plan.ended.values():
             ending.apply()
             if ending.entry.leaving is not None and not ending.entry.is_flying:
                 self._let_go(ending.entry)
 
-    def _more(self, name: str, level: int, serial: int) -> None:
-        """A held host has more to read; one that was found empty is held again by whoever admits it."""
-        entry = self._held.get(name)
-        if entry is None:
+    def _land(self, url: str, count: int) -> None:
+        """So many flights of a URL have ended, the earliest first."""
+        others = self._doubles.get(url) if self._doubles else None
+        if not others:
+            del self._flights[url]
             return
+        left = [self._flights.pop(url), *others][count:]
+        del self._doubles[url]
+        if left:
+            self._flights[url] = left[0]
+        if left[1:]:
+            self._doubles[url] = left[1:]
+
+    def _more(self, entry: Held, level: int, serial: int) -> None:
+        """A held host has more to read; one that was found empty is held again by whoever admits it."""
         entry.pushed(level, serial)
         if entry.leaving is Leaving.EMPTY:
             entry.leaving = None
-            self._arrivals.append(name)
+            self._arrivals.append(entry.name)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 import rocksdict
 
-from gossamer.model.errors import CrawlDirectoryError
+from gossamer.model.errors import CrawlDirectoryError, DiskFull
 
 R = TypeVar("R")
 
@@ -57,6 +57,11 @@ class Batch:
     def put(self, family: str, key: bytes, value: bytes) -> None:
         """Set a key."""
         self._batch.put(key, value, self._handles[family])
+
+    def putter(self, family: str) -> Callable[[bytes, bytes], None]:
+        """What sets keys of one family: cheaper where there are many."""
+        put, handle = self._batch.put, self._handles[family]
+        return lambda key, value: put(key, value, handle)
 
     def delete(self, family: str, key: bytes) -> None:
         """Remove a key; nothing happens where it is not."""
@@ -200,7 +205,7 @@ class Store:
         if self.broken is not None:
             return self.broken
         if "No space left" in what or "File too large" in what:
-            return CrawlDirectoryError(f"the disk of {self.path} is full; make room, then resume the crawl")
+            return DiskFull(f"the disk of {self.path} is full; make room, then resume the crawl")
         if "Permission denied" in what or "Read-only" in what:
             return CrawlDirectoryError(f"cannot write to {self.path}: {what}; resume where it can be written")
         advice = "go back to a checkpoint, or begin a new crawl"

@@ -12,30 +12,25 @@ def at(serial: int, index: int = 0) -> Place:
 
 
 def reopened(cursor: Cursor) -> Lane:
-    return Lane(4, unpack_cursors(pack_cursors({4: cursor}))[4])
-
-
-def pop(lane: Lane, count: int) -> None:
-    for _ in range(count):
-        lane.flying.add(lane.buffer.popleft()[0])
+    return Lane(4, unpack_cursors(pack_cursors({4: cursor}))[4], Held("a.test", b"a"))
 
 
 def test_a_finished_place_where_the_reading_stopped_is_not_handed_out_again() -> None:
     lane = reopened(Cursor(at(7), 0, (at(7, 2),)))
     assert lane.fill(7, CHUNK, 2) == 2
-    pop(lane, 2)
+    lane.take(2)
     lane.more = True
     cursor, _ = lane.cursor_without({at(7, 0), at(7, 1)})
     assert cursor is not None
     again = reopened(cursor)
     assert again.fill(7, CHUNK, 99) == 3
-    assert [place for place, _ in again.buffer] == [at(7, 3), at(7, 4), at(7, 5)]
+    assert [place for place, _ in again.take(9)] == [at(7, 3), at(7, 4), at(7, 5)]
 
 
 def test_the_cursor_stays_before_what_is_in_flight() -> None:
     lane = reopened(Cursor(at(7)))
     lane.fill(7, CHUNK, 99)
-    pop(lane, 6)
+    lane.take(6)
     ended = {at(7, 1), at(7, 2), at(7, 5)}
     assert lane.cursor_without(ended) == (Cursor(at(7), 0, tuple(sorted(ended))), [])
     lane.more = True
@@ -45,7 +40,7 @@ def test_the_cursor_stays_before_what_is_in_flight() -> None:
 def test_nothing_is_kept_of_a_lane_that_is_over_unless_much_was_deleted() -> None:
     lane = reopened(Cursor(at(7)))
     lane.fill(7, CHUNK, 99)
-    pop(lane, 6)
+    lane.take(6)
     assert lane.cursor_without(set(lane.flying)) == (None, [7])
     lane.spent = WALKED_OVER
     assert lane.cursor_without(set(lane.flying)) == (Cursor(at(8), WALKED_OVER + 1), [7])
@@ -54,11 +49,11 @@ def test_nothing_is_kept_of_a_lane_that_is_over_unless_much_was_deleted() -> Non
 def test_a_dropped_buffer_is_read_again_from_where_it_began() -> None:
     lane = reopened(Cursor(at(7, 1)))
     lane.fill(7, CHUNK, 99)
-    pop(lane, 2)
+    lane.take(2)
     assert lane.empty_buffer() == 3
     assert lane.more
     lane.fill(7, CHUNK, 99)
-    assert [place for place, _ in lane.buffer] == [at(7, 3), at(7, 4), at(7, 5)]
+    assert [place for place, _ in lane.take(9)] == [at(7, 3), at(7, 4), at(7, 5)]
 
 
 def test_deleted_chunks_are_jumped_over_where_they_are_many() -> None:

@@ -1,0 +1,101 @@
+"""How evenly hosts come out of the task queues: the ledger's own, and by pages with a diversity threshold (seed 002, table 2).
+
+So many tasks of a thousand hosts, popped by a frontier that stays with a host as long as it gives something (the worst
+case), and by one that takes hosts in turn, as politeness does. No network, no delays. A page's *diversity* is the share of
+its most common host, as in the seed.
+"""
+
+import random
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+
+from gossamer.bench.report import Report
+from gossamer.contracts.ledger import TaskQueues
+from gossamer.model.task import Task
+from gossamer.stores.diverse import DiverseQueues, DiverseQueuesSheet
+from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.providers import LedgerFrontier
+
+HOSTS = 1_000
+
+#: Tasks of a page, and the share that a host may have of it.
+PAGE, THRESHOLD = 1_000, 0.01
+
+#: Tasks that are in flight before they are committed together.
+FLYING = 320
+
+
+def _pushed(ledger: Ledger, tasks: int) -> None:
+    chance = random.Random(1)
+    for start in range(0, tasks, 10_000):
+        hosts = [f"www.site-{chance.randrange(HOSTS)}.example" for _ in range(min(10_000, tasks - start))]
+        with ledger.group() as group:
+            group.push(Task(f"https://{host}/{start + n}", host) for n, host in enumerate(hosts))
+
+
+def _popped(ledger: Ledger, queues: TaskQueues, *, in_turn: bool) -> Iterator[str]:
+    """The host of each task, in the order in which they come."""
+    ready: deque[str] = deque()
+    flying: list[str] = []
+    while len(queues):
+        if not ready:
+            ready.extend(state.host for state in queues.admit(0.0))
+        while ready:
+            tasks = queues.pop(ready[0])
+            if not tasks:
+                ready.popleft()
+                continue
+            yield tasks[0].host
+            flying.append(tasks[0].url)
+            if in_turn:
+                ready.rotate(-1)
+            if len(flying) >= FLYING:
+                break
+        with ledger.group() as group:
+            for url in flying:
+                group.done(url)
+        flying.clear()
+
+
+def _row(name: str, tasks: int, *, in_turn: bool) -> tuple[str, ...]:
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(LedgerSheet(directory=folder))
+        ledger.open()
+        _pushed(ledger, tasks)
+        own = LedgerFrontier()
+        own.ledger = ledger
+        queues: TaskQueues = own
+        if name == "by pages":
+            diverse = DiverseQueues(DiverseQueuesSheet(page=PAGE, threshold=THRESHOLD))
+            diverse.behind, diverse.ledger = own, ledger
+            queues = diverse
+        began = time.thread_time()
+        hosts = list(_popped(ledger, queues, in_turn=in_turn))
+        seconds = time.thread_time() - began
+        ledger.abandon()
+    pages = [Counter(hosts[at : at + PAGE]) for at in range(0, len(hosts) - PAGE + 1, PAGE)]
+    shares = sorted(max(page.values()) / PAGE for page in pages)
+    return (
+        name,
+        "in turn" if in_turn else "host by host",
+        f"{tasks:,}",
+        f"{len(hosts):,}",
+        f"{shares[len(shares) // 2]:.3f}",
+        f"{shares[-1]:.3f}",
+        f"{seconds / len(hosts) * 1e6:.1f}",
+    )
+
+
+def run() -> Report:
+    """Measure both, and make the report."""
+    report = Report("diversity")
+    table = report.table(
+        f"Pages of {PAGE:,} tasks of {HOSTS:,} hosts; threshold {THRESHOLD}",
+        *("queues", "frontier", "tasks in", "out", "diversity, median", "peak", "us a task"),
+    )
+    for tasks in (10_000, 100_000):
+        for in_turn in (False, True):
+            table.rows += [_row(name, tasks, in_turn=in_turn) for name in ("the ledger's", "by pages")]
+    return report

@@ -1,0 +1,184 @@
+"""The crawl that is measured from inside, in a process of its own: `python -m gossamer.bench.subject HOW PORT DIR PAGES`.
+
+`profile` says where processor time goes. A timer fires each `TICK` of the process' processor time; the handler looks at
+the stack, finds the stage, and books to it all the time of the main thread since it last looked; what other threads used
+in the meantime is booked to them. So the parts add up to what the kernel counts, whatever the timer misses.
+
+`watch` notes what the crawl holds and how much memory it takes, every so often. Either prints one line of JSON.
+"""
+
+import asyncio
+import os
+import resource
+import signal
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from gossamer.assembly.crawl import Crawl, Summary
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.tuning import loop_factory, tune_collector
+from gossamer.flow.sheet import build
+
+#: Seconds of processor time between looks at the stack: a page takes a few milliseconds, a crawl thousands of pages.
+TICK = 0.001
+
+#: Seconds between looks at the memory.
+LOOK = 0.5
+
+#: Where the modules of a part lie -> its name in the table. The longest that fits counts.
+PARTS = {
+    "gossamer.stages.fetch": "fetch",
+    "gossamer.stages.content_seen": "content seen",
+    "gossamer.stages.process": "process: parse and find links",
+    "gossamer.stages.links": "links: resolve",
+    "gossamer.stages.url_filter": "filter",
+    "gossamer.stages.url_seen": "URL seen",
+    "gossamer.stages.frontier": "frontier",
+    "gossamer.stages.commit": "commit",
+    "gossamer.stages": "other stages",
+    "gossamer.services.robots": "robots",
+    "gossamer.services.politeness": "politeness",
+    "gossamer.services": "other services",
+    "gossamer.stores.ledger": "ledger",
+    **dict.fromkeys(
+        (f"gossamer.stores.{name}" for name in ("warc", "warc_records", "segments", "cdxj", "surt", "files")), "archive"
+    ),
+    **dict.fromkeys((f"gossamer.stores.{name}" for name in ("rowlog", "tablelog", "rows")), "tables"),
+    "gossamer.stores": "other stores",
+    "importlib": "start: imports",
+}
+
+#: Shared helpers: what they cost belongs to whoever called them.
+HELPERS = ("gossamer.model", "gossamer.contracts", "gossamer.flow")
+
+
+def part_of(module: str) -> str | None:
+    """The part that a module belongs to; None for one that belongs to its caller."""
+    while module:
+        if module in PARTS:
+            return PARTS[module]
+        module = module.rpartition(".")[0]
+    return None
+
+
+class Profile:
+    """Processor time by part of the crawler."""
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self._known: dict[str, str | None] = {}
+        self._all, self._main = time.process_time(), time.thread_time()
+
+    def start(self) -> None:
+        """Look at every tick from now on; call it in the main thread."""
+        self.seconds["start: before the profile"] = self._all
+        signal.signal(signal.SIGPROF, self._look)
+        signal.setitimer(signal.ITIMER_PROF, TICK, TICK)
+
+    def stop(self) -> dict[str, float]:
+        """Look no more; the seconds of each part."""
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        self._book("end")
+        return dict(self.seconds)
+
+    def _look(self, _: int, frame: FrameType | None) -> None:
+        self._book(self._part(frame))
+
+    def _book(self, part: str) -> None:
+        everything, main = time.process_time(), time.thread_time()
+        self.seconds[part] += main - self._main
+        self.seconds["other threads"] += everything - self._all - (main - self._main)
+        self._all, self._main = everything, main
+
+    def _part(self, frame: FrameType | None) -> str:
+        """The innermost part on the stack; what runs for none of them is the machine room, or the event loop."""
+        helped = False
+        while frame is not None:
+            module: str = frame.f_globals.get("__name__") or ""
+            if module not in self._known:
+                self._known[module] = part_of(module)
+            part = self._known[module]
+            if part is not None:
+                return part
+            helped = helped or module.startswith(HELPERS)
+            frame = frame.f_back
+        return "machine room: connectors, runners" if helped else "event loop"
+
+
+class Watch:
+    """What a crawl holds, over time."""
+
+    def __init__(self, job: Crawl) -> None:
+        self.looks: list[dict[str, float]] = []
+        self._job = job
+
+    async def follow(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK)
+            if self._job.working:
+                now = self._job.progress()
+                held = {"pages": now.pages, "queued": now.queued, "seen": now.discovered, "hosts": now.hosts}
+                self.looks.append({"seconds": round(now.seconds, 2), **held, "rss": resident()})
+
+
+def resident() -> int:
+    """Bytes of this process in memory: now where the system tells, else the most there ever were."""
+    told = Path("/proc/self/statm")
+    if told.exists():
+        return int(told.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak * (1 if sys.platform == "darwin" else 1024)
+
+
+def crawl_of(port: int, directory: str, pages: int) -> Crawl:
+    """The crawl of a simulated web at a port, as fast as it goes."""
+    options = {
+        "output": directory,
+        "scope": "any",
+        "max_pages": pages,
+        "delay": 0.0,
+        "domain_delay": 0.0,
+        "ip_delay": 0.0,
+        "resolve": (f"*.sim=127.0.0.1:{port}",),
+        "allow_network": ("127.0.0.0/8",),
+    }
+    return Crawl(["http://www.amber0.sim/"], build(CrawlOptions, options))
+
+
+async def _watched(job: Crawl) -> tuple[Summary, Watch]:
+    watch = Watch(job)
+    task = asyncio.create_task(watch.follow())
+    try:
+        return await job.run(), watch
+    finally:
+        task.cancel()
+
+
+def _run(make: Callable[[], Any]) -> Any:
+    tune_collector()
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(make())
+
+
+def main(how: str, port: str, directory: str, pages: str) -> dict[str, Any]:
+    """Run the crawl; what was measured."""
+    job = crawl_of(int(port), directory, int(pages))
+    if how == "watch":
+        summary, watch = _run(lambda: _watched(job))
+        return {"summary": msgspec.structs.asdict(summary), "looks": watch.looks}
+    profile = Profile()
+    profile.start()
+    summary = _run(job.run)
+    return {"summary": msgspec.structs.asdict(summary), "seconds": profile.stop(), "cpu": time.process_time()}
+
+
+if __name__ == "__main__":
+    print(msgspec.json.encode(main(*sys.argv[1:])).decode())

@@ -1,0 +1,76 @@
+"""`gossamer check-filter`: does this expression let these URLs pass, and which part of it decides?
+
+Place in the flow: the command line's door to :mod:`gossamer.stages.url_filter.language`, without a crawl.
+"""
+
+from typing import Any
+
+import click
+
+from gossamer.cli.lines import given_urls, shown
+from gossamer.flow.errors import SettingError
+from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.url import canonical
+from gossamer.stages.url_filter.expressions import split_gate
+from gossamer.stages.url_filter.language.compiling import Expression, explain
+from gossamer.stages.url_filter.language.facts import READS
+
+#: Facts that the command line can tell, apart from the URL: name, type, what stands for one that is not told, help.
+_TOLD: tuple[tuple[str, type, Any, str], ...] = (
+    ("depth", int, 0, "Links from the nearest seed."),
+    ("relation", str, "a href", "Tag and attribute of the link."),
+    ("anchor", str, "", "Text of the link."),
+    ("nofollow", bool, False, "The link says nofollow."),
+    ("status", int, 200, "Status code of the answer."),
+    ("outcome", str, "ok", "How the fetch ended."),
+    ("mime", str, "text/html", "Media type of the document."),
+    ("size", int, 0, "Bytes of its body."),
+    ("title", str, "", "Its title."),
+)
+
+
+def _told(command: Any) -> Any:
+    for name, kind, default, text in reversed(_TOLD):
+        if kind is bool:
+            command = click.option(f"--{name}", is_flag=True, help=text)(command)
+        else:
+            command = click.option(f"--{name}", type=kind, default=default, show_default=True, help=text)(command)
+    return command
+
+
+@click.command("check-filter")
+@click.argument("expression")
+@click.argument("urls", metavar="[URL]...", nargs=-1)
+@_told
+def check_filter(expression: str, urls: tuple[str, ...], **told: Any) -> int:
+    """Say for each URL whether a filter EXPRESSION lets it pass, and which part of it decides.
+
+    One line for each URL: pass, refuse or error, the canonical URL, and the part or the reason, parted by tabs.
+    Without URLs, or with `-`, they are read from standard input, one on each line.
+
+    \b
+    gossamer check-filter 'domain(org.example.*) and not extension(pdf, zip)' http://www.example.org/a.pdf
+    gossamer check-filter 'store: mime(text/*) and size < 1MB' --mime text/css http://example.org/a.css
+
+    An expression for another gate than `follow` begins with its name and a colon. What a gate knows apart from the URL
+    is told by the options. The language is in docs/filters.md.
+
+    Exit status: 0; 2 where the expression or a URL cannot be read.
+    """
+    gate, source = split_gate(expression)
+    try:
+        tree = Expression(source, gate).tree
+    except SettingError as error:
+        raise UsageError(str(error)) from None
+    facts = {name: value for name, value in told.items() if name in READS[gate]}
+    status = 0
+    for text in given_urls(urls):
+        try:
+            url = canonical(text)
+        except UnreadableUrl as error:
+            print("error", shown(text[:200]), shown(str(error)), sep="\t")
+            status = 2
+            continue
+        holds, part = explain(tree, {**facts, "url": url})
+        print("pass" if holds else "refuse", shown(url), shown(part), sep="\t")
+    return status

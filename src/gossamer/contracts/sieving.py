@@ -1,0 +1,77 @@
+"""Seen tests that answer later, in bulk (MISSION P2). Suites: `gossamer.testing.check_seen_set`, `check_task_sieve`."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from gossamer.contracts.ledger import Group
+from gossamer.model.task import Task
+
+
+@runtime_checkable
+class LateSeenSet(Protocol):
+    """A seen set whose answers may come later: what `offer` does not let out at once, and is new, comes out of `drain`.
+
+    Promises: the three of `seen.SeenSet`, over what `offer` and `drain` return together, and:
+        4. When `drain` returns nothing after `settle`, every new URL that was offered has come out.
+    What `drain` returned counts as received with the next call of any method; after a kill before that it comes again.
+    """
+
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that may be new, in order; depths are not kept. Changes nothing."""
+        ...
+
+    def offer(self, urls: Sequence[str]) -> list[str]:
+        """Check and put. Those of `urls` that are already known to be new, in order, each once; the rest comes later."""
+        ...
+
+    def drain(self, most: int = 1_000) -> list[str]:
+        """Up to `most` URLs that were offered earlier and are new, in the order of their offers."""
+        ...
+
+    async def settle(self) -> None:
+        """Decide everything that was offered so far."""
+        ...
+
+
+class TaskSieve(Protocol):
+    """The same for whole tasks, kept with the ledger: the frontier gets them long after the page that they were found on.
+
+    Promises:
+        1. Every task offered in a group that is kept, of a URL that was never offered before, comes out sooner or later.
+        2. Only tasks that were offered come out, each URL once.
+        3. What comes out counts exactly if the group is kept that it was drained in; otherwise it comes again after a
+           reopening.
+    """
+
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that may be new, in order; depths are not kept. Changes nothing."""
+        ...
+
+    def offer(self, tasks: Sequence[Task], group: Group) -> None:
+        """Let these in; kept with the group."""
+        ...
+
+    def drain(self, group: Group, most: int = 1_000) -> list[Task]:
+        """Up to `most` tasks that are new: push them in this group. None: there are none yet."""
+        ...
+
+    def flush(self) -> None:
+        """Decide soon what waits, though there is room for more: the frontier runs dry."""
+        ...
+
+    async def merged(self) -> None:
+        """Return when what is being decided is; at once where nothing is."""
+        ...
+
+    async def settle(self) -> None:
+        """Return when every offer so far is as durable as the settings ask; before the ledger's own `settle`."""
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """There are tasks to drain."""
+        ...
+
+    def __len__(self) -> int:
+        """Tasks that may still come out. None: nothing waits, and there is nothing to drain."""
+        ...

@@ -1,0 +1,65 @@
+"""The door to trap detection: a provider that committer and frontier share."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from gossamer.contracts.filtering import TaskGate
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.task import Task
+from gossamer.model.url import host_of
+from gossamer.model.visit import Visit
+from gossamer.services.traps.watch import TrapWatch
+
+
+class TrapSheet(Sheet, frozen=True):
+    """Settings of :class:`LearntTraps`."""
+
+    cut: Annotated[bool, setting("Refuse most URLs of a trap; otherwise traps are only named and counted.")] = True
+    families: Annotated[
+        int,
+        setting("Parts of hosts that are watched, 2 kB each.", unit="families", restart="it sizes the memory", ge=1),
+    ] = 8_192
+    hosts: Annotated[
+        int, setting("Hosts whose news are remembered.", unit="hosts", restart="it sizes the memory", ge=1)
+    ] = 16_384
+
+
+class LearntTraps(Provider[TrapSheet]):
+    """Trap detection by what pages bring. Contract: `traps.Traps`."""
+
+    keeps_state = True
+
+    def __init__(self, sheet: TrapSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._watch = TrapWatch(self.sheet.families, self.sheet.hosts)
+        self.metrics.gauge("families", lambda: len(self._watch))
+
+    def observe(self, visit: Visit) -> str:
+        """Learn from a visit; the trap that it uncovered, or an empty string."""
+        name = self._watch.observe(visit)
+        if name:
+            self.metrics.count(f"found:{name}")
+        return name
+
+    def judge_tasks(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[str]:
+        """A verdict for each task."""
+        if not self.sheet.cut:
+            return [""] * len(tasks)
+        verdicts = self._watch.judge(tasks)
+        for verdict in verdicts:
+            if verdict:
+                self.metrics.count(f"cut:{verdict}")
+        return verdicts
+
+    def allowance(self, host: str) -> float:
+        """The share of its usual budget that a host should have."""
+        return self._watch.allowance(host)
+
+    def story(self, url: str) -> str:
+        """What is known of the part of the host that a URL belongs to."""
+        return self._watch.story(host_of(url), url)
+
+    def cuts(self) -> Mapping[str, int]:
+        """How many tasks each trap has cost, by its name."""
+        return self._watch.by_name()

@@ -1,0 +1,180 @@
+"""Cookies of a crawl, within bounds: what servers set goes back to them, and to nobody else (RFC 6265; FAULTS 27). Pure.
+
+Off by default: a crawler without cookies is the same to a server at every visit. Where they are on, a cookie lives as long
+as the process; every bound drops the oldest, and a domain that is a public suffix may set none for others.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+
+import msgspec
+from publicsuffixlist import PublicSuffixList
+
+from gossamer.model.url import host_of, path_of, scheme_of
+
+#: Cookies of one domain, bytes of one cookie, cookies in all (FAULTS 27; RFC 6265, section 6.1 asks for no fewer).
+PER_DOMAIN = 50
+MAX_SIZE = 4096
+IN_ALL = 3000
+
+#: Bytes of the Cookie field of a request: servers refuse heads beyond 8 KiB (FAULTS 27).
+MAX_FIELD = 8 * 1024 - len("Cookie: ")
+
+#: Set-Cookie fields of one answer that are read.
+PER_ANSWER = PER_DOMAIN
+
+#: Seconds of the longest life that is believed: 400 days (RFC 6265bis).
+MAX_AGE = 400 * 86_400.0
+
+_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]*\Z")
+_VALUE = re.compile(r"[\x20-\x3a\x3c-\x7e]*\Z")
+_ADDRESS = re.compile(r"[0-9.]+\Z|.*:")
+
+
+class Cookie(msgspec.Struct, frozen=True, gc=False):
+    """One cookie."""
+
+    name: str
+    value: str
+    path: str
+    host: str
+    """The only host that gets it; empty where the domain's other hosts do, too."""
+    secure: bool
+    expires: float
+    """Seconds since the epoch."""
+
+
+class CookieJar:
+    """The cookies of a crawl, by domain."""
+
+    def __init__(self) -> None:
+        self._domains: OrderedDict[str, dict[tuple[str, str, str], Cookie]] = OrderedDict()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @cached_property
+    def _suffixes(self) -> PublicSuffixList:
+        return PublicSuffixList()
+
+    def receive(self, url: str, fields: tuple[tuple[str, str], ...], now: float) -> None:
+        """Take what an answer sets.
+
+        Args:
+            url: the canonical URL that was asked for.
+            fields: its header fields, names in lower case.
+            now: seconds since the epoch.
+        """
+        set_fields = [value for name, value in fields if name == "set-cookie"]
+        for text in set_fields[:PER_ANSWER]:
+            read = _read(text, url, now)
+            if read is None:
+                continue
+            cookie, domain = read
+            if domain and not self._may_set(host_of(url), domain):
+                if domain != host_of(url):
+                    continue
+                # A host that is a public suffix itself keeps its cookies to itself.
+                domain, cookie = "", msgspec.structs.replace(cookie, host=domain)
+            self._keep(domain or cookie.host, cookie, now)
+
+    def _may_set(self, host: str, domain: str) -> bool:
+        """A host sets cookies for itself and for domains above it, up to the registered one (RFC 6265, 5.3)."""
+        inside = host == domain or (host.endswith(f".{domain}") and not _ADDRESS.match(host))
+        return inside and bool(self._suffixes.privatesuffix(domain))
+
+    def _keep(self, domain: str, cookie: Cookie, now: float) -> None:
+        cookies = self._domains.setdefault(domain, {})
+        self._domains.move_to_end(domain)
+        key = (cookie.name, cookie.path, cookie.host)
+        self._count -= cookies.pop(key, None) is not None
+        if cookie.expires > now:
+            while len(cookies) >= PER_DOMAIN:
+                del cookies[next(iter(cookies))]
+                self._count -= 1
+            cookies[key] = cookie
+            self._count += 1
+        while self._count > IN_ALL:
+            _, dropped = self._domains.popitem(last=False)
+            self._count -= len(dropped)
+
+    def field(self, url: str, now: float) -> str:
+        """The value of the Cookie field for a request; empty where there is none to send."""
+        if not self._domains:
+            return ""
+        host, path, secure = host_of(url), path_of(url).partition("?")[0], scheme_of(url) == "https"
+        fitting = [
+            cookie
+            for domain in _domains_of(host)
+            for cookie in self._domains.get(domain, {}).values()
+            if cookie.expires > now
+            and cookie.host in ("", host)
+            and (secure or not cookie.secure)
+            and _path_fits(path, cookie.path)
+        ]
+        fitting.sort(key=lambda cookie: -len(cookie.path))  # longer paths first (RFC 6265, 5.4)
+        sent = ""
+        for cookie in fitting:
+            pair = f"{cookie.name}={cookie.value}" if cookie.name else cookie.value
+            joined = f"{sent}; {pair}" if sent else pair
+            if len(joined) <= MAX_FIELD:
+                sent = joined
+        return sent
+
+
+def _domains_of(host: str) -> Iterator[str]:
+    """The host and every domain above it; an address has none."""
+    yield host
+    if not _ADDRESS.match(host):
+        rest = host.partition(".")[2]
+        while rest:
+            yield rest
+            rest = rest.partition(".")[2]
+
+
+def _path_fits(path: str, cookie_path: str) -> bool:
+    return path == cookie_path or (
+        path.startswith(cookie_path) and (cookie_path.endswith("/") or path[len(cookie_path) :][:1] == "/")
+    )
+
+
+def _read(text: str, url: str, now: float) -> tuple[Cookie, str] | None:
+    """A Set-Cookie value as a cookie, and the domain that it is for (empty: its host); None for one to ignore."""
+    if len(text) > 2 * MAX_SIZE:
+        return None
+    pair, *attributes = text.split(";")
+    name, equals, value = pair.partition("=")
+    name, value = (name.strip(), value.strip()) if equals else ("", pair.strip())
+    if not (name or value) or len(name) + len(value) > MAX_SIZE or not _NAME.match(name) or not _VALUE.match(value):
+        return None
+    given = {key.strip().lower(): setting.strip() for key, _, setting in (a.partition("=") for a in attributes)}
+    secure, domain = "secure" in given, given.get("domain", "").lower().removeprefix(".")
+    path = given.get("path", "")
+    if not path.startswith("/") or len(path) > 1024 or not _VALUE.match(path):
+        path = path_of(url).partition("?")[0].rpartition("/")[0] or "/"
+        given.pop("path", None)
+    if secure and scheme_of(url) != "https":
+        return None
+    if name.startswith(("__Secure-", "__Host-")) and not secure:
+        return None
+    if name.startswith("__Host-") and (domain or given.get("path") != "/"):
+        return None
+    return Cookie(name, value, path, "" if domain else host_of(url), secure, _expiry(given, now)), domain
+
+
+def _expiry(given: dict[str, str], now: float) -> float:
+    """When a cookie ends. Max-Age wins; what cannot be read counts as not there (RFC 6265, 5.2)."""
+    age = given.get("max-age", "")
+    if age.lstrip("-").isascii() and age.removeprefix("-").isdigit():
+        return 0.0 if age.startswith("-") else now + min(float(age[:12]), MAX_AGE)
+    if "expires" in given:
+        try:
+            moment = parsedate_to_datetime(given["expires"]).timestamp()
+        except (ValueError, TypeError, IndexError, OverflowError, OSError):
+            return now + MAX_AGE
+        return min(moment, now + MAX_AGE)
+    return now + MAX_AGE

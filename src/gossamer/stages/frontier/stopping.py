@@ -1,0 +1,96 @@
+"""What a crawl has come to, and whether that is where it stops: limits of the user's, and hosts that nobody can reach.
+
+Place in the flow: the frontier counts here what was committed, and asks before each hand-out. :mod:`limits` has the rules.
+"""
+
+import shutil
+from collections.abc import Mapping
+from math import inf
+
+from gossamer.model.outcome import ANSWERED, Outcome
+from gossamer.model.task import Answer, Committed
+from gossamer.stages.frontier import limits
+from gossamer.stages.frontier.limits import Limits, Progress
+
+#: Seconds between two looks at the free disk.
+DISK_LOOK = 1.0
+
+#: Outcomes after which nobody has said anything: a crawl whose seeds all end so has nothing to wait for (DESIGN 9.7).
+UNANSWERED = frozenset(
+    {
+        Outcome.DNS_FAILED,
+        Outcome.CONNECT_FAILED,
+        Outcome.TLS_FAILED,
+        Outcome.TIMED_OUT,
+        Outcome.TOO_SLOW,
+        Outcome.PROTOCOL_FAILED,
+    }
+)
+
+_NO_LIMITS = Limits()
+
+
+class Stopping:
+    """Sums of a crawl, all its runs together."""
+
+    def __init__(self, rules: Limits, directory: str) -> None:
+        self.rules = rules
+        self.reached = ""
+        """The limit that ended the crawl, by its setting's name; empty while none has."""
+        self._directory = directory
+        self._pages = 0
+        self._bytes = 0
+        self._began = 0.0
+        self._disk_at = -inf
+        self._free_disk: int | None = None
+        self._answered = 0
+        self._seed_hosts: set[str] = set()
+        self._failed_hosts: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"<Stopping {self._pages} pages, {self.reached or 'no limit'} reached>"
+
+    def begin(self, counters: Mapping[str, int], now: float) -> None:
+        """Go on from what the ledger counted; `now` is monotonic."""
+        self._pages, self._bytes = counters.get("pages", 0), counters.get("bytes", 0)
+        self._answered = counters.get("fetched", 0)
+        self._began = now - counters.get("elapsed_ms", 0) / 1000
+
+    def sown(self, host: str) -> None:
+        """A seed is at this host."""
+        self._seed_hosts.add(host)
+
+    def answered(self, answer: Answer) -> None:
+        """A request has ended."""
+        if answer.outcome in UNANSWERED and not self._answered:
+            self._failed_hosts.add(answer.host)
+
+    def committed(self, committed: Committed) -> None:
+        """A visit was kept."""
+        self._pages += committed.is_page
+        self._bytes += committed.bytes
+        self._answered += committed.outcome in ANSWERED and not committed.site
+
+    @property
+    def is_unserved(self) -> bool:
+        """Whether nobody has ever answered, and every host of a seed has failed."""
+        return not self._answered and self._seed_hosts <= self._failed_hosts
+
+    def allows(self, in_flight: int, has_work: bool, now: float) -> bool:
+        """Whether one more request may begin; what is reached while there is work left is remembered."""
+        if self.rules == _NO_LIMITS:
+            return True
+        progress = Progress(self._pages, in_flight, now - self._began, self._bytes, self._disk(now))
+        if has_work:
+            self.reached = self.reached or limits.reached(self.rules, progress)
+        return limits.may_hand_out(self.rules, progress)
+
+    def ends_at(self) -> float:
+        """The monotonic instant at which the time is up; infinite where there is no limit."""
+        return inf if self.rules.max_time is None else self._began + self.rules.max_time
+
+    def _disk(self, now: float) -> int | None:
+        if self.rules.min_free_disk is not None and now >= self._disk_at:
+            self._disk_at = now + DISK_LOOK
+            self._free_disk = shutil.disk_usage(self._directory).free
+        return self._free_disk

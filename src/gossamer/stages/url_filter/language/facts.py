@@ -1,0 +1,52 @@
+"""What is known at which gate: of every kind of thing that is judged, how each fact is read from it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gossamer.contracts.filtering import GATES, Gate
+
+Read = Callable[[Any], Any]
+
+_OF_LINK: Mapping[str, Read] = {
+    "url": lambda link: link.url,
+    "relation": lambda link: link.relation,
+    "anchor": lambda link: link.anchor,
+    "nofollow": lambda link: link.nofollow,
+}
+
+_OF_TASK: Mapping[str, Read] = {
+    "url": lambda task: task.url,
+    "depth": lambda task: task.depth,
+    "relation": lambda task: task.relation,
+}
+
+_OF_ANSWER: Mapping[str, Read] = {
+    "url": lambda visit: visit.task.url,
+    "depth": lambda visit: visit.task.depth,
+    "relation": lambda visit: visit.task.relation,
+    "status": lambda visit: visit.response.status,
+    "outcome": lambda visit: str(visit.response.outcome),
+    "mime": lambda visit: visit.response.mime,
+    "size": lambda visit: len(visit.response.body),
+}
+
+_OF_DOCUMENT: Mapping[str, Read] = {
+    **_OF_ANSWER,
+    "title": lambda visit: visit.title,
+}
+
+#: Gate -> fact -> how it is read from what is judged there: a `Link` at `follow`, a `Task` or a `Visit` elsewhere. The depth
+#: of links is a matter of their page: whoever judges links puts it into the expression first.
+READS: Mapping[Gate, Mapping[str, Read]] = {
+    "schedule": _OF_TASK,
+    "fetch": _OF_TASK,
+    "parse": _OF_ANSWER,
+    "expand": _OF_DOCUMENT,
+    "follow": {**_OF_LINK, "depth": lambda _: 0},
+    "store": _OF_DOCUMENT,
+}
+
+
+def gates_of(fact: str) -> list[str]:
+    """The gates where a fact is known."""
+    return [gate for gate in GATES if fact in READS[gate]]

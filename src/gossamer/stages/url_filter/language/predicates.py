@@ -1,0 +1,200 @@
+"""The vocabulary of the filter language: what each predicate looks at, and how its arguments become a test.
+
+A table of values; `docs/filters.md` lists it for users. Other packages add words by the entry point `gossamer.predicates`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from gossamer.contracts.filtering import Predicate
+from gossamer.flow.errors import UnknownName
+from gossamer.flow.installed import offered
+from gossamer.model.url import host_of, scheme_of
+from gossamer.stages.url_filter.constraints import DomainConstraint
+from gossamer.stages.url_filter.language import parts
+from gossamer.stages.url_filter.patterns import compile_pattern
+
+Value = Any
+Test = Callable[[Value], bool]
+
+
+def glob(pattern: str, *, segments: bool) -> str:
+    """A glob as an RE2 pattern for a whole text: `*` any run (in paths: without `/`), `**` any run, `?` one character."""
+    found = []
+    place = 0
+    while place < len(pattern):
+        letter = pattern[place]
+        if pattern.startswith("**", place):
+            found.append(".*")
+            place += 1
+        elif letter == "*":
+            found.append("[^/]*" if segments else ".*")
+        elif letter == "?":
+            found.append("[^/]" if segments else ".")
+        else:
+            found.append(letter if letter.isalnum() or ord(letter) > 127 else f"\\{letter}")
+        place += 1
+    return f"(?s)^{''.join(found)}$"
+
+
+def _globs(read: Callable[[Value], str], *, segments: bool = False) -> Callable[[tuple[str, ...]], Test]:
+    """A test that some pattern fits the text that `read` takes from the fact."""
+
+    def build(patterns: tuple[str, ...]) -> Test:
+        if not patterns:
+            raise ValueError("takes at least one value in parentheses")
+        plain = frozenset(one for one in patterns if not {"*", "?"} & set(one))
+        searches = [compile_pattern(glob(one, segments=segments)).search for one in patterns if one not in plain]
+        if not searches:
+            return lambda fact: read(fact) in plain
+
+        def test(fact: Value) -> bool:
+            text = read(fact)
+            return text in plain or any(search(text) is not None for search in searches)
+
+        return test
+
+    return build
+
+
+def _lowered(build: Callable[[tuple[str, ...]], Test]) -> Callable[[tuple[str, ...]], Test]:
+    """The same for facts that are in lower case: arguments may be written in any."""
+    return lambda values: build(tuple(value.lower() for value in values))
+
+
+def _domain(constraints: tuple[str, ...]) -> Test:
+    if not constraints:
+        raise ValueError("takes at least one constraint, as domain(hu.bme.*)")
+    rules = [DomainConstraint(one) for one in constraints]
+    return lambda url: any(rule.holds(host_of(url)) for rule in rules)
+
+
+def _path(patterns: tuple[str, ...]) -> Test:
+    for one in patterns:
+        if not one.startswith(("/", "*")):
+            raise ValueError(f"a path begins with a slash: write /{one} or **/{one}")
+    return _globs(parts.path, segments=True)(patterns)
+
+
+def _extension(values: tuple[str, ...]) -> Test:
+    if not values:
+        return lambda url: parts.extension(url) != ""
+    wanted = frozenset(value.lower().removeprefix(".") for value in values)
+    return lambda url: parts.extension(url) in wanted
+
+
+def _query(values: tuple[str, ...]) -> Test:
+    """`query`: there is one; `query(page)`: with this parameter; `query(page=3)`: with this value."""
+    if not values:
+        return lambda url: "?" in url
+    names = frozenset(value for value in values if "=" not in value)
+    pairs = frozenset(value for value in values if "=" in value)
+
+    def test(url: Value) -> bool:
+        return "?" in url and any(one in pairs or one.partition("=")[0] in names for one in parts.parameters(url))
+
+    return test
+
+
+def _language(values: tuple[str, ...]) -> Test:
+    """Tags as RFC 4647, 3.3.1 compares them: `en` fits `en` and `en-GB`. Without any: some language is known."""
+    if not values:
+        return lambda language: language != ""
+    wanted = tuple(value.lower() for value in values)
+    return lambda language: any(language.lower() == one or language.lower().startswith(f"{one}-") for one in wanted)
+
+
+def _flag(values: tuple[str, ...]) -> Test:
+    if values:
+        raise ValueError("takes no value; write it alone")
+    return bool
+
+
+def _patterns(values: tuple[str, ...]) -> Test:
+    if not values:
+        raise ValueError("takes at least one RE2 pattern in parentheses")
+    searches = [compile_pattern(value).search for value in values]
+    return lambda url: any(search(url) is not None for search in searches)
+
+
+def _itself(value: Value) -> Value:
+    return value
+
+
+#: The words that ship. Facts are those of `facts`.
+SHIPPED: Mapping[str, Predicate] = {
+    "url": Predicate(fact="url", doc="The whole canonical URL, by glob.", test=_globs(_itself), text=_itself),
+    "matches": Predicate(fact="url", doc="The whole canonical URL, by RE2.", test=_patterns),
+    "scheme": Predicate(fact="url", doc="The scheme, as `https`.", test=_lowered(_globs(scheme_of)), text=scheme_of),
+    "host": Predicate(
+        fact="url", doc="The host name without port, by glob.", test=_lowered(_globs(host_of)), text=host_of
+    ),
+    "domain": Predicate(
+        fact="url", doc="The host, by domain constraint: `hu.bme`, `hu.bme.+`, `hu.bme.*`.", test=_domain
+    ),
+    "path": Predicate(
+        fact="url",
+        doc="The path without the query, by glob: `*` within a segment, `**` across segments.",
+        test=_path,
+        text=parts.path,
+    ),
+    "extension": Predicate(
+        fact="url", doc="What follows the last dot of the path; alone: there is one.", test=_extension
+    ),
+    "query": Predicate(
+        fact="url",
+        doc="A parameter, as `page` or `page=3`; alone: there is a query.",
+        test=_query,
+        text=parts.query,
+    ),
+    "length": Predicate(fact="url", doc="Bytes of the URL.", number=len, unit="bytes"),
+    "segments": Predicate(fact="url", doc="Segments of the path.", number=lambda url: len(parts.segments(url))),
+    "parameters": Predicate(fact="url", doc="Parameters of the query.", number=lambda url: len(parts.parameters(url))),
+    "repeats": Predicate(
+        fact="url",
+        doc="How often the most frequent segment of the path occurs; numbers do not count.",
+        number=parts.repeats,
+    ),
+    "depth": Predicate(fact="depth", doc="Links from the nearest seed.", number=_itself),
+    "relation": Predicate(
+        fact="relation", doc="Tag and attribute of the link, as `img src`, by glob.", test=_globs(_itself), text=_itself
+    ),
+    "anchor": Predicate(fact="anchor", doc="The text of the link.", text=_itself),
+    "nofollow": Predicate(fact="nofollow", doc="The link says `nofollow`.", test=_flag),
+    "status": Predicate(fact="status", doc="The status code of the answer.", number=_itself),
+    "outcome": Predicate(
+        fact="outcome", doc="How the fetch ended, as `ok`.", test=_lowered(_globs(_itself)), text=_itself
+    ),
+    "mime": Predicate(
+        fact="mime", doc="The media type, by glob: `image/*`.", test=_lowered(_globs(_itself)), text=_itself
+    ),
+    "size": Predicate(fact="size", doc="Bytes of the body as it came.", number=_itself, unit="bytes"),
+    "title": Predicate(fact="title", doc="The title of the document.", text=_itself),
+}
+
+
+@cache
+def vocabulary() -> Mapping[str, Predicate]:
+    """The words that ship, and those of other packages.
+
+    Raises:
+        UnknownName: a package's word cannot be loaded, or would hide one of ours.
+    """
+    found = dict(SHIPPED)
+    for name, predicate in _installed():
+        if name in found:
+            raise UnknownName(f"predicate {name!r} of another package has the name of one that is there already")
+        found[name] = predicate
+    return found
+
+
+def _installed() -> Iterable[tuple[str, Predicate]]:
+    for entry in offered("gossamer.predicates"):
+        try:
+            predicate = entry.load()
+        except (ImportError, AttributeError) as error:
+            raise UnknownName(f"predicate {entry.name!r} cannot be loaded: {error}") from error
+        if not isinstance(predicate, Predicate):
+            raise UnknownName(f"predicate {entry.name!r} is no gossamer Predicate: {entry.value}")
+        yield entry.name.lower(), predicate

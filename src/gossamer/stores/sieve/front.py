@@ -1,0 +1,188 @@
+"""The sieve in a crawl: three providers in front of the ledger's, so that no stage knows of it (decision 9).
+
+    commit, frontier ── push ──► `sieve-ledger` ──► the sieve's log, kept with the same group
+                                                    │ merges
+    frontier ◄── admit, pop ──  `sieve-queues` ◄────┘ what is new is pushed to the ledger's queues
+
+`sieve-hint` is the seen set that the stages ask: it only spares the sieve what was offered lately. Whatever it lets pass counts
+as new until the sieve decides; so the budgets of hosts and domains count offers of URLs, not URLs.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, cast
+
+from gossamer.contracts.ledger import Group, Ledger, Links, Tallied, TaskQueues
+from gossamer.contracts.sieving import TaskSieve
+from gossamer.flow.ports import Uses
+from gossamer.flow.sheet import NoSettings, Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.kept import HostState
+from gossamer.model.task import Task
+
+#: Seconds between two looks at a merge that the frontier waits for.
+LOOK = 0.05
+
+#: Tasks that come out at once, in one group.
+DRAINED = 1_000
+
+
+class SieveHint(Provider[NoSettings]):
+    """What the stages ask. It lets seen URLs pass as if they were new; the sieve finds them out later."""
+
+    sieve: Uses[TaskSieve]
+    keeps_state = True
+
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that were not offered lately, in order; depths are not kept."""
+        return self.sieve.unseen(urls)
+
+    def offer(self, urls: Sequence[str]) -> list[str]:
+        """The same: their tasks are offered when they are pushed."""
+        return self.sieve.unseen(urls)
+
+
+class _Sieving:
+    """A group whose new tasks go into the sieve. Everything else is the group's own."""
+
+    def __init__(self, group: Group, sieve: TaskSieve) -> None:
+        self._group = group
+        self._sieve = sieve
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._group, name)
+
+    def push(self, tasks: Sequence[Task]) -> None:
+        """They come out into their hosts' queues later, where they are new."""
+        self._sieve.offer(tasks, self._group)
+
+
+class SieveLedger(Provider[NoSettings]):
+    """The ledger, but for what its groups push. Contract: `ledger.Ledger`."""
+
+    behind: Uses[Ledger]
+    sieve: Uses[TaskSieve]
+    keeps_state = True
+
+    @contextmanager
+    def group(self) -> Iterator[Group]:
+        """Open a group of the ledger."""
+        with self.behind.group() as group:
+            yield cast(Group, _Sieving(group, self.sieve))
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the last process that had it open ended with nothing in flight, or there was none."""
+        return self.behind.is_clean
+
+    async def settle(self) -> None:
+        """Return when every group so far is as durable as the settings ask; the sieve's log first."""
+        await self.sieve.settle()
+        await self.behind.settle()
+
+    def counters(self) -> Mapping[str, int]:
+        """Sums over all kept groups."""
+        return self.behind.counters()
+
+    def committed_ends(self) -> Mapping[str, int]:
+        """File of the crawl directory -> the byte at which what is kept of it ends."""
+        return self.behind.committed_ends()
+
+    def host_states(self, names: Sequence[str]) -> list[HostState]:
+        """The states of hosts."""
+        return self.behind.host_states(names)
+
+    def hosts(self) -> Iterator[HostState]:
+        """The states of all hosts of which one is kept."""
+        return self.behind.hosts()
+
+    def robots(self, site: str, host: str) -> bytes | None:
+        """The robots bytes of a site."""
+        return self.behind.robots(site, host)
+
+    def tally(self, what: Tallied, name: str) -> int:
+        """How many were counted of a host or registered domain."""
+        return self.behind.tally(what, name)
+
+    def meta(self, name: str) -> bytes | None:
+        """The value that is kept under a name."""
+        return self.behind.meta(name)
+
+    def put_meta(self, name: str, value: bytes) -> None:
+        """Keep a value under a name, without a group."""
+        self.behind.put_meta(name, value)
+
+    def links_of(self, url: str) -> Links | None:
+        """The links of a visited page."""
+        return self.behind.links_of(url)
+
+    def depth_of(self, urls: Sequence[str]) -> list[int | None]:
+        """The lowest depth that each URL was met at."""
+        return self.behind.depth_of(urls)
+
+
+class SieveQueuesSheet(Sheet, frozen=True):
+    """Settings of :class:`SieveQueues`."""
+
+    low: Annotated[
+        int,
+        setting(
+            "With fewer tasks queued, what waits in the sieve is merged though it is not full.", unit="tasks", ge=1
+        ),
+    ] = 10_000
+
+
+class SieveQueues(Provider[SieveQueuesSheet]):
+    """The ledger's queues, and the way into them. Contract: `ledger.TaskQueues`.
+
+    What comes out of the sieve is pushed when the frontier looks for tasks that are due.
+    """
+
+    behind: Uses[TaskQueues]
+    ledger: Uses[Ledger]
+    sieve: Uses[TaskSieve]
+    keeps_state = True
+
+    def __len__(self) -> int:
+        """Tasks that are not popped; of those in the sieve, all that may come out."""
+        return len(self.behind) + len(self.sieve)
+
+    def admit(self, now: float, most: int = 1_000) -> list[HostState]:
+        """Hosts that the caller now holds."""
+        return self.behind.admit(now, most)
+
+    def pop(self, host: str, most: int = 1) -> list[Task]:
+        """Up to `most` tasks of a held host, now in flight."""
+        return self.behind.pop(host, most)
+
+    def put_back(self, task: Task) -> None:
+        """This popped task is not in flight after all."""
+        self.behind.put_back(task)
+
+    def rest(self, host: str, until: float) -> None:
+        """Hold this host no more before `until`."""
+        self.behind.rest(host, until)
+
+    def next_rest(self) -> float:
+        """When the next resting host may be admitted."""
+        return self.behind.next_rest()
+
+    def next_due(self) -> float:
+        """When there may be more to queue: now where something came out, soon where the frontier runs dry."""
+        due = self.behind.next_due()
+        if self.sieve.ready:
+            return min(due, 0.0)
+        if len(self.behind) >= self.sheet.low or not len(self.sieve):
+            return due
+        self.sieve.flush()
+        return min(due, self.clock.now() + LOOK)
+
+    def wake(self, now: float) -> int:
+        """Queue what is due and what came out, some at a time; returns how many."""
+        woken = self.behind.wake(now)
+        if not self.sieve.ready:
+            return woken
+        with self.ledger.group() as group:
+            tasks = self.sieve.drain(group, DRAINED)
+            group.push(tasks)
+        return woken + len(tasks)

@@ -1,0 +1,74 @@
+"""The manifest: which runs stand, and how far the offers are merged. One small file, replaced as a whole.
+
+Whatever it does not name was left by a merge that did not end, and is removed.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.stores.sieve.runs import Entry
+
+FILE = "manifest.json"
+
+#: The form of the files. A newer one is refused.
+VERSION = 1
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What stands."""
+
+    secret: str
+    """Key of the fingerprints, in hexadecimal."""
+    merged: int = 0
+    """The last log of offers that is merged; later ones wait."""
+    runs: tuple[Entry, ...] = ()
+    version: int = VERSION
+
+
+def read(directory: Path) -> Manifest | None:
+    """The manifest of a sieve; None where there is no sieve yet.
+
+    Raises:
+        CrawlDirectoryError: it is damaged, or of a newer version.
+    """
+    path = directory / FILE
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        if any(directory.glob("run-*")):
+            raise CrawlDirectoryError(f"{path} is missing; go back to a checkpoint") from None
+        return None
+    try:
+        found = msgspec.json.decode(data, type=Manifest)
+    except msgspec.DecodeError as error:
+        raise CrawlDirectoryError(f"{path} is damaged: {error}; go back to a checkpoint") from None
+    if found.version > VERSION:
+        raise CrawlDirectoryError(
+            f"{path} is of version {found.version}, this program knows {VERSION}; use a newer one"
+        )
+    return found
+
+
+def write(directory: Path, manifest: Manifest, *, sync: bool) -> None:
+    """Replace the manifest. With `sync`, it and the names of the other files survive a power cut."""
+    replace_file(directory / FILE, msgspec.json.format(msgspec.json.encode(manifest)), sync=sync)
+
+
+def replace_file(path: Path, data: bytes, *, sync: bool) -> None:
+    """Put a file in the place of another, whole or not at all."""
+    beside = path.with_name(f"{path.name}.new")
+    with beside.open("wb") as out:
+        out.write(data)
+        out.flush()
+        if sync:
+            os.fsync(out.fileno())
+    beside.replace(path)
+    if sync:
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

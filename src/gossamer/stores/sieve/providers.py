@@ -1,0 +1,205 @@
+"""The sieve as a wiring names it: for URLs alone, and for the tasks of a crawl, kept with its ledger."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Generic, TypeVar
+
+import msgspec
+
+from gossamer.contracts.ledger import Group, Ledger
+from gossamer.flow.ports import Uses
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.task import Task
+from gossamer.stores.sieve.manifest import replace_file
+from gossamer.stores.sieve.sieve import Ends, Sieve, SieveLimits
+
+#: Where a sieve lies in the crawl directory: beside the agent's ledger.
+SIEVE_DIRECTORY = "state/{agent}/sieve"
+
+#: Where a sieve without a ledger keeps what was drained of it.
+DRAINED_FILE = "drained.json"
+
+T = TypeVar("T")
+
+_OPEN = "it is part of the sieve that is open"
+
+
+class SieveSheet(Sheet, frozen=True):
+    """Settings of a sieve."""
+
+    directory: Annotated[
+        str, setting("The crawl directory; the sieve lies in `state/AGENT/sieve/` below it.", restart=_OPEN)
+    ] = "."
+    agent: Annotated[str, setting("Whose sieve it is.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = "agent-00"
+    capacity: Annotated[
+        int,
+        setting(
+            "Offers that are merged at once; 20 bytes of memory each, 70 while they are merged.",
+            unit="URLs",
+            restart=_OPEN,
+            ge=1,
+        ),
+    ] = 1 << 19
+    recent: Annotated[
+        int,
+        setting("Recent and popular URLs in front; 171 bytes each.", unit="URLs", restart=_OPEN, ge=1),
+    ] = 65_536
+    sync: Annotated[bool, setting("Merges and offers survive a power cut: the disk is waited for.", restart=_OPEN)] = (
+        False
+    )
+
+
+class _Sieving(Provider[SieveSheet], Generic[T]):
+    """What both have in common."""
+
+    keeps_state = True
+
+    sieve: Sieve[T]
+
+    def _open(self, kind: type[T], url_of: Callable[[T], str], ends: Ends) -> None:
+        sheet = self.sheet
+        limits = SieveLimits(sheet.capacity, sheet.recent, sheet.sync)
+        self.sieve = Sieve(self.home, kind, url_of, limits, ends)
+        self.sieve.open()
+        self.metrics.gauge("waiting", lambda: self.sieve.waiting)
+        self.metrics.gauge("seen", lambda: self.sieve.seen)
+        self.metrics.gauge("asked", lambda: self.sieve.asked)
+        self.metrics.gauge("offered", lambda: self.sieve.missed)
+        self.metrics.gauge("merges", lambda: self.sieve.merges)
+
+    @property
+    def home(self) -> Path:
+        """Where its files lie."""
+        return Path(self.sheet.directory, SIEVE_DIRECTORY.format(agent=self.sheet.agent))
+
+    async def stop(self) -> None:
+        """Close it; a merge that runs is waited for."""
+        self.close()
+
+    def close(self) -> None:
+        """Close it. What waits stays in its log."""
+        self.sieve.close()
+
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that were not offered lately, in order; depths are not kept."""
+        return self.sieve.unseen(urls)
+
+    def flush(self) -> None:
+        """Merge what waits, though there is room for more."""
+        self.sieve.flush()
+
+    async def merged(self) -> None:
+        """Return when the merge that runs has ended; at once where none does."""
+        merging = self.sieve.merging
+        if merging is not None:
+            await asyncio.wait([asyncio.wrap_future(merging)])
+
+    @property
+    def ready(self) -> bool:
+        """There is something to drain."""
+        return self.sieve.ready
+
+    def __len__(self) -> int:
+        """Offers that are not decided, and what came out and is not drained."""
+        return len(self.sieve)
+
+
+class SieveSeen(_Sieving[str]):
+    """URLs alone, without a ledger. Contract: `sieving.LateSeenSet`."""
+
+    def __init__(self, sheet: SieveSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._drained: dict[str, int] = {}
+        self._handed_out: tuple[str, int] | None = None
+
+    async def start(self) -> None:
+        """Open the sieve."""
+        self.open()
+
+    def open(self) -> None:
+        """Open the sieve of the directory, or begin one."""
+        path = self.home / DRAINED_FILE
+        self._drained = msgspec.json.decode(path.read_bytes(), type=dict[str, int]) if path.exists() else {}
+        self._open(str, str, self._end)
+
+    def _end(self, file: str) -> int | None:
+        """All offers count; finds as far as they were received."""
+        return None if file.startswith("offers") else self._drained.get(file, 0)
+
+    def close(self) -> None:
+        """Close it; what was drained counts as received."""
+        self._received()
+        super().close()
+
+    def offer(self, urls: Sequence[str]) -> list[str]:
+        """Let these in. What is new comes out of `drain`."""
+        self._received()
+        self.sieve.offer(urls)
+        return []
+
+    def drain(self, most: int = 1_000) -> list[str]:
+        """Up to `most` URLs that are new, in the order of their offers."""
+        self._received()
+        taken = self.sieve.take(most)
+        if taken.items:
+            self._handed_out = taken.file, taken.end
+        return taken.items
+
+    async def settle(self) -> None:
+        """Decide everything that was offered so far."""
+        while self.sieve.waiting:
+            self.sieve.flush()
+            await self.merged()
+
+    def _received(self) -> None:
+        """What was handed out last counts."""
+        if self._handed_out is None:
+            return
+        file, end = self._handed_out
+        self._handed_out = None
+        kept = {name: at for name, at in self._drained.items() if (self.home / name).exists()}
+        self._drained = {**kept, file: end}
+        replace_file(self.home / DRAINED_FILE, msgspec.json.encode(self._drained), sync=self.sheet.sync)
+        if self.sheet.sync:
+            self.sieve.settled()
+
+
+class LedgerSieve(_Sieving[Task]):
+    """A crawl's tasks, kept with the groups of its ledger. Contract: `sieving.TaskSieve`."""
+
+    ledger: Uses[Ledger]
+
+    async def start(self) -> None:
+        """Open the sieve. What the ledger does not know of was never committed, and is dropped."""
+        self.open()
+
+    def open(self) -> None:
+        """Open the sieve of the directory, or begin one."""
+        self._prefix = SIEVE_DIRECTORY.format(agent=self.sheet.agent) + "/"
+        self._open(Task, attrgetter("url"), self._end)
+
+    def _end(self, file: str) -> int:
+        return self.ledger.committed_ends().get(self._prefix + file, 0)
+
+    def offer(self, tasks: Sequence[Task], group: Group) -> None:
+        """Let these in; they count with the group."""
+        self.sieve.offer(tasks)
+        # Also where nothing was added: a group before this one may have failed after it had offered the same tasks.
+        file, end = self.sieve.position
+        group.written(self._prefix + file, end)
+
+    def drain(self, group: Group, most: int = 1_000) -> list[Task]:
+        """Up to `most` tasks that are new, to be pushed in this group. None: there are none yet."""
+        taken = self.sieve.take(most)
+        if taken.items:
+            group.written(self._prefix + taken.file, taken.end)
+        return taken.items
+
+    async def settle(self) -> None:
+        """What was offered survives a power cut, where the sheet asks for it."""
+        if self.sheet.sync:
+            await asyncio.to_thread(self.sieve.sync)
+            self.sieve.settled()

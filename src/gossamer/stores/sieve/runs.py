@@ -1,0 +1,175 @@
+"""Runs: sorted fingerprints in files that never change, asked for many at a time, in the order of the file.
+
+A fingerprint is two numbers: `high` (host 3 bytes, URL 5) sorts, `low` (URL 4 bytes) confirms. Entries that share `high`
+stand in any order, so a look-up goes on while `high` stays the same; among 10^8 URLs of one host some 4,500 pairs do.
+Files are read by the slice, never mapped, so that their pages do not count as this process's memory.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.model.errors import CrawlDirectoryError
+
+#: One entry of a file.
+RECORD = np.dtype([("high", "<u8"), ("low", "<u4")])
+
+#: Entries to a block. The first `high` of each block is kept in memory: 200 KB for 10^8 entries.
+BLOCK = 4_096
+
+#: Blocks that are read at once, 3 MB: long reads, little memory.
+SLICE = 64
+
+#: Entries of a run that a merge of runs holds in memory.
+CHUNK = 65_536
+
+Highs = NDArray[np.uint64]
+Lows = NDArray[np.uint32]
+Mask = NDArray[np.bool_]
+Records = NDArray[np.void]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A run as the manifest names it."""
+
+    file: str
+    count: int
+
+
+class Run:
+    """One open run."""
+
+    def __init__(self, directory: Path, entry: Entry) -> None:
+        """Open it and read the beginnings of its blocks.
+
+        Raises:
+            CrawlDirectoryError: it is missing, or not as long as it must be.
+        """
+        self.entry = entry
+        self.path = directory / entry.file
+        self.count = entry.count
+        try:
+            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._damaged(error.strerror or "it cannot be opened") from None
+        if os.fstat(self._descriptor).st_size != self.count * RECORD.itemsize:
+            self.close()
+            raise self._damaged("its length is not what the manifest says")
+        first = [self.read(at, at + 1)["high"] for at in range(0, self.count, BLOCK)]
+        self._fences: Highs = np.concatenate(first).astype(np.uint64) if first else np.empty(0, np.uint64)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.entry.file}, {self.count} fingerprints>"
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+    def read(self, start: int, stop: int) -> Records:
+        """Entries from `start` to before `stop`."""
+        size = RECORD.itemsize
+        data = os.pread(self._descriptor, (stop - start) * size, start * size)
+        if len(data) != (stop - start) * size:
+            raise self._damaged("it ends too early")
+        return np.frombuffer(data, RECORD)
+
+    def holds(self, high: Highs, low: Lows) -> Mask:
+        """Which of these fingerprints are in the run. They are sorted by `high`; blocks without any are not read."""
+        found: Mask = np.zeros(len(high), np.bool_)
+        if not self.count:
+            return found
+        first = np.maximum(np.searchsorted(self._fences, high, "left") - 1, 0)
+        last = np.searchsorted(self._fences, high, "right")
+        at = 0
+        while at < len(high):
+            block = int(first[at])
+            end = int(np.searchsorted(first, block + SLICE, "left"))
+            stop = max(int(last[end - 1]), block + 1)
+            records = self.read(block * BLOCK, min(stop * BLOCK, self.count))
+            found[at:end] = _held(records, high[at:end], low[at:end])
+            at = end
+        return found
+
+    def _damaged(self, what: str) -> CrawlDirectoryError:
+        return CrawlDirectoryError(f"the run {self.path} is damaged: {what}; go back to a checkpoint")
+
+
+def _held(records: Records, high: Highs, low: Lows) -> Mask:
+    """Which fingerprints are among these entries."""
+    highs = np.ascontiguousarray(records["high"])
+    lows = records["low"]
+    found: Mask = np.zeros(len(high), np.bool_)
+    at = np.searchsorted(highs, high, "left")
+    open_ones = np.arange(len(high))
+    while len(open_ones):
+        open_ones = open_ones[at[open_ones] < len(highs)]
+        open_ones = open_ones[highs[at[open_ones]] == high[open_ones]]
+        hits = lows[at[open_ones]] == low[open_ones]
+        found[open_ones[hits]] = True
+        open_ones = open_ones[~hits]
+        at[open_ones] += 1
+    return found
+
+
+def write_run(directory: Path, file: str, parts: Iterable[tuple[Highs, Lows]], *, sync: bool) -> Run:
+    """Write sorted parts, one behind another, as a new run, and open it. What stood under the name was never named in a
+    manifest, and is replaced."""
+    path, count = directory / file, 0
+    with path.open("wb") as out:
+        for high, low in parts:
+            records = np.empty(len(high), RECORD)
+            records["high"], records["low"] = high, low
+            out.write(records.tobytes())
+            count += len(high)
+        out.flush()
+        if sync:
+            os.fsync(out.fileno())
+    return Run(directory, Entry(file, count))
+
+
+def in_order(runs: Iterable[Run]) -> Iterator[tuple[Highs, Lows]]:
+    """All entries of several runs, sorted; a bounded part of each is in memory."""
+    heads = [_Head(run) for run in runs]
+    while heads := [head for head in heads if head.fill()]:
+        # Up to here every run is read: what follows in any of them is not smaller.
+        pivot = min(head.last for head in heads)
+        taken = [head.take(pivot) for head in heads]
+        high = np.concatenate([part[0] for part in taken])
+        low = np.concatenate([part[1] for part in taken])
+        order = np.argsort(high)
+        yield high[order], low[order]
+
+
+class _Head:
+    """How far a merge has read a run."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._next = 0
+        self._high: Highs = np.empty(0, np.uint64)
+        self._low: Lows = np.empty(0, np.uint32)
+
+    @property
+    def last(self) -> int:
+        return int(self._high[-1])
+
+    def fill(self) -> bool:
+        """Have something at hand; False at the end of the run."""
+        if not len(self._high) and self._next < self._run.count:
+            stop = min(self._next + CHUNK, self._run.count)
+            records = self._run.read(self._next, stop)
+            self._next = stop
+            self._high = np.ascontiguousarray(records["high"])
+            self._low = np.ascontiguousarray(records["low"])
+        return len(self._high) > 0
+
+    def take(self, pivot: int) -> tuple[Highs, Lows]:
+        """What is not above the pivot."""
+        cut = int(np.searchsorted(self._high, np.uint64(pivot), "right"))
+        taken = self._high[:cut], self._low[:cut]
+        self._high, self._low = self._high[cut:], self._low[cut:]
+        return taken

@@ -1,0 +1,413 @@
+"""The sieve: offers go into a log, a thread merges full logs with the runs, what is new comes out in bulk.
+
+=====================  ==============================================================================================
+`offers-N.jsonl`       what was offered, in order; the last one grows, those before it wait for their merge
+`run-N-K`              fingerprints of what came out, sorted; never changed (:mod:`gossamer.stores.sieve.runs`)
+`found-N.jsonl`        what of `offers-N` was new, in the order of the offers; drained from its beginning
+`manifest.json`        the runs that stand, and the last N that is merged
+=====================  ==============================================================================================
+
+A merge writes `run` and `found`, then the manifest, then removes the log: killed before the manifest it is done again, after
+it the log is superfluous. How far logs and finds *count* is not for the files to say: `ends` is asked, which is the ledger's
+word where there is one, so that offering and draining are kept or forgotten with the commit that they belong to.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import compress, islice
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.stores.files import AppendFile
+from gossamer.stores.sieve import manifest as manifests
+from gossamer.stores.sieve.fingerprints import Fingerprints, Keys
+from gossamer.stores.sieve.manifest import Manifest
+from gossamer.stores.sieve.merging import Sifted, crowded, sift
+from gossamer.stores.sieve.recent import Recent
+from gossamer.stores.sieve.runs import Run, in_order, write_run
+
+#: A log grows to so many times its capacity while a merge runs; then the offer waits for the merge, to bound memory.
+OVERFLOW = 2
+
+#: Bytes of a log that the merge reads at once: half a millisecond of this process's time between two looks at others.
+PIECE = 1 << 19
+
+T = TypeVar("T")
+
+#: File of the sieve -> the byte at which what counts of it ends; None: all of it counts.
+Ends = Callable[[str], int | None]
+
+
+class SieveLimits(msgspec.Struct, frozen=True):
+    """What bounds a sieve."""
+
+    capacity: int
+    """Offers that are merged at once; 20 bytes each, 70 while they are merged."""
+    recent: int
+    """Recent and popular URLs in front; 171 bytes each."""
+    sync: bool = False
+    """Merges survive a power cut."""
+
+
+class Taken(msgspec.Struct, Generic[T], frozen=True):
+    """Items that came out, and what is to be committed with them: they come again until `end` of `file` counts."""
+
+    items: list[T]
+    file: str
+    end: int
+
+
+class _Found(msgspec.Struct):
+    """A file of finds, and how far it was drained."""
+
+    file: str
+    size: int
+    at: int
+    count: int
+    """Items that were not drained."""
+
+
+class _Merge(msgspec.Struct):
+    """What a merge has changed."""
+
+    number: int
+    runs: list[Run]
+    dropped: list[Run]
+    found: _Found
+    new: int
+
+
+class Sieve(Generic[T]):
+    """Which items have a URL that was never offered before? The answer comes later, through :meth:`take`."""
+
+    def __init__(
+        self, directory: Path, kind: type[T], url_of: Callable[[T], str], limits: SieveLimits, ends: Ends
+    ) -> None:
+        """A closed sieve.
+
+        Args:
+            directory: where its files lie.
+            kind: what is offered; JSON can hold it.
+            url_of: the canonical URL of an item.
+            limits: of memory.
+            ends: how far files count.
+        """
+        self.directory = directory
+        self.limits = limits
+        self._url_of = url_of
+        self._ends = ends
+        self._encoder = msgspec.json.Encoder()
+        self._decoder = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]  # a class that is known at run time
+        self._front = Recent(limits.recent)
+        self._keys = Keys()
+        self._backlog: deque[int] = deque()
+        self._found: deque[_Found] = deque()
+        self._drained: list[_Found] = []
+        self._leaving: list[_Found] = []
+        self._job: Future[_Merge] | None = None
+        self._in_job = 0
+        self._wanted = False
+        self.asked = 0
+        self.missed = 0
+        self.new = 0
+        self.merges = 0
+
+    def __repr__(self) -> str:
+        return f"<Sieve {self.directory}: {self.waiting} waiting, {self.seen} seen>"
+
+    # -- life
+
+    def open(self) -> None:
+        """Open the sieve of the directory, or begin one.
+
+        Raises:
+            CrawlDirectoryError: it is damaged, or newer than this program.
+            OSError: it cannot be read or written.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        known = manifests.read(self.directory)
+        self._manifest = known or Manifest(os.urandom(8).hex())
+        if known is None:
+            manifests.write(self.directory, self._manifest, sync=self.limits.sync)
+        self._secret = int(self._manifest.secret, 16)
+        self._fingerprints = Fingerprints(self._secret)
+        self._runs = [Run(self.directory, entry) for entry in self._manifest.runs]
+        self._tidy()
+        self._open_found()
+        self._open_logs()
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="sieve")
+        self._advance()
+
+    def close(self) -> None:
+        """Close it; a merge that runs is waited for. What waits stays in the log."""
+        self._executor.shutdown()
+        if self._job is not None and self._job.exception() is None:
+            self._finish()
+        self._log.close()
+        for run in self._runs:
+            run.close()
+
+    def _tidy(self) -> None:
+        """Remove what a merge left that did not end, or had ended."""
+        named = {entry.file for entry in self._manifest.runs}
+        for path in self.directory.glob("run-*"):
+            if path.name not in named:
+                path.unlink()
+        for number, path in self._numbered("offers"):
+            if number <= self._manifest.merged:
+                path.unlink()
+        for number, path in self._numbered("found"):
+            if number > self._manifest.merged:
+                path.unlink()
+
+    def _numbered(self, kind: str) -> list[tuple[int, Path]]:
+        return sorted((int(path.stem.partition("-")[2]), path) for path in self.directory.glob(f"{kind}-*.jsonl"))
+
+    def _open_found(self) -> None:
+        for _, path in self._numbered("found"):
+            with path.open("rb") as file:
+                at = file.seek(self._ends(path.name) or 0)
+                found = _Found(path.name, path.stat().st_size, at, sum(1 for _ in file))
+            (self._found if found.count else self._drained).append(found)
+
+    def _open_logs(self) -> None:
+        numbers = [number for number, _ in self._numbered("offers")] or [self._manifest.merged + 1]
+        for number in numbers:
+            self._cut_back(number)
+        self._backlog.extend(numbers[:-1])
+        self._begin_log(numbers[-1])
+        self._keys = self._keys_of(numbers[-1])
+
+    def _cut_back(self, number: int) -> None:
+        """Drop what does not count: it was never committed, or a kill tore it."""
+        path = self.directory / _offers(number)
+        if not path.exists():
+            return
+        log = AppendFile(path, fresh=False)
+        end = self._ends(path.name)
+        if end is None:
+            end = log.end_of_lines()
+        if log.end > end:
+            log.cut_back(end)
+        log.close()
+
+    def _begin_log(self, number: int) -> None:
+        self._number = number
+        self._log = AppendFile(self.directory / _offers(number), fresh=False)
+
+    # -- in
+
+    @property
+    def waiting(self) -> int:
+        """Offers that are not decided; of an earlier session's logs each counts as one until it is merged."""
+        return self._in_job + len(self._backlog) + len(self._keys)
+
+    def __len__(self) -> int:
+        self._advance()
+        return self.waiting + sum(found.count for found in self._found)
+
+    @property
+    def seen(self) -> int:
+        """URLs that have come out."""
+        return sum(run.count for run in self._runs)
+
+    @property
+    def merging(self) -> Future[object] | None:
+        """The merge that runs."""
+        return self._job  # type: ignore[return-value]  # what it returns is nobody else's
+
+    def unseen(self, urls: Sequence[str]) -> list[str]:
+        """Those of `urls` that were not offered lately, in order."""
+        self.asked += len(urls)
+        return self._front.misses(urls)
+
+    def offer(self, items: Sequence[T]) -> None:
+        """Let these in. They count when :attr:`position` is committed, and come out later where they are new.
+
+        Raises:
+            OSError: they could not be written, and are not let in.
+            CrawlDirectoryError: a merge found a damaged file.
+        """
+        self._advance()
+        urls = list(map(self._url_of, items))
+        fresh = self._front.misses(urls)
+        self.missed += len(fresh)
+        if not fresh:
+            return
+        if len(fresh) < len(items):
+            # Backwards, so that the first of several with one URL stays.
+            by_url = dict(zip(reversed(urls), reversed(items), strict=True))
+            items = [by_url[url] for url in fresh]
+        keys = self._fingerprints.of(fresh)
+        self._log.append(self._encoder.encode_lines(items))
+        self._keys.add(keys)
+        self._front.add(fresh)
+
+    @property
+    def position(self) -> tuple[str, int]:
+        """The log that grows, and its end: to be committed with what was offered."""
+        return self._log.path.name, self._log.end
+
+    def sync(self) -> None:
+        """Force the log to the disk. Made for a thread."""
+        with self._log.path.open("rb") as file:
+            os.fsync(file.fileno())
+
+    # -- out
+
+    def flush(self) -> None:
+        """Merge what waits as soon as it is committed and no other merge runs, full or not."""
+        self._wanted = True
+        self._advance()
+
+    def take(self, most: int) -> Taken[T]:
+        """Up to `most` items that are new, in the order of their offers. They come again, after a reopening, until the
+        end that comes with them counts; so the caller commits it together with the items."""
+        self._advance()
+        if not self.limits.sync:
+            self._remove(self._counting())
+        while self._found:
+            found = self._found[0]
+            with (self.directory / found.file).open("rb") as file:
+                file.seek(found.at)
+                lines = list(islice(file, most))
+            found.at += sum(map(len, lines))
+            found.count -= len(lines)
+            if found.count <= 0:
+                self._drained.append(self._found.popleft())
+            if lines:
+                items: list[T] = self._decoder.decode(b"[" + b",".join(lines) + b"]")
+                return Taken(items, found.file, found.at)
+        return Taken([], "", 0)
+
+    @property
+    def ready(self) -> bool:
+        """There is something to take."""
+        self._advance()
+        return bool(self._found)
+
+    def settled(self) -> None:
+        """Whatever counted at the last call survives a power cut by now: what was drained up to then can go."""
+        self._remove(self._leaving)
+        self._leaving = self._counting()
+
+    def _counting(self) -> list[_Found]:
+        """Finds that were drained to the end, and count as such; they are taken off the list."""
+        counting = []
+        for found in self._drained:
+            end = self._ends(found.file)
+            if end is None or end >= found.size:
+                counting.append(found)
+        self._drained = [found for found in self._drained if found not in counting]
+        return counting
+
+    def _remove(self, files: Sequence[_Found]) -> None:
+        for found in files:
+            (self.directory / found.file).unlink(missing_ok=True)
+
+    # -- merging
+
+    def _advance(self) -> None:
+        """Take in a merge that has ended; begin the next where one is due."""
+        count = len(self._keys)
+        if self._job is not None and (self._job.done() or count >= OVERFLOW * self.limits.capacity):
+            self._finish()
+        if self._job is not None:
+            return
+        if self._backlog:
+            self._begin_merge(self._backlog.popleft(), None)
+        elif count and (self._wanted or count >= self.limits.capacity) and self._all_counts():
+            self._wanted = False
+            self._log.close()
+            number, keys = self._number, self._keys
+            self._keys = Keys()
+            self._begin_log(number + 1)
+            self._begin_merge(number, keys)
+
+    def _all_counts(self) -> bool:
+        """What is merged cannot be taken back: the log must be committed to its end."""
+        name, end = self.position
+        counts = self._ends(name)
+        return counts is None or counts >= end
+
+    def _begin_merge(self, number: int, keys: Keys | None) -> None:
+        self._in_job = len(keys) if keys is not None else 1
+        self._job = self._executor.submit(self._merge, number, keys)
+
+    def _finish(self) -> None:
+        assert self._job is not None
+        try:
+            merge = self._job.result()
+        except OSError as error:
+            text = f"the sieve in {self.directory} cannot be merged: {error.strerror}; make room, then resume the crawl"
+            raise CrawlDirectoryError(text) from error
+        self._job, self._in_job = None, 0
+        self._runs = merge.runs
+        self.merges += 1
+        self.new += merge.new
+        for run in merge.dropped:
+            run.close()
+            run.path.unlink()
+        (self.directory / _offers(merge.number)).unlink(missing_ok=True)
+        if merge.found.size:
+            self._found.append(merge.found)
+
+    def _merge(self, number: int, keys: Keys | None) -> _Merge:
+        """One merge, in the thread: it reads what no one changes, and writes files that no one knows until the manifest."""
+        if keys is None:
+            keys = self._keys_of(number)
+        runs, sync = list(self._runs), self.limits.sync
+        sifted = sift(keys, runs)
+        found = self._write_found(number, sifted)
+        if len(sifted.high):
+            runs.append(write_run(self.directory, f"run-{number:08}-0", [(sifted.high, sifted.low)], sync=sync))
+        dropped: list[Run] = []
+        while places := crowded([run.count for run in runs]):
+            joined = [runs[place] for place in places]
+            name = f"run-{number:08}-{len(dropped) + 1}"
+            one = write_run(self.directory, name, in_order(joined), sync=sync)
+            runs = [run for run in runs if run not in joined] + [one]
+            dropped += joined
+        entries = tuple(run.entry for run in runs)
+        manifests.write(self.directory, Manifest(self._manifest.secret, number, entries), sync=sync)
+        return _Merge(number, runs, dropped, found, len(sifted.high))
+
+    def _write_found(self, number: int, sifted: Sifted) -> _Found:
+        new, name = sifted.new, f"found-{number:08}.jsonl"
+        path, at, size = self.directory / name, 0, 0
+        with path.open("wb", buffering=0) as out:
+            for lines in self._pieces(number):
+                chosen = b"\n".join(compress(lines, new[at : at + len(lines)].tolist()))
+                at += len(lines)
+                if chosen:
+                    size += out.write(chosen + b"\n")
+            if self.limits.sync:
+                os.fsync(out.fileno())
+        if not size:
+            path.unlink()
+        return _Found(name, size, 0, len(sifted.high))
+
+    def _pieces(self, number: int) -> Iterator[list[bytes]]:
+        """The lines of a log, some thousand at a time."""
+        rest = b""
+        with (self.directory / _offers(number)).open("rb", buffering=0) as file:
+            while data := file.read(PIECE):
+                *lines, rest = (rest + data).split(b"\n")
+                yield lines
+
+    def _keys_of(self, number: int) -> Keys:
+        """The fingerprints of a log, as they were when it was written."""
+        keys, fingerprints = Keys(), Fingerprints(self._secret)
+        for lines in self._pieces(number):
+            items: list[T] = self._decoder.decode(b"[" + b",".join(lines) + b"]")
+            keys.add(fingerprints.of(map(self._url_of, items)))
+        return keys
+
+
+def _offers(number: int) -> str:
+    return f"offers-{number:08}.jsonl"

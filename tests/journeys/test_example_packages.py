@@ -1,0 +1,210 @@
+"""Packages of plug-ins install beside Gossamer, stay short, change no file of it, and do what they say on a small web.
+
+They are installed as a wheel would be: modules and the entry points of their pyproject.toml in a folder of their own, so
+that no network is needed.
+"""
+
+import hashlib
+import itertools
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tomllib
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gossamer.testing.fakeweb import FakeWeb, Page
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+PACKAGES = sorted(path.parent.name for path in EXAMPLES.glob("*/pyproject.toml"))
+
+#: Lines of a whole package, README apart (MISSION M12).
+MOST_LINES = 360
+
+Command = Callable[..., str]
+
+
+def install(folder: Path, target: Path) -> None:
+    """Put a package of one module where Python finds it."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    target.mkdir(exist_ok=True)
+    for module in folder.glob("*.py"):
+        shutil.copy(module, target)
+    name = project["name"].replace("-", "_")
+    info = target / f"{name}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    points = project.get("entry-points", {})
+    lines = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in table.items()) for group, table in points.items()]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+
+
+@pytest.fixture
+def run(tmp_path: Path, request: pytest.FixtureRequest) -> Command:
+    """Runs a module with this test's package installed, in a folder of its own; what it printed."""
+    install(EXAMPLES / request.param, tmp_path / "installed")
+    paths = [str(tmp_path / "installed"), *sys.path]
+
+    def command(*arguments: str) -> str:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        line = [sys.executable, "-W", "error", "-m", *arguments]
+        done = subprocess.run(
+            line, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=environment, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        return done.stdout
+
+    return command
+
+
+def crawl(run: Command, web: FakeWeb, *options: str) -> str:
+    seeds = [web.url(web.root)] if web.root else []
+    return run("gossamer", "crawl", *seeds, "--quiet", "--delay", "0", "--resolve", web.resolve, *options)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_is_short(package: str) -> None:
+    files = [path for path in (EXAMPLES / package).rglob("*") if path.suffix in {".py", ".toml", ".sql", ".css"}]
+    lines = sum(len(path.read_text("utf-8").splitlines()) for path in files)
+    assert lines <= MOST_LINES
+
+
+@pytest.mark.parametrize("run", ["05-random-walker"], indirect=True)
+def test_a_random_walker_goes_from_link_to_link(run: Command, tmp_path: Path) -> None:
+    links = {"/": ["/a", "/b"], "/a": ["/hub"], "/b": ["/hub", "/b"], "/hub": ["/a", "/end"], "/end": []}
+    with FakeWeb.graph(links) as web:
+        (tmp_path / "walk.toml").write_text(run("random_walker", "wiring"))
+        crawl(run, web, "--wiring", "walk.toml", "--set", "seeds.steps=200", "-o", "crawl")
+        steps = web.targets()
+    assert len(steps) == 200 and steps[0] == "/"
+    for before, after in itertools.pairwise(steps):
+        assert after in links[before] or after == "/", f"from {before} no link leads to {after}"
+    assert {after for before, after in itertools.pairwise(steps) if before == "/end"} == {"/"}
+    jumps = sum(before == "/hub" and after == "/" for before, after in itertools.pairwise(steps))
+    assert 0 < jumps < steps.count("/hub") / 2
+    told = run("random_walker", "report", "walk.json")
+    assert told.startswith("200 steps, 5 pages, 1 hosts")
+    shares = {url: float(share) for share, url in re.findall(r"([\d.]+)% http://[^/]*(/\S*)", told)}
+    assert shares == pytest.approx({path: steps.count(path) / 2 for path in links})
+
+
+@pytest.mark.parametrize("run", ["06-web-statistics"], indirect=True)
+def test_statistics_of_two_crawls_are_exact(run: Command, tmp_path: Path) -> None:
+    first: dict[str, Page | str] = {
+        "http://a.example/": '<a href="http://b.example/">x</a><a href="http://c.test/">x</a><a href="/x">x</a>',
+        "http://a.example/x": '<a href="/image">x</a><a href="/gone">x</a><a href="/missing">x</a>',
+        "http://a.example/image": Page(b"p" * 3000, type="image/png"),
+        "http://a.example/gone": "here today",
+        "http://b.example/": "one",
+        "http://c.test/": Page("not for you", status=403),
+    }
+    second = {**first, "http://a.example/gone": Page("", status=410), "http://b.example/": '<a href="/born">x</a>'}
+    second["http://b.example/born"] = "new"
+    (tmp_path / "statistics.toml").write_text(run("web_statistics", "wiring"))
+    options = ["--wiring", "statistics.toml", "--allow-network", "127.0.0.0/8", "--scope", "any"]
+    for name, pages in (("old", first), ("new", second)):
+        with FakeWeb(pages, root="http://a.example/") as web:
+            crawl(run, web, *options, "--set", f"statistics.output={name}.sqlite", "-o", name)
+    told = run("web_statistics", "report", "new.sqlite", "old.sqlite", "--plots", "plots")
+    rows = {name: value for value, name in re.findall(r"^ *([\d,.]+)(?: +[\d.]+%)?  (.+)$", told, re.MULTILINE)}
+    assert (rows["200"], rows["404"], rows["410"], rows["403"]) == ("5", "1", "1", "1")
+    assert (rows["text/html"], rows["image/png"], rows["< 4,096 bytes"]) == ("4", "1", "1")
+    assert (rows["example"], rows["test"]) == ("2", "1")
+    assert (rows["pages asked for again"], rows["changed"], rows["gone"], rows["new"]) == ("5", "1", "1", "1")
+    assert "8 fetched, 8 known" in told
+    urls = run("web_statistics", "urls", "old.sqlite").split()
+    assert sorted(urls) == sorted(url for url in first if url != "http://c.test/")
+    plots = {path.name: path.read_text() for path in (tmp_path / "plots").iterdir()}
+    assert "text/html" in plots["media-types.svg"] and "<polyline" in plots["growth.svg"] and len(plots) == 6
+
+
+def png(width: int, height: int, text: bytes = b"") -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    rows = zlib.compress(b"\0" * (height * (width + 1)))
+    chunks = chunk(b"IHDR", header) + chunk(b"tEXt", text) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunks
+
+
+def items(crawl: Path) -> list[tuple[str, str, dict[str, object]]]:
+    """Kind, URL and data of every item of a crawl, from its log."""
+    rows = map(json.loads, (crawl / "logs" / "crawl.jsonl").read_text("utf-8").splitlines())
+    return sorted((row["kind"], row["url"], row["data"]) for row in rows if row["event"] == "item")
+
+
+@pytest.mark.parametrize("run", ["07-png-collector"], indirect=True)
+def test_png_images_are_collected_from_anywhere_each_once(run: Command, tmp_path: Path) -> None:
+    big, small, dot = png(40, 30), png(3, 5), png(1, 1)
+    pages = {
+        "http://a.example/": '<img src="/big.png"><img src="http://cdn.test/small"><img src="/photo.jpg">'
+        '<img src="/cut.png"><img src="/dot.png"><a href="/more">x</a><a href="http://cdn.test/page">x</a>',
+        "http://a.example/more": '<picture><source srcset="/again.png 2x, /other.png"></picture><img src="/big.png">',
+        "http://a.example/big.png": Page(big, type="image/png"),
+        "http://a.example/again.png": Page(big, type="image/png"),
+        "http://a.example/cut.png": Page(big[:-9], type="image/png"),
+        "http://a.example/dot.png": Page(dot, type="image/png"),
+        "http://a.example/photo.jpg": Page(b"jpeg", type="image/jpeg"),
+        "http://cdn.test/small": Page(small, type="image/png"),
+        "http://cdn.test/page": "out of scope",
+    }
+    (tmp_path / "png.toml").write_text(run("png_collector", "wiring"))
+    with FakeWeb(pages, root="http://a.example/") as web:
+        crawl(run, web, "--wiring", "png.toml", "--allow-network", "127.0.0.0/8", "--no-warc", "-o", "crawl")
+        assert sorted(web.targets()) == ["/", "/again.png", "/big.png", "/cut.png", "/dot.png", "/more", "/small"]
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "png").iterdir()}
+    assert kept == {f"{hashlib.sha256(data).hexdigest()}.png": data for data in (big, small)}
+    told = {url.rpartition("/")[2]: data for _, url, data in items(tmp_path / "crawl")}
+    assert told["cut.png"] == {"damaged": "cut off"}
+    assert (told["big.png"]["width"], told["big.png"]["height"]) == (40, 30)
+    assert told["again.png"] == told["big.png"] and (told["small"]["width"], len(told)) == (3, 4)
+
+
+WORK = (
+    "It was the spider who taught the weaver, and the weaver who forgot; so every web since then has been drawn in the air "
+    "at night, taken down before the morning, and drawn again by somebody who never saw the first."
+)
+
+
+@pytest.mark.parametrize("run", ["08-web-monitor"], indirect=True)
+def test_pages_that_use_works_or_marks_are_reported(run: Command, tmp_path: Path) -> None:
+    words = WORK.split()
+    quoted = " ".join(words[5:29]).upper().replace(" ", "</b>\n <i> </i><b>")
+    pages: dict[str, str | Page] = {
+        "/": f'<title>{WORK}</title><script>"{WORK}"</script><a href="/whole">x</a><a href="/quote">x</a><a href="/few">x</a>'
+        '<a href="/mark">x</a><a href="/text">x</a>',
+        "/whole": f"<p>We found this: {WORK} And this.",
+        "/quote": f"<p>Somebody says <b>{quoted}</b>, they say.",
+        "/few": f"<p>{' '.join(words[:12])} and nothing else",
+        "/mark": "<p>Our ACME   rocket is better than an AcmeRocket. Acme-Rocket!",
+        "/text": Page(WORK, type="text/plain"),
+    }
+    (tmp_path / "works").mkdir()
+    (tmp_path / "works" / "weaver.txt").write_text(WORK)
+    (tmp_path / "works" / "other.txt").write_text(
+        "Nothing that stands anywhere else in the whole wide world of webs, they say."
+    )
+    (tmp_path / "marks.txt").write_text("Acme\nAcme Rocket\n")
+    (tmp_path / "monitor.toml").write_text(run("web_monitor", "wiring"))
+    with FakeWeb(pages) as web:
+        settings = ["--set", "monitor.works=works", "--set", "monitor.marks=marks.txt"]
+        crawl(run, web, "--wiring", "monitor.toml", *settings, "-o", "crawl")
+    told = {(kind, "/" + url.rpartition("/")[2]): data for kind, url, data in items(tmp_path / "crawl")}
+    assert sorted(told) == [("mark", "/mark"), ("work", "/quote"), ("work", "/text"), ("work", "/whole")]
+    assert (told["work", "/whole"]["share"], told["work", "/whole"]["words"]) == (1.0, len(words))
+    assert told["work", "/text"]["text"] == WORK[:160]
+    assert told["work", "/quote"]["words"] == 24
+    assert told["work", "/quote"]["share"] == pytest.approx(17 / (len(words) - 7), abs=1e-4)
+    assert (told["mark", "/mark"]["mark"], told["mark", "/mark"]["times"]) == ("acme rocket", 2)
+    lines = run("web_monitor", "report", "crawl").splitlines()
+    assert lines[0] == "3 uses of works, 1 of marks"
+    assert "100% of weaver.txt" in lines[2]

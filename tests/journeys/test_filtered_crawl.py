@@ -1,0 +1,89 @@
+"""Whole crawls whose gates are kept by expressions and constraints: what passes each gate, and what does not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gossamer.assembly.crawl import Crawl, Summary, run
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.errors import FlowError
+from gossamer.flow.sheet import build
+from gossamer.testing.fakeweb import FakeWeb, Page
+
+SITE = {
+    "/": '<a href="/a.html">a</a> <a href="/b.pdf">b</a> <a href="/deep/c.html">c</a>',
+    "/a.html": '<title>A</title><a href="/from-a">x</a>',
+    "/b.pdf": Page(b"%PDF", headers=(("Content-Type", "application/pdf"),)),
+    "/deep/c.html": '<title>C</title><a href="/deep/d.html">d</a>',
+    "/deep/d.html": "d",
+    "/from-a": "x",
+}
+
+
+def crawl(folder: Path, *filters: str, **options: object) -> tuple[Summary, list[str], list[dict[str, object]]]:
+    with FakeWeb(SITE) as web:
+        given = {"output": str(folder / "crawl"), "delay": 0, "per_host": 4, "filter": list(filters), **options}
+        summary = run(Crawl([web.url("/")], build(CrawlOptions, given)))
+        fetched = sorted(target for target in web.targets() if target != "/robots.txt")
+    lines = (folder / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines()
+    return summary, fetched, [row for row in map(json.loads, lines) if row["event"] == "page"]
+
+
+def test_links_that_the_expression_does_not_hold_for_are_not_followed_and_are_counted(tmp_path: Path) -> None:
+    summary, fetched, rows = crawl(tmp_path, "not extension(pdf) and not path(/deep/d*)", "not path(/from-*)")
+    assert summary.state == "finished"
+    assert fetched == ["/", "/a.html", "/deep/c.html"]
+    rejected = [row["rejected"] for row in rows if row.get("rejected")]
+    assert sorted(map(str, rejected)) == sorted(
+        map(str, [{f"filter: not {part}": 1} for part in ("extension(pdf)", "path(/deep/d*)", "path(/from-*)")])
+    )
+
+
+def test_a_document_that_may_not_be_parsed_leads_nowhere(tmp_path: Path) -> None:
+    _, fetched, _ = crawl(tmp_path, "parse: not path(/deep/*)")
+    assert fetched == ["/", "/a.html", "/b.pdf", "/deep/c.html", "/from-a"]
+
+
+def test_a_document_that_may_not_be_expanded_is_parsed_and_leads_nowhere(tmp_path: Path) -> None:
+    _, fetched, rows = crawl(tmp_path, "expand: not title matches ^A")
+    assert fetched == ["/", "/a.html", "/b.pdf", "/deep/c.html", "/deep/d.html"]
+    assert "A" in {row.get("title") for row in rows}
+
+
+def test_a_document_that_may_not_be_stored_has_no_body_in_the_archive(tmp_path: Path) -> None:
+    _, fetched, _rows = crawl(tmp_path, "store: mime(text/html)")
+    assert "/b.pdf" in fetched
+    archived = b"".join(path.read_bytes() for path in (tmp_path / "crawl" / "warc").glob("*"))
+    import gzip
+
+    text = gzip.decompress(archived)
+    assert b"%PDF" not in text
+    assert b"filter: mime(text/html)" in text
+    assert b"<title>C</title>" in text
+
+
+def test_constraints_hold_hosts_in_and_out(tmp_path: Path) -> None:
+    _, fetched, rows = crawl(tmp_path, only=["test.other.*"], scope="any")
+    assert fetched == ["/"]
+    assert [row["rejected"] for row in rows] == [{"only": 3}]
+
+
+def test_a_crawl_does_not_begin_with_a_filter_that_means_nothing(tmp_path: Path) -> None:
+    with pytest.raises(FlowError, match="mime' is not known at gate 'fetch'"):
+        crawl(tmp_path, "fetch: mime(text/html)")
+
+
+def test_a_page_under_thousands_of_spellings_is_fetched_once(tmp_path: Path) -> None:
+    spellings = (
+        f"/%7{'eE'[n % 2]}x/./l%69st{';jsessionid=' + hex(n) if n % 3 else ''}?a=1&utm_source={n}&b=2#{n}"
+        for n in range(5_000)
+    )
+    pages = {
+        "/": "".join(f'<a href="{one}">x</a>' for one in spellings),
+        "/~x/list?a=1&b=2": "the page",
+    }
+    with FakeWeb(pages) as web:
+        options = build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0})
+        assert run(Crawl([web.url("/")], options)).pages == 2
+        assert [target for target in web.targets() if target != "/robots.txt"] == ["/", "/~x/list?a=1&b=2"]

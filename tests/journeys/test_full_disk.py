@@ -1,0 +1,53 @@
+"""A disk that is full makes a crawl wait, and nothing is doubled or lost by it (FAULTS 68, 104)."""
+
+import errno
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.crawl import Crawl, run
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.sheet import build
+from gossamer.model.visit import Location, Visit
+from gossamer.stages import commit
+from gossamer.stores.warc import WarcArchive
+from gossamer.testing.fakeweb import FakeWeb
+
+
+class FullOnce(WarcArchive):
+    """Writes its third group, and then finds that there was no room for what belongs to it."""
+
+    groups = 0
+
+    def append(self, visits: Sequence[Visit]) -> list[Location | None]:
+        locations = super().append(visits)
+        self.groups += 1
+        if self.groups == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return locations
+
+
+def test_a_full_disk_makes_the_crawl_wait_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit, "DISK_WAIT", 0.01)
+    known = catalog()
+    known.add("warc", FullOnce)
+    told: list[str] = []
+    with FakeWeb.tree(3, 4) as web:
+        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0, "per_host": 4})
+        summary = run(Crawl([web.url("/")], options, catalog=known, report=told.append))
+        assert Counter(map(web.url, web.targets())) == Counter(web.expected)
+    assert (summary.state, summary.pages) == ("finished", len(web.expected))
+    assert [line.partition(" (")[0] for line in told] == [
+        "the disk is full",
+        "there is room on the disk again; the crawl goes on",
+    ]
+    archived: Counter[str] = Counter()
+    for file in (tmp_path / "c" / "warc").glob("*.warc.gz"):
+        with file.open("rb") as stream:
+            for record in ArchiveIterator(stream):
+                archived[record.rec_headers.get_header("WARC-Target-URI") or ""] += record.rec_type == "response"
+    assert {url: count for url, count in archived.items() if url in web.expected} == dict.fromkeys(web.expected, 1)

@@ -1,0 +1,89 @@
+"""A crawl is killed again and again and resumed: archive, tables, index and ledger say the same, to the byte."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from warcio.archiveiterator import ArchiveIterator
+
+from gossamer.query.database import Database
+from gossamer.stores.cdxj import INDEX
+from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.testing.fakeweb import FakeWeb
+
+SOURCE = str(Path(__file__).resolve().parents[2] / "src")
+
+KILLS = 6
+
+
+def start(directory: Path, seed: str, *options: str) -> "subprocess.Popen[bytes]":
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": os.environ.get("HOME", "/")}
+    command = [sys.executable, "-m", "gossamer", "crawl", seed, "-o", str(directory), "--delay", "0", "--per-host", "4"]
+    tables = ["--set", 'log.tables=["pages", "links"]', "--set", "log.segment_bytes=30000"]
+    return subprocess.Popen(
+        [*command, *tables, "--quiet", *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+def archived(directory: Path) -> list[tuple[str, int]]:
+    """File and offset of every response record, by somebody else's reader; every record is whole."""
+    found = []
+    for path in sorted(directory.glob("warc/*.warc.gz")):
+        with path.open("rb") as stream:
+            records = ArchiveIterator(stream, check_digests="raise")
+            for record in records:
+                if record.rec_type in ("response", "revisit"):
+                    found.append((f"warc/{path.name}", records.get_record_offset()))
+                record.content_stream().read()
+    return found
+
+
+def test_whatever_is_killed_when_nothing_is_lost_doubled_or_torn(tmp_path: Path) -> None:
+    directory, chance = tmp_path / "crawl", random.Random(7)
+    with FakeWeb.tree(4, 5, latency=0.02) as web:
+        seed, interrupted = web.url("/"), 0
+        for _ in range(KILLS):
+            resume = ["--resume"] if (directory / "crawl.toml").exists() else []
+            child = start(directory, seed, *resume)
+            time.sleep(0.6 + chance.random() * 0.8)
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+            interrupted += child.returncode == -signal.SIGKILL
+        done = start(directory, seed, *(["--resume"] if (directory / "crawl.toml").exists() else []))
+        _, said = done.communicate(timeout=120)
+        assert done.returncode == 0, said.decode()
+        expected = web.expected
+    assert interrupted == KILLS, "the crawl was too short to be killed so often"
+
+    with Database(directory) as database:
+        rows = list(database.ask("SELECT url, warc_file, warc_offset FROM pages WHERE warc_file IS NOT NULL"))
+        links = dict(list(database.ask("SELECT source, count(*) FROM links GROUP BY 1")))
+    ledger = Ledger(LedgerSheet(directory=str(directory), existing=True))
+    ledger.open()
+    try:
+        documents = {row.url: row.location for row in ledger.documents() if row.relation != "robots"}
+        ends = ledger.committed_ends()
+    finally:
+        ledger.close()
+
+    assert {url for url, _, _ in rows} == expected
+    assert max(Counter(url for url, _, _ in rows).values()) == 1
+    places = Counter((file, offset) for _, file, offset in rows)
+    records = archived(directory)
+    assert Counter(records) >= places
+    assert len((directory / INDEX).read_bytes().splitlines()) == len(records)
+    assert {url: (where.file, where.offset) for url, where in documents.items() if where is not None} == {
+        url: (file, offset) for url, file, offset in rows
+    }
+    assert set(links.values()) == {5}
+    for path in directory.glob("warc/*"):
+        assert ends[f"warc/{path.name}"] == path.stat().st_size

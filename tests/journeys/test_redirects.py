@@ -1,0 +1,76 @@
+"""Redirects in a crawl: links of a kind of their own, counted in a row, never a way around a rule (FAULTS C)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from gossamer.assembly.crawl import Crawl, Summary, run
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.sheet import build
+from gossamer.testing.fakeweb import FakeWeb, Page, Request
+
+
+def crawl(web: FakeWeb, folder: Path, **options: Any) -> tuple[Summary, dict[str, dict[str, Any]]]:
+    """Crawl a fake web; returns the summary, and the rows of the log by URL without scheme and host."""
+    settings = options.pop("settings", None)
+    job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(folder / "c"), **options}), settings=settings)
+    summary = run(job)
+    rows = map(json.loads, (folder / "c" / "logs" / "crawl.jsonl").read_text().splitlines())
+    return summary, {row["url"].removeprefix(web.url("/")[:-1]): row for row in rows}
+
+
+def moved(location: str) -> Page:
+    return Page(status=302, headers=(("Location", location),))
+
+
+def endless(request: Request) -> Page:
+    return moved(f"/hop?{int(request.target.partition('?')[2] or 0) + 1}")
+
+
+def test_ten_redirects_in_a_row_are_followed_and_the_eleventh_target_is_refused_by_name(tmp_path: Path) -> None:
+    with FakeWeb({"/": '<a href="/hop">x</a>', "/hop": endless}) as web:
+        summary, rows = crawl(web, tmp_path)
+        assert web.targets() == ["/", "/hop", *(f"/hop?{n}" for n in range(1, 11))]
+    assert summary.state == "finished"
+    assert rows["/hop?10"]["rejected"] == {"more than 10 redirects": 1}
+    assert all("rejected" not in rows[f"/hop?{n}"] for n in range(1, 10))
+
+
+def test_a_page_on_the_way_begins_the_count_anew(tmp_path: Path) -> None:
+    pages = {"/": moved("/a"), "/a": moved("/b"), "/b": '<a href="/c">x</a>', "/c": moved("/d"), "/d": moved("/e")}
+    with FakeWeb({**pages, "/e": "end"}) as web:
+        summary, _ = crawl(web, tmp_path, settings={"links": {"max_redirects": 2}})
+        assert web.targets() == ["/", "/a", "/b", "/c", "/d", "/e"]
+    assert summary.outcomes == {"redirect": 4, "ok": 2}
+
+
+def test_loops_of_redirects_end_by_themselves(tmp_path: Path) -> None:
+    with FakeWeb({"/": moved("/a"), "/a": moved("/b"), "/b": moved("/a")}) as web:
+        summary, _ = crawl(web, tmp_path)
+        assert web.targets() == ["/", "/a", "/b"]
+    assert summary.state == "finished"
+
+
+def test_a_redirect_off_scope_or_to_another_scheme_is_not_followed(tmp_path: Path) -> None:
+    targets = ["http://elsewhere.test/", "file:///etc/passwd", "data:,x", "javascript:x", "gopher://127.0.0.1/"]
+    links = "".join(f'<a href="/{n}">x</a>' for n in range(len(targets)))
+    pages = {"/": links, **{f"/{n}": moved(target) for n, target in enumerate(targets)}}
+    with FakeWeb(pages) as web:
+        summary, rows = crawl(web, tmp_path, resolve=(web.resolve,))
+        assert len(web.requests) == 1 + len(targets)
+    assert summary.outcomes == {"ok": 1, "redirect": len(targets)}
+    assert all(rows[f"/{n}"]["rejected"] for n in range(len(targets)))
+
+
+def test_a_refresh_field_is_a_link_and_is_not_obeyed(tmp_path: Path) -> None:
+    pages = {
+        "/": Page("page", headers=(("Refresh", "0; url=/next"),)),
+        "/next": Page("text", type="text/plain", headers=(("Refresh", "3;/last"),)),
+        "/last": Page("page", headers=(("Refresh", "1000000000"),)),
+    }
+    with FakeWeb(pages) as web:
+        summary, rows = crawl(web, tmp_path)
+        assert web.targets() == ["/", "/next", "/last"]
+    assert summary.outcomes == {"ok": 3}
+    assert rows["/next"]["relation"] == "header refresh"
+    assert rows["/next"]["depth"] == 1

@@ -1,0 +1,88 @@
+"""Tables beside a crawl: made when rows are closed, by a process that may fail."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.assembly.tables import INTERVAL, TableMaker
+from gossamer.stores.segments import segments
+from gossamer.stores.tablelog import TableLog, TableLogSheet
+from gossamer.testing.clock import FakeClock
+from gossamer.testing.storing import visit
+
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+def test_closed_rows_become_tables_while_the_crawl_runs(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = TableLog(TableLogSheet(directory=str(tmp_path), segment_bytes=1))
+    clock, made = FakeClock(), []
+    maker = TableMaker(tmp_path, print, clock)
+
+    async def making(*options: str) -> None:
+        made.append(options)
+
+    monkeypatch.setattr(maker, "_run", making)
+
+    async def crawl() -> None:
+        async with maker.watching():
+            rows.append([visit()], [None])
+            await clock.advance(INTERVAL)
+            assert made == [], "what may still be written is left alone"
+            rows.append([visit()], [None])
+            await clock.advance(INTERVAL)
+            assert made == [()]
+        await clock.advance(INTERVAL)
+        assert made == [()], "nobody watches any more"
+
+    run(crawl())
+
+
+def test_the_process_makes_tables_of_everything_at_the_end(tmp_path: Path, run: Run) -> None:
+    said: list[str] = []
+    TableLog(TableLogSheet(directory=str(tmp_path))).append([visit()], [None])
+    run(TableMaker(tmp_path, said.append).finish())
+    assert said == []
+    assert segments(tmp_path) == []
+    assert len(list(tmp_path.glob("tables/pages/*.parquet"))) == 1
+
+
+def test_a_process_that_fails_is_told_in_one_line_and_loses_nothing(tmp_path: Path, run: Run) -> None:
+    said: list[str] = []
+    TableLog(TableLogSheet(directory=str(tmp_path))).append([visit()], [None])
+    (tmp_path / "tables").write_text("a file stands in the way")
+    run(TableMaker(tmp_path, said.append).finish())
+    [line] = said
+    assert line.startswith("tables could not be made (")
+    assert "\n" not in line
+    assert len(segments(tmp_path)) == 1
+
+
+def test_without_rows_no_process_is_started(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    maker = TableMaker(tmp_path, print)
+    monkeypatch.setattr(maker, "_run", None)
+    run(maker.finish())
+
+
+def test_who_insists_on_the_end_does_not_wait_for_tables(tmp_path: Path, run: Run) -> None:
+    said: list[str] = []
+    maker = TableMaker(tmp_path, said.append)
+    TableLog(TableLogSheet(directory=str(tmp_path))).append([visit()], [None])
+
+    async def impatient() -> None:
+        making = asyncio.create_task(maker.finish())
+        while maker._child is None:
+            await asyncio.sleep(0)
+        maker.abort()
+        await making
+        await maker.finish()
+
+    run(impatient())
+    assert said == ["tables and index are not complete; the next run, and `gossamer query`, go on with them"]
+    run(TableMaker(tmp_path, said.append).finish())
+    assert segments(tmp_path) == []
+    assert len(list(tmp_path.glob("tables/pages/*.parquet"))) == 1

@@ -1,0 +1,60 @@
+"""Canonical URLs under attack (FAULTS 32-36): what is judged is what is fetched, and no text costs much."""
+
+import pytest
+
+from gossamer.model.errors import UnreadableUrl, UrlTooLong
+from gossamer.model.url import MAX_TEXT, canonical, endpoint_of, host_of
+
+
+@pytest.mark.parametrize(
+    ("text", "url", "host"),
+    [
+        ("http://user:pass@a.test/", "http://a.test/", "a.test"),
+        ("http://a.test\\@evil.test/", "http://a.test/@evil.test/", "a.test"),
+        ("http://evil.test#@a.test/", "http://evil.test/", "evil.test"),
+        ("http://a.test:80@evil.test:81/", "http://evil.test:81/", "evil.test"),
+        ("http://a.te\tst\n/\r", "http://a.test/", "a.test"),
+        ("  http:a.test", "http://a.test/", "a.test"),
+        ("http:///a.test/", "http://a.test/", "a.test"),
+        ("http://a.test@/b@c", None, None),
+        ("http://a%2etest/", "http://a.test/", "a.test"),
+        ("http://a.test%00.evil.test/", None, None),
+        ("http://0x7f.1/", "http://127.0.0.1/", "127.0.0.1"),
+        ("http://2130706433/", "http://127.0.0.1/", "127.0.0.1"),
+        ("http://0177.0.0.1/", "http://127.0.0.1/", "127.0.0.1"),
+        ("http://127.1./", "http://127.0.0.1/", "127.0.0.1"),
+        ("http://１２７.０.０.１/", "http://127.0.0.1/", "127.0.0.1"),
+        ("http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/", "::ffff:7f00:1"),
+        ("http://256.256.256.256/", None, None),
+        ("http://Bücher.test/", "http://xn--bcher-kva.test/", "xn--bcher-kva.test"),
+        ("http://pаypal.test/", "http://xn--pypal-4ve.test/", "xn--pypal-4ve.test"),
+        ("http://💩.test/", "http://xn--ls8h.test/", "xn--ls8h.test"),
+        ("http://a\u200db.test/", None, None),
+        ("http://אa.test/", None, None),
+        ("http://xn--\u00fc.test/", None, None),
+    ],
+)
+def test_what_is_judged_is_what_is_fetched(text: str, url: str | None, host: str | None) -> None:
+    if url is None:
+        with pytest.raises(UnreadableUrl):
+            canonical(text)
+    else:
+        assert canonical(text) == url
+        assert host_of(url) == endpoint_of(url)[0] == host
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://" + "ü" * 1_000_000,
+        "http://a.test/" + "ü" * 1_000_000,
+        "http://" + "a@" * 500_000 + "b/",
+        "http://a.test/" + "a/" * 300_000 + "../" * 300_000,
+        "http://a.test/" + "\t" * 1_000_000,
+    ],
+    ids=["host", "path", "users", "dots", "blanks"],
+)
+def test_a_link_of_a_megabyte_is_refused_before_it_is_parsed(text: str) -> None:
+    with pytest.raises(UrlTooLong):
+        canonical(text)
+    assert len(text) > MAX_TEXT, "otherwise the parser has had 30 ms of work, and FAULTS 36 allows 10"
