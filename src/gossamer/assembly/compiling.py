@@ -34,6 +34,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "depth": (("url-seen", "depth"), ("commit", "depth"), ("frontier", "depth"), ("ledger", "depths")),
     "include": (("patterns", "include"),),
     "exclude": (("patterns", "exclude"),),
+    "page_requisites": (("html", "requisites"), ("scope", "requisites")),
     "only": (("constraints", "only"),),
     "never": (("constraints", "never"),),
     "max_pages": (("frontier", "max_pages"),),
@@ -159,6 +160,9 @@ def _with_filters(wiring: Wiring, options: CrawlOptions) -> Wiring:
     """What of the links is folded, followed and cut, as far as an option is more than one setting."""
     if options.normalise:
         wiring = _set(wiring, "normalise", "links", {"normalise": _steps(options.normalise)})
+    if options.noise != "drop":
+        values = {"drop": False} if options.noise == "keep" else {"file": options.noise}
+        wiring = _set(wiring, "noise", "noise", values)
     if options.filter:
         wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
     if options.traps == "report":

@@ -24,6 +24,7 @@ from gossamer.contracts.traps import Traps
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import Filter
 from gossamer.flow.crashing import Point, crash_at
+from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
@@ -199,6 +200,7 @@ class Commit(Filter[CommitSheet]):
             locations = self.archive.append(visits)
             crash_at(Point.ARCHIVE_WRITTEN)
             self.log.append(visits, locations)
+            crash_at(Point.ARCHIVE_WRITTEN)
             for ended, location in zip(group, locations, strict=True):
                 self._stage(ended, location, staged)
             for name, those in _by_host(visits).items():
