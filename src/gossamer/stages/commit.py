@@ -24,7 +24,6 @@ from gossamer.contracts.traps import Traps
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import Filter
 from gossamer.flow.crashing import Point, crash_at
-from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
