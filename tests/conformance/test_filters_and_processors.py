@@ -7,6 +7,7 @@ from gossamer.model.task import Task
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
 from gossamer.stages.url_filter.constraints import ConstraintFilter, ConstraintSheet
 from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionSheet
+from gossamer.stages.url_filter.noise import NoiseFilter, NoiseSheet
 from gossamer.stages.url_filter.patterns import PatternFilter, PatternSheet
 from gossamer.stages.url_filter.scope import SchemeFilter, ScopeFilter, ScopeSheet
 from gossamer.stages.url_filter.traps import TrapShapes, TrapShapeSheet
@@ -51,6 +52,9 @@ FILTERS: dict[str, tuple[UrlFilter, list[str], list[str]]] = {
         [SAME_DOMAIN[1], *ELSEWHERE],
     ),
     "no constraints": (ConstraintFilter(), [SEED, *ELSEWHERE], []),
+    "noise": (NoiseFilter(), [SEED, *ELSEWHERE], ["https://ad.doubleclick.net/x", "http://www.facebook.com/tr?id=1"]),
+    "noise kept": (NoiseFilter(NoiseSheet(drop=False)), [SEED, "https://ad.doubleclick.net/x"], []),
+    "requisites": (ScopeFilter(ScopeSheet(seeds=(SEED,), requisites=True)), [SEED, *SAME_HOST], ELSEWHERE),
     "trap shapes": (
         TrapShapes(),
         [

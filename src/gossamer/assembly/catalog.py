@@ -30,6 +30,7 @@ from gossamer.stages.tally import Tally
 from gossamer.stages.url_filter.component import Filtering
 from gossamer.stages.url_filter.constraints import ConstraintFilter
 from gossamer.stages.url_filter.expressions import ExpressionFilter
+from gossamer.stages.url_filter.noise import NoiseFilter
 from gossamer.stages.url_filter.patterns import PatternFilter
 from gossamer.stages.url_filter.scope import ScopeFilter
 from gossamer.stages.url_filter.traps import TrapShapes
@@ -86,6 +87,7 @@ def catalog() -> Catalog:
             "uri-list": UriList,
             "scope": ScopeFilter,
             "patterns": PatternFilter,
+            "noise": NoiseFilter,
             "trap-shapes": TrapShapes,
             "traps": LearntTraps,
             "constraints": ConstraintFilter,

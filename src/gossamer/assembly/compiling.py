@@ -34,6 +34,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "depth": (("url-seen", "depth"), ("commit", "depth"), ("frontier", "depth"), ("ledger", "depths")),
     "include": (("patterns", "include"),),
     "exclude": (("patterns", "exclude"),),
+    "page_requisites": (("html", "requisites"), ("scope", "requisites")),
     "only": (("constraints", "only"),),
     "never": (("constraints", "never"),),
     "max_pages": (("frontier", "max_pages"),),
@@ -159,6 +160,9 @@ def _with_filters(wiring: Wiring, options: CrawlOptions) -> Wiring:
     """What of the links is folded, followed and cut, as far as an option is more than one setting."""
     if options.normalise:
         wiring = _set(wiring, "normalise", "links", {"normalise": _steps(options.normalise)})
+    if options.noise != "drop":
+        values = {"drop": False} if options.noise == "keep" else {"file": options.noise}
+        wiring = _set(wiring, "noise", "noise", values)
     if options.filter:
         wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
     if options.traps == "report":
@@ -295,6 +299,21 @@ def _without_robots(wiring: Wiring) -> Wiring:
         raise WiringError(f"--robots replaces unit 'robots', but {wiring.source} has none")
     plan = wirings.ProviderPlan(use="ignore-robots")
     return msgspec.structs.replace(wiring, providers={**wiring.providers, "robots": plan})
+
+
+def with_durability(wiring: Wiring) -> Wiring:
+    """A copy whose archive and rows are on the disk before the ledger says so, where the ledger is to survive power cuts."""
+    ledger = wiring.providers.get("ledger")
+    if ledger is None or ledger.settings.get("durability") != "power":
+        return wiring
+    for unit in ("archive", "log"):
+        if unit in wiring.providers and wiring.providers[unit].use in _SYNCING:
+            wiring = wirings.with_settings(wiring, unit, {"sync": True})
+    return wiring
+
+
+#: Stores that can wait for the disk, by what a wiring uses.
+_SYNCING = frozenset({"warc", "tables", "json-log"})
 
 
 def with_directory(wiring: Wiring, directory: str) -> Wiring:

@@ -43,6 +43,13 @@ class CrawlOptions(Sheet, frozen=True):
             restart=_START,
         ),
     ] = ()
+    noise: Annotated[
+        str,
+        setting("Links to advertisements and trackers: drop, keep, or a FILE with a list of them.", restart=_START),
+    ] = "drop"
+    page_requisites: Annotated[
+        bool, setting("Fetch what pages show (pictures, style sheets, scripts) from any host.", restart=_START)
+    ] = False
     traps: Annotated[
         Literal["cut", "report"],
         setting("Cut the budget of endless parts of hosts that say nothing new, or only report them.", restart=_START),

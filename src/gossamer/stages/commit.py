@@ -205,6 +205,7 @@ class Commit(Filter[CommitSheet]):
             crash_at(Point.ARCHIVE_WRITTEN)
             written.append(self.log)
             self.log.append(visits, locations)
+            crash_at(Point.ARCHIVE_WRITTEN)
             for ended, location in zip(group, locations, strict=True):
                 self._stage(ended, location, staged)
             for name, those in _by_host(visits).items():

@@ -176,25 +176,35 @@ class Sieve(Generic[T]):
             (self._found if found.count else self._drained).append(found)
 
     def _open_logs(self) -> None:
-        numbers = [number for number, _ in self._numbered("offers")] or [self._manifest.merged + 1]
-        for number in numbers:
+        first = self._manifest.merged + 1
+        last = max([number for number, _ in self._numbered("offers")], default=first)
+        while self._ends(_offers(last + 1)):  # a log that counts must be there, or it is damage
+            last += 1
+        for number in range(first, last + 1):
             self._cut_back(number)
-        self._backlog.extend(numbers[:-1])
-        self._begin_log(numbers[-1])
-        self._keys = self._keys_of(numbers[-1])
+        self._backlog.extend(range(first, last))
+        self._begin_log(last)
+        self._keys = self._keys_of(last)
 
     def _cut_back(self, number: int) -> None:
-        """Drop what does not count: it was never committed, or a kill tore it."""
-        path = self.directory / _offers(number)
-        if not path.exists():
-            return
-        log = AppendFile(path, fresh=False)
-        end = self._ends(path.name)
-        if end is None:
-            end = log.end_of_lines()
-        if log.end > end:
-            log.cut_back(end)
-        log.close()
+        """Drop what does not count: it was never committed, or a kill tore it.
+
+        Raises:
+            CrawlDirectoryError: some of what counts is not there.
+        """
+        log = AppendFile(self.directory / _offers(number), fresh=False)
+        try:
+            end = self._ends(log.path.name)
+            if end is None:
+                end = log.end_of_lines()
+            if log.end < end:
+                raise CrawlDirectoryError(
+                    f"{log.path} has {log.end} bytes, and {end} were committed: it is damaged; go back to a checkpoint"
+                )
+            if log.end > end:
+                log.cut_back(end)
+        finally:
+            log.close()
 
     def _begin_log(self, number: int) -> None:
         self._number = number

@@ -252,3 +252,19 @@ def test_where_power_may_fail_finds_stay_until_the_ledger_is_on_the_disk(tmp_pat
     assert not list(sieve.home.glob("found-*"))
     sieve.close()
     ledger.close()
+
+
+@pytest.mark.parametrize("harm", ["missing", "short"])
+def test_a_log_that_lost_what_was_committed_is_damage(tmp_path: Path, harm: str) -> None:
+    ledger, sieve = Ledger(LedgerSheet(directory=str(tmp_path))), LedgerSieve(SieveSheet(directory=str(tmp_path)))
+    ledger.open()
+    sieve.ledger = ledger
+    sieve.open()
+    with ledger.group() as group:
+        sieve.offer([Task("http://a.test/", "a.test")], group)
+    sieve.close()
+    [log] = sieve.home.glob("offers-*")
+    log.unlink() if harm == "missing" else log.write_bytes(log.read_bytes()[:-1])
+    with pytest.raises(CrawlDirectoryError, match="were committed: it is damaged"):
+        sieve.open()
+    ledger.close()
