@@ -101,8 +101,9 @@ def test_a_healthy_page_is_served_while_every_hostile_one_is_under_way(run: Any,
 
 
 def test_a_crawl_of_everything_hostile_ends_and_names_every_outcome(tmp_path: Path) -> None:
-    # All are on one host here, and those of F88 ask that it be left alone for a day.
-    cases = [case for case in CASES if not case.stalls and not case.tls and not case.number.startswith("F88")]
+    # All are on one host here, and some ask that it be left alone for long.
+    alone = ("F83", "F88")
+    cases = [case for case in CASES if not case.stalls and not case.tls and not case.number.startswith(alone)]
 
     async def body() -> dict[str, int]:
         async with HostileWeb(cases) as web:
@@ -122,6 +123,18 @@ def test_a_crawl_of_everything_hostile_ends_and_names_every_outcome(tmp_path: Pa
     outcomes = asyncio.run(body())
     assert set(outcomes) <= set(Outcome)
     assert sum(outcomes.values()) > len(cases)
+
+
+def test_one_page_in_many_spellings_is_asked_for_once(tmp_path: Path) -> None:
+    cases = [case for case in CASES if case.number == "C37a"]
+
+    async def body() -> dict[str, int]:
+        async with HostileWeb(cases) as web:
+            resolve = (f"hostile.sim=127.0.0.1:{web.port}",)
+            options = {"output": str(tmp_path / "crawl"), "resolve": resolve, "delay": 0, "retries": 0}
+            return (await Crawl([web.url(cases[0])], build(CrawlOptions, options)).run()).outcomes
+
+    assert asyncio.run(body()) == {"ok": 2}
 
 
 def test_each_case_has_a_path_of_its_own_and_says_what_it_waits_for() -> None:

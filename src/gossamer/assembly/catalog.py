@@ -14,6 +14,9 @@ from gossamer.stages.application import Application
 from gossamer.stages.commit import Commit
 from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.fetch.component import Fetch
+from gossamer.stages.fetch.file import FileModule
+from gossamer.stages.fetch.ftp import FtpModule
+from gossamer.stages.fetch.gopher import GopherModule
 from gossamer.stages.fetch.http import HttpModule
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
@@ -22,12 +25,14 @@ from gossamer.stages.links.component import Links
 from gossamer.stages.near_duplicates import NearDuplicates
 from gossamer.stages.process.component import Process
 from gossamer.stages.process.html import HtmlLinks
+from gossamer.stages.process.listings import FtpListing, GopherMenu, UriList
 from gossamer.stages.seeds import Seeds
 from gossamer.stages.tally import Tally
 from gossamer.stages.url_filter.component import Filtering
 from gossamer.stages.url_filter.constraints import ConstraintFilter
 from gossamer.stages.url_filter.expressions import ExpressionFilter
 from gossamer.stages.url_filter.nofollow import NofollowFilter
+from gossamer.stages.url_filter.noise import NoiseFilter
 from gossamer.stages.url_filter.patterns import PatternFilter
 from gossamer.stages.url_filter.scope import ScopeFilter
 from gossamer.stages.url_filter.traps import TrapShapes
@@ -63,6 +68,9 @@ def catalog() -> Catalog:
             "system-resolver": SystemResolver,
             "cached-resolver": CachedResolver,
             "http": HttpModule,
+            "ftp": FtpModule,
+            "gopher": GopherModule,
+            "file": FileModule,
             "memory-contents": MemoryContents,
             "memory-seen": MemorySeen,
             "recently-seen": RecentlySeen,
@@ -77,9 +85,13 @@ def catalog() -> Catalog:
             "weighted": WeightedPrioritizer,
             "politeness": HostPoliteness,
             "html-links": HtmlLinks,
+            "ftp-listing": FtpListing,
+            "gopher-menu": GopherMenu,
+            "uri-list": UriList,
             "nofollow": NofollowFilter,
             "scope": ScopeFilter,
             "patterns": PatternFilter,
+            "noise": NoiseFilter,
             "trap-shapes": TrapShapes,
             "traps": LearntTraps,
             "constraints": ConstraintFilter,

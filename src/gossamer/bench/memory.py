@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from gossamer.bench.report import Report
-from gossamer.bench.web import simulated, subject
+from gossamer.bench.web import at, simulated, subject
 
 #: Pages of the crawl: a minute or two.
 PAGES = 30_000
@@ -24,7 +24,7 @@ def run(pages: int = PAGES) -> Report:
     report = Report("memory")
     web = simulated(pages * 4, min(HOSTS, pages), "plain_robots=true", "trap_share=0")
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, web as port:
-        told = subject("watch", port, Path(folder, "crawl"), pages)
+        told = subject("watch", Path(folder, "crawl"), resolve=at(port), max_pages=pages)
     looks: list[dict[str, float]] = told["looks"]
     table = report.table(
         f"a crawl of {told['summary']['pages']:,} pages on {HOSTS:,} hosts",

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from gossamer.bench.report import Report
-from gossamer.bench.web import simulated, subject
+from gossamer.bench.web import at, simulated, subject
 
 #: Pages of the crawl: enough that its start is a small part, and that it ends within a minute.
 PAGES = 8_000
@@ -19,7 +19,7 @@ def run(pages: int = PAGES) -> Report:
     # A quarter of the pages redirect, are gone or are never linked: some more are served than are asked for.
     web = simulated(pages * 2, min(HOSTS, pages), "plain_robots=true", "trap_share=0")
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, web as port:
-        told = subject("profile", port, Path(folder, "crawl"), pages)
+        told = subject("profile", Path(folder, "crawl"), resolve=at(port), max_pages=pages)
     seconds: dict[str, float] = told["seconds"]
     crawled, size = told["summary"]["pages"], told["summary"]["bytes"] / max(told["summary"]["fetched"], 1)
     table = report.table(

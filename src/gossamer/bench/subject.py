@@ -1,4 +1,5 @@
-"""The crawl that is measured from inside, in a process of its own: `python -m gossamer.bench.subject HOW PORT DIR PAGES`.
+"""The crawl that is measured from inside, in a process of its own: `python -m gossamer.bench.subject JOB`, a :class:`Job`
+in JSON.
 
 `profile` says where processor time goes. A timer fires each `TICK` of the process' processor time; the handler looks at
 the stack, finds the stage, and books to it all the time of the main thread since it last looked; what other threads used
@@ -17,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -57,6 +58,17 @@ PARTS = {
 
 #: Shared helpers: what they cost belongs to whoever called them.
 HELPERS = ("gossamer.model", "gossamer.contracts", "gossamer.flow")
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What to crawl and how to look at it."""
+
+    how: Literal["profile", "watch"]
+    seeds: list[str]
+    options: dict[str, Any]
+    """Options of the crawl, by their names in the Python API; lists stand for tuples."""
+    seconds: float | None = None
+    """watch: break the crawl off after so long."""
 
 
 def part_of(module: str) -> str | None:
@@ -115,9 +127,9 @@ class Profile:
 class Watch:
     """What a crawl holds, over time."""
 
-    def __init__(self, job: Crawl) -> None:
+    def __init__(self, job: Crawl, seconds: float | None) -> None:
         self.looks: list[dict[str, float]] = []
-        self._job = job
+        self._job, self._seconds = job, seconds
 
     async def follow(self) -> None:
         """Look until cancelled."""
@@ -127,6 +139,8 @@ class Watch:
                 now = self._job.progress()
                 held = {"pages": now.pages, "queued": now.queued, "seen": now.discovered, "hosts": now.hosts}
                 self.looks.append({"seconds": round(now.seconds, 2), **held, "rss": resident()})
+                if self._seconds is not None and now.seconds > self._seconds:
+                    self._job.abort()
 
 
 def resident() -> int:
@@ -138,23 +152,21 @@ def resident() -> int:
     return peak * (1 if sys.platform == "darwin" else 1024)
 
 
-def crawl_of(port: int, directory: str, pages: int) -> Crawl:
-    """The crawl of a simulated web at a port, as fast as it goes."""
+def crawl_of(job: Job) -> Crawl:
+    """The crawl of simulated hosts on this machine, without delays unless the job names some."""
     options = {
-        "output": directory,
         "scope": "any",
-        "max_pages": pages,
         "delay": 0.0,
         "domain_delay": 0.0,
         "ip_delay": 0.0,
-        "resolve": (f"*.sim=127.0.0.1:{port}",),
         "allow_network": ("127.0.0.0/8",),
+        **job.options,
     }
-    return Crawl(["http://www.amber0.sim/"], build(CrawlOptions, options))
+    return Crawl(job.seeds, build(CrawlOptions, options))
 
 
-async def _watched(job: Crawl) -> tuple[Summary, Watch]:
-    watch = Watch(job)
+async def _watched(job: Crawl, seconds: float | None) -> tuple[Summary, Watch]:
+    watch = Watch(job, seconds)
     task = asyncio.create_task(watch.follow())
     try:
         return await job.run(), watch
@@ -168,17 +180,17 @@ def _run(make: Callable[[], Any]) -> Any:
         return runner.run(make())
 
 
-def main(how: str, port: str, directory: str, pages: str) -> dict[str, Any]:
+def main(job: Job) -> dict[str, Any]:
     """Run the crawl; what was measured."""
-    job = crawl_of(int(port), directory, int(pages))
-    if how == "watch":
-        summary, watch = _run(lambda: _watched(job))
+    crawl = crawl_of(job)
+    if job.how == "watch":
+        summary, watch = _run(lambda: _watched(crawl, job.seconds))
         return {"summary": msgspec.structs.asdict(summary), "looks": watch.looks}
     profile = Profile()
     profile.start()
-    summary = _run(job.run)
+    summary = _run(crawl.run)
     return {"summary": msgspec.structs.asdict(summary), "seconds": profile.stop(), "cpu": time.process_time()}
 
 
 if __name__ == "__main__":
-    print(msgspec.json.encode(main(*sys.argv[1:])).decode())
+    print(msgspec.json.encode(main(msgspec.json.decode(sys.argv[1], type=Job))).decode())

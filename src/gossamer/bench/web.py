@@ -4,50 +4,71 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
 from gossamer.bench.peers import pinned, source
 from gossamer.model.errors import UsageError
 
+#: Where a crawl of a simulated web begins: its largest host, which links to all others.
+SEED = "http://www.amber0.sim/"
+
 
 @contextmanager
-def simulated(pages: int, hosts: int, *settings: str) -> Iterator[int]:
-    """Serve a simulated web on a free loopback port, on the last processor where there are several; gives the port.
+def served(*options: str) -> Iterator[tuple[int, IO[str]]]:
+    """Run `gossamer simweb` on a free loopback port, on the last processor where there are several; gives the port, and
+    what else it says.
 
     Raises:
         UsageError: it did not start.
     """
-    command = [sys.executable, "-m", "gossamer", "simweb", "--port", "0", "--pages", str(pages), "--hosts", str(hosts)]
-    command += [word for setting in settings for word in ("--set", setting)]
+    command = [sys.executable, "-m", "gossamer", "simweb", "--port", "0", *options]
     with pinned(max):
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **source()})
+    assert server.stdout is not None
     try:
-        assert server.stdout is not None
         said = server.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/", said)
+        found = re.search(r"http://[^/]+:(\d+)/", said)
         if found is None:
             raise UsageError(f"the simulated web did not start: {said.strip() or 'see above'}")
-        yield int(found[1])
+        yield int(found[1]), server.stdout
     finally:
         server.terminate()
         server.communicate()
 
 
-def subject(how: str, port: int, directory: Path, pages: int) -> dict[str, Any]:
+@contextmanager
+def simulated(pages: int, hosts: int, *settings: str, log: Path | None = None) -> Iterator[int]:
+    """Serve a simulated web; gives its port. Raises UsageError if it did not start."""
+    options = ["--pages", str(pages), "--hosts", str(hosts)]
+    options += [word for setting in settings for word in ("--set", setting)]
+    options += ["--log", str(log)] if log is not None else []
+    with served(*options) as (port, _):
+        yield port
+
+
+def subject(
+    how: str, directory: Path, seeds: Sequence[str] = (SEED,), seconds: float | None = None, **options: Any
+) -> dict[str, Any]:
     """Run the crawl that is measured from inside (:mod:`gossamer.bench.subject`), on a processor of its own.
 
     Raises:
         UsageError: it failed.
     """
-    command = [sys.executable, "-m", "gossamer.bench.subject", how, str(port), str(directory), str(pages)]
+    job = {"how": how, "seeds": list(seeds), "options": {"output": str(directory), **options}, "seconds": seconds}
+    command = [sys.executable, "-m", "gossamer.bench.subject", msgspec.json.encode(job).decode()]
     with pinned(min):
         done = subprocess.run(command, check=False, stdout=subprocess.PIPE, env={**os.environ, **source()})
     if done.returncode:
         raise UsageError(f"the crawl to be measured ended with status {done.returncode}; see above")
     told: dict[str, Any] = msgspec.json.decode(done.stdout.splitlines()[-1])
     return told
+
+
+def at(port: int) -> tuple[str, ...]:
+    """The option `resolve` of a crawl of a simulated web."""
+    return (f"*.sim=127.0.0.1:{port}",)

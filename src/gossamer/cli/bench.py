@@ -23,6 +23,7 @@ BENCHES = {
     "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
     "pages": "a whole crawl by its parts: where each microsecond of a page goes",
     "memory": "what a crawl holds as it goes on: pages, queue and seen set against memory",
+    "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
     "diversity": "how evenly hosts come out of the task queues, plain and by pages",
     "seen": "which URLs are new: in memory, in a trie, in the ledger, in bulk by the sieve; ten minutes at 100 million",

@@ -35,9 +35,9 @@ class Response(msgspec.Struct, frozen=True):
     request_head: bytes = b""
     """The request as sent: request line and header fields, each ended by CR LF, then an empty line."""
     response_head: bytes = b""
-    """Status line and header fields as received, in the same form (HTTP/2 is rendered as 1.1)."""
+    """Status line and header fields as received, in the same form (HTTP/2 is rendered as 1.1); empty for other schemes."""
     headers: tuple[tuple[str, str], ...] = ()
-    """Header fields in order, names in lower case."""
+    """Header fields in order, names in lower case. For schemes other than HTTP the module says here what it knows."""
     body: Body = b""
     """The body as it came, with its content coding, without chunk framing (DESIGN 9.10); a large one is on disk."""
     decoded: Body | None = None
@@ -182,8 +182,8 @@ class Visit(msgspec.Struct, frozen=True):
 
     @property
     def is_answered(self) -> bool:
-        """A server's head came in, whole or with a body that broke off: there is something to archive."""
-        return bool(self.response.response_head)
+        """A server's answer came in, whole or with a body that broke off: there is something to archive."""
+        return bool(self.response.response_head or self.response.headers)
 
 
 class Location(msgspec.Struct, frozen=True, gc=False):

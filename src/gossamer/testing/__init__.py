@@ -21,6 +21,7 @@ _HOMES = {
     "check_filter": "components",
     "check_fingerprint_index": "seen",
     "check_flights": "flights",
+    "check_gate_filter": "judging",
     "check_ledger": "ledger",
     "check_politeness": "asking",
     "check_prioritizer": "ordering",

@@ -181,6 +181,8 @@ _PAGES: Final = (
     ),
 )
 
+_DELAYS: Final = b"User-agent: *\n" + b"".join(b"Crawl-delay: %b\n" % delay for delay in (b"NaN", b"-1", b"86400"))
+
 _ROBOTS: Final = (
     Case(
         number="F80",
@@ -189,7 +191,30 @@ _ROBOTS: Final = (
         outcome=Outcome.TRUNCATED,
         script=_endless_rules,
         then="the first mebibyte counts",
-        waits_for="robots.txt",
+    ),
+    Case(
+        number="F83",
+        name="robots rate limited",
+        does="Answers 429 for robots.txt.",
+        outcome=Outcome.RATE_LIMITED,
+        script=_lone(b"429 Too Many Requests"),
+        then="as one that cannot be reached, not as one that is not there",
+    ),
+    *(
+        Case(number=number, name=name, does=does, outcome=Outcome.OK, script=answer(body, PLAIN), then=then)
+        for number, name, does, body, then in (
+            ("F85a", "robots in HTML", "A page of HTML as robots.txt.", PAGE, "no line is a rule: all is allowed"),
+            ("F85b", "robots in UTF-16", "Rules in UTF-16.", "User-agent: *\nDisallow: /".encode("utf-16"), "no rule"),
+            ("F85c", "bare CR", "Rules parted by CR.", b"User-agent: *\rDisallow: /private\r", "CR ends a line too"),
+            (
+                "F85d",
+                "ten thousand stars",
+                "A rule of 10,000 stars.",
+                b"User-agent: *\nDisallow: /" + b"*a" * 10_000,
+                "linear",
+            ),
+            ("F87", "absurd delays", "Crawl-delay: NaN, -1, 86400.", _DELAYS, "between the floor and 300 s"),
+        )
     ),
     Case(
         number="F81",
@@ -198,7 +223,6 @@ _ROBOTS: Final = (
         outcome=Outcome.CLIENT_ERROR,
         script=_lone(b"403 Forbidden"),
         then="all is allowed",
-        waits_for="robots.txt",
     ),
     Case(
         number="F82",
@@ -207,7 +231,6 @@ _ROBOTS: Final = (
         outcome=Outcome.SERVER_ERROR,
         script=_lone(b"503 Service Unavailable"),
         then="nothing is allowed for now: robots_unreachable",
-        waits_for="robots.txt",
     ),
     Case(
         number="F84",
@@ -216,7 +239,6 @@ _ROBOTS: Final = (
         outcome=Outcome.REDIRECT,
         script=_further,
         then="five are followed",
-        waits_for="robots.txt",
     ),
     Case(
         number="F88a",
@@ -225,7 +247,6 @@ _ROBOTS: Final = (
         outcome=Outcome.SERVER_ERROR,
         script=_lone(b"503 Service Unavailable", b"Retry-After: 315360000\r\n"),
         then="the host waits a day at most; the URL is kept",
-        waits_for="politeness",
     ),
     Case(
         number="F88b",
@@ -234,7 +255,6 @@ _ROBOTS: Final = (
         outcome=Outcome.RATE_LIMITED,
         script=_lone(b"429 Too Many Requests", b"Retry-After: soon\r\n"),
         then="the host waits as without one",
-        waits_for="politeness",
     ),
 )
 

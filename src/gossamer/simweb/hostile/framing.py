@@ -98,7 +98,6 @@ _SLOW: Final = (
         outcome=Outcome.CONNECT_FAILED,
         script=always(OK + b"X-Cut: ", 0.0, Act.RESET),
         then="tried again after a while, at most three times",
-        waits_for="retries",
     ),
     Case(
         number="B22b",

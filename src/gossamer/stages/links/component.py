@@ -16,8 +16,11 @@ from gossamer.stages.links.resolving import MAX_LINKS, JoinCache, resolve_links
 #: URLs of one sitemap (sitemaps.org, "Sitemap file limits").
 MAX_LISTED = 50_000
 
-#: A redirect to anything else is an attempt on whoever follows it (FAULTS 29).
-_REDIRECTED_TO = frozenset({"http", "https"})
+
+def _may_redirect(url: str, target: str) -> bool:
+    """A redirect out of http leads to http or https, any other stays in its scheme: the rest are attempts on whoever
+    follows them (FAULTS 29)."""
+    return scheme_of(target) in ("http", "https") or scheme_of(target) == scheme_of(url)
 
 
 class LinksSheet(Sheet, frozen=True):
@@ -72,7 +75,7 @@ class Links(Filter[LinksSheet]):
         # A sitemap is a list of links and nothing else: its own limit is that of its standard.
         limit = MAX_LISTED if visit.found[0].relation.startswith("sitemap") else self.sheet.max_links
         links, rejected = resolve_links(visit.found, base, visit.url, self._cache, limit, self._normalise)
-        if links and links[0].relation == "redirect" and scheme_of(links[0].url) not in _REDIRECTED_TO:
+        if links and links[0].relation == "redirect" and not _may_redirect(visit.url, links[0].url):
             rejected, links = {scheme_rule(links[0].url): 1}, ()
         return (msgspec.structs.replace(visit, found=(), links=links, rejected=rejected),)
 

@@ -35,7 +35,9 @@ class ScopeSheet(Sheet, frozen=True):
         ),
     ] = "host"
     seeds: Annotated[tuple[str, ...], setting("URLs that the scope is drawn around.")] = ()
-    requisites: Annotated[bool, setting("Parts of a page that is in scope are, wherever they lie.")] = False
+    requisites: Annotated[
+        bool, setting("What a page in scope shows (pictures, style sheets) may come from anywhere.")
+    ] = False
 
 
 class ScopeFilter(Provider[ScopeSheet]):
