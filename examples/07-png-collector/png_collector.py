@@ -129,7 +129,9 @@ def wiring() -> Wiring:
     gates = cast("dict[str, list[str]]", judging.providers["filters"])
     follow = ["images" if name == "scope" else name for name in gates["follow"]]
     components["process"] = msgspec.structs.replace(process, providers={**process.providers, "processors": read})
-    components["filter"] = msgspec.structs.replace(judging, providers={"filters": {**gates, "follow": follow}})
+    components["filter"] = msgspec.structs.replace(
+        judging, providers={**judging.providers, "filters": {**gates, "follow": follow}}
+    )
     providers = {
         **plain.providers,
         "image-links": ProviderPlan(use="image-links"),

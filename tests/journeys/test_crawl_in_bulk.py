@@ -46,11 +46,15 @@ def test_it_fetches_every_reachable_page_once(tmp_path: Path) -> None:
     assert (tmp_path / "crawl" / "state" / "agent-00" / "sieve" / "manifest.json").exists()
 
 
-def test_a_page_limit_is_not_exceeded_and_leaves_the_rest_queued(tmp_path: Path) -> None:
+def test_after_a_page_limit_the_rest_is_queued_and_fetched_by_who_goes_on(tmp_path: Path) -> None:
     with FakeWeb.tree(4, 4) as web:
         summary, _ = crawl(web, tmp_path, max_pages=17)
         assert (summary.state, summary.pages, len(web.requests)) == ("limit", 17, 17)
-    assert summary.queued > 0
+        assert summary.queued > 0
+        given = {"output": str(tmp_path / "crawl"), "resume": True, "max_pages": 10_000}
+        summary = run(Crawl([], build(CrawlOptions, given)))
+        assert (summary.state, summary.queued, summary.pages) == ("finished", 0, 341)
+        assert sorted(map(web.url, web.targets())) == sorted(web.expected)
 
 
 def test_so_does_a_crawl_by_pages_of_few_tasks(tmp_path: Path) -> None:

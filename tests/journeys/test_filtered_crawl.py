@@ -63,10 +63,12 @@ def test_a_document_that_may_not_be_stored_has_no_body_in_the_archive(tmp_path: 
     assert b"<title>C</title>" in text
 
 
-def test_constraints_hold_hosts_in_and_out(tmp_path: Path) -> None:
-    _, fetched, rows = crawl(tmp_path, only=["test.other.*"], scope="any")
-    assert fetched == ["/"]
-    assert [row["rejected"] for row in rows] == [{"only": 3}]
+def test_constraints_hold_hosts_in_and_out_and_never_wins(tmp_path: Path) -> None:
+    _, fetched, _ = crawl(tmp_path / "in", only=["1.0.0.127"])
+    assert fetched == sorted(SITE)
+    _, fetched, rows = crawl(tmp_path / "out", only=["1.0.0.127"], never=["1.0.0.127"])
+    assert fetched == []
+    assert [(row["outcome"], row["error"]) for row in rows] == [("blocked", "never")], "seeds are judged, too"
 
 
 def test_a_crawl_does_not_begin_with_a_filter_that_means_nothing(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
 from gossamer.flow.sheet import build
+from gossamer.stores.files import AppendFile
 from gossamer.testing.fakeweb import FakeWeb, Page
 
 PAGES = {
@@ -125,3 +126,22 @@ def test_what_cannot_be_answered_is_refused_in_one_line(
     assert "did you mean 'links'" in refused(capsys, "export", folder, "--to", "csv", "--table", "link")
     missing = str(tmp_path / "no" / "x.wacz")
     assert "cannot be written" in refused(capsys, "export", folder, "--to", "wacz", "-o", missing)
+
+
+def test_what_survives_a_power_cut_is_on_the_disk_before_the_ledger_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[str] = []
+    real = AppendFile.sync
+
+    def sync(file: AppendFile) -> None:
+        waited.append(file.path.suffix)
+        real(file)
+
+    monkeypatch.setattr(AppendFile, "sync", sync)
+    for durability, suffixes in (("kill", set()), ("power", {".gz", ".jsonl"})):
+        with FakeWeb(PAGES) as web:
+            options = build(CrawlOptions, {"output": str(tmp_path / durability), "delay": 0})
+            job = Crawl([web.url("/")], options, settings={"ledger": {"durability": durability}}, tables=False)
+            assert run(job).state == "finished"
+        assert set(waited) == suffixes

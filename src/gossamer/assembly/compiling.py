@@ -15,6 +15,7 @@ import msgspec
 
 from gossamer._version import __version__
 from gossamer.assembly import secrets
+from gossamer.assembly.documents import with_documents
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
@@ -24,7 +25,9 @@ from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.normal import chosen
 from gossamer.model.url import canonical, endpoint_of, host_of, scheme_of
 from gossamer.services.politeness.retries import WAITS
+from gossamer.stages.fetch.file import root_of
 from gossamer.stages.links.component import LinksSheet, normaliser
+from gossamer.stages.process.component import ProcessSheet
 from gossamer.stages.url_filter.expressions import by_gate
 
 #: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
@@ -40,7 +43,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "max_pages_per_host": (("commit", "max_per_host"),),
     "max_time": (("frontier", "max_time"),),
     "max_bytes": (("frontier", "max_bytes"),),
-    "max_page_size": (("http", "max_body"),),
+    "max_page_size": (("http", "max_body"), ("ftp", "max_body"), ("gopher", "max_body"), ("file", "max_body")),
     "max_links": (("links", "max_links"),),
     "concurrency": (("frontier", "concurrency"),),
     "per_host": (("politeness", "per_host"),),
@@ -59,7 +62,10 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 #: Providers that keep large bodies on disk while they are used.
-_SPOOLING = frozenset({"http"})
+_SPOOLING = frozenset({"http", "ftp", "gopher", "file"})
+
+#: Units that a wiring of a person's own may leave out: what an option says of them then says nothing.
+_OPTIONAL = frozenset({"ftp", "gopher", "file"})
 
 #: Where the shipped wirings lie, as files of the package.
 WIRINGS = Path(__file__).parent / "wirings"
@@ -105,7 +111,7 @@ def read_seeds(texts: Sequence[str]) -> tuple[str, ...]:
 
 def default_directory(seeds: Sequence[str], today: datetime.date) -> str:
     """`./crawl-HOST-DATE`, after the first seed."""
-    host = host_of(seeds[0]) if seeds else "none"
+    host = (host_of(seeds[0]) or scheme_of(seeds[0])) if seeds else "none"
     return f"crawl-{host}-{today.isoformat()}"
 
 
@@ -131,14 +137,12 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
     wiring = base or shipped("default")
     plain = msgspec.structs.asdict(options)
     defaults = msgspec.structs.asdict(CrawlOptions())
-    for option, targets in SETTINGS.items():
+    for option in SETTINGS:
         if plain[option] != defaults[option]:
-            for unit, setting in targets:
-                value = True if setting == "depths" else plain[option]
-                wiring = _set(wiring, option, unit, {setting: value})
+            wiring = _with_option(wiring, option, plain[option])
     if plain["concurrency"] != defaults["concurrency"]:
         wiring = _with_workers(wiring, options.concurrency)
-    wiring = _with_filters(wiring, options)
+    wiring = with_documents(_with_filters(wiring, options), options)
     if options.no_warc:
         wiring = _without_archive(wiring)
     wiring = _with_header(wiring, seeds, options)
@@ -157,11 +161,22 @@ def _with_filters(wiring: Wiring, options: CrawlOptions) -> Wiring:
     """What of the links is folded, followed and cut, as far as an option is more than one setting."""
     if options.normalise:
         wiring = _set(wiring, "normalise", "links", {"normalise": _steps(options.normalise)})
+    if options.noise != "drop":
+        values = {"drop": False} if options.noise == "keep" else {"file": options.noise}
+        wiring = _set(wiring, "noise", "noise", values)
     if options.filter:
         wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
     if options.traps == "report":
         for unit in ("trap-shapes", "traps"):
             wiring = _set(wiring, "traps", unit, {"cut": False})
+    return wiring
+
+
+def _with_option(wiring: Wiring, option: str, given: Any) -> Wiring:
+    for unit, setting in SETTINGS[option]:
+        if unit in _OPTIONAL and not _has(wiring, unit):
+            continue
+        wiring = _set(wiring, option, unit, {setting: True if setting == "depths" else given})
     return wiring
 
 
@@ -209,6 +224,8 @@ def _with_seeds(wiring: Wiring, seeds: Sequence[str]) -> Wiring:
     hosts = sorted({f"{host}:{port}" for host, port in map(endpoint_of, seeds) if host})
     wiring = _set(wiring, "seeds", "seeds", {"urls": list(seeds)})
     wiring = _set_where_present(wiring, "scope", {"seeds": list(seeds)})
+    if roots := sorted({root_of(seed) for seed in seeds if scheme_of(seed) == "file"}):
+        wiring = _set_where_present(wiring, "file", {"roots": roots})
     return _set_where_present(wiring, "dns", {"seed_hosts": hosts})
 
 
@@ -221,6 +238,8 @@ def _with_identity(wiring: Wiring, options: CrawlOptions) -> Wiring:
     wiring = _set_where_present(wiring, "http", {"user_agent": agent})
     if "robots" in wiring.providers and wiring.providers["robots"].use == "robots":
         wiring = wirings.with_settings(wiring, "robots", {"agent": token_of(agent)})
+    if "process" in wiring.components and token_of(agent) != ProcessSheet().agent:
+        wiring = wirings.with_settings(wiring, "process", {"agent": token_of(agent)})
     if "archive" in wiring.providers and wiring.providers["archive"].use == "warc":
         told = {"user_agent": agent, "contact": contact_of(options), "robots": options.robots}
         wiring = wirings.with_settings(wiring, "archive", told)
@@ -283,6 +302,21 @@ def _without_robots(wiring: Wiring) -> Wiring:
         raise WiringError(f"--robots replaces unit 'robots', but {wiring.source} has none")
     plan = wirings.ProviderPlan(use="ignore-robots")
     return msgspec.structs.replace(wiring, providers={**wiring.providers, "robots": plan})
+
+
+def with_durability(wiring: Wiring) -> Wiring:
+    """A copy whose archive and rows are on the disk before the ledger says so, where the ledger is to survive power cuts."""
+    ledger = wiring.providers.get("ledger")
+    if ledger is None or ledger.settings.get("durability") != "power":
+        return wiring
+    for unit in ("archive", "log"):
+        if unit in wiring.providers and wiring.providers[unit].use in _SYNCING:
+            wiring = wirings.with_settings(wiring, unit, {"sync": True})
+    return wiring
+
+
+#: Stores that can wait for the disk, by what a wiring uses.
+_SYNCING = frozenset({"warc", "tables", "json-log"})
 
 
 def with_directory(wiring: Wiring, directory: str) -> Wiring:

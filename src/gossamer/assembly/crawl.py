@@ -18,7 +18,14 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
-from gossamer.assembly.compiling import SETTINGS, compile_wiring, default_directory, read_seeds, with_directory
+from gossamer.assembly.compiling import (
+    SETTINGS,
+    compile_wiring,
+    default_directory,
+    read_seeds,
+    with_directory,
+    with_durability,
+)
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.control.standing import ENDED
 from gossamer.assembly.control.steering import Steering
@@ -105,7 +112,7 @@ class Crawl:
         for unit, values in (settings or {}).items():
             compiled = with_settings(compiled, unit, dict(values))
         self.directory = self._choose_directory(compiled)
-        self.wiring = with_directory(compiled, str(self.directory))
+        self.wiring = with_durability(with_directory(compiled, str(self.directory)))
         self.catalog = catalog or shipped_catalog()
         self.graph: Graph = plan(self.wiring, self.catalog)
         check_bodies_cross(self.graph)

@@ -25,6 +25,7 @@ COMMANDS = {
     "query": ("gossamer.cli.query", "Ask the tables of a crawl in SQL."),
     "export": ("gossamer.cli.export", "Write archive, index or tables for other tools."),
     "reprocess": ("gossamer.cli.reprocess", "Run processors over the stored archive, without a request."),
+    "fetch": ("gossamer.cli.fetch", "Fetch one URL, and tell outcome, timings and header fields."),
     "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
     "robots": ("gossamer.cli.robots", "Say which URLs a robots.txt allows, and by which rule."),
     "normalize": ("gossamer.cli.normalize", "Say what canonical form URLs have."),

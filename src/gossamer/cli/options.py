@@ -37,6 +37,18 @@ def resume_options(command: F) -> F:
     return command
 
 
+def options_named(names: Sequence[str]) -> Callable[[F], F]:
+    """Add the crawl options of these names, for commands that do a part of what a crawl does."""
+
+    def add(command: F) -> F:
+        for prop in reversed(properties(CrawlOptions)):
+            if prop.name in names:
+                command = _option(prop)(command)
+        return command
+
+    return add
+
+
 def _option(prop: Property) -> Callable[[F], F]:
     names = [f"--{prop.name.replace('_', '-')}", prop.name]
     if prop.name in _SHORT:

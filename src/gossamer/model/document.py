@@ -1,13 +1,14 @@
 """A page as processors see it: bytes, and a tree that is parsed once for all of them, on first use."""
 
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import BinaryIO
 
-import re2
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from gossamer.model import charset, markup
+from gossamer.model import charset, language, markup, robots_tags, simhash
 from gossamer.model.errors import ParseSkipped, UnreadableUrl
+from gossamer.model.text import main_text
 from gossamer.model.url import canonical, scheme_of
 from gossamer.model.visit import Response, Visit
 
@@ -17,17 +18,24 @@ MAX_TITLE = 1_000
 #: Schemes that a `base` must not have (HTML, 4.2.3, "frozen base URL").
 _NO_BASE = frozenset({"data", "javascript"})
 
-# Asked before the tree is: one such search is a third of a walk for an element that hardly any page has.
-_BASE = re2.compile(rb"(?i)<base")
-
 
 class Document:
     """One visit's document. Lives inside the process stage only; what leaves it is findings."""
 
-    __slots__ = ("__dict__", "visit")
+    __slots__ = ("__dict__", "agent", "visit")
 
-    def __init__(self, visit: Visit) -> None:
+    def __init__(self, visit: Visit, agent: str = "Gossamer", *, trouble: str | None = None) -> None:
+        """Nothing is parsed yet.
+
+        Args:
+            visit: the visit that fetched it.
+            agent: the product token that the page may speak to (DESIGN 8).
+            trouble: what is known of the page already; `""` where the tree may be built whatever the page looks like.
+        """
         self.visit = visit
+        self.agent = agent
+        if trouble is not None:
+            self.__dict__["trouble"] = trouble
 
     def __repr__(self) -> str:
         return f"<Document {self.url} {self.mime} {len(self.content)} bytes>"
@@ -44,8 +52,8 @@ class Document:
 
     @property
     def mime(self) -> str:
-        """The media type that the server claims."""
-        return self.visit.response.mime
+        """The media type that its bytes show (:mod:`gossamer.model.mime`); what the server claims is in the response."""
+        return self.visit.media_type
 
     @cached_property
     def content(self) -> bytes:
@@ -68,8 +76,13 @@ class Document:
 
     @cached_property
     def trouble(self) -> str:
-        """`parse_skipped` where the page would cost the parser too much and has no tree (FAULTS 54, 55); or empty."""
+        """Why there is no tree: `parse_skipped` where it would cost the parser too much (FAULTS 54, 55); empty if there is."""
         return "parse_skipped" if markup.suspicion(self.markup) else ""
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """The page has nothing rare that links depend on (:func:`gossamer.model.markup.is_plain`)."""
+        return markup.is_plain(self.markup)
 
     @cached_property
     def tree(self) -> LexborHTMLParser:
@@ -79,7 +92,7 @@ class Document:
             ParseSkipped: the page is in :attr:`trouble`.
         """
         if self.trouble:
-            raise ParseSkipped(f"{markup.suspicion(self.markup)}: {self.url}")
+            raise ParseSkipped(f"{markup.suspicion(self.markup) or self.trouble}: {self.url}")
         return LexborHTMLParser(self.markup)
 
     @cached_property
@@ -91,9 +104,50 @@ class Document:
         return " ".join(node.text().split())[:MAX_TITLE] if node is not None else ""
 
     @cached_property
+    def field_directives(self) -> tuple[str, ...]:
+        """What the header fields (`X-Robots-Tag`) say to robots, to all and to :attr:`agent`, in lower case, sorted."""
+        fields = [value for name, value in self.response.headers if name == "x-robots-tag"]
+        return tuple(sorted(robots_tags.directives(fields, self.agent))) if fields else ()
+
+    @cached_property
+    def directives(self) -> tuple[str, ...]:
+        """What the page says to robots, in its header fields and its meta tags."""
+        metas = self._metas() if markup.names(self.markup, ("robots", self.agent)) else []
+        if not metas:
+            return self.field_directives
+        return tuple(sorted({*self.field_directives, *robots_tags.directives(metas, self.agent)}))
+
+    def _metas(self) -> list[str]:
+        """The contents of the meta tags that speak to us."""
+        every: Iterable[Mapping[str, str | None]]
+        if self.trouble:
+            every = (markup.attributes(tag) for tag in markup.tags(self.markup) if tag.name == b"meta")
+        else:
+            every = (node.attributes for node in self.tree.css("meta[name]"))
+        return [meta.get("content") or "" for meta in every if robots_tags.concerns(meta.get("name") or "", self.agent)]
+
+    @cached_property
+    def canonical(self) -> str:
+        """The URL that the page says is its own (RFC 6596), resolved; empty where it says none, or no URL."""
+        href = self._canonical_href()
+        try:
+            return canonical(href, self.base) if href else ""
+        except UnreadableUrl:
+            return ""
+
+    def _canonical_href(self) -> str | None:
+        """In the head alone, as search engines have it: in a body, anyone may have written it."""
+        head = None if self.trouble else self.tree.head
+        for link in head.css("link[rel][href]") if head is not None else ():
+            attributes = link.attributes
+            if "canonical" in (attributes["rel"] or "").lower().split():
+                return attributes["href"]
+        return None
+
+    @cached_property
     def base(self) -> str:
         """What relative links are resolved against: the first `<base href>` where there is one, otherwise the URL."""
-        if _BASE.search(self.markup) is None:
+        if self.is_plain or not markup.names(self.markup, ("<base",)):
             return self.url
         href = self._base_href()
         if href is None:
@@ -117,6 +171,28 @@ class Document:
                 if href is not None:
                     return href
         return None
+
+    @cached_property
+    def text(self) -> str:
+        """The prose of the page, without boilerplate and code, one block a line (:mod:`gossamer.model.text`)."""
+        return main_text(self.markup)
+
+    @cached_property
+    def declared_language(self) -> str:
+        """The tag that the page gives itself: `lang` of the root element, or `Content-Language`."""
+        root = None if self.trouble else self.tree.css_first("html")
+        tag = root.attributes.get("lang") or root.attributes.get("xml:lang") if root is not None else None
+        return tag or self.response.header("content-language").partition(",")[0]
+
+    @cached_property
+    def language(self) -> str:
+        """The language of the text, as an ISO 639-1 code; empty where nothing tells it."""
+        return language.detect(self.text, self.declared_language)
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """64 bits of the text, close for near-duplicates (:mod:`gossamer.model.simhash`); 0 for short texts."""
+        return simhash.fingerprint(self.text)
 
     def css(self, selector: str) -> list[LexborNode]:
         """Nodes that match a CSS selector.

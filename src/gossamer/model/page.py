@@ -17,7 +17,7 @@ class Page:
         self.url: str = visit.url
         self.status: int = visit.response.status
         self.title: str = visit.title
-        self.mime: str = visit.response.mime
+        self.mime: str = visit.media_type
         self.depth: int = visit.task.depth
         self.source: str = visit.task.source
         self.content: bytes = visit.response.content

@@ -35,9 +35,9 @@ class Response(msgspec.Struct, frozen=True):
     request_head: bytes = b""
     """The request as sent: request line and header fields, each ended by CR LF, then an empty line."""
     response_head: bytes = b""
-    """Status line and header fields as received, in the same form (HTTP/2 is rendered as 1.1)."""
+    """Status line and header fields as received, in the same form (HTTP/2 is rendered as 1.1); empty for other schemes."""
     headers: tuple[tuple[str, str], ...] = ()
-    """Header fields in order, names in lower case."""
+    """Header fields in order, names in lower case. For schemes other than HTTP the module says here what it knows."""
     body: Body = b""
     """The body as it came, with its content coding, without chunk framing (DESIGN 9.10); a large one is on disk."""
     decoded: Body | None = None
@@ -121,12 +121,25 @@ class Visit(msgspec.Struct, frozen=True):
     duplicate_of: str = ""
     """URL of the first document with the same bytes (content-seen)."""
 
+    mime: str = ""
+    """The media type that the bytes show (process); empty before that."""
     title: str = ""
     base: str = ""
     """What relative links are resolved against (process): the page's URL unless the page says otherwise."""
     charset: str = ""
     directives: tuple[str, ...] = ()
-    """What the page itself says to robots (process): words of its meta tags, as `noarchive` and `nofollow`."""
+    """What the page itself says to robots (process): words of its meta tags and header fields, as `noarchive`, `nofollow`."""
+    canonical: str = ""
+    """The URL that the page says is its own (`rel=canonical`), resolved (process)."""
+    language: str = ""
+    """Language of the text, ISO 639-1 (process, where it is asked for)."""
+    simhash: int = 0
+    """Fingerprint of the text, 64 bits; 0 where there is none (process, where it is asked for)."""
+    near_duplicate_of: str = ""
+    """URL of an earlier page whose fingerprint differs in few bits (near-duplicates)."""
+    discarded: str = ""
+    """Why the page is not wanted after all, as `language:de` (process, near-duplicates): its body is not kept, nothing that
+    it links to is followed, and it is no page of the crawl."""
     found: tuple[Found, ...] = ()
     items: tuple[Item, ...] = ()
     trouble: str = ""
@@ -157,15 +170,20 @@ class Visit(msgspec.Struct, frozen=True):
 
     @property
     def is_page(self) -> bool:
-        """A successful HTML document, whole or cut at the cap."""
-        response = self.response
-        is_whole = response.outcome in (Outcome.OK, Outcome.TRUNCATED) and response.mime in HTML_TYPES
-        return is_whole and not self.is_robots
+        """A successful HTML document, whole or cut at the cap, that is wanted."""
+        if self.response.outcome not in (Outcome.OK, Outcome.TRUNCATED) or self.discarded:
+            return False
+        return self.media_type in HTML_TYPES and not self.is_robots
+
+    @property
+    def media_type(self) -> str:
+        """What kind of document it is: by its bytes where they were looked at, otherwise by its server."""
+        return self.mime or self.response.mime
 
     @property
     def is_answered(self) -> bool:
-        """A server's head came in, whole or with a body that broke off: there is something to archive."""
-        return bool(self.response.response_head)
+        """A server's answer came in, whole or with a body that broke off: there is something to archive."""
+        return bool(self.response.response_head or self.response.headers)
 
 
 class Location(msgspec.Struct, frozen=True, gc=False):

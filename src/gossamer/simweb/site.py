@@ -36,6 +36,7 @@ REASONS: Final = {
     414: "URI Too Long",
     421: "Misdirected Request",
     431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
     503: "Service Unavailable",
     505: "HTTP Version Not Supported",
 }
@@ -206,7 +207,8 @@ class SimWeb:
         if kind is Kind.GONE:
             return self._error(410 if bits >> 40 & 1 else 404, moment)
         if kind is Kind.FLAKY and self._still_failing(door.host.base + index):
-            return self._error(503, moment, b"Retry-After: 1\r\n")
+            status = self.spec.flaky_status
+            return self._error(status, moment, b"Retry-After: 1\r\n" if status == 503 else b"")
         return None
 
     def _still_failing(self, number: int) -> bool:

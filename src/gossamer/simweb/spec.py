@@ -91,10 +91,14 @@ class WebSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Linked pages that answer 404 or 410 for ever. Our choice."""
 
     flaky_share: float = 0.01
-    """Pages that answer 503 before they heal. Our choice."""
+    """Pages that answer an error before they heal. Our choice."""
 
     flaky_failures: int = 1
-    """Answers of 503 that a flaky page gives (per server process) before it heals. Our choice."""
+    """Errors that a flaky page gives (per server process) before it heals. Our choice."""
+
+    flaky_status: int = 503
+    """What a flaky page answers before it heals: 503 with `Retry-After: 1`, as a busy server does, which makes a polite
+    crawler slow down for long; or 500 without it, as a broken page does. Our choice."""
 
     dead_link_share: float = 0.23
     """Pages with a link to nothing. Pew Research Center, "When online content disappears" (2024):
@@ -150,6 +154,7 @@ def _first_problem(spec: WebSpec) -> str | None:
         ("size_sigma", 0, 4),
         ("size_limit", 1000, 100_000_000),
         ("flaky_failures", 1, 1000),
+        ("flaky_status", 500, 503),
         ("trap_share", 0, 1),
         ("dead_link_share", 0, 1),
         ("time_scale", 0, 1e9),

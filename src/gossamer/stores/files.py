@@ -15,7 +15,7 @@ TAIL_BYTES = 1 << 16
 class AppendFile:
     """One open file, unbuffered: when `append` returns, another process can read what it wrote."""
 
-    __slots__ = ("_descriptor", "end", "path")
+    __slots__ = ("_descriptor", "_is_named", "end", "path")
 
     def __init__(self, path: Path, *, fresh: bool) -> None:
         """Open `path`, creating it and its directories. `fresh` refuses a file that exists (FileExistsError)."""
@@ -24,6 +24,8 @@ class AppendFile:
         flags = os.O_RDWR | os.O_CREAT | (os.O_EXCL if fresh else 0) | getattr(os, "O_NOFOLLOW", 0)
         self._descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), 0o644)
         self.path = path
+        #: Its name is on the disk as well: a power cut may otherwise leave bytes that no directory knows.
+        self._is_named = False
         self.end = os.lseek(self._descriptor, 0, os.SEEK_END)
 
     def append(self, data: bytes, *, sync: bool = False) -> int:
@@ -38,7 +40,7 @@ class AppendFile:
             while view:
                 view = view[os.write(self._descriptor, view) :]
             if sync:
-                os.fsync(self._descriptor)
+                self.sync()
         except OSError:
             self.cut_back(start)
             raise
@@ -46,8 +48,15 @@ class AppendFile:
         return start
 
     def sync(self) -> None:
-        """Force what was written to the disk."""
+        """Force what was written to the disk, and the first time the file's name too."""
         os.fsync(self._descriptor)
+        if not self._is_named:
+            directory = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+            self._is_named = True
 
     def cut_back(self, end: int) -> None:
         """Drop everything from byte `end` on."""

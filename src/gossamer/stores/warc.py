@@ -88,7 +88,7 @@ class WarcSheet(Sheet, frozen=True):
 
 
 class WarcArchive(Provider[WarcSheet]):
-    """Writes `warcinfo`, `request`, `metadata`, `response` and `revisit` records, one gzip member each.
+    """Writes `warcinfo`, `request`, `metadata`, `response`, `resource` and `revisit` records, one gzip member each.
 
     Contract: `storing.Archive`. The first file is made at the first record: a refused crawl leaves nothing behind.
     """

@@ -30,12 +30,19 @@ class ArchivedRecord(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """`response`, `revisit`, `request`, `metadata` or `warcinfo`."""
+        """`response`, `resource`, `revisit`, `request`, `metadata` or `warcinfo`."""
         return self.fields.get("warc-type", "")
 
     @property
+    def is_http(self) -> bool:
+        """The block begins with a header block; that of a `resource` record is the document alone."""
+        return self.fields.get("content-type", "").startswith("application/http")
+
+    @property
     def head(self) -> bytes:
-        """The HTTP header block, with the empty line that ends it."""
+        """The HTTP header block, with the empty line that ends it; empty where it did not come by HTTP."""
+        if not self.is_http:
+            return b""
         end = self.block.find(_END_OF_HEAD)
         return self.block if end < 0 else self.block[: end + len(_END_OF_HEAD)]
 
@@ -53,6 +60,8 @@ class ArchivedRecord(msgspec.Struct, frozen=True):
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
         """HTTP fields in order, names in lower case, as a fetch has them."""
+        if not self.is_http:
+            return (("content-type", self.fields.get("content-type", "")),)
         found: list[tuple[str, str]] = []
         for line in self.head.split(b"\r\n")[1:]:
             if line[:1] in (b" ", b"\t") and found:

@@ -49,6 +49,7 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 _CONTROL_BYTE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _NOT_IN_URI = re.compile(rb"[^\x21-\x7e]|[<>\"]")
+_MIME = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
 _ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
 
 
@@ -185,6 +186,8 @@ def exchange(
         request = _request(http_head(response.request_head), common, response_id)
     before = request + beside
     fields = f"WARC-Record-ID: {response_id}\r\n{common}"
+    if not response.response_head:
+        return _resource(visit, before, fields, form, original_at)
     head = http_head(response.response_head)
     if form is Form.HEAD_ONLY:
         answer = _response(head, b"", "unspecified", fields)
@@ -199,6 +202,24 @@ def exchange(
             return Written(before, len(before), 0, stored)
         else:
             answer = _response(head, response.body, response.cut, fields)
+    return Written(before + answer, len(before), len(answer))
+
+
+def _resource(visit: Visit, before: bytes, fields: str, form: Form, original_at: float) -> Written:
+    """The records of what did not come by HTTP: a `resource` record holds the document alone (section 6.4)."""
+    response, mime = visit.response, visit.response.mime
+    kind = mime if _MIME.fullmatch(mime) else "application/octet-stream"
+    if form is Form.HEAD_ONLY:
+        answer = member(f"{_cut('unspecified')}WARC-Type: resource\r\n{fields}Content-Type: {kind}\r\n", b"")
+        return Written(before + answer, len(before), len(answer))
+    fields += f"WARC-Payload-Digest: sha1:{_digest(visit)}\r\n"
+    if form is Form.DUPLICATE:
+        answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields, b"", kind)
+        return Written(before + answer, len(before), len(answer))
+    fields = f"WARC-Type: resource\r\n{fields}{_cut(response.cut)}Content-Type: {kind}\r\n"
+    if isinstance(response.body, StoredBody):
+        return Written(before, len(before), 0, member_pieces(fields, b"", response.body))
+    answer = member(fields, response.body)
     return Written(before + answer, len(before), len(answer))
 
 
@@ -233,18 +254,27 @@ def _response(head: bytes, body: bytes, cut: str, fields: str) -> bytes:
 
 
 def _response_fields(cut: str, fields: str) -> str:
-    if cut:
-        fields += f"WARC-Truncated: {cut if cut in TRUNCATION_WORDS else 'unspecified'}\r\n"
-    return f"WARC-Type: response\r\n{fields}Content-Type: application/http;msgtype=response\r\n"
+    return f"WARC-Type: response\r\n{fields}{_cut(cut)}Content-Type: application/http;msgtype=response\r\n"
 
 
-def _revisit(profile: str, original: str, original_at: float, fields: str, head: bytes) -> bytes:
+def _cut(word: str) -> str:
+    return f"WARC-Truncated: {word if word in TRUNCATION_WORDS else 'unspecified'}\r\n" if word else ""
+
+
+def _revisit(
+    profile: str,
+    original: str,
+    original_at: float,
+    fields: str,
+    head: bytes,
+    kind: str = "application/http;msgtype=response",
+) -> bytes:
     """A revisit record holds the header block alone; the payload is in the record that it refers to."""
     if original_at:
         fields += f"WARC-Refers-To-Date: {utc_text(original_at)}\r\n"
     fields = (
         f"WARC-Type: revisit\r\n{fields}WARC-Profile: {profile}\r\n"
         f"WARC-Refers-To-Target-URI: {uri_field(original)}\r\nWARC-Truncated: length\r\n"
-        f"WARC-Block-Digest: sha1:{sha1_base32(head)}\r\nContent-Type: application/http;msgtype=response\r\n"
+        f"WARC-Block-Digest: sha1:{sha1_base32(head)}\r\nContent-Type: {kind}\r\n"
     )
     return member(fields, head)

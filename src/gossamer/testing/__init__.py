@@ -20,6 +20,7 @@ _HOMES = {
     "check_depths": "ledger",
     "check_filter": "components",
     "check_flights": "flights",
+    "check_gate_filter": "judging",
     "check_ledger": "ledger",
     "check_politeness": "asking",
     "check_prioritizer": "ordering",

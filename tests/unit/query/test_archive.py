@@ -88,3 +88,13 @@ def test_a_damaged_archive_says_where(kept: Open, page: Make) -> None:
     path.write_bytes(b"\x00" * path.stat().st_size)
     with pytest.raises(CrawlDirectoryError, match="has no whole record at byte"):
         ArchiveReader(crawl.directory).document("http://a.test/1")
+
+
+def test_a_document_without_a_header_block_comes_back(kept: Open, page: Make) -> None:
+    crawl = kept()
+    one = page(1)
+    response = msgspec.structs.replace(one.response, response_head=b"", body=b"a\r\n\r\nb")
+    crawl.commit(msgspec.structs.replace(one, response=response))
+    document = ArchiveReader(crawl.directory).document("http://a.test/1")
+    assert (document.source.body, document.source.head) == (b"a\r\n\r\nb", b"")
+    assert document.source.header("content-type") == "text/html"

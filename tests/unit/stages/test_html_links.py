@@ -5,8 +5,9 @@ import pytest
 from gossamer.model.document import Document
 from gossamer.model.errors import ParseSkipped
 from gossamer.model.markup import MAX_DEPTH
+from gossamer.model.requisites import RELATIONS
 from gossamer.model.visit import Found
-from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet, refresh_target
+from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet, candidates, refresh_target
 from gossamer.testing.storing import visit
 
 
@@ -44,6 +45,81 @@ def test_elements_in_document_order(settings: dict[str, bool], expected: list[in
     assert [int(found.href) for found in links(EVERYTHING, **settings)] == expected
     # A page that the parser must not see has the same links.
     assert [int(found.href) for found in links(EVERYTHING + b"<i>" * 2 * MAX_DEPTH, **settings)] == expected
+
+
+REQUISITES = (
+    b"<link rel='alternate stylesheet' href=1><link rel='shortcut icon' href=2><link rel=preconnect href=3>"
+    b"<link rel=preload imagesrcset='4.png 1x, 5.png 2x'><style>@import '6'; p{background:url(7)}</style><script src=8></script>"
+    b"<body background=9><picture><source srcset='10 100w,11 200w'><img src=12 srcset='13, 14 2x'></picture>"
+    b"<video src=15 poster=16><source src=17><track src=18></video><audio src=19></audio><embed src=20><object data=21></object>"
+    b"<input type=image src=22><input src=23><svg><image xlink:href=24 /><use href='#a'/><use href='25#a'/></svg>"
+    b"<p style='background:url(26)'><img src='data:image/png;base64,xx'><a style='background:url(27)' href=28>t</a>"
+)
+
+
+def test_requisites_are_what_a_browser_fetches() -> None:
+    found = hrefs(REQUISITES, requisites=True)
+    assert found == [
+        "link stylesheet: 1",
+        "link icon: 2",
+        "link imagesrcset: 4.png",
+        "link imagesrcset: 5.png",
+        "css import: 6",
+        "css url: 7",
+        "script src: 8",
+        "body background: 9",
+        "source srcset: 10",
+        "source srcset: 11",
+        "img src: 12",
+        "img srcset: 13",
+        "img srcset: 14",
+        "video src: 15",
+        "video poster: 16",
+        "source src: 17",
+        "track src: 18",
+        "audio src: 19",
+        "embed src: 20",
+        "object data: 21",
+        "input src: 22",
+        "image xlink:href: 24",
+        "use href: 25#a",
+        "css url: 26",
+        "css url: 27",
+        "a href: 28",
+    ]
+    assert {line.rpartition(":")[0] for line in found} - {"a href"} <= RELATIONS
+    assert hrefs(REQUISITES) == ["a href: 28"]
+
+
+def test_forms_are_followed_by_choice_and_only_where_they_ask() -> None:
+    page = b"<form action=1></form><form action=2 method=GET></form><form action=3 method=post></form><form></form>"
+    assert hrefs(page, forms=True) == ["form action: 1", "form action: 2"]
+    assert hrefs(page) == []
+
+
+@pytest.mark.parametrize(
+    ("srcset", "urls"),
+    [
+        ("", []),
+        ("a", ["a"]),
+        (" a 1x , b 2x ", ["a", "b"]),
+        ("a,b", ["a,b"]),
+        ("a, b", ["a", "b"]),
+        ("a 1x,b 2x", ["a", "b"]),
+        ("a (x, y) 1x, b", ["a", "b"]),
+        (",,a,,", ["a"]),
+        ("data:image/png,x 1x, a 2x", ["a"]),
+        ("a (", ["a"]),
+    ],
+)
+def test_candidates(srcset: str, urls: list[str]) -> None:
+    assert list(candidates(srcset)) == urls
+
+
+def test_candidates_are_bounded_and_found_in_linear_time() -> None:
+    assert len(list(candidates("a 1x, " * 100_000))) == 100
+    assert list(candidates("," * 1_000_000)) == []
+    assert len(list(candidates("a" * 1_000_000 + "," * 1_000_000))) == 1
 
 
 def test_relations_name_tag_and_attribute() -> None:

@@ -1,6 +1,6 @@
 """The trie of URLs: what goes beyond the contract of seen sets."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.stores.trie import TrieSeen, parts_of, url_of
@@ -27,11 +27,13 @@ URLS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(URLS)
 def test_a_url_can_be_told_from_its_place(url: str) -> None:
     assert url_of(*parts_of(url)) == url
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(URLS, max_size=8), max_size=8))
 def test_it_knows_what_a_set_knows(batches: list[list[str]]) -> None:
     trie, known = TrieSeen(), set[str]()

@@ -202,6 +202,19 @@ def test_not_modified_is_a_revisit_of_its_own_kind(tmp_path: Path) -> None:
     assert revisit["http"].get_statuscode() == "304"
 
 
+@pytest.mark.parametrize(("mime", "kind"), [("text/plain", "text/plain"), ("a\r\nX: y", "application/octet-stream")])
+@pytest.mark.parametrize("large", [False, True])
+def test_a_document_without_a_header_block_is_a_resource(tmp_path: Path, mime: str, kind: str, large: bool) -> None:
+    one = visit("ftp://a.test/readme", head=b"")
+    body = stored(b"hello") if large else b"hello"
+    headers = (("content-type", mime),)
+    response = msgspec.structs.replace(one.response, request_head=b"", headers=headers, body=body)
+    archive(tmp_path).append([msgspec.structs.replace(one, response=response, digest=sha1_base32(b"hello"))])
+    _, record = records(tmp_path)
+    assert (record["warc-type"], record["content-type"], record["block"]) == ("resource", kind, b"hello")
+    assert record["warc-payload-digest"] == f"sha1:{sha1_base32(b'hello')}"
+
+
 def test_what_is_known_beside_an_answer_is_a_metadata_record(tmp_path: Path) -> None:
     one = visit("http://a.test/b")
     task = msgspec.structs.replace(one.task, source="http://a.test/a", relation="a href")

@@ -6,12 +6,15 @@ from pathlib import Path
 
 from gossamer.assembly.control.client import CRAWL_FILE
 from gossamer.assembly.control.standing import checkpoint_name, ledgers_of
-from gossamer.assembly.control.steering import BLOCKING
+from gossamer.assembly.control.steering import BLOCKING, STEERING_LOG, note_steering
 from gossamer.flow.wiring import read, with_settings, write
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.stores.ledger.ledger import Ledger
 from gossamer.stores.recovery import files_of
+
+#: What going back to a checkpoint is called in the log of who steered.
+_RESTORE = "restore"
 
 
 def checkpoints(directory: Path) -> list[str]:
@@ -56,6 +59,13 @@ def restore(directory: Path, name: str) -> None:
     """
     for ledger in ledgers_of(directory):
         ledger.restore(name, _ends(directory, ledger))
+    note_steering(directory, {"do": _RESTORE, "name": name})
+
+
+def has_gone_back(directory: Path) -> bool:
+    """Whether the crawl ever went back to a checkpoint: then its archive holds more than its ledger knows."""
+    path = directory / STEERING_LOG
+    return path.exists() and f'"do":"{_RESTORE}"' in path.read_text(encoding="utf-8")
 
 
 def _ends(directory: Path, ledger: Ledger) -> dict[str, int]:
@@ -81,4 +91,5 @@ def block(directory: Path, names: Sequence[str]) -> str:
     blocklist = Blocklist(wiring.providers[unit].settings.get(setting, ()))
     added = [blocklist.block(name) for name in names]
     write(directory / CRAWL_FILE, with_settings(wiring, unit, {setting: list(blocklist.lines())}))
+    note_steering(directory, {"do": "block", "names": list(names)})
     return f"blocked when the crawl goes on: {', '.join(added)}; {len(blocklist)} in all"

@@ -7,6 +7,7 @@ written into `crawl.toml` before it is answered: a resumed crawl goes by it.
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
 import msgspec
@@ -151,12 +152,16 @@ class Steering:
         return f"blocked: {shown}; {len(blocklist)} in all"
 
     def _note(self, request: "Pause | Continue | Stop | Checkpoint | Change | Block") -> None:
-        """One line for each change: an audit of who steered is the file's owner and time."""
-        entry = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **msgspec.to_builtins(request)}
-        path = self._crawl.directory / STEERING_LOG
-        path.parent.mkdir(exist_ok=True)
-        with path.open("ab") as log:
-            log.write(printable(msgspec.json.encode(entry)) + b"\n")
+        note_steering(self._crawl.directory, msgspec.to_builtins(request))
+
+
+def note_steering(directory: Path, done: Mapping[str, Any]) -> None:
+    """One line for each change: who steered is the file's owner."""
+    entry = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **done}
+    path = directory / STEERING_LOG
+    path.parent.mkdir(exist_ok=True)
+    with path.open("ab") as log:
+        log.write(printable(msgspec.json.encode(entry)) + b"\n")
 
 
 def _shown(value: object) -> str:

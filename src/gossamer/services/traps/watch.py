@@ -21,6 +21,10 @@ WINDOW = 16
 STALE = 14
 FEEDING = 8
 
+#: With at most so many stale pages among them a family has news; then it is left alone for a while, longer each time.
+FRESH = 4
+LONGEST_REST = 256
+
 #: How many of them must have the shape that gives the trap its name.
 SHAPED = 12
 
@@ -56,7 +60,20 @@ _NOT_THERE = re.compile(
 class _Family:
     """What is known of one family."""
 
-    __slots__ = ("combinations", "cut", "fresh", "level", "name", "pages", "rests", "sketch", "stale", "window")
+    __slots__ = (
+        "combinations",
+        "cut",
+        "fresh",
+        "level",
+        "name",
+        "pages",
+        "rest",
+        "rested",
+        "rests",
+        "sketch",
+        "stale",
+        "window",
+    )
 
     def __init__(self) -> None:
         self.sketch = Sketch()
@@ -65,6 +82,10 @@ class _Family:
         """Of the last pages: said nothing new, led to new URLs of the family, and which shapes it had."""
         self.combinations: set[tuple[str, ...]] = set()
         self.rests: dict[str, set[str]] = {}
+        self.rest = 0
+        """Pages that will not be looked at."""
+        self.rested = 0
+        """How many they were the last time."""
         self.level = 0
         """How often it was cut."""
         self.name = ""
@@ -108,6 +129,11 @@ class TrapWatch:
             return ""
         family = self._family(key)
         family.pages += 1
+        if family.rest:
+            # It has had news all the while: looking at the words of each of its pages would cost more than it could save.
+            family.rest -= 1
+            self._note_host(visit.task.host, not visit.duplicate_of)
+            return ""
         said = words(visit.response.content, visit.url)
         is_new = family.sketch.is_new(said) and not visit.duplicate_of
         self._note_host(visit.task.host, is_new)
@@ -130,7 +156,13 @@ class TrapWatch:
     def _judged(self, family: _Family) -> str:
         """The name of the trap that a family turns out to be."""
         window = family.window
-        if len(window) < WINDOW or sum(stale for stale, _, _ in window) < STALE:
+        if len(window) < WINDOW:
+            return ""
+        stale = sum(stale for stale, _, _ in window)
+        if stale <= FRESH:
+            family.rest = family.rested = min(LONGEST_REST, 2 * family.rested or WINDOW)
+            family.window = []
+        if stale < STALE:
             return ""
         if sum(feeds for _, feeds, _ in window) < FEEDING:
             return ""

@@ -28,7 +28,7 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
-from gossamer.model.errors import AddressRefused, GossamerError
+from gossamer.model.errors import AddressRefused, GossamerError, ResolutionFailed
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
@@ -398,6 +398,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         port = endpoint_of(task.url)[1]
         if port in host.ports:
             return True
+        if not host.name:
+            host.ports[port] = ""  # files of this machine: there is nothing to look up
+            return True
         lookup = asyncio.create_task(self._look_up(host, task.url, port))
         self._lookups.add(lookup)
         lookup.add_done_callback(self._lookups.discard)
@@ -409,7 +412,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             host.address = (await self.resolver.resolve(endpoint_of(url)[0], port)).address
         except AddressRefused as error:
             reason = str(error)
-        except GossamerError:
+        except (GossamerError, ResolutionFailed):
             # A name without an address: the request itself says so, as the outcome of its task.
             host.address = ""
         host.ports[port] = reason

@@ -13,8 +13,14 @@ from gossamer.model.visit import Visit
 from gossamer.stages.links.lists import parameters_of
 from gossamer.stages.links.resolving import MAX_LINKS, JoinCache, resolve_links
 
-#: A redirect to anything else is an attempt on whoever follows it (FAULTS 29).
-_REDIRECTED_TO = frozenset({"http", "https"})
+#: URLs of one sitemap (sitemaps.org, "Sitemap file limits").
+MAX_LISTED = 50_000
+
+
+def _may_redirect(url: str, target: str) -> bool:
+    """A redirect out of http leads to http or https, any other stays in its scheme: the rest are attempts on whoever
+    follows them (FAULTS 29)."""
+    return scheme_of(target) in ("http", "https") or scheme_of(target) == scheme_of(url)
 
 
 class LinksSheet(Sheet, frozen=True):
@@ -66,10 +72,10 @@ class Links(Filter[LinksSheet]):
         if visit.found[0].relation == "redirect" and visit.task.hops >= self.sheet.max_redirects:
             rule = f"more than {self.sheet.max_redirects} redirects"
             return (msgspec.structs.replace(visit, found=(), rejected={rule: 1}),)
-        links, rejected = resolve_links(
-            visit.found, base, visit.url, self._cache, self.sheet.max_links, self._normalise
-        )
-        if links and links[0].relation == "redirect" and scheme_of(links[0].url) not in _REDIRECTED_TO:
+        # A sitemap is a list of links and nothing else: its own limit is that of its standard.
+        limit = MAX_LISTED if visit.found[0].relation.startswith("sitemap") else self.sheet.max_links
+        links, rejected = resolve_links(visit.found, base, visit.url, self._cache, limit, self._normalise)
+        if links and links[0].relation == "redirect" and not _may_redirect(visit.url, links[0].url):
             rejected, links = {scheme_rule(links[0].url): 1}, ()
         return (msgspec.structs.replace(visit, found=(), links=links, rejected=rejected),)
 

@@ -1,100 +1,275 @@
 """The process stage: every document is read by the processors of its media type, several where there are several.
 
-Processors of the wiring come first; then those that a program registered with `@gossamer.processor`. A redirect has no
-document, but a target: that is a link of its own kind, which every later stage judges like any other (DESIGN 9.4).
+Processors of the wiring come first; then those that a program registered with `@gossamer.processor`. Keys of the wiring are
+media types, a kind of them as `image/*`, or `*`. A redirect has no document, but a target: that is a link of its own kind,
+which every later stage judges like any other (DESIGN 9.4).
+
+Nearly every page is read in place. A page that its parser could choke on, and whatever a processor named in `isolated`
+reads, goes to a parser process (:mod:`gossamer.stages.process.isolation`), while other pages pass by.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 
 from gossamer.contracts.filtering import VisitFilter, refusal
 from gossamer.contracts.processing import Processor
 from gossamer.flow.component import Filter
+from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import In, Out, UsesMany
-from gossamer.flow.sheet import NoSettings
+from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.document import Document
+from gossamer.model.language import primary
+from gossamer.model.mime import sniff
 from gossamer.model.outcome import Outcome
-from gossamer.model.visit import Found, Item, Response, Visit
+from gossamer.model.visit import HTML_TYPES, Found, Response, Visit
 from gossamer.stages.process.html import refresh_target
+from gossamer.stages.process.isolation import ParserFailed, Parsers, spec_of
+from gossamer.stages.process.parser import ProcessorSpec
+from gossamer.stages.process.reading import Details, Findings, filled, read
+
+#: Letters of an ISO 639-1 code. Pages may declare any tag: only so many are counted by name.
+_CODE = 2
+
+_PROCESSES = "running parser processes were started with it"
 
 
-class Process(Filter[NoSettings]):
-    """Fills in title, base, charset, links found and items; `trouble` where something went wrong."""
+class ProcessSheet(Sheet, frozen=True):
+    """Settings of :class:`Process`."""
+
+    agent: Annotated[str, setting("Product token that pages may speak to in `robots` tags.")] = "Gossamer"
+    details: Annotated[
+        Details,
+        setting("`plain`: title, base, charset, robots tags, canonical URL; `full`: also language and fingerprint."),
+    ] = "plain"
+    languages: Annotated[
+        tuple[str, ...],
+        setting("Keep pages in these languages (ISO 639-1) alone; a page whose language nothing tells is kept."),
+    ] = ()
+    obey_nofollow: Annotated[
+        bool, setting("Mark every link of a page that says `nofollow` of itself as one that is not to be followed.")
+    ] = True
+    isolated: Annotated[
+        tuple[str, ...], setting("Processors, by their names in the wiring, that run in a process that can be killed.")
+    ] = ()
+    parsers: Annotated[
+        int,
+        setting(
+            "Parser processes at most; 0: pages that need one are only scanned.", unit="processes", restart=_PROCESSES
+        ),
+    ] = 1
+    parse_deadline: Annotated[
+        float, setting("A parser process that takes longer is killed.", unit="s", restart=_PROCESSES, gt=0)
+    ] = 5.0
+    parse_memory: Annotated[
+        int,
+        setting("Address space of a parser process; 0: no limit.", unit="bytes", restart=_PROCESSES, ge=0),
+    ] = 500_000_000
+
+
+class Process(Filter[ProcessSheet]):
+    """Fills in what a page says (`mime` to `discarded`), links found and items; `trouble` where something went wrong."""
 
     inbox: In[Visit]
     outbox: Out[Visit]
     processors: UsesMany[Processor]
     gates: UsesMany[VisitFilter]
 
-    def filter(self, visit: Visit) -> tuple[Visit]:
-        """One visit, read by all of its processors."""
+    #: As content-seen, which may call this in place.
+    batch = 8
+
+    def __init__(self, sheet: ProcessSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._parsers = Parsers(max(1, self.sheet.parsers), self.sheet.parse_deadline, self.sheet.parse_memory)
+        self._languages = _languages(self.sheet)
+        self.metrics.gauge("parsers_started", lambda: self._parsers.started)
+        self.metrics.gauge("parsers_killed", lambda: self._parsers.killed)
+
+    def changed(self, before: ProcessSheet) -> None:
+        """Take the new languages."""
+        self._languages = _languages(self.sheet)
+
+    async def start(self) -> None:
+        """Refuse a processor that is to be isolated and cannot be.
+
+        Raises:
+            SettingError: says which.
+        """
+        for processor in {p for group in self.processors.values() for p in group if self._is_isolated(p)}:
+            if spec_of(processor) is None:
+                raise SettingError(
+                    f"processor {getattr(processor, 'name', processor)!r} cannot be isolated: it has to be a class of a "
+                    "module that can be imported, without providers of its own"
+                )
+
+    async def stop(self) -> None:
+        """End the parser processes."""
+        await self._parsers.close()
+
+    async def filter_many(self, visits: list[Visit]) -> list[Visit]:
+        """A batch of visits; those that another process reads come last, and hold up no other."""
+        ready: list[Visit] = []
+        apart: list[Visit] = []
+        for visit in visits:
+            done = self._read_here(visit)
+            (ready if done is not None else apart).append(visit if done is None else done)
+        if not apart:
+            return ready
+        await self.outbox.send_many(ready)
+        return list(await asyncio.gather(*(self._read_apart(visit) for visit in apart)))
+
+    # -- one visit
+
+    def _read_here(self, visit: Visit) -> Visit | None:
+        """The visit, read; None where it has to be read apart."""
         response = visit.response
         if visit.is_robots:
-            return (visit,)
+            return visit
         if response.outcome is Outcome.REDIRECT:
-            return (_with_target(visit),)
+            return _with_target(visit)
+        refresh = _refresh(response)
         if response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
-            return (visit,)
+            return msgspec.structs.replace(visit, base=visit.url, found=refresh) if refresh else visit
+        visit = self._sniffed(visit)
         rule = refusal(self.gates.get("parse", ()), "parse", visit)
         if rule:
             self.metrics.count(f"barred:{rule}")
-            return (msgspec.structs.replace(visit, barred={**visit.barred, "parse": rule}),)
-        processors = [p.process for p in self.processors.get(response.mime, ())]
-        refresh = _refresh(response)
+            return msgspec.structs.replace(visit, barred={**visit.barred, "parse": rule})
+        processors = self._processors_of(visit.mime)
         if not processors:
-            if refresh:
-                return (msgspec.structs.replace(visit, base=visit.url, found=refresh),)
             self.metrics.counters["unprocessed"] += 1
-            return (visit,)
-        return (self._processed(visit, processors, refresh),)
-
-    def _processed(
-        self,
-        visit: Visit,
-        processors: Sequence[Callable[[Document], Iterable[Found | Item]]],
-        found_before: Sequence[Found],
-    ) -> Visit:
-        document = Document(visit)
-        found: list[Found] = list(found_before)
-        items: list[Item] = []
-        trouble = ""
-        for process in processors:
-            try:
-                for thing in process(document):
-                    if type(thing) is Found:
-                        found.append(thing)
-                    else:
-                        items.append(_as_item(thing))
-            except Exception as error:
-                # A processor that raises costs its own findings on this page, and nothing else (MISSION S10).
-                self.metrics.count(f"raised:{type(error).__name__}")
-                trouble = f"{type(error).__name__}: {error}"[:200]
-        return msgspec.structs.replace(
-            visit,
-            title=document.title,
-            base=document.base,
-            charset=document.charset,
-            found=tuple(found),
-            items=tuple(items),
-            trouble=trouble or document.trouble,
+            if not refresh:
+                return visit
+        document = Document(visit, self.sheet.agent)
+        if self.sheet.isolated and any(map(self._is_isolated, processors)):
+            return None
+        if visit.mime in HTML_TYPES and document.trouble and self.sheet.parsers:
+            return None
+        return self._finished(
+            visit, read(document, processors, self.sheet.details, language=bool(self._languages)), refresh
         )
 
+    async def _read_apart(self, visit: Visit) -> Visit:
+        """The visit, read in a parser process as far as can be. Never raises."""
+        visit = self._sniffed(visit)
+        document = Document(visit, self.sheet.agent)
+        suspicious = visit.mime in HTML_TYPES and bool(document.trouble)
+        self.metrics.count("read_apart")
+        here: list[Processor] = []
+        there: list[ProcessorSpec] = []
+        for processor in self._processors_of(visit.mime):
+            spec = spec_of(processor) if suspicious or self._is_isolated(processor) else None
+            if spec is None:
+                here.append(processor)
+            else:
+                there.append(spec)
+        language = bool(self._languages)
+        if suspicious:
+            findings = await self._parsed(visit, there)
+            more = read(document, here, "plain") if here else Findings()
+        else:
+            more = await self._isolated(visit, there)
+            findings = read(document, here, self.sheet.details, language=language)
+        return self._finished(visit, _joined(findings, more), _refresh(visit.response))
 
-def _as_item(thing: object) -> Item:
-    """What a processor yielded, if it is something that a processor may yield.
+    async def _parsed(self, visit: Visit, processors: Sequence[ProcessorSpec]) -> Findings:
+        """A suspicious page: parsed after all where that can be killed, scanned where it had to be."""
+        trouble = ""
+        for _ in range(2):
+            try:
+                findings = await self._parsers.read(
+                    visit,
+                    processors,
+                    self.sheet.agent,
+                    self.sheet.details,
+                    language=bool(self._languages),
+                    trouble=trouble,
+                )
+            except ParserFailed as failure:
+                trouble = trouble or str(failure)
+                self.metrics.count(str(failure))
+            else:
+                return findings
+        return Findings(base=visit.url, trouble=trouble)
 
-    Raises:
-        TypeError: it is not; says what would be.
-    """
-    if not isinstance(thing, Item):
-        raise TypeError(f"a processor yields gossamer.Found or gossamer.Item, not {type(thing).__name__}")
-    return thing
+    async def _isolated(self, visit: Visit, processors: Sequence[ProcessorSpec]) -> Findings:
+        """What processors find that are not trusted, each for itself: one that fails costs its own findings."""
+        joint = Findings()
+        for spec in processors:
+            try:
+                findings = await self._parsers.read(
+                    visit, (spec,), self.sheet.agent, "plain", language=False, trouble=""
+                )
+            except ParserFailed as failure:
+                self.metrics.count(f"{failure}:{spec.name}")
+                findings = Findings(trouble=f"{spec.name}: {failure}")
+            joint = _joined(joint, findings)
+        return joint
+
+    def _sniffed(self, visit: Visit) -> Visit:
+        """The visit with the media type that its bytes show."""
+        response = visit.response
+        if visit.mime:
+            return visit
+        nosniff = response.header("x-content-type-options").strip().lower() == "nosniff"
+        mime = sniff(response.content, response.header("content-type"), nosniff=nosniff)
+        if mime != response.mime:
+            self.metrics.count("sniffed")
+        return msgspec.structs.replace(visit, mime=mime)
+
+    def _processors_of(self, mime: str) -> Sequence[Processor]:
+        """Those of the type, then of its kind, then those for everything; each once."""
+        get = self.processors.get
+        groups = (get(mime, ()), get(f"{mime.partition('/')[0]}/*", ()), get("*", ()))
+        if not groups[1] and not groups[2]:
+            return groups[0]
+        return list(dict.fromkeys(processor for group in groups for processor in group))
+
+    def _is_isolated(self, processor: Processor) -> bool:
+        return getattr(processor, "name", "") in self.sheet.isolated
+
+    def _finished(self, visit: Visit, findings: Findings, before: tuple[Found, ...]) -> Visit:
+        """The visit with its findings; without links where the page or the crawl does not want them followed."""
+        for name, count in findings.counts.items():
+            self.metrics.count(name, count)
+        visit = filled(visit, findings, before)
+        if self._languages and visit.language and visit.language not in self._languages and visit.mime in HTML_TYPES:
+            rule = f"language:{visit.language if len(visit.language) == _CODE else 'other'}"
+            self.metrics.count(rule)
+            return msgspec.structs.replace(
+                visit, found=(), items=(), discarded=rule, barred={**visit.barred, "store": rule}
+            )
+        if visit.found and self.sheet.obey_nofollow and "nofollow" in visit.directives:
+            self.metrics.count("nofollow_pages")
+            disowned = tuple(Found(one.href, one.relation, one.anchor, True) for one in visit.found)
+            return msgspec.structs.replace(visit, found=disowned)
+        return visit
+
+
+def _languages(sheet: ProcessSheet) -> frozenset[str]:
+    for tag in sheet.languages:
+        if not primary(tag):
+            raise SettingError(f"setting 'languages': {tag!r} is no language; write it as de, fr or pt-BR")
+    return frozenset(map(primary, sheet.languages))
+
+
+def _joined(one: Findings, more: Findings) -> Findings:
+    """Both, with the page's own properties of the first."""
+    return msgspec.structs.replace(
+        one,
+        found=(*one.found, *more.found),
+        items=(*one.items, *more.items),
+        trouble=one.trouble or more.trouble,
+        counts={name: one.counts.get(name, 0) + more.counts.get(name, 0) for name in {*one.counts, *more.counts}},
+    )
 
 
 def _refresh(response: Response) -> tuple[Found, ...]:
     """The target of a `Refresh` field: a link like any other, never obeyed in place (FAULTS 33)."""
-    target = refresh_target(response.header("refresh")) if response.header("refresh") else None
+    field = response.header("refresh")
+    target = refresh_target(field) if field else None
     return (Found(target, "header refresh"),) if target else ()
 
 

@@ -46,22 +46,28 @@ class TrapShapes(Provider[TrapShapeSheet]):
         """`trap:...` for each link that is refused."""
         if not self.sheet.cut:
             return [""] * len(links)
-        limits = self.sheet
+        # Three slashes belong to no segment, and so many `&` make one parameter more. Nearly all links have fewer of both.
+        slashes, ands = self.sheet.segments + 2, self.sheet.parameters
         directory = source.url.partition("?")[0].rpartition("/")[0] + "/"
         # Deeper links can only repeat a segment too often if the page's own path has it often enough.
-        may_repeat = _most(directory) >= limits.repeats
-        verdicts = []
-        for link in links:
-            url = link.url
-            verdict = ""
-            if url.count("/") > limits.segments + 2 and _depth(url) > limits.segments:
-                verdict = "trap:deep-path"
-            elif may_repeat and url.startswith(directory) and _most(url) > limits.repeats:
-                verdict = "trap:repeated-segments"
-            elif url.count("&") >= limits.parameters and _most_named(url) > limits.parameters:
-                verdict = "trap:repeated-parameters"
-            verdicts.append(verdict)
-        return verdicts
+        if _most(directory) >= self.sheet.repeats:
+            return [self._judge(link.url, directory) for link in links]
+        return [
+            self._judge(url, "")
+            if (url := link.url).count("/") > slashes or ("&" in url and url.count("&") >= ands)
+            else ""
+            for link in links
+        ]
+
+    def _judge(self, url: str, directory: str) -> str:
+        limits = self.sheet
+        if _depth(url) > limits.segments:
+            return "trap:deep-path"
+        if directory and url.startswith(directory) and _most(url) > limits.repeats:
+            return "trap:repeated-segments"
+        if url.count("&") >= limits.parameters and _most_named(url) > limits.parameters:
+            return "trap:repeated-parameters"
+        return ""
 
 
 def _depth(url: str) -> int:

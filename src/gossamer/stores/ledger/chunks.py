@@ -63,7 +63,7 @@ def pack(host: str, tasks: Sequence[Task]) -> list[bytes]:
 def _pack(host: str, tasks: Sequence[Task]) -> bytes:
     if len(tasks) == 1:  # as most are in a broad crawl
         [task] = tasks
-        return _encode((host, ((*_shared(task), (task.url,)),)))
+        return _encode((host, ((task.source, task.relation, task.depth, task.attempt, task.hops, (task.url,)),)))
     return _encode((host, [(*shared, [task.url for task in run]) for shared, run in groupby(tasks, key=_shared)]))
 
 

@@ -18,7 +18,8 @@ from gossamer.stores.ledger.hosts import Hosts
 from gossamer.stores.ledger.keys import OWN_PREFIX, Keys
 from gossamer.stores.ledger.later import Due
 from gossamer.stores.ledger.links import KeptLinks
-from gossamer.stores.ledger.queues import Changes, HostQueues
+from gossamer.stores.ledger.plan import Changes
+from gossamer.stores.ledger.queues import HostQueues
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.store import Batch
 

@@ -70,11 +70,9 @@ class Lane:
         begin = serial << PLACE_BITS
         count = self.chunks[serial] = len(tasks)
         first = max(self.read - begin, 0)
+        places = list(range(begin + first, begin + count))
         if self.finished or self.is_mixed:
-            known = self.finished.union(self.flying)
-            places = [place for place in range(begin + first, begin + count) if place not in known]
-        else:
-            places = list(range(begin + first, begin + count))
+            places = [place for place in places if place not in self.finished and place not in self.flying]
         self.read = places[room] if len(places) > room else (serial + 1) << PLACE_BITS
         del places[room:]
         self.buffer[:0] = [(place, tasks[place - begin]) for place in reversed(places)]
@@ -84,7 +82,9 @@ class Lane:
         """A task that was popped is not in flight after all: it is the next again, before those behind it."""
         self.flying.remove(place)
         self.is_mixed = bool(self.flying)
-        at = next((index for index, (other, _) in enumerate(self.buffer) if other < place), len(self.buffer))
+        at = len(self.buffer)
+        while at and self.buffer[at - 1][0] < place:
+            at -= 1
         self.buffer.insert(at, (place, task))
 
     def take(self, most: int) -> list[tuple[Place, Task]]:
@@ -110,7 +110,8 @@ class Lane:
             None for a lane of which nothing is left, and nothing to be jumped over.
         """
         ahead = self.buffer[-1][0] if self.buffer else self.read
-        place = min((place for place in self.flying if place not in ended), default=ahead)
+        # A task that was put back may stand before others that are in flight.
+        place = min((place for place in self.flying if place not in ended and place < ahead), default=ahead)
         behind = [other for done in (self.finished, ended) for other in done if other >= place]
         chunks = [serial for serial, count in self.chunks.items() if (serial << PLACE_BITS) + count <= place]
         spent = self.spent + len(chunks)

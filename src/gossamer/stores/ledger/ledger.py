@@ -11,13 +11,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Self
 
 import msgspec
 
 from gossamer.contracts.ledger import Links, Tallied
 from gossamer.flow.crashing import Point, crash_at
-from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.kept import DocumentRow, HostState
@@ -29,65 +28,20 @@ from gossamer.stores.ledger.hosts import Hosts
 from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, Keys, after
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
-from gossamer.stores.ledger.queues import HostQueues, Marks, Plan, QueueLimits
+from gossamer.stores.ledger.plan import Marks, Plan
+from gossamer.stores.ledger.queues import HostQueues, QueueLimits
 from gossamer.stores.ledger.seen import SeenUrls
-from gossamer.stores.ledger.store import Store, StoreLimits
+from gossamer.stores.ledger.sheet import LedgerSheet
+from gossamer.stores.ledger.store import FAMILIES, Store, StoreLimits
 from gossamer.stores.ledger.waiting import Waiting, find_waiting
+
+__all__ = ["STATE_DIRECTORY", "Ledger", "LedgerSheet"]
 
 #: Where the states of agents lie inside the crawl directory (DESIGN 7).
 STATE_DIRECTORY = "state"
 
-_OPEN = "it is part of the store that is open"
-
 #: Name of the value that says how the last process ended.
 _CLEAN = "ledger.clean"
-
-
-class LedgerSheet(Sheet, frozen=True):
-    """Settings of :class:`Ledger`."""
-
-    directory: Annotated[
-        str, setting("The crawl directory; the ledger lies in `state/AGENT/` below it.", restart=_OPEN)
-    ] = "."
-    agent: Annotated[str, setting("Whose ledger it is.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = "agent-00"
-    existing: Annotated[bool, setting("Refuse to begin a new ledger: the crawl is to go on.", restart=_OPEN)] = False
-    durability: Annotated[
-        Literal["kill", "power"],
-        setting("What a commit survives: the death of the process, or a power cut too (the disk is waited for)."),
-    ] = "kill"
-    cache: Annotated[
-        int, setting("Blocks of the store that are kept unpacked.", unit="bytes", restart=_OPEN, ge=1 << 20)
-    ] = 48 << 20
-    buffers: Annotated[
-        int, setting("Write buffers of the store, all together.", unit="bytes", restart=_OPEN, ge=1 << 20)
-    ] = 24 << 20
-    log: Annotated[
-        int, setting("Write-ahead log: an opening reads so much at most.", unit="bytes", restart=_OPEN, ge=1 << 20)
-    ] = 32 << 20
-    recent: Annotated[
-        int,
-        setting("Recent and popular URLs in front of the seen set; 172 bytes each.", unit="URLs", restart=_OPEN, ge=1),
-    ] = 131_072
-    held: Annotated[
-        int,
-        setting(
-            "Hosts that take turns; others wait on the disk. About 500 bytes each.", unit="hosts", restart=_OPEN, ge=1
-        ),
-    ] = 32_768
-    turn: Annotated[
-        int, setting("Tasks of a host before it makes room for one that waits.", unit="tasks", restart=_OPEN, ge=1)
-    ] = 256
-    buffered: Annotated[
-        int, setting("Tasks in all dequeue buffers; about 400 bytes each.", unit="tasks", restart=_OPEN, ge=0)
-    ] = 32_768
-    refill: Annotated[
-        int, setting("Tasks that a host's dequeue buffer is filled up to.", unit="tasks", restart=_OPEN, ge=1)
-    ] = 32
-
-    depths: Annotated[
-        bool,
-        setting("Keep the lowest depth of each URL, so that a page found nearer is announced again.", restart=_OPEN),
-    ] = False
 
 
 class _State(msgspec.Struct, array_like=True):
@@ -408,6 +362,14 @@ class Ledger(Provider[LedgerSheet]):
             most: chunks of its host's queue that are looked at, and tasks for later.
         """
         return find_waiting(self._store, self._keys, url, most)
+
+    def read_through(self) -> int:
+        """Read every key and value, so that the checksums of all blocks are compared; returns how many there are.
+
+        Raises:
+            CrawlDirectoryError: a block is damaged.
+        """
+        return sum(1 for family in FAMILIES for _ in self._store.scan(family, b"", b"\xff" * 64))
 
     def size(self) -> int:
         """Bytes of the store's tables on the disk."""

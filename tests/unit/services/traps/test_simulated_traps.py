@@ -75,7 +75,7 @@ def crawl(web: SimWeb, *, cut: bool = True, most: int = 20_000, start: str = "")
 def _fetch(web: SimWeb, task: Task, digests: dict[str, str]) -> Visit:
     door = web.door(task.host)
     assert door is not None
-    answer = web.answer(door, path_of(task.url), Conditions(), 0.0)
+    answer = web.answer(door, path_of(task.url), Conditions(), 0)
     fields = tuple(
         (name.lower().decode(), value.strip().decode())
         for name, _, value in (line.partition(b":") for line in answer.head.split(b"\r\n")[1:] if line)

@@ -56,6 +56,20 @@ def test_a_dropped_buffer_is_read_again_from_where_it_began() -> None:
     assert [place for place, _ in lane.take(9)] == [at(7, 3), at(7, 4), at(7, 5)]
 
 
+def test_the_cursor_stays_before_a_task_that_was_put_back() -> None:
+    lane = reopened(Cursor(at(7)))
+    lane.fill(7, CHUNK, 99)
+    taken = lane.take(6)
+    lane.put_back(*taken[1])
+    ended = {at(7, 0), at(7, 2)}
+    cursor, chunks = lane.cursor_without(ended)
+    assert (cursor, chunks) == (Cursor(at(7, 1), 0, (at(7, 2),)), [])
+    lane.end(ended, cursor, chunks)
+    assert lane.empty_buffer() == 1
+    lane.fill(7, CHUNK, 99)
+    assert [place for place, _ in lane.take(9)] == [at(7, 1)], "what is in flight was handed out twice"
+
+
 def test_deleted_chunks_are_jumped_over_where_they_are_many() -> None:
     held = Held("a.test", b"a")
     held.cursors = {2: Cursor(at(50), WALKED_OVER), 3: Cursor(at(40), 1), 5: Cursor(at(60, 2), WALKED_OVER)}

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores.sieve.fingerprints import Fingerprints, Keys
 from gossamer.stores.sieve.merging import FAN, SMALLEST, crowded, numbers, sift
-from gossamer.stores.sieve.runs import BLOCK, CHUNK, RECORD, Entry, Highs, Lows, Run, in_order, write_run
+from gossamer.stores.sieve.runs import BLOCK, CHUNK, SLICE, Entry, Highs, Lows, Run, in_order, write_run
 
 #: Few values of `high`, so that many entries share one.
 PAIRS = st.sets(st.tuples(st.integers(0, 12), st.integers(0, 5)), max_size=60)
@@ -25,6 +25,7 @@ def run_of(directory: Path, pairs: set[tuple[int, int]], name: str = "run-1") ->
     return write_run(directory, name, [arrays(sorted(pairs, key=lambda pair: pair[0]))], sync=False)
 
 
+@settings(deadline=None)
 @given(kept=PAIRS, asked=PAIRS)
 def test_a_run_holds_what_was_written(tmp_path_factory: pytest.TempPathFactory, kept: set, asked: set) -> None:
     run = run_of(tmp_path_factory.mktemp("runs"), kept)
@@ -44,6 +45,18 @@ def test_entries_that_share_their_first_number_are_found_across_blocks(tmp_path:
     run.close()
 
 
+@pytest.mark.parametrize("dense", [1, 7, BLOCK, 40 * BLOCK])
+def test_look_ups_are_right_over_many_slices(tmp_path: Path, dense: int) -> None:
+    draws = np.random.default_rng(5)
+    high = np.sort(draws.integers(0, 1 << 62, 3 * SLICE * BLOCK, dtype=np.uint64))
+    low = draws.integers(0, 1 << 32, len(high), dtype=np.uint32)
+    run = write_run(tmp_path, "run-1", [(part, low[:0]) for part in (high[:0],)] + [(high, low)], sync=False)
+    for shift, expected in ((0, True), (1, False)):
+        assert (run.holds(high[::dense] + np.uint64(shift), low[::dense]) == expected).all()
+    assert run.holds(high[:0], low[:0]).tolist() == []
+    run.close()
+
+
 def test_a_merge_of_runs_has_all_entries_in_order(tmp_path: Path) -> None:
     draws = np.random.default_rng(3)
     runs, everything = [], []
@@ -60,6 +73,7 @@ def test_a_merge_of_runs_has_all_entries_in_order(tmp_path: Path) -> None:
         run.close()
 
 
+@settings(deadline=None)
 @given(before=st.lists(st.integers(0, 30), max_size=30), offered=st.lists(st.integers(0, 40), min_size=1, max_size=60))
 def test_the_first_offer_of_a_new_url_is_new(
     tmp_path_factory: pytest.TempPathFactory, before: list[int], offered: list[int]
@@ -94,6 +108,7 @@ def test_the_urls_of_a_host_lie_together_whatever_the_scheme() -> None:
     assert len(set(high.tolist())) == 5
 
 
+@settings(deadline=None)
 @given(st.lists(st.from_regex(r"(http|ftp|s):/?/?[ab]{0,2}(/[ab]?){0,3}", fullmatch=True), max_size=12))
 def test_a_fingerprint_does_not_depend_on_the_urls_beside_it(urls: list[str]) -> None:
     together = numbers(Fingerprints(1).of(urls))[0].tolist()
@@ -128,6 +143,6 @@ def test_a_damaged_run_is_refused_by_name(tmp_path: Path, harm: str) -> None:
     if harm == "missing":
         run.path.unlink()
     else:
-        run.path.write_bytes(bytes(RECORD.itemsize * (1 if harm == "short" else 3)))
+        run.path.write_bytes(run.path.read_bytes()[:-1] if harm == "short" else run.path.read_bytes() + b"x")
     with pytest.raises(CrawlDirectoryError, match="run-1 is damaged"):
         Run(tmp_path, Entry("run-1", 2))

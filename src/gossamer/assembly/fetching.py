@@ -1,0 +1,91 @@
+"""One fetch without a crawl: the protocol modules and the resolver as a crawl would have them, put together for one URL."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.compiling import compile_wiring, read_seeds
+from gossamer.assembly.options import CrawlOptions
+from gossamer.contracts.fetching import ProtocolModule
+from gossamer.flow.graph import Graph
+from gossamer.flow.planning import plan
+from gossamer.flow.unit import Provider
+from gossamer.flow.wiring import Wiring, with_settings
+from gossamer.model.errors import UsageError
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.url import host_of, scheme_of
+from gossamer.model.visit import Response
+
+
+class Fetching:
+    """Fetches one URL that a person gave: the same options, guard and limits as a crawl with that seed; robots are not asked."""
+
+    def __init__(self, url: str, options: CrawlOptions) -> None:
+        """Check everything, open nothing.
+
+        Raises:
+            UsageError: the URL cannot be read, or nothing serves its scheme.
+        """
+        [self.url] = read_seeds([url])
+        self._graph: Graph = plan(_timed(compile_wiring([self.url], options)), catalog())
+        self._units: dict[str, Provider[Any]] = {}
+        scheme = scheme_of(self.url)
+        served = _protocols(self._graph)
+        if scheme not in served:
+            raise UsageError(f"{self.url}: no protocol module serves {scheme}:; known: {', '.join(sorted(served))}")
+        self._module: ProtocolModule = self._made(served[scheme])
+
+    def _made(self, name: str) -> Any:
+        """A provider of the wiring, behind those that it uses; each once."""
+        unit = self._units.get(name)
+        if unit is None:
+            node = self._graph.providers[name]
+            unit = node.unit(node.sheet)
+            unit.name = name
+            for role, target in node.roles.items():
+                if isinstance(target, str):
+                    setattr(unit, role, self._made(target))
+            self._units[name] = unit
+        return unit
+
+    async def __aenter__(self) -> Self:
+        for unit in self._units.values():
+            await unit.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for unit in reversed(self._units.values()):
+            await unit.stop()
+
+    async def fetch(self) -> Response:
+        """What came of it.
+
+        Raises:
+            UsageError: the address is one that may not be asked; says what would open it.
+        """
+        response = await self._module.fetch(Task(self.url, host_of(self.url)))
+        if response.outcome is Outcome.ADDRESS_REFUSED and response.error.endswith("off loopback"):
+            raise UsageError(
+                f"{self.url}: beyond this machine a request says whom site owners can write to: "
+                "give --contact URL_OR_MAIL, or set GOSSAMER_CONTACT"
+            )
+        return response
+
+
+def _protocols(graph: Graph) -> dict[str, str]:
+    """The first module of every scheme."""
+    found: dict[str, str] = {}
+    for node in graph.components.values():
+        protocols = node.roles.get("protocols", {})
+        if isinstance(protocols, Mapping):
+            found |= {scheme: names[0] for scheme, names in protocols.items()}
+    return found
+
+
+def _timed(wiring: Wiring) -> Wiring:
+    """A copy whose modules say when the phases of a fetch ended."""
+    for name, node in wiring.providers.items():
+        if node.use in ("http", "ftp", "gopher"):
+            wiring = with_settings(wiring, name, {"timings": True})
+    return wiring

@@ -1,0 +1,132 @@
+"""`gossamer fetch`: one fetch as a crawl would make it, told in full.
+
+Place in the flow: the command line's door to the protocol modules, beside `crawl`.
+"""
+
+import asyncio
+import sys
+from typing import Any
+
+import click
+import msgspec
+
+from gossamer.assembly.fetching import Fetching
+from gossamer.assembly.tuning import loop_factory
+from gossamer.cli.lines import shown
+from gossamer.cli.options import options_named, read_options
+from gossamer.flow.quantities import show_bytes
+from gossamer.model import body as bodies
+from gossamer.model.charset import sniff, to_utf8
+from gossamer.model.visit import Response, Timings, sha1_base32
+
+#: The options of a crawl that a single fetch has, too.
+OPTIONS = (
+    *("contact", "user_agent", "header", "auth", "proxy", "http2"),
+    *("resolve", "allow_network", "max_page_size"),
+)
+
+
+class Report(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What `--json` prints."""
+
+    url: str
+    outcome: str
+    status: int
+    address: str
+    mime: str
+    bytes: int
+    """As sent, without chunk framing."""
+    headers: list[tuple[str, str]]
+    timings: Timings | None
+    document_bytes: int = 0
+    """Without content coding."""
+    sha1: str = ""
+    sha256: str = ""
+    truncated: str = ""
+    error: str = ""
+    body: str | None = None
+
+
+@click.command()
+@click.argument("url")
+@click.option("--body", is_flag=True, help="Write the document to standard output, and what is told to standard error.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Tell it as one line of JSON, with `body` as text if --body is given."
+)
+@options_named(OPTIONS)
+def fetch(url: str, body: bool, as_json: bool, **given: Any) -> int:
+    """Fetch one URL, and tell outcome, timings and header fields.
+
+    The request is made as a crawl with this seed would make it, with the same guard, deadlines and caps; a redirect is
+    told and not followed, and robots.txt is not asked.
+
+    Exit status: 0 where an answer came, whatever it says; 2 where something given cannot be used; 4 without an answer.
+    """
+    fetching = Fetching(url, read_options(given, None))
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        response = runner.run(_fetched(fetching))
+    if as_json:
+        report = _report(fetching.url, response, with_body=body)
+        print(msgspec.json.encode(report).decode())
+    else:
+        _tell(fetching.url, response, to_error=body)
+        if body:
+            for piece in bodies.pieces(response.document):
+                sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+    return 0 if response.headers or response.response_head else 4
+
+
+async def _fetched(fetching: Fetching) -> Response:
+    async with fetching:
+        return await fetching.fetch()
+
+
+def _report(url: str, response: Response, *, with_body: bool) -> Report:
+    content = response.content if with_body else b""
+    return Report(
+        url=url,
+        outcome=response.outcome,
+        status=response.status,
+        address=response.address,
+        mime=response.mime,
+        bytes=len(response.body),
+        headers=list(response.headers),
+        timings=response.timings,
+        document_bytes=len(response.document),
+        sha1=sha1_base32(response.body) if response.body else "",
+        sha256=bodies.sha256(response.body) if response.body else "",
+        truncated=response.cut,
+        error=response.error,
+        body=to_utf8(content, sniff(content, response.header("content-type"))).decode("utf-8", "replace")
+        if with_body
+        else None,
+    )
+
+
+def _tell(url: str, response: Response, *, to_error: bool) -> None:
+    out = sys.stderr if to_error else sys.stdout
+    status = f" {response.status}" if response.status else ""
+    print(f"{response.outcome}{status} {shown(url)}", file=out)
+    if response.error:
+        print(f"reason   {shown(response.error)}", file=out)
+    if response.address:
+        print(f"address  {response.address}", file=out)
+    if response.timings:
+        print(f"times    {_times(response.timings)}", file=out)
+    if response.body:
+        coded = f", {show_bytes(len(response.document))} decoded" if response.decoded is not None else ""
+        cut = f", cut ({response.cut})" if response.cut else ""
+        print(f"body     {show_bytes(len(response.body))}{coded}{cut}", file=out)
+    if response.response_head:
+        print(file=out)
+        for line in response.response_head.decode("latin-1").split("\r\n"):
+            if line:
+                print(shown(line), file=out)
+
+
+def _times(timings: Timings) -> str:
+    """Milliseconds at which each phase was over; those that there were."""
+    phases = [("dns", timings.dns), ("connect", timings.connect), ("tls", timings.tls)]
+    phases += [("first byte", timings.first_byte), ("total", timings.total)]
+    return ", ".join(f"{name} {seconds * 1000:.1f} ms" for name, seconds in phases if seconds > 0)

@@ -1,0 +1,144 @@
+"""What kind of document some bytes are, after the WHATWG MIME Sniffing standard (sections 5 to 7).
+
+Place in the flow: the process stage asks once for each document and chooses its processors by the answer. What the server
+claims stays in the response.
+
+Two rules are ours. A server that says `application/octet-stream` says nothing, so its bytes are looked at as if it had been
+silent. And a claim of HTML is believed only where the bytes do not begin as another format does (FAULTS 65: a zip archive
+that is called HTML must not reach the parser), or as a feed (section 8.3).
+"""
+
+import re
+
+#: Bytes that are looked at (section 5.2, "resource header").
+HEADER_BYTES = 1445
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+
+#: Claims that say nothing (section 7); the last is ours.
+_UNKNOWN = frozenset({"", "unknown/unknown", "application/unknown", "*/*", "application/octet-stream"})
+
+#: `Content-Type` fields that old servers sent with everything (section 5.1, "check for Apache bug").
+_APACHE = frozenset(
+    {
+        "text/plain",
+        "text/plain; charset=ISO-8859-1",
+        "text/plain; charset=iso-8859-1",
+        "text/plain; charset=UTF-8",
+    }
+)
+
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+_HTML_START = re.compile(
+    rb"[\t\n\f\r ]*+<(?:(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P)[ >]|!--)",
+    re.IGNORECASE,
+)
+_XML_START = re.compile(rb"[\t\n\f\r ]*+<\?xml")
+_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
+
+# Images first, then audio and video, then archives (sections 6.1 to 6.3): nothing here begins as text does.
+_IMAGES = (
+    (re.compile(rb"\x00\x00[\x01\x02]\x00"), "image/x-icon"),
+    (re.compile(rb"BM"), "image/bmp"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF.{4}WEBPVP", re.DOTALL), "image/webp"),
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+)
+_MEDIA = (
+    (re.compile(rb"FORM.{4}AIFF", re.DOTALL), "audio/aiff"),
+    (re.compile(rb"ID3"), "audio/mpeg"),
+    (re.compile(rb"OggS\x00"), "application/ogg"),
+    (re.compile(rb"MThd\x00\x00\x00\x06"), "audio/midi"),
+    (re.compile(rb"RIFF.{4}AVI ", re.DOTALL), "video/avi"),
+    (re.compile(rb"RIFF.{4}WAVE", re.DOTALL), "audio/wave"),
+    (re.compile(rb"\x00.{3}ftyp(?:mp4|iso|avc1|M4V|qt  )", re.DOTALL), "video/mp4"),
+    (re.compile(rb"\x1a\x45\xdf\xa3"), "video/webm"),
+)
+_ARCHIVES = (
+    (re.compile(rb"\x1f\x8b\x08"), "application/x-gzip"),
+    (re.compile(rb"PK\x03\x04"), "application/zip"),
+    (re.compile(rb"Rar!\x1a\x07\x00"), "application/x-rar-compressed"),
+)
+_DOCUMENTS = (
+    (re.compile(rb"%PDF-"), "application/pdf"),
+    (re.compile(rb"%!PS-Adobe-"), "application/postscript"),
+)
+
+#: Roots of feeds that are sent as HTML (section 8.3).
+_FEED = re.compile(rb"<(rss|feed|rdf:RDF)[\s>]")
+_FEED_TYPES = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"rdf:RDF": "application/rss+xml"}
+_FEED_STARTS = (b"<?x", b"<rs", b"<fe", b"<rd")
+
+
+def sniff(content: bytes, content_type: str, *, nosniff: bool = False) -> str:
+    """The media type of a document, in lower case without parameters.
+
+    Args:
+        content: the document without content coding; its first :data:`HEADER_BYTES` are looked at.
+        content_type: the `Content-Type` field as sent; empty where there was none.
+        nosniff: the server asks to be believed (`X-Content-Type-Options: nosniff`).
+    """
+    claim = essence(content_type)
+    if claim in _HTML:
+        return claim if _may_be_html(content) else _not_html(content[:HEADER_BYTES], claim)
+    if claim in _UNKNOWN and not (nosniff and claim):
+        return _unknown(content[:HEADER_BYTES])
+    if nosniff:
+        return claim
+    if content_type in _APACHE:
+        return _text_or_binary(content[:HEADER_BYTES])
+    if claim.startswith("image/") and not claim.endswith("+xml"):
+        return _match(_IMAGES, content) or claim
+    if claim.startswith(("audio/", "video/")) or claim == "application/ogg":
+        return _match(_MEDIA, content) or claim
+    return claim
+
+
+def essence(content_type: str) -> str:
+    """The media type that a `Content-Type` field names, in lower case without parameters."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _may_be_html(content: bytes) -> bool:
+    """True for nearly every page, at the cost of a look at its first bytes."""
+    start = content[:3]
+    return start[:1] == b"<" and start not in _FEED_STARTS
+
+
+def _not_html(header: bytes, claim: str) -> str:
+    """A claim of HTML whose bytes do not begin with a tag: text and white space do not contradict it."""
+    text = header.removeprefix(b"\xef\xbb\xbf").lstrip(b"\t\n\f\r ")
+    if text[:3] in _FEED_STARTS and claim == "text/html":
+        root = _FEED.search(header)
+        return _FEED_TYPES[root[1]] if root is not None else claim
+    if header.startswith(_MARKS) or _BINARY.search(header) is None:
+        return _match(_DOCUMENTS, header) or claim
+    return _binary(header) or claim
+
+
+def _unknown(header: bytes) -> str:
+    """Section 7.1, rules for identifying an unknown MIME type."""
+    if _HTML_START.match(header):
+        return "text/html"
+    if _XML_START.match(header):
+        return "text/xml"
+    if header.startswith(_MARKS):
+        return "text/plain"
+    known = _match(_DOCUMENTS, header) or _binary(header)
+    return known or ("application/octet-stream" if _BINARY.search(header) else "text/plain")
+
+
+def _text_or_binary(header: bytes) -> str:
+    """Section 7.2, rules for distinguishing if a resource is text or binary: never HTML."""
+    if header.startswith(_MARKS) or _BINARY.search(header) is None:
+        return "text/plain"
+    return _match(_DOCUMENTS, header) or _binary(header) or "application/octet-stream"
+
+
+def _binary(header: bytes) -> str:
+    return _match(_IMAGES, header) or _match(_MEDIA, header) or _match(_ARCHIVES, header)
+
+
+def _match(table: tuple[tuple[re.Pattern[bytes], str], ...], header: bytes) -> str:
+    return next((name for pattern, name in table if pattern.match(header)), "")

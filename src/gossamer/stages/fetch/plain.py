@@ -1,0 +1,263 @@
+"""What ftp and gopher have in common: one stream of bytes from one place, by libcurl, within the same deadlines and caps.
+
+A module of these schemes (:mod:`.ftp`, :mod:`.gopher`) says what libcurl is asked for and what the end of a transfer means.
+The address comes from the resolver and stands in the URL that libcurl gets, so that it asks no name server.
+"""
+
+import asyncio
+from abc import abstractmethod
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import pycurl
+
+from gossamer.contracts.resolving import Endpoint, Resolver
+from gossamer.flow.ports import Uses
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model import url as urls
+from gossamer.model.body import THRESHOLD, BodyWriter
+from gossamer.model.errors import AddressRefused, ResolutionFailed
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.visit import Response, Timings
+from gossamer.stages.fetch.endings import ending_of
+from gossamer.stages.fetch.transfer import Verdict
+
+#: Seconds between two looks at the deadlines.
+_TICK = 1.0
+
+#: What a callback returns to make libcurl end the transfer.
+_STOP = -1
+
+
+class PlainSheet(Sheet, frozen=True):
+    """Settings that ftp and gopher share; their words and defaults are those of http."""
+
+    connect: Annotated[float, setting("For the TCP connection.", unit="s", gt=0)] = 10.0
+    first_byte: Annotated[float, setting("From the connection to the first byte.", unit="s", gt=0)] = 30.0
+    deadline: Annotated[float, setting("For a whole fetch.", unit="s", gt=0)] = 120.0
+    least_speed: Annotated[float, setting("A body slower than this is given up.", unit="bytes/s", ge=0)] = 100.0
+    speed_window: Annotated[float, setting("Over which the least speed is measured.", unit="s", gt=0)] = 30.0
+    max_body: Annotated[int, setting("Bytes of a body that are kept.", unit="bytes", ge=1)] = 16 << 20
+    spool_above: Annotated[int, setting("A body larger than this is kept on disk.", unit="bytes", ge=0)] = THRESHOLD
+    spool: Annotated[str, setting("Where large bodies lie while they are used; empty: the system's own place.")] = ""
+    timings: Annotated[bool, setting("Say of each answer when its phases ended.")] = False
+
+
+P = TypeVar("P", bound=PlainSheet)
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """What libcurl is asked for."""
+
+    path: str
+    """Path and query of the URL as libcurl gets it."""
+    mime: str
+    """What the document will be."""
+    options: tuple[tuple[int, Any], ...] = ()
+
+
+class _Stream:
+    """One transfer, and what it has received."""
+
+    __slots__ = ("began", "body", "curl", "lines", "mark", "room", "size", "verdict")
+
+    def __init__(self, sheet: PlainSheet, now: float) -> None:
+        self.began = now
+        self.body = BodyWriter(sheet.spool_above, sheet.spool, digest=True)
+        self.curl = pycurl.Curl()
+        self.lines: list[bytes] = []
+        self.mark: tuple[float, int] | None = None
+        self.room = sheet.max_body
+        self.size = 0
+        self.verdict: Verdict | None = None
+
+    def on_body(self, data: bytes) -> int | None:
+        self.size += len(data)
+        try:
+            self.body.write(data[: max(0, len(data) - max(0, self.size - self.room))])
+        except OSError as error:
+            self.verdict = Verdict(Outcome.TRUNCATED, f"the body cannot be kept: {error.strerror}", "unspecified")
+        if self.size > self.room:
+            self.verdict = Verdict(Outcome.TRUNCATED, f"body over {self.room} bytes", "length")
+        return None if self.verdict is None else _STOP
+
+    def overdue(self, sheet: PlainSheet, now: float) -> Verdict | None:
+        """Has it outlived one of its deadlines?"""
+        waited = now - self.began
+        if waited > sheet.deadline:
+            return Verdict(Outcome.TIMED_OUT, f"not whole within {sheet.deadline:g} s", "time" if self.size else "")
+        if not self.size:
+            if waited > sheet.connect and not self.curl.getinfo(pycurl.CONNECT_TIME):
+                return Verdict(Outcome.CONNECT_FAILED, f"no connection within {sheet.connect:g} s")
+            if waited > sheet.connect + sheet.first_byte:
+                return Verdict(Outcome.TIMED_OUT, f"no answer within {sheet.first_byte:g} s")
+            return None
+        since, size = self.mark = self.mark or (now, self.size)
+        if now - since < sheet.speed_window:
+            return None
+        if self.size - size < sheet.least_speed * (now - since):
+            return Verdict(Outcome.TOO_SLOW, f"less than {sheet.least_speed:g} bytes/s", "time")
+        self.mark = (now, self.size)
+        return None
+
+
+class PlainModule(Provider[P]):
+    """Fetches one URL as one stream. Implements `contracts.fetching.ProtocolModule`, but for what a scheme says."""
+
+    resolver: Uses[Resolver]
+
+    #: What libcurl may speak, and the scheme's name.
+    protocol: int
+    scheme: str
+
+    def __init__(self, sheet: P | None = None) -> None:
+        super().__init__(sheet)
+        self._multi: pycurl.AsyncCurlMulti | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._live: dict[_Stream, asyncio.Future[object]] = {}
+        self.metrics.gauge("in_flight", lambda: len(self._live))
+
+    async def stop(self) -> None:
+        """End what is under way."""
+        if self._watch is not None:
+            self._watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watch
+        if self._multi is not None:
+            await self._multi.aclose()
+
+    @abstractmethod
+    def ask(self, url: str) -> Ask | str:
+        """What to ask libcurl for, or why this URL is not to be asked for."""
+
+    @abstractmethod
+    def verdict(self, url: str, status: int, code: int, message: str) -> Verdict:
+        """What the end of a transfer means: the scheme's own status where it has one, and libcurl's error, 0 for none."""
+
+    def location(self, task: Task, status: int) -> str:
+        """Where the document is instead, if the answer says so; the outcome is then `redirect`."""
+        return ""
+
+    async def fetch(self, task: Task) -> Response:
+        """See the contract."""
+        started, url = self.clock.now(), task.url
+        if not url.startswith(f"{self.scheme}://"):
+            return Response(Outcome.SCHEME_REFUSED, started=started, error=f"not a {self.scheme} URL")
+        ask = self.ask(url)
+        if isinstance(ask, str):
+            return Response(Outcome.ADDRESS_REFUSED, started=started, error=ask)
+        began = self.clock.monotonic()
+        try:
+            endpoint = await self.resolver.resolve(*urls.endpoint_of(url))
+        except ResolutionFailed as error:
+            return Response(Outcome.DNS_FAILED, started=started, error=str(error))
+        except AddressRefused as error:
+            return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
+        return await self._transfer(task, ask, endpoint, started, self.clock.monotonic() - began)
+
+    async def _transfer(self, task: Task, ask: Ask, endpoint: Endpoint, started: float, resolved: float) -> Response:
+        stream = _Stream(self.sheet, self.clock.monotonic())
+        curl, code, message = stream.curl, 0, ""
+        shown = f"[{endpoint.address}]" if ":" in endpoint.address else endpoint.address
+        for option, value in (
+            (pycurl.NOSIGNAL, 1),
+            (pycurl.PROTOCOLS, self.protocol),
+            (pycurl.PROXY, ""),
+            (pycurl.NOPROXY, "*"),
+            (pycurl.NETRC, pycurl.NETRC_IGNORED),
+            (pycurl.PATH_AS_IS, 1),
+            (pycurl.FORBID_REUSE, 1),
+            (pycurl.URL, f"{self.scheme}://{shown}:{endpoint.port}{ask.path}"),
+            (pycurl.HEADERFUNCTION, stream.lines.append),
+            (pycurl.WRITEFUNCTION, stream.on_body),
+            *ask.options,
+        ):
+            curl.setopt(option, value)
+        multi = self._opened()
+        try:
+            future = self._live[stream] = multi.add_handle(curl)
+            try:
+                await future
+            except pycurl.error as error:
+                code, message = error.args
+            except _Overdue:
+                code = -1
+            except BaseException:
+                with suppress(RuntimeError):
+                    multi.remove_handle(curl)
+                raise
+            elapsed = self.clock.monotonic() - stream.began
+            return self._response(task, ask, endpoint.address, stream, (code, message), (started, elapsed, resolved))
+        finally:
+            self._live.pop(stream, None)
+            curl.close()
+
+    def _opened(self) -> pycurl.AsyncCurlMulti:
+        """Made with the first fetch: most crawls have none."""
+        if self._multi is None:
+            self._multi = pycurl.AsyncCurlMulti()
+            self._watch = asyncio.get_running_loop().create_task(self._watch_clock(), name=f"{self.name} deadlines")
+        return self._multi
+
+    async def _watch_clock(self) -> None:
+        while True:
+            await self.clock.sleep(_TICK)
+            now = self.clock.monotonic()
+            for stream, future in list(self._live.items()):
+                if not future.done() and (verdict := stream.overdue(self.sheet, now)):
+                    stream.verdict = verdict
+                    future.set_exception(_Overdue())
+
+    def _response(
+        self,
+        task: Task,
+        ask: Ask,
+        address: str,
+        stream: _Stream,
+        ending: tuple[int, str],
+        times: tuple[float, float, float],
+    ) -> Response:
+        self.metrics.counters["requests"] += 1
+        self.metrics.counters["body_bytes"] += stream.size
+        started, elapsed, resolved = times
+        peer = stream.curl.getinfo(pycurl.PRIMARY_IP)
+        if peer and ip_address(peer) != ip_address(address):
+            reason = "another peer than the one asked for"
+            return Response(Outcome.ADDRESS_REFUSED, started=started, elapsed=elapsed, error=reason)
+        status = stream.curl.getinfo(pycurl.RESPONSE_CODE)
+        verdict = stream.verdict or self.verdict(task.url, status, *ending)
+        headers: tuple[tuple[str, str], ...] = ()
+        if target := self.location(task, status) if verdict.outcome is Outcome.CLIENT_ERROR else "":
+            verdict, headers = Verdict(Outcome.REDIRECT, verdict.reason), (("location", target),)
+        elif verdict.outcome is Outcome.OK or stream.size:
+            headers = (("content-type", ask.mime),)
+        getinfo = stream.curl.getinfo
+        return Response(
+            verdict.outcome,
+            status=status,
+            headers=headers,
+            body=stream.body.take(),
+            address=address if peer else "",
+            started=started,
+            elapsed=elapsed,
+            cut=verdict.cut,
+            error=verdict.reason,
+            timings=Timings(resolved, getinfo(pycurl.CONNECT_TIME), 0.0, getinfo(pycurl.STARTTRANSFER_TIME), elapsed)
+            if self.sheet.timings
+            else None,
+        )
+
+
+def by_code(code: int, os_error: int, message: str, size: int) -> Verdict:
+    """What libcurl's own error means where the scheme has nothing to add."""
+    meaning = ending_of(code, os_error, message)
+    reason = message or f"libcurl's error {code}"
+    return Verdict(meaning.late, reason, meaning.cut) if size else Verdict(meaning.early, reason)
+
+
+class _Overdue(Exception):
+    """A deadline has passed; the stream's verdict says which."""

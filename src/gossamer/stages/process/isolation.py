@@ -1,0 +1,162 @@
+"""Processes for what may hang, crash or eat memory: hostile pages and processors that nobody trusts (FAULTS 54, 55, 111).
+
+Place in the flow: the process stage hands a document here instead of reading it itself. A few parser processes are started
+when first needed; one that is late, dies or talks nonsense is killed, and the next document gets a new one.
+"""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from gossamer.contracts.processing import Processor
+from gossamer.flow.ports import declared
+from gossamer.flow.unit import Provider
+from gossamer.model.visit import Response, Visit
+from gossamer.stages.process.parser import MAX_FRAME, ProcessorSpec, Request, Setup
+from gossamer.stages.process.reading import Findings
+
+#: Seconds that starting a process may take: imports on a loaded machine.
+_START = 30.0
+
+
+class ParserFailed(Exception):
+    """A document that did not come back; the message is a word for `trouble`: `parse_timeout`, `parse_crashed`."""
+
+
+def spec_of(processor: Processor) -> ProcessorSpec | None:
+    """How another process makes the same processor; None where it cannot: no class of a module, or it uses providers."""
+    kind = type(processor)
+    if not isinstance(processor, Provider) or kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
+        return None
+    uses = declared(kind)
+    if uses.uses or uses.uses_many:
+        return None
+    return ProcessorSpec(kind.__module__, kind.__qualname__, msgspec.to_builtins(processor.sheet))
+
+
+def slim(visit: Visit) -> Visit:
+    """What a processor may see of a visit: its task, and the answer with a body of plain bytes."""
+    answer = visit.response
+    response = Response(answer.outcome, answer.status, headers=answer.headers, body=answer.content)
+    return Visit(visit.task, response, mime=visit.mime)
+
+
+class Parsers:
+    """At most `most` parser processes, shared by all documents."""
+
+    def __init__(self, most: int, deadline: float, memory: int) -> None:
+        self.deadline = deadline
+        self._memory = memory
+        self._places = asyncio.Semaphore(most)
+        self._idle: deque[_Parser] = deque()
+        self._encoder = msgspec.msgpack.Encoder()
+        self.started = 0
+        self.killed = 0
+
+    async def read(
+        self,
+        visit: Visit,
+        processors: Iterable[ProcessorSpec],
+        agent: str,
+        details: Any,
+        *,
+        language: bool,
+        trouble: str,
+    ) -> Findings:
+        """What the processors find in a document.
+
+        Raises:
+            ParserFailed: it was not read in time, or its process died.
+        """
+        request = Request(slim(visit), tuple(processors), agent, details, language, trouble, self.deadline)
+        frame = self._encoder.encode(request)
+        async with self._places:
+            try:
+                parser = self._idle.pop() if self._idle else await self._start()
+                findings = await self._ask(parser, frame)
+            except TimeoutError as error:
+                raise ParserFailed("parse_timeout") from error
+            except (OSError, EOFError, msgspec.DecodeError) as error:
+                raise ParserFailed("parse_crashed") from error
+            self._idle.append(parser)
+            return findings
+
+    async def _ask(self, parser: "_Parser", frame: bytes) -> Findings:
+        """What a process makes of a document; it is killed unless it answers, also when nobody waits any more."""
+        try:
+            async with asyncio.timeout(self.deadline):
+                parser.write(frame)
+                return msgspec.msgpack.decode(await parser.read(), type=Findings)
+        except BaseException:
+            await self._kill(parser)
+            raise
+
+    async def _kill(self, parser: "_Parser") -> None:
+        self.killed += 1
+        await parser.kill()
+
+    async def _start(self) -> "_Parser":
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "gossamer.stages.process.parser",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=_environment(),
+        )
+        self.started += 1
+        parser = _Parser(process)
+        try:
+            async with asyncio.timeout(_START):
+                parser.write(self._encoder.encode(Setup(tuple(sys.path), self._memory)))
+                await parser.read()
+        except BaseException:
+            await self._kill(parser)
+            raise
+        return parser
+
+    async def close(self) -> None:
+        """End all processes that wait for work."""
+        while self._idle:
+            await self._idle.pop().kill()
+
+
+def _environment() -> dict[str, str]:
+    """Enough to find this package; the rest of the path comes with the first frame."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry), "PYTHONSAFEPATH": "1"}
+
+
+class _Parser:
+    """One process, as its parent sees it."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    def write(self, frame: bytes) -> None:
+        """Put a frame into the pipe. One document is under way at a time, so the pipe holds no more than that."""
+        assert self._process.stdin is not None
+        self._process.stdin.writelines((len(frame).to_bytes(4), frame))
+
+    async def read(self) -> bytes:
+        """The next frame.
+
+        Raises:
+            EOFError: the process has gone, or what it says is no frame.
+        """
+        assert self._process.stdout is not None
+        length = int.from_bytes(await self._process.stdout.readexactly(4))
+        if length > MAX_FRAME:
+            raise EOFError(f"a frame of {length} bytes")
+        return await self._process.stdout.readexactly(length)
+
+    async def kill(self) -> None:
+        """End it, whatever it does, and wait for its end."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()

@@ -1,0 +1,129 @@
+"""A parser process: reads the documents that its parent must not be stopped by, one at a time, and can be killed any time.
+
+Started by :mod:`gossamer.stages.process.isolation` as `python -m gossamer.stages.process.parser`; it speaks frames (a length
+in four bytes, then msgpack) on its standard input and output. It trusts its parent, which names the classes that it runs;
+the documents, nobody trusts, and what comes out is typed data again: no pickle crosses (FAULTS 113).
+"""
+
+import asyncio
+import contextlib
+import importlib
+import os
+import resource
+import signal
+import sys
+from typing import Any, BinaryIO
+
+import msgspec
+
+from gossamer.flow.unit import Provider
+from gossamer.model.document import Document
+from gossamer.model.visit import Visit
+from gossamer.stages.process.reading import Details, Findings, read
+
+#: Bytes of the longest frame either way: a document of 16 MiB with its head, or what was found in one.
+MAX_FRAME = 64 << 20
+
+#: Seconds after the deadline when the process ends by itself: its parent may be gone, and a loop never looks.
+_GRACE = 2.0
+
+
+class ProcessorSpec(msgspec.Struct, frozen=True, array_like=True):
+    """A processor that can be made again in another process: a class with its settings, by name."""
+
+    module: str
+    name: str
+    sheet: dict[str, Any]
+
+
+class Request(msgspec.Struct, frozen=True, array_like=True):
+    """One document to read."""
+
+    visit: Visit
+    processors: tuple[ProcessorSpec, ...]
+    agent: str
+    details: Details
+    language: bool
+    trouble: str
+    """What to take for known: empty parses whatever comes, anything else scans."""
+    deadline: float
+    """Seconds."""
+
+
+class Setup(msgspec.Struct, frozen=True, array_like=True):
+    """The first frame: what a process needs before its first document."""
+
+    path: tuple[str, ...]
+    """Where modules are found, as in the parent."""
+    memory: int
+    """Bytes of address space; 0 for no limit."""
+
+
+def main() -> int:
+    """Serve until the parent closes the pipe."""
+    frames_in, frames_out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a processor prints must not get between the frames
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process by the pipe
+    setup = _next(frames_in, msgspec.msgpack.Decoder(Setup))
+    if setup is None:
+        return 0
+    sys.path[:] = setup.path
+    _limit(setup.memory)
+    _send(frames_out, b"")  # ready: from now on the deadline counts
+    requests = msgspec.msgpack.Decoder(Request)
+    made: dict[bytes, Provider[Any]] = {}
+    while (request := _next(frames_in, requests)) is not None:
+        signal.setitimer(signal.ITIMER_REAL, request.deadline + _GRACE)
+        try:
+            processors = [_processor(spec, made) for spec in request.processors]
+            document = Document(request.visit, request.agent, trouble=request.trouble)
+            findings = read(document, processors, request.details, language=request.language)
+            reply = msgspec.msgpack.encode(findings, enc_hook=repr)
+        except MemoryError:
+            return 1
+        if "raised:MemoryError" in findings.counts:
+            return 1  # half of what the page says would pass for all of it
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if len(reply) > MAX_FRAME:
+            reply = msgspec.msgpack.encode(Findings(base=request.visit.url, trouble="too_many_findings"))
+        _send(frames_out, reply)
+    return 0
+
+
+def _send(frames: BinaryIO, frame: bytes) -> None:
+    frames.write(len(frame).to_bytes(4) + frame)
+    frames.flush()
+
+
+def _next(frames: BinaryIO, decoder: msgspec.msgpack.Decoder[Any]) -> Any:
+    """The next frame, None at the end."""
+    head = frames.read(4)
+    if len(head) < 4:
+        return None
+    length = int.from_bytes(head)
+    frame = frames.read(length)
+    return decoder.decode(frame) if len(frame) == length else None
+
+
+def _limit(memory: int) -> None:
+    """Cap the address space, where the system can; where it cannot (macOS), the deadline has to do."""
+    if memory:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def _processor(spec: ProcessorSpec, made: dict[bytes, Provider[Any]]) -> Any:
+    """The processor of a spec, started; made once, so that it may keep state while the process lives."""
+    key = msgspec.msgpack.encode(spec)
+    if key not in made:
+        kind: Any = importlib.import_module(spec.module)
+        for name in spec.name.split("."):
+            kind = getattr(kind, name)
+        provider: Provider[Any] = kind(msgspec.convert(spec.sheet, kind.sheet_type))
+        asyncio.run(provider.start())
+        made[key] = provider
+    return made[key]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Reading one document: its processors, one after the other, and what is known of a page apart from them.
+
+Place in the flow: the process stage calls :func:`read` in its own process, or, for a page that may cost too much, a parser
+process does (:mod:`gossamer.stages.process.parser`). So what comes out is one plain value that crosses a pipe.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from gossamer.contracts.processing import Processor
+from gossamer.model.document import Document
+from gossamer.model.visit import HTML_TYPES, Found, Item, Visit
+
+#: How much is made of a page: `plain` title, base, charset, directives and canonical URL; `full` also language and
+#: fingerprint, which need its text.
+Details = Literal["plain", "full"]
+
+#: Links and items of one page that are taken; far more than are kept, and few enough to hold (FAULTS 39, 76).
+MAX_FOUND = 50_000
+MAX_ITEMS = 10_000
+
+#: Characters of an error's text that are kept.
+_MAX_TROUBLE = 200
+
+
+class Findings(msgspec.Struct, frozen=True):
+    """What reading made of one document."""
+
+    found: tuple[Found, ...] = ()
+    items: tuple[Item, ...] = ()
+    title: str = ""
+    base: str = ""
+    charset: str = ""
+    canonical: str = ""
+    directives: tuple[str, ...] = ()
+    language: str = ""
+    simhash: int = 0
+    trouble: str = ""
+    counts: dict[str, int] = {}
+    """What went wrong, as counters: `raised:ValueError`."""
+
+
+def read(document: Document, processors: Iterable[Processor], details: Details, *, language: bool = False) -> Findings:
+    """Everything that processors and the page itself say.
+
+    A processor that raises costs its own findings on this page, and nothing else (MISSION S10).
+    """
+    found: list[Found] = []
+    items: list[Item] = []
+    counts: Counter[str] = Counter()
+    trouble = ""
+    for processor in processors:
+        try:
+            for thing in processor.process(document):
+                if type(thing) is Found:
+                    found.append(thing)
+                else:
+                    items.append(_as_item(thing))
+                if len(found) >= MAX_FOUND or len(items) >= MAX_ITEMS:
+                    counts["cut"] += 1
+                    break
+        except Exception as error:
+            counts[f"raised:{type(error).__name__}"] += 1
+            trouble = f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
+    if document.mime not in HTML_TYPES:
+        return Findings(
+            tuple(found),
+            tuple(items),
+            base=document.url,
+            directives=document.field_directives,
+            trouble=trouble,
+            counts=counts,
+        )
+    full = details == "full"
+    return Findings(
+        tuple(found),
+        tuple(items),
+        title=document.title,
+        base=document.base,
+        charset=document.charset,
+        canonical=document.canonical,
+        directives=document.directives,
+        language=document.language if full or language else "",
+        simhash=document.fingerprint if full else 0,
+        trouble=trouble or document.trouble,
+        counts=counts,
+    )
+
+
+def filled(visit: Visit, findings: Findings, before: Sequence[Found] = ()) -> Visit:
+    """The visit with what was found; `before` are links that came before the document's own."""
+    return msgspec.structs.replace(
+        visit,
+        title=findings.title,
+        base=findings.base,
+        charset=findings.charset,
+        canonical=findings.canonical,
+        directives=findings.directives,
+        language=findings.language,
+        simhash=findings.simhash,
+        found=(*before, *findings.found) if before else findings.found,
+        items=findings.items,
+        trouble=findings.trouble,
+    )
+
+
+def _as_item(thing: object) -> Item:
+    """What a processor yielded, if it is something that a processor may yield.
+
+    Raises:
+        TypeError: it is not; says what would be.
+    """
+    if not isinstance(thing, Item):
+        raise TypeError(f"a processor yields gossamer.Found or gossamer.Item, not {type(thing).__name__}")
+    return thing

@@ -1,0 +1,60 @@
+"""What style sheets name."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.model.document import Document
+from gossamer.model.requisites import CSS_IMPORT, CSS_URL, belongs
+from gossamer.stages.process.css import MAX_URLS, CssLinks, CssLinksSheet, css_links
+from gossamer.testing.storing import visit
+
+
+@pytest.mark.parametrize(
+    ("sheet", "found"),
+    [
+        ("", []),
+        ("@import 'a.css';", ["import a.css"]),
+        ('@import url("a.css") screen;', ["import a.css"]),
+        ("@IMPORT/* x */ url( a.css );", ["import a.css"]),
+        ("p { background: url(a.png) }", ["url a.png"]),
+        ("p { background: URL( 'a b.png' ), url(c.png) }", ["url a b.png", "url c.png"]),
+        ("@font-face { src: url(a.woff2) format('woff2'), url('b.woff') }", ["url a.woff2", "url b.woff"]),
+        ("/* url(a) */ p { content: 'url(b)' } q { content: \"it's url(c)\" }", []),
+        (r"p { background: url(a\ b\29 .png) }", ["url a b).png"]),
+        ("p { background: url(data:image/png,x) url(#filter) url() }", []),
+        ("@importx 'a'; @charset 'b';", []),
+        ("p { background: url('a.png", ["url a.png"]),
+        ("p { background: url(a.png", ["url a.png"]),
+        (r"p { background: url(\0.png) }", ["url \ufffd.png"]),
+    ],
+)
+def test_urls_and_imports(sheet: str, found: list[str]) -> None:
+    assert [f"{one.relation.removeprefix('css ')} {one.href}" for one in css_links(sheet)] == found
+
+
+def test_sheets_are_read_only_where_requisites_are_wanted() -> None:
+    document = Document(visit(body="p{background:url(ä)}".encode()))
+    assert list(CssLinks().process(document)) == []
+    [found] = CssLinks(CssLinksSheet(requisites=True)).process(document)
+    assert found.href == "ä"
+
+
+@pytest.mark.parametrize(
+    "piece", ["url(", "@import ", "@import/*", "/*", "'", '"', "\\", "url('", "(", '@import url("\\']
+)
+def test_hostile_sheets_are_read_in_linear_time(piece: str) -> None:
+    assert len(list(css_links(piece * 200_000))) <= MAX_URLS
+
+
+@given(st.text(alphabet="url()@import'\"\\/* \n;a", max_size=200))
+def test_any_text_is_read(text: str) -> None:
+    assert all(found.href for found in css_links(text))
+
+
+def test_the_way_of_requisites_ends() -> None:
+    assert belongs("img src", "a href") and belongs("link stylesheet", "seed") and belongs(CSS_URL, CSS_IMPORT)
+    assert belongs(CSS_IMPORT, "link stylesheet") and belongs(CSS_URL, "link stylesheet")
+    assert not belongs(CSS_IMPORT, CSS_IMPORT)
+    assert not belongs("img src", "object data")
+    assert not belongs("a href", "a href")

@@ -1,0 +1,201 @@
+"""What must hold of a crawl that was killed, judged from its web's log and from looks at it between two lives. Pure.
+
+The numbers of the invariants are those of FAULTS section 3.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tools.killing.lives import How, Life
+
+#: Seconds that a request may begin sooner than its delay says: a server that waits for a core writes down the end of an answer
+#: that its reader has long had (11 ms were seen).
+TOLERANCE = 0.02
+
+#: Breaches of one invariant that are told in full.
+MOST = 10
+
+#: Outcomes that say a later try may succeed: such an answer is asked for again, kill or not.
+PASSING = frozenset({429, 500, 502, 503, 504})
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """One request, by the server's log. Times are readings of the monotonic clock, in seconds."""
+
+    url: str
+    host: str
+    start: float
+    end: float
+    status: int
+    abandoned: bool
+    """The crawler did not wait for all of the answer."""
+    life: int = -1
+
+    @property
+    def is_robots(self) -> bool:
+        """It asked for robots.txt."""
+        return self.url.endswith("/robots.txt") and self.url.count("/") == 3
+
+
+class Judgement(msgspec.Struct):
+    """What was found in one round."""
+
+    breaches: dict[str, list[str]] = {}
+    """By invariant, as `I1 nothing lost`."""
+    refetched: list[int] = []
+    """For each kill: URLs that were asked for before and after it."""
+    restarts: list[float] = []
+    """For each life that got so far: seconds from its start to its first request."""
+    hits: int = 0
+    pages: int = 0
+
+    @property
+    def holds(self) -> bool:
+        """Everything holds."""
+        return not any(self.breaches.values())
+
+    def breach(self, invariant: str, text: str) -> None:
+        """Something does not hold."""
+        told = self.breaches.setdefault(invariant, [])
+        if len(told) < MOST:
+            told.append(text)
+
+
+def assign(hits: Iterable[Hit], lives: Sequence[Life]) -> list[Hit]:
+    """Hits in order, each with the life that sent it; those that a kill cut off end with their life."""
+    starts = [life.began for life in lives]
+    found = []
+    for hit in sorted(hits, key=lambda hit: hit.start):
+        number = max(0, bisect_right(starts, hit.start) - 1)
+        end = min(hit.end, lives[number].ended) if hit.start <= lives[number].ended else hit.end
+        found.append(msgspec.structs.replace(hit, life=number, end=max(hit.start, end)))
+    return found
+
+
+def judge(hits: Sequence[Hit], lives: Sequence[Life], expected: set[str], delay: float, concurrency: int) -> Judgement:
+    """Hold the hits (of :func:`assign`) and the lives against everything that must hold.
+
+    Args:
+        hits: in order, each with its life.
+        lives: in order; the last one ended by itself.
+        expected: pages that must be fetched.
+        delay: seconds between two requests to a host.
+        concurrency: requests in flight.
+    """
+    told = Judgement(hits=len(hits), pages=len(expected))
+    asked = [hit for hit in hits if not hit.is_robots]
+    _nothing_lost(asked, lives, expected, told)
+    _few_refetched(asked, lives, concurrency, told)
+    _kept_is_kept(asked, lives, told)
+    _counts_agree(asked, lives, concurrency, told)
+    _counters_grow(lives, told)
+    _hosts_are_spared(hits, delay, told)
+    _robots_first(hits, told)
+    _ended_well(lives[-1], told)
+    told.restarts = _restarts(hits, lives)
+    return told
+
+
+def _nothing_lost(hits: Sequence[Hit], lives: Sequence[Life], expected: set[str], told: Judgement) -> None:
+    fetched = {hit.url for hit in hits if hit.status in (200, 304) and not hit.abandoned}
+    for url in sorted(expected - fetched)[:MOST]:
+        told.breach("I1 nothing is lost", f"{url} was never fetched")
+    for url in sorted(expected - lives[-1].done)[:MOST]:
+        told.breach("I1 nothing is lost", f"{url} has no row in the ledger")
+
+
+def _few_refetched(hits: Sequence[Hit], lives: Sequence[Life], concurrency: int, told: Judgement) -> None:
+    """What was in flight at a kill is asked for again, and nothing else; within a life only what failed in passing is."""
+    refetched = [0] * max(0, len(lives) - 1)
+    last: dict[str, Hit] = {}
+    for hit in hits:
+        before = last.get(hit.url)
+        last[hit.url] = hit
+        if before is None or (before.status in PASSING and not before.abandoned):
+            continue
+        if before.life == hit.life:
+            told.breach("I2 few are fetched twice", f"{hit.url} was asked for twice in life {hit.life}")
+        else:
+            refetched[before.life] += 1
+    for number, count in enumerate(refetched):
+        if count > concurrency:
+            told.breach(
+                "I2 few are fetched twice", f"{count} after the kill of life {number}, at most {concurrency} may be"
+            )
+    told.refetched = [count for life, count in zip(lives, refetched, strict=False) if life.how is not How.END]
+
+
+def _kept_is_kept(hits: Sequence[Hit], lives: Sequence[Life], told: Judgement) -> None:
+    """What was done when a life was over is not asked for again."""
+    done: dict[str, int] = {}
+    for life in lives:
+        for url in life.done:
+            done.setdefault(url, life.number)
+    for hit in hits:
+        if done.get(hit.url, hit.life) < hit.life:
+            told.breach("I3 what is kept is not fetched again", f"{hit.url} was done in life {done[hit.url]}")
+
+
+def _counts_agree(hits: Sequence[Hit], lives: Sequence[Life], concurrency: int, told: Judgement) -> None:
+    """Every request is in the counters, but for those that a kill took."""
+    fetched = lives[-1].counters.get("fetched", 0)
+    kills = sum(life.how is not How.END for life in lives)
+    if not 0 <= len(hits) - fetched <= kills * concurrency:
+        told.breach("I6 counts agree", f"{len(hits)} requests came in, {fetched} were counted, with {kills} kills")
+
+
+def _counters_grow(lives: Sequence[Life], told: Judgement) -> None:
+    before: dict[str, int] = {}
+    for life in lives:
+        for name, count in before.items():
+            if life.counters.get(name, 0) < count:
+                told.breach(
+                    "I7 counters grow",
+                    f"{name} fell from {count} to {life.counters.get(name, 0)} in life {life.number}",
+                )
+        before = life.counters
+
+
+def _hosts_are_spared(hits: Sequence[Hit], delay: float, told: Judgement) -> None:
+    """One live request to a host, and its delay between two, whoever sent them."""
+    last: dict[str, Hit] = {}
+    for hit in hits:
+        before = last.get(hit.host)
+        if before is not None:
+            gap = hit.start - before.end
+            where = f"{hit.url} in life {hit.life}, after {before.url} in life {before.life}"
+            if gap < -TOLERANCE:
+                told.breach("I9 one live request a host", where)
+            elif gap < delay - TOLERANCE:
+                told.breach("I9 no host is asked too early", f"{gap:.3f} s: {where}")
+        if before is None or hit.end >= before.end:
+            last[hit.host] = hit
+
+
+def _robots_first(hits: Sequence[Hit], told: Judgement) -> None:
+    known: dict[str, float] = {}
+    for hit in hits:
+        if hit.is_robots:
+            if not hit.abandoned:
+                known.setdefault(hit.host, hit.end)
+        elif hit.host not in known or hit.start < known[hit.host]:
+            told.breach("I10 robots.txt first", f"{hit.url} in life {hit.life}")
+
+
+def _ended_well(last: Life, told: Judgement) -> None:
+    """Everything was fetched, and the crawl says so."""
+    if last.code != 0 or '"state":"finished"' not in last.said:
+        told.breach("I14 the end is told truly", f"exit status {last.code}: {last.said or 'nothing was said'}")
+    if last.queued:
+        told.breach("I14 the end is told truly", f"{last.queued} tasks are still queued")
+
+
+def _restarts(hits: Sequence[Hit], lives: Sequence[Life]) -> list[float]:
+    first: dict[int, float] = {}
+    for hit in hits:
+        first.setdefault(hit.life, hit.start)
+    return [first[life.number] - life.began for life in lives if life.number in first]

@@ -1,0 +1,98 @@
+"""The web of a kill loop: a simulated one, whose server outlives every crawler and writes down each request.
+
+200 hosts on loopback, 20 ms of latency with jitter, 5 % redirects, 5 % errors that heal, pages of up to 2 MB, and for some
+rounds a host without an end. Everything follows from the round's seed, so the expected pages are known.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
+from gossamer.simweb.graph import Graph
+
+#: Hosts of each round.
+HOSTS = 200
+
+#: Median seconds before the first byte.
+LATENCY = 0.02
+
+
+class Round(msgspec.Struct, frozen=True):
+    """One web, and how it is crawled."""
+
+    seed: int
+    pages: int
+    delay: float
+    """Seconds between two requests to a host."""
+    depth: int | None
+    """Links from the seed; then there is a host without an end, too."""
+    concurrency: int
+
+    @property
+    def spec(self) -> WebSpec:
+        """The web."""
+        return WebSpec(
+            seed=self.seed,
+            pages=self.pages,
+            hosts=HOSTS,
+            latency=LATENCY,
+            redirect_share=0.05,
+            flaky_share=0.05,
+            # With 503 and its Retry-After each such page would make its host wait for minutes, as it should.
+            flaky_status=500,
+            trap_share=0.0 if self.depth is None else 1 / HOSTS,
+            # Crawl delays of 1 to 30 s would make a round take an hour; robots.txt is asked for all the same.
+            plain_robots=True,
+        )
+
+    @property
+    def first_page(self) -> str:
+        """Where the crawl begins."""
+        web = SimWeb(self.spec)
+        return f"http://{web.hosts.name(0)}/"
+
+    def expected(self) -> set[str]:
+        """Every page that the crawl must fetch."""
+        graph = Graph(SimWeb(self.spec))
+        return {graph.url(int(page)) for page in graph.expected(None, "any", self.depth).pages}
+
+    def command(self, directory: Path, port: int) -> list[str]:
+        """What begins the crawl."""
+        options = {
+            "scope": "any",
+            "allow-network": "127.0.0.0/8",
+            "resolve": f"*.sim=127.0.0.1:{port}",
+            "delay": f"{self.delay}s",
+            "concurrency": str(self.concurrency),
+            **({} if self.depth is None else {"depth": str(self.depth)}),
+        }
+        given = [part for name, value in options.items() for part in (f"--{name}", value)]
+        # Errors that heal are tried again after a moment instead of minutes.
+        given += ["--set", "politeness.retries=[0.2, 0.2, 0.2]", "--json", "-o", str(directory)]
+        return [sys.executable, "-m", "gossamer", "crawl", self.first_page, *given]
+
+
+def resume_command(directory: Path) -> list[str]:
+    """What goes on with it."""
+    return [sys.executable, "-m", "gossamer", "resume", str(directory), "--json"]
+
+
+def round_of(number: int, seed: int, pages: int, concurrency: int) -> Round:
+    """The rounds take turns: quick hosts, hosts that want a second between requests, and a depth that bounds the crawl."""
+    kind = number % 3
+    if kind == 1:
+        return Round(seed + number, max(300, pages // 8), 1.0, None, concurrency)
+    return Round(seed + number, pages, 0.05, 4 if kind == 2 else None, concurrency)
+
+
+@contextmanager
+def served(round_: Round, log: Path) -> Iterator[int]:
+    """Serve the web of a round while the block runs; gives its port."""
+    with beside(round_.spec, ServeOptions(log=log)) as port:
+        yield port
