@@ -183,21 +183,27 @@ class Commit(Filter[CommitSheet]):
         return _Ended(visit, ruling)
 
     def _kept(self, group: Sequence[_Ended]) -> list[Location | None]:
-        """Write a group: archive, log, ledger. What it wrote is taken back where any of them fails."""
+        """Write a group: archive, log, ledger. What it wrote is taken back where any of them fails.
+
+        Only from those that were written to: what the others wrote last belongs to a group that is kept.
+        """
+        written: list[Archive | RowLog] = []
         try:
-            return self._written(group)
+            return self._written(group, written)
         except Exception:
-            self.archive.take_back()
-            self.log.take_back()
+            for store in written:
+                store.take_back()
             raise
 
-    def _written(self, group: Sequence[_Ended]) -> list[Location | None]:
+    def _written(self, group: Sequence[_Ended], written: list[Archive | RowLog]) -> list[Location | None]:
         with self.ledger.group() as staged:
             for ended in group:
                 ended.visit = self._decided(self._judged(ended.visit), staged)
             visits = [ended.visit for ended in group]
+            written.append(self.archive)
             locations = self.archive.append(visits)
             crash_at(Point.ARCHIVE_WRITTEN)
+            written.append(self.log)
             self.log.append(visits, locations)
             crash_at(Point.ARCHIVE_WRITTEN)
             for ended, location in zip(group, locations, strict=True):

@@ -19,6 +19,7 @@ _HOMES = {
     "check_content_index": "seen",
     "check_depths": "ledger",
     "check_filter": "components",
+    "check_fingerprint_index": "seen",
     "check_flights": "flights",
     "check_gate_filter": "judging",
     "check_ledger": "ledger",
