@@ -127,8 +127,10 @@ _ESCAPES = {
     for low in _HEXADECIMAL
 }
 
-#: Letters and digits together: what generated identifiers are made of and words and numbers are not.
-_IDENTIFIER = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[0-9A-Za-z_.~-]{8,}")
+#: What generators make and people do not write: hexadecimal digits of both kinds, a long run of letters and digits, a UUID.
+_IDENTIFIER = re.compile(
+    r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])(?:[0-9A-Fa-f]{8,}|[0-9A-Za-z]{20,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"
+)
 
 #: Cookieless sessions of ASP.NET, a segment as `(S(lit3py55t21z5v55vlm25s55))`; also its authentication and anonymous tickets.
 _ASP = re.compile(r"/\((?:[ASFX]\([^()/?]*\))+\)(?=/)")
