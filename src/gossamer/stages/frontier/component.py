@@ -28,7 +28,7 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
-from gossamer.model.errors import AddressRefused, GossamerError, ResolutionFailed
+from gossamer.model.errors import AddressRefused
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
@@ -44,6 +44,9 @@ ADMITTED = 256
 
 #: Tasks of one host that may be refused in one turn before others get theirs: a site may forbid a million.
 REFUSED_IN_A_TURN = 32
+
+#: Names that are looked up at once, ahead of their hosts' turn (MISSION M8).
+LOOKUPS = 64
 
 #: Hosts that take turns before those that wait long make room for others, and what is long, in seconds: they come back
 #: from the disk when they are due.
@@ -107,6 +110,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Hosts that were sent to rest on the disk and may still answer."""
         self._seeds_ended = False
         self._draining = False
+        self._sought: deque[tuple[Host, str, int]] = deque()
+        """Hosts whose names are to be looked up: URL and port of what is to be asked there."""
         self._lookups: set[asyncio.Task[None]] = set()
         self._alarm: Alarm | None = None
         self.metrics.gauge("queued", lambda: len(self.queues))
@@ -132,6 +137,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Take the alarm and the look-ups away."""
         if self._alarm is not None:
             self._alarm.cancel()
+        self._sought.clear()
         for task in self._lookups:
             task.cancel()
         await asyncio.gather(*self._lookups, return_exceptions=True)
@@ -401,10 +407,20 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if not host.name:
             host.ports[port] = ""  # files of this machine: there is nothing to look up
             return True
-        lookup = asyncio.create_task(self._look_up(host, task.url, port))
-        self._lookups.add(lookup)
-        lookup.add_done_callback(self._lookups.discard)
+        self._sought.append((host, task.url, port))
+        self._seek()
         return False
+
+    def _seek(self) -> None:
+        """Look up the next names, a bounded number at once: a page may link to 6,000 hosts."""
+        while self._sought and len(self._lookups) < LOOKUPS:
+            lookup = asyncio.create_task(self._look_up(*self._sought.popleft()))
+            self._lookups.add(lookup)
+            lookup.add_done_callback(self._found)
+
+    def _found(self, lookup: "asyncio.Task[None]") -> None:
+        self._lookups.discard(lookup)
+        self._seek()
 
     async def _look_up(self, host: Host, url: str, port: int) -> None:
         reason = ""
@@ -412,8 +428,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             host.address = (await self.resolver.resolve(endpoint_of(url)[0], port)).address
         except AddressRefused as error:
             reason = str(error)
-        except (GossamerError, ResolutionFailed):
-            # A name without an address: the request itself says so, as the outcome of its task.
+        except Exception:
+            # A name without an address, or a resolver that broke: the request itself says so, as the outcome of its task.
             host.address = ""
         host.ports[port] = reason
         self._put(host.name)
@@ -439,7 +455,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def _is_hopeless(self) -> bool:
         """Whether everything that is left belongs to hosts that were given their chances, or to seeds that nobody serves."""
-        if self._in_flight or self._lookups or not self._seeds_ended or not len(self.queues):
+        if self._in_flight or self._lookups or self._sought or not self._seeds_ended or not len(self.queues):
             return False
         if self._stopping.is_unserved and not self.sheet.keep_trying:
             return True
