@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -26,6 +27,8 @@ def main(arguments: list[str]) -> int:
         if not given.json:
             print(line, flush=True)
 
+    # Who ends us must not leave a crawl behind: it lives in a session of its own.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="gossamer-kill-") as temporary:
         folder = given.folder or Path(temporary)
         keep = given.folder is not None

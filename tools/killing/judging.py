@@ -12,8 +12,9 @@ import msgspec
 
 from tools.killing.lives import How, Life
 
-#: Seconds that a request may begin sooner than its delay says: both ends read their clocks after the fact.
-TOLERANCE = 0.005
+#: Seconds that a request may begin sooner than its delay says: a server that waits for a core writes down the end of an answer
+#: that its reader has long had (11 ms were seen).
+TOLERANCE = 0.02
 
 #: Breaches of one invariant that are told in full.
 MOST = 10

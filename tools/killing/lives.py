@@ -33,7 +33,7 @@ LOOK = 0.01
 PATIENCE = 20.0
 
 #: Seconds for the last life, which is let to its end.
-TO_THE_END = 300.0
+TO_THE_END = 600.0
 
 
 class How(StrEnum):
@@ -139,7 +139,7 @@ class Lives:
     def _end(self, process: subprocess.Popen[str], life: Life) -> None:
         """Wait for the moment, and let this life end."""
         if life.how is How.END:
-            process.wait(TO_THE_END)
+            _wait(process, TO_THE_END)  # what has not ended by then is judged as it is
             return
         if life.how is How.STARTING:
             _wait(process, self._chance.uniform(0.0, STARTING))

@@ -88,7 +88,7 @@ def round_of(number: int, seed: int, pages: int, concurrency: int) -> Round:
     kind = number % 3
     if kind == 1:
         return Round(seed + number, max(300, pages // 8), 1.0, None, concurrency)
-    return Round(seed + number, pages, 0.05, 6 if kind == 2 else None, concurrency)
+    return Round(seed + number, pages, 0.05, 4 if kind == 2 else None, concurrency)
 
 
 @contextmanager

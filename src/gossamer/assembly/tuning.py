@@ -1,7 +1,9 @@
-"""How a process that is ours alone is set up: its event loop and its garbage collector. Programs that call us keep theirs."""
+"""How a process that is ours alone is set up: event loop, garbage collector, open files. Programs that call us keep theirs."""
 
 import asyncio
+import contextlib
 import gc
+import resource
 from collections.abc import Callable
 
 #: New containers until the collector looks for cycles. The default (700; 2,000 from Python 3.13 on) looks thousands of times a
@@ -24,3 +26,16 @@ def tune_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER, 20, 20)
+
+
+#: Open files that a crawl asks for, where the system's hard limit allows them.
+OPEN_FILES = 8_192
+
+
+def allow_open_files() -> None:
+    """Raise the limit of open files as far as we may: many systems begin with 256 or 1,024, and allow more to who asks."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

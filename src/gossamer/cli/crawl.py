@@ -12,7 +12,7 @@ import msgspec
 
 from gossamer.assembly.compiling import find_wiring
 from gossamer.assembly.crawl import Crawl, Summary
-from gossamer.assembly.tuning import loop_factory, tune_collector
+from gossamer.assembly.tuning import allow_open_files, loop_factory, tune_collector
 from gossamer.cli.options import crawl_options, read_options, read_seed_files, read_sets, resume_options
 from gossamer.cli.progress import progress_display
 from gossamer.flow.quantities import show_bytes, show_seconds
@@ -107,6 +107,7 @@ def resume(
 def _run(job: Crawl, *, as_json: bool, quiet: bool, verbose: bool) -> int:
     """Run a crawl and report how it went; returns its exit status."""
     tune_collector()
+    allow_open_files()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         summary = runner.run(run_interruptible(job, show=not (quiet or as_json)))
     if as_json:

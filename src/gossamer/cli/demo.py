@@ -32,6 +32,9 @@ PAGES, HOSTS = 40_000, 400
 #: Median seconds before a host answers: as on a good day on the web, and it gives the panel slow hosts to show.
 LATENCY = 0.02
 
+#: A question to the tables, for a start.
+SQL = "SELECT outcome, count(*) FROM pages GROUP BY outcome"
+
 #: The server's log, kept beside what the crawl leaves.
 LOG_NAME = "requests.log"
 
@@ -126,17 +129,23 @@ def _verdict_lines(verdict: Audit) -> Iterator[str]:
         f"breadth-first would have had {verdict.order.breadth_first_area:.2f}"
     )
     yield (
-        f"Robots       {robots.breaches:,} breaches, {robots.asked_late:,} hosts asked late, "
+        f"Robots       {robots.breaches:,} breaches of robots.txt, {robots.asked_late:,} hosts asked for it late, "
         f"{robots.delay_breaches:,} requests inside a Crawl-delay"
     )
 
 
 def _next_lines(spec: WebSpec, directory: str) -> Iterator[str]:
-    yield f"Archive      {directory}/warc"
-    yield f"Log          {directory}/logs/crawl.jsonl, one line for each URL"
+    home = f"http://{SimWeb(spec).hosts.name(0)}/"
+    yield f"Archive      {directory}/warc, its index {directory}/index.cdxj"
+    yield f"Tables       {directory}/tables"
+    yield f"Log          {directory}/logs, one line for each URL"
     yield f"Server's log {directory}/{LOG_NAME}"
     yield ""
     yield "Try next"
+    yield f"  gossamer status {directory}    # how the crawl stands"
+    yield f"  gossamer why {directory} {home}    # the story of one URL"
+    yield f'  gossamer query {directory} "{SQL}"    # SQL over the tables'
+    yield f"  gossamer cat {directory} {home}    # a page from the archive"
     yield f"  gossamer simweb --audit {directory}/{LOG_NAME} --plot order.svg    # everything the auditor found"
     yield f"  gossamer topology {directory}/crawl.toml    # the parts that this crawl was made of"
     yield f"  gossamer simweb --pages {spec.pages} --hosts {spec.hosts}    # the same web, for any crawler; it says how"

@@ -1,4 +1,5 @@
-"""The durable heart: what a crawl must not forget (DESIGN 4.1). Suites: `gossamer.testing.check_ledger`, `check_task_queues`."""
+"""The durable heart: what a crawl must not forget (DESIGN 4.1). Suites: `gossamer.testing.check_ledger`, `check_depths`,
+`check_task_queues`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager

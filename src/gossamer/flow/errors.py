@@ -52,4 +52,9 @@ class BrokenFrame(ConnectorError):
 
 
 class ComponentFailed(FlowError):
-    """A component raised and its policy says stop, or it kept raising. Names the component and what it held."""
+    """A component raised and its policy says stop, or it kept raising. Names the component and what it held.
+
+    What was being done ended before its end (4); what was kept before is kept.
+    """
+
+    exit_code = 4

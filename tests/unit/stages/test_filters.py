@@ -73,3 +73,12 @@ def test_a_bad_seed_is_refused_in_one_line() -> None:
 def test_a_catastrophic_pattern_costs_nothing() -> None:
     rule = PatternFilter(PatternSheet(exclude=(r"^(a+)+$",)))
     assert verdicts(rule, "a" * 2000 + "!") == [""]
+
+
+def test_what_a_page_shows_may_come_from_anywhere_one_hop_far() -> None:
+    rule = ScopeFilter(ScopeSheet(seeds=(SEED,), requisites=True))
+    shown, linked = Link("http://cdn.test/x.png", "img src"), Link("http://b.test/", "a href")
+    assert verdicts(rule, shown, linked) == ["", "scope:host"]
+    assert verdicts(ScopeFilter(ScopeSheet(seeds=(SEED,))), shown) == ["scope:host"]
+    from_requisite = Task("http://cdn.test/frame.svg", host="cdn.test", relation="img src")
+    assert list(rule.judge([shown, linked], from_requisite)) == ["scope:host", "scope:host"]

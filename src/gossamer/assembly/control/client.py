@@ -1,5 +1,7 @@
 """The other side of control: asks a crawl that runs in another process, and waits for its answer."""
 
+import contextlib
+import fcntl
 import socket
 from pathlib import Path
 from types import TracebackType
@@ -74,6 +76,11 @@ class Control:
             except OSError:
                 pass  # nobody has listened here, or nobody does any more
             connected.close()
+        process = holder(self.directory)
+        if process:
+            raise CrawlDirectoryError(
+                f"{self.directory} is in use by process {process}, which takes no commands; it may be starting or ending"
+            )
         raise NotRunning(f"no crawl is running in {self.directory}; `gossamer resume {self.directory}` goes on with it")
 
     def ask(self, request: Request) -> Answered:
@@ -131,6 +138,17 @@ class Control:
         return CrawlDirectoryError(
             f"the crawl in {self.directory} does not answer; its process may be suspended: look at it before ending it"
         )
+
+
+def holder(directory: Path) -> str:
+    """The process that has a ledger of this crawl open; empty where none has."""
+    for path in directory.glob("state/*/lock"):
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return lock.read(32).decode("ascii", "replace").strip() or "(just starting)"
+    return ""
 
 
 def check_is_crawl(directory: Path) -> None:

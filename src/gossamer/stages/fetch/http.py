@@ -7,6 +7,7 @@ no proxy, decodes nothing and remembers nothing; the deadlines are kept here, by
 """
 
 import asyncio
+import resource
 import ssl
 from contextlib import suppress
 from ipaddress import ip_address
@@ -38,6 +39,12 @@ _SPARE_ADDRESSES = 2
 
 #: Seconds between two looks at the deadlines, at most: they are meant in seconds, and no request pays for a timer.
 _TICK = 1.0
+
+
+#: Open files that are left to ledger, logs, archive and event loop, before connections get half of the rest; and the
+#: connections that are tried for even under a limit that leaves none.
+_OTHER_FILES = 64
+_FEWEST_CONNECTIONS = 8
 
 
 class HttpSheet(Sheet, frozen=True):
@@ -86,7 +93,13 @@ class HttpSheet(Sheet, frozen=True):
     spool_above: Annotated[int, setting("A body larger than this is kept on disk.", unit="bytes", ge=0)] = THRESHOLD
     spool: Annotated[str, setting("Where large bodies lie while they are used; empty: the system's own place.")] = ""
     connections: Annotated[
-        int, setting("Open at once, busy and idle.", unit="connections", ge=1, restart="requests under way hold them")
+        int,
+        setting(
+            "Open at once, busy and idle; fewer where the system allows few open files.",
+            unit="connections",
+            ge=1,
+            restart="requests under way hold them",
+        ),
     ] = 256
     verify: Annotated[bool, setting("Refuse servers whose certificate is not valid for their name.")] = True
     ca_file: Annotated[str, setting("Certificates to trust (PEM); empty: the system's.")] = ""
@@ -104,6 +117,14 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     """Fields of this request alone."""
     secret: tuple[str, ...] = ()
     """Those that are kept out of the archive."""
+
+
+def affordable(connections: int) -> int:
+    """So many connections, or as many as the limit of open files leaves: a request that gets none would seem a dead host."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        return connections
+    return max(_FEWEST_CONNECTIONS, min(connections, (limit - _OTHER_FILES) // 2))
 
 
 class HttpModule(Provider[HttpSheet]):
@@ -160,9 +181,10 @@ class HttpModule(Provider[HttpSheet]):
     async def start(self) -> None:
         """Open libcurl's pool of connections and begin to watch the clock."""
         self._multi = pycurl.AsyncCurlMulti()
-        self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, self.sheet.connections)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, self.sheet.connections)
-        self._slots = asyncio.Semaphore(self.sheet.connections)
+        most = affordable(self.sheet.connections)
+        self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, most)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, most)
+        self._slots = asyncio.Semaphore(most)
         self._watch = asyncio.get_running_loop().create_task(self._watch_clock(), name=f"{self.name} deadlines")
 
     async def stop(self) -> None:

@@ -49,7 +49,7 @@ class PatternFilter(Provider[PatternSheet]):
         self._compile()
 
     def _compile(self) -> None:
-        include, exclude = _any_of("include", self.sheet.include), _any_of("exclude", self.sheet.exclude)
+        include, exclude = any_of("include", self.sheet.include), any_of("exclude", self.sheet.exclude)
 
         def verdict(url: str) -> str:
             if exclude is not None and exclude.search(url) is not None:
@@ -90,7 +90,26 @@ def _quiet() -> Any:
     return options
 
 
-def _any_of(name: str, patterns: Sequence[str]) -> Any:
+def glob(pattern: str, *, segments: bool) -> str:
+    """A glob as an RE2 pattern for a whole text: `*` any run (in paths: without `/`), `**` any run, `?` one character."""
+    found = []
+    place = 0
+    while place < len(pattern):
+        letter = pattern[place]
+        if pattern.startswith("**", place):
+            found.append(".*")
+            place += 1
+        elif letter == "*":
+            found.append("[^/]*" if segments else ".*")
+        elif letter == "?":
+            found.append("[^/]" if segments else ".")
+        else:
+            found.append(letter if letter.isalnum() or ord(letter) > 127 else f"\\{letter}")
+        place += 1
+    return f"(?s)^{''.join(found)}$"
+
+
+def any_of(name: str, patterns: Sequence[str]) -> Any:
     """One pattern that matches where any of them does; None without any. Each must be whole by itself."""
     if not patterns:
         return None

@@ -13,6 +13,7 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.errors import UnreadableUrl
+from gossamer.model.requisites import belongs
 from gossamer.model.task import Task
 from gossamer.model.url import authority_of, canonical, host_of, scheme_of, scheme_rule
 from gossamer.model.visit import Link
@@ -34,6 +35,9 @@ class ScopeSheet(Sheet, frozen=True):
         ),
     ] = "host"
     seeds: Annotated[tuple[str, ...], setting("URLs that the scope is drawn around.")] = ()
+    requisites: Annotated[
+        bool, setting("What a page in scope shows (pictures, style sheets) may come from anywhere.")
+    ] = False
 
 
 class ScopeFilter(Provider[ScopeSheet]):
@@ -68,6 +72,15 @@ class ScopeFilter(Provider[ScopeSheet]):
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`scope:...` for each link that is refused."""
+        verdicts = self._judge(links, source)
+        if not self.sheet.requisites:
+            return verdicts
+        return [
+            "" if verdict and belongs(link.relation, source.relation) else verdict
+            for link, verdict in zip(links, verdicts, strict=True)
+        ]
+
+    def _judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         if self.sheet.scope == "any":
             return [""] * len(links)
         if self.sheet.scope in ("page", "prefix"):

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from gossamer.model.errors import CrawlDirectoryError
@@ -28,9 +29,7 @@ class ProcessLock:
         except OSError as error:
             text = f"cannot write to {path.parent}: {error.strerror}; resume where the crawl directory can be written"
             raise CrawlDirectoryError(text) from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not _locked(descriptor):
             holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
             os.close(descriptor)
             text = f"{path.parent} is in use by process {holder or '(just starting)'}; stop that one first"
@@ -42,3 +41,19 @@ class ProcessLock:
     def close(self) -> None:
         """Let the next one in."""
         os.close(self._descriptor)
+
+
+#: Seconds after which a lock that somebody has is asked for once more: who only looks whether it is held, holds it for an
+#: instant.
+_AGAIN = 0.02
+
+
+def _locked(descriptor: int) -> bool:
+    for attempt in range(2):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(0 if attempt else _AGAIN)
+        else:
+            return True
+    return False

@@ -13,29 +13,10 @@ from gossamer.flow.installed import offered
 from gossamer.model.url import host_of, scheme_of
 from gossamer.stages.url_filter.constraints import DomainConstraint
 from gossamer.stages.url_filter.language import parts
-from gossamer.stages.url_filter.patterns import compile_pattern
+from gossamer.stages.url_filter.patterns import compile_pattern, glob
 
 Value = Any
 Test = Callable[[Value], bool]
-
-
-def glob(pattern: str, *, segments: bool) -> str:
-    """A glob as an RE2 pattern for a whole text: `*` any run (in paths: without `/`), `**` any run, `?` one character."""
-    found = []
-    place = 0
-    while place < len(pattern):
-        letter = pattern[place]
-        if pattern.startswith("**", place):
-            found.append(".*")
-            place += 1
-        elif letter == "*":
-            found.append("[^/]*" if segments else ".*")
-        elif letter == "?":
-            found.append("[^/]" if segments else ".")
-        else:
-            found.append(letter if letter.isalnum() or ord(letter) > 127 else f"\\{letter}")
-        place += 1
-    return f"(?s)^{''.join(found)}$"
 
 
 def _globs(read: Callable[[Value], str], *, segments: bool = False) -> Callable[[tuple[str, ...]], Test]:

@@ -1,0 +1,190 @@
+"""Filter by a list of advertisers and trackers: `--noise` (MISSION S14).
+
+Place in the flow: links ─► **filter** ─► URL-seen. A link costs one look-up by its host; a host is looked for among the names of
+the list once. Lists come in three forms, which may be mixed:
+
+======================== ========================================================================
+`ads.example`            a domain, and everything below it
+`www.example/ads/`       the same, but only paths that begin so
+`/*/adserver/**`         a path of any host, by glob: `*` within a segment, `**` across
+`0.0.0.0 ads.example`    a line of a hosts file: the name alone, with `127.0.0.1`, `::` and `::1`, too
+======================== ========================================================================
+
+`#` and `!` begin comments. Lines of other forms (rules of browsers' blockers) are passed over and counted.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+from gossamer.flow.errors import SettingError
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.task import Task
+from gossamer.model.url import authority_of, host_of, path_of, scheme_of
+from gossamer.model.visit import Link
+from gossamer.stages.url_filter.patterns import any_of, glob
+
+#: Bytes of the longest list: the largest that people share have some 10 MB, and take three times that in memory.
+MAX_BYTES = 16_000_000
+
+#: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
+REMEMBERED_HOSTS = 65_536
+
+#: URLs whose verdict by path patterns is remembered: a match costs 2 us by way of Python.
+REMEMBERED_URLS = 32_768
+
+#: The one rule of this filter.
+RULE = "noise"
+
+#: What stands in front of a name in hosts files: nobody listens there.
+_NOWHERE = frozenset(("0.0.0.0", "127.0.0.1", "::", "::1"))  # noqa: S104  (an address to compare with, not to listen at)
+
+#: Names that hosts files define for the machine itself.
+_OWN_NAMES = frozenset(
+    ("localhost", "localhost.localdomain", "local", "broadcasthost", "ip6-localhost", "ip6-loopback")
+)
+
+_DOMAIN = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)+")
+
+
+class NoiseList:
+    """Domains and paths of a list."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.domains: dict[str, tuple[str, ...]] = {}
+        """Domain -> beginnings of paths; empty: all of them."""
+        self.exact: set[str] = set()
+        """Hosts alone, from hosts files."""
+        self.paths: list[str] = []
+        """Patterns of paths of any host."""
+        self.unread = 0
+        """Lines of other forms."""
+        for line in lines:
+            self._read(line.partition("#")[0].strip().lower())
+
+    def __len__(self) -> int:
+        return len(self.domains) + len(self.exact) + len(self.paths)
+
+    def _read(self, line: str) -> None:
+        if not line or line.startswith("!"):
+            return
+        if line.startswith("/") and " " not in line:
+            self.paths.append(line)
+            return
+        words = line.split()
+        if words[0] in _NOWHERE:
+            self.exact.update(word for word in words[1:] if word not in _OWN_NAMES and word not in _NOWHERE)
+            return
+        domain, slash, path = line.partition("/")
+        if not _DOMAIN.fullmatch(domain):
+            self.unread += 1
+        elif not slash:
+            self.domains[domain] = ()
+        elif self.domains.get(domain, ("",)) != ():
+            self.domains[domain] = (*self.domains.get(domain, ()), f"/{path}")
+
+    def paths_of(self, host: str) -> tuple[str, ...] | None:
+        """Beginnings of paths that are noise on this host: empty for all of them, None for none."""
+        if host in self.exact:
+            return ()
+        name, found = host, None
+        while name:
+            paths = self.domains.get(name)
+            if paths == ():
+                return ()
+            if paths is not None:
+                found = (*(found or ()), *paths)
+            name = name.partition(".")[2]
+        return found
+
+
+class NoiseSheet(Sheet, frozen=True):
+    """Settings of :class:`NoiseFilter`."""
+
+    drop: Annotated[bool, setting("Refuse links to what is on the list; otherwise all pass.")] = True
+    file: Annotated[str, setting("A list of one's own, instead of the shipped one.")] = ""
+
+
+class NoiseFilter(Provider[NoiseSheet]):
+    """Refuses links to advertisements and trackers (`noise`). Contract: `filtering.UrlFilter`.
+
+    A page's links to its own host always pass by the list of domains: who crawls an advertiser's site wants it.
+
+    Raises:
+        SettingError: the list cannot be read.
+    """
+
+    def __init__(self, sheet: NoiseSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._take()
+        self.metrics.gauge("entries", lambda: len(self._list))
+        self.metrics.gauge("unread_lines", lambda: self._list.unread)
+
+    def changed(self, before: NoiseSheet) -> None:
+        """Take the new list, or keep the old one if the new one cannot be read."""
+        self._take()
+
+    def _take(self) -> None:
+        found = _read(self.sheet.file) if self.sheet.drop else NoiseList(())
+        patterns = any_of(f"list {self.sheet.file}", [glob(one, segments=True) for one in found.paths])
+        self._list = found
+        self._hosts: dict[str, tuple[str, ...] | None] = {}
+        self._of_path: Callable[[str], bool] | None = None
+        if patterns is not None:
+            search = patterns.search
+            self._of_path = lru_cache(REMEMBERED_URLS)(
+                lambda url: search(path_of(url).partition("?")[0].lower()) is not None
+            )
+
+    def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
+        """`noise` for each link that is refused."""
+        if not len(self._list):
+            return [""] * len(links)
+        home = f"{scheme_of(source.url)}://{authority_of(source.url)}/"
+        verdicts = ["" if link.url.startswith(home) else self._judge_host(link.url) for link in links]
+        by_path = self._of_path
+        if by_path is not None:
+            verdicts = [
+                verdict or (RULE if by_path(link.url) else "") for link, verdict in zip(links, verdicts, strict=True)
+            ]
+        return verdicts
+
+    def _judge_host(self, url: str) -> str:
+        authority = authority_of(url)
+        try:
+            paths = self._hosts[authority]
+        except KeyError:
+            if len(self._hosts) >= REMEMBERED_HOSTS:
+                self._hosts.clear()
+            paths = self._hosts[authority] = self._list.paths_of(host_of(url))
+        if paths is None:
+            return ""
+        return RULE if not paths or path_of(url).lower().startswith(paths) else ""
+
+
+def _read(file: str) -> NoiseList:
+    """The list of a file, or the shipped one.
+
+    Raises:
+        SettingError: it cannot be read, is too long, or holds nothing that could be used.
+    """
+    if not file:
+        text = resources.files(__package__).joinpath("data", "noise.txt").read_text(encoding="utf-8")
+        return NoiseList(text.splitlines())
+    try:
+        with Path(file).open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise SettingError(f"list of noise {file}: cannot be read: {error.strerror or error}") from None
+    if len(data) > MAX_BYTES:
+        raise SettingError(f"list of noise {file}: more than {MAX_BYTES} bytes")
+    found = NoiseList(data.decode("utf-8", "replace").splitlines())
+    if not len(found):
+        raise SettingError(
+            f"list of noise {file}: no domain, no path and no line of a hosts file in it; write one domain on each line"
+        )
+    return found

@@ -1,0 +1,18 @@
+"""A crawl that is killed again and again loses nothing, fetches little twice, and agrees with itself at the end."""
+
+from pathlib import Path
+
+import pytest
+
+from tools.killing import loop
+
+
+@pytest.mark.parametrize("kills", [50])
+def test_a_crawl_survives_kills_at_any_moment(kills: int, tmp_path: Path) -> None:
+    report = loop.run(kills, seed=7, concurrency=16, pages=1200, folder=tmp_path)
+    assert loop.breaches_of(report) == []
+    figures = report.figures()
+    assert figures["holds"]
+    assert figures["kills"] >= kills
+    assert figures["refetched_most"] <= 16
+    assert figures["rows"] > 0
