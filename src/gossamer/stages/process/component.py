@@ -117,7 +117,8 @@ class Process(Filter[ProcessSheet]):
             (ready if done is not None else apart).append(visit if done is None else done)
         if not apart:
             return ready
-        await self.outbox.send_many(ready)
+        if ready:
+            await self.outbox.send_many(ready)
         return list(await asyncio.gather(*(self._read_apart(visit) for visit in apart)))
 
     # -- one visit
