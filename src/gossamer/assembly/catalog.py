@@ -6,6 +6,7 @@ from typing import Any
 
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.unit import Provider
+from gossamer.services.aliases import HostAliases
 from gossamer.services.cares import DnsResolver
 from gossamer.services.dns import CachedResolver, SystemResolver
 from gossamer.services.politeness.provider import HostPoliteness
@@ -94,6 +95,7 @@ def catalog() -> Catalog:
             "noise": NoiseFilter,
             "trap-shapes": TrapShapes,
             "traps": LearntTraps,
+            "aliases": HostAliases,
             "constraints": ConstraintFilter,
             "expressions": ExpressionFilter,
             "warc": WarcArchive,

@@ -25,6 +25,7 @@ _TOLD: tuple[tuple[str, type, Any, str], ...] = (
     ("outcome", str, "ok", "How the fetch ended."),
     ("mime", str, "text/html", "Media type of the document."),
     ("size", int, 0, "Bytes of its body."),
+    ("language", str, "", "Language of its text."),
     ("title", str, "", "Its title."),
 )
 

@@ -10,7 +10,7 @@ Pure: the lists of parameters are handed in.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, get_args
 
 import msgspec
@@ -148,8 +148,20 @@ REMEMBERED_NAMES = 4_096
 class Normaliser:
     """Takes the chosen steps on a canonical URL. Its result is its own normal form."""
 
-    def __init__(self, steps: Collection[Step] = USUAL, parameters: Iterable[Parameter] = ()) -> None:
-        """`parameters` are what the steps `sessions` and `tracking` leave out."""
+    def __init__(
+        self,
+        steps: Collection[Step] = USUAL,
+        parameters: Iterable[Parameter] = (),
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        """A normaliser.
+
+        Args:
+            steps: to be taken.
+            parameters: what the steps `sessions` and `tracking` leave out.
+            aliases: other names of hosts, with the name to use instead, which is no alias itself; whatever the steps.
+        """
+        self._aliases = dict(aliases or {})
         parameters = list(parameters)
         self._steps = frozenset(steps)
         kinds: list[Kind] = []
@@ -166,7 +178,7 @@ class Normaliser:
         self._drops_empty = "empty-query" in self._steps
         self._harmless: set[str] = set()
         """Names of parameters that are known to stay, within a bound: most queries are made of the same few."""
-        self._changes_any = not self._steps.isdisjoint(("index-pages", "slashes", "www"))
+        self._changes_any = bool(self._aliases) or not self._steps.isdisjoint(("index-pages", "slashes", "www"))
 
     def __repr__(self) -> str:
         return f"<Normaliser {' '.join(step for step in STEPS if step in self._steps)}>"
@@ -220,6 +232,10 @@ class Normaliser:
             folded = _INDEX.sub("/", folded)
         if "www" in self._steps:
             before = before.replace("://www.", "://", 1)
+        if self._aliases:
+            scheme, _, authority = before.partition("://")
+            host, colon, port = authority.partition(":")
+            before = f"{scheme}://{self._aliases.get(host, host)}{colon}{port}"
         if folded == path:
             return before + path + mark + query
         # What has gone may have hidden a dot segment, and a path never begins with two slashes by our doing.

@@ -20,8 +20,8 @@ from gossamer.contracts.prioritizing import Prioritizer, Standing
 from gossamer.contracts.robots import Lesson, RobotsGate
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.storing import Archive, RowLog
-from gossamer.contracts.traps import Traps
 from gossamer.contracts.traversal import Traversal
+from gossamer.contracts.watching import Watcher
 from gossamer.flow.component import Filter
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
@@ -95,7 +95,7 @@ class Commit(Filter[CommitSheet]):
     robots: Uses[RobotsGate]
     traversal: Uses[Traversal]
     prioritizer: Uses[Prioritizer]
-    traps: Uses[Traps]
+    watchers: UsesMany[Watcher]
     gates: UsesMany[VisitFilter]
     task_gates: UsesMany[TaskFilter]
 
@@ -272,12 +272,13 @@ class Commit(Filter[CommitSheet]):
         return announced(self.traversal.follow(self._passing(met, rejected), source), staged, limit)
 
     def _watch(self, visit: Visit) -> None:
-        """Show the visit to the trap detection."""
-        try:
-            self.traps.observe(visit)
-        except Exception as error:
-            # What it would have learnt is lost, and nothing else.
-            self.metrics.count(f"broken:traps:{type(error).__name__}")
+        """Show the visit to those who learn from visits."""
+        for watcher in self.watchers.get("visits", ()):
+            try:
+                watcher.observe(visit)
+            except Exception as error:
+                # What it would have learnt is lost, and nothing else.
+                self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")
 
     def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
         """Those that the gate `schedule` lets pass; the others are counted by rule."""

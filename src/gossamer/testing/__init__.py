@@ -39,6 +39,7 @@ _HOMES = {
     "check_traps": "trapping",
     "check_traversal": "ordering",
     "check_url_filter": "judging",
+    "check_watcher": "trapping",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

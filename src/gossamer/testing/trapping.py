@@ -1,10 +1,11 @@
-"""Conformance suite for trap detection: run it over an implementation of your own."""
+"""Conformance suites for watchers and trap detection: run them over an implementation of your own."""
 
 from collections.abc import Callable
 
 from gossamer.contracts.traps import Traps
+from gossamer.contracts.watching import Watcher
 from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
+from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response, Visit
 
 #: Pages of a host after which a trap must be known (FAULTS 40).
@@ -16,6 +17,21 @@ def check_traps(make: Callable[[], Traps]) -> None:
     _check_a_trap_is_cut(make())
     _check_news_return(make())
     _check_plain_sites_pass(make())
+
+
+def check_watcher(watcher: Watcher) -> None:
+    """A watcher keeps its promises."""
+    refused = Visit(Task("http://a.test/refused", "a.test"), Response(Outcome.BLOCKED, error="a rule"))
+    robots = Visit(
+        Task("http://a.test/robots.txt", "a.test", relation=ROBOTS, source="http://a.test"), Response(Outcome.OK)
+    )
+    hostile = visit("/\x00" + "x" * 2000, "<" * 10_000 + "\x00\ud7ff" * 1000, title="404 " * 200)
+    shapes = [refused, robots, hostile, month(1), visit("/?" + "a=1&" * 500, ""), visit("/" + "d/" * 900, "")]
+    for one in (*shapes, *(visit(f"/page/{number}", "text " * number, f"/page/{number + 1}") for number in range(100))):
+        before = repr(one)
+        said = watcher.observe(one)
+        assert isinstance(said, str), f"{said!r} is no name"
+        assert repr(one) == before, "the visit was changed"
 
 
 def visit(url: str, text: str, *links: str, title: str = "A page") -> Visit:

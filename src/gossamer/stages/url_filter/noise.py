@@ -14,8 +14,7 @@ the list once. Lists come in three forms, which may be mixed:
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -27,15 +26,13 @@ from gossamer.model.task import Task
 from gossamer.model.url import authority_of, host_of, path_of, scheme_of
 from gossamer.model.visit import Link
 from gossamer.stages.url_filter.patterns import any_of, glob
+from gossamer.stages.url_filter.remembering import Remembered
 
 #: Bytes of the longest list: the largest that people share have some 10 MB, and take three times that in memory.
 MAX_BYTES = 16_000_000
 
 #: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
-REMEMBERED_HOSTS = 65_536
-
-#: URLs whose verdict by path patterns is remembered: a match costs 2 us by way of Python.
-REMEMBERED_URLS = 32_768
+REMEMBERED_HOSTS = 16_384
 
 #: The one rule of this filter.
 RULE = "noise"
@@ -133,37 +130,45 @@ class NoiseFilter(Provider[NoiseSheet]):
         patterns = any_of(f"list {self.sheet.file}", [glob(one, segments=True) for one in found.paths])
         self._list = found
         self._hosts: dict[str, tuple[str, ...] | None] = {}
-        self._of_path: Callable[[str], bool] | None = None
-        if patterns is not None:
-            search = patterns.search
-            self._of_path = lru_cache(REMEMBERED_URLS)(
-                lambda url: search(path_of(url).partition("?")[0].lower()) is not None
-            )
+        self._of_path = None if patterns is None else patterns.search
+        self._of_url = Remembered(self._judge)
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`noise` for each link that is refused."""
         if not len(self._list):
             return [""] * len(links)
+        of_url = self._of_url
+        verdicts = [of_url[link.url] for link in links]
+        if not any(verdicts) or self._paths(source.url) is None:
+            return verdicts
+        # Who crawls an advertiser's own site wants it: the list of domains does not hold for its links to itself.
         home = f"{scheme_of(source.url)}://{authority_of(source.url)}/"
-        verdicts = ["" if link.url.startswith(home) else self._judge_host(link.url) for link in links]
-        by_path = self._of_path
-        if by_path is not None:
-            verdicts = [
-                verdict or (RULE if by_path(link.url) else "") for link, verdict in zip(links, verdicts, strict=True)
-            ]
-        return verdicts
+        return [
+            self._judge_path(link.url) if verdict and link.url.startswith(home) else verdict
+            for link, verdict in zip(links, verdicts, strict=True)
+        ]
 
-    def _judge_host(self, url: str) -> str:
+    def _judge(self, url: str) -> str:
+        paths = self._paths(url)
+        if paths is not None and (not paths or path_of(url).lower().startswith(paths)):
+            return RULE
+        return self._judge_path(url)
+
+    def _judge_path(self, url: str) -> str:
+        if self._of_path is None:
+            return ""
+        return RULE if self._of_path(path_of(url).partition("?")[0].lower()) is not None else ""
+
+    def _paths(self, url: str) -> tuple[str, ...] | None:
+        """Beginnings of paths that are noise on the host of a URL; empty for all of them, None for none."""
         authority = authority_of(url)
         try:
-            paths = self._hosts[authority]
+            return self._hosts[authority]
         except KeyError:
             if len(self._hosts) >= REMEMBERED_HOSTS:
                 self._hosts.clear()
             paths = self._hosts[authority] = self._list.paths_of(host_of(url))
-        if paths is None:
-            return ""
-        return RULE if not paths or path_of(url).lower().startswith(paths) else ""
+            return paths
 
 
 def _read(file: str) -> NoiseList:

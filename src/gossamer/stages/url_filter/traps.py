@@ -13,6 +13,7 @@ from gossamer.flow.unit import Provider
 from gossamer.model.task import Task
 from gossamer.model.url import path_of
 from gossamer.model.visit import Link
+from gossamer.stages.url_filter.remembering import Remembered
 
 
 class TrapShapeSheet(Sheet, frozen=True):
@@ -42,31 +43,38 @@ class TrapShapes(Provider[TrapShapeSheet]):
     link is.
     """
 
+    def __init__(self, sheet: TrapShapeSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._of_url = Remembered(self._judge)
+
+    def changed(self, before: TrapShapeSheet) -> None:
+        """Judge by the new limits."""
+        self._of_url = Remembered(self._judge)
+
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`trap:...` for each link that is refused."""
         if not self.sheet.cut:
             return [""] * len(links)
-        # Three slashes belong to no segment, and so many `&` make one parameter more. Nearly all links have fewer of both.
-        slashes, ands = self.sheet.segments + 2, self.sheet.parameters
+        of_url = self._of_url
+        verdicts = [of_url[link.url] for link in links]
         directory = source.url.partition("?")[0].rpartition("/")[0] + "/"
-        # Deeper links can only repeat a segment too often if the page's own path has it often enough.
-        if _most(directory) >= self.sheet.repeats:
-            return [self._judge(link.url, directory) for link in links]
-        return [
-            self._judge(url, "")
-            if (url := link.url).count("/") > slashes or ("&" in url and url.count("&") >= ands)
-            else ""
-            for link in links
-        ]
+        # A deeper link can only repeat a segment too often if the page's own path has it often enough.
+        if _most(directory) < self.sheet.repeats:
+            return verdicts
+        return [verdict or self._repeats(link.url, directory) for link, verdict in zip(links, verdicts, strict=True)]
 
-    def _judge(self, url: str, directory: str) -> str:
+    def _judge(self, url: str) -> str:
         limits = self.sheet
-        if _depth(url) > limits.segments:
+        # Three slashes belong to no segment.
+        if url.count("/") > limits.segments + 2 and _depth(url) > limits.segments:
             return "trap:deep-path"
-        if directory and url.startswith(directory) and _most(url) > limits.repeats:
-            return "trap:repeated-segments"
         if url.count("&") >= limits.parameters and _most_named(url) > limits.parameters:
             return "trap:repeated-parameters"
+        return ""
+
+    def _repeats(self, url: str, directory: str) -> str:
+        if url.startswith(directory) and _most(url) > self.sheet.repeats:
+            return "trap:repeated-segments"
         return ""
 
 

@@ -26,13 +26,14 @@ _OF_ANSWER: Mapping[str, Read] = {
     "relation": lambda visit: visit.task.relation,
     "status": lambda visit: visit.response.status,
     "outcome": lambda visit: str(visit.response.outcome),
-    "mime": lambda visit: visit.response.mime,
+    "mime": lambda visit: visit.media_type,
     "size": lambda visit: len(visit.response.body),
 }
 
 _OF_DOCUMENT: Mapping[str, Read] = {
     **_OF_ANSWER,
     "title": lambda visit: visit.title,
+    "language": lambda visit: visit.language,
 }
 
 #: Gate -> fact -> how it is read from what is judged there: a `Link` at `follow`, a `Task` or a `Visit` elsewhere. The depth

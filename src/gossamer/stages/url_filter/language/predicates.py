@@ -151,6 +151,9 @@ SHIPPED: Mapping[str, Predicate] = {
         fact="mime", doc="The media type, by glob: `image/*`.", test=_lowered(_globs(_itself)), text=_itself
     ),
     "size": Predicate(fact="size", doc="Bytes of the body as it came.", number=_itself, unit="bytes"),
+    "language": Predicate(
+        fact="language", doc="The language of the text, as `en`, where it is told; alone: it is known.", test=_language
+    ),
     "title": Predicate(fact="title", doc="The title of the document.", text=_itself),
 }
 
