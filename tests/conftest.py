@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import settings
 
 T = TypeVar("T")
+
+# A property holds or does not, however slow the machine is that asks.
+settings.register_profile("gossamer", deadline=None)
+settings.load_profile("gossamer")
 
 #: Seconds after which a test hangs for sure, on the slowest machine.
 _HUNG = 60

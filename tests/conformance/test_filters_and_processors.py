@@ -2,8 +2,9 @@
 
 import pytest
 
-from gossamer.contracts.filtering import UrlFilter
+from gossamer.contracts.filtering import TaskGate, UrlFilter, VisitGate
 from gossamer.model.task import Task
+from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
 from gossamer.stages.url_filter.constraints import ConstraintFilter, ConstraintSheet
 from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionSheet
@@ -11,7 +12,7 @@ from gossamer.stages.url_filter.noise import NoiseFilter, NoiseSheet
 from gossamer.stages.url_filter.patterns import PatternFilter, PatternSheet
 from gossamer.stages.url_filter.scope import SchemeFilter, ScopeFilter, ScopeSheet
 from gossamer.stages.url_filter.traps import TrapShapes, TrapShapeSheet
-from gossamer.testing.judging import check_processor, check_url_filter
+from gossamer.testing.judging import check_gate_filter, check_processor, check_url_filter
 from gossamer.testing.storing import visit
 
 SEED = "https://www.example.co.uk/docs/index.html"
@@ -81,6 +82,23 @@ def test_filter(name: str) -> None:
     rule, passes, refuses = FILTERS[name]
     check_url_filter(rule, passes, refuses, HOME)
     check_url_filter(rule, passes, refuses, HOME)  # and the same once its caches are warm
+
+
+TASKS = [Task("http://a.test/x", host="a.test", depth=1, relation="a href"), Task("http://b.test/", host="b.test")]
+
+
+@pytest.mark.parametrize("gate", ["schedule", "fetch"])
+def test_filters_of_tasks(gate: TaskGate) -> None:
+    rule = ExpressionFilter(ExpressionSheet(schedule=("host(a.test)",), fetch=("depth > 0",)))
+    check_gate_filter(rule, gate, TASKS[:1], TASKS[1:])
+    check_gate_filter(ConstraintFilter(ConstraintSheet(only=("test.a",))), gate, TASKS[:1], TASKS[1:])
+    check_gate_filter(LearntTraps(), gate, TASKS, [])
+
+
+@pytest.mark.parametrize("gate", ["parse", "expand", "store"])
+def test_filters_of_visits(gate: VisitGate) -> None:
+    rule = ExpressionFilter(ExpressionSheet(parse=("size < 9",), expand=("size < 9",), store=("size < 9",)))
+    check_gate_filter(rule, gate, [visit(body=b"short")], [visit("http://a.test/long", body=b"longer than that")])
 
 
 PAGES = (

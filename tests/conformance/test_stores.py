@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.model.visit import Location
+from gossamer.stores.fingerprints import FingerprintsSheet, MemoryFingerprints
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen, RecentlySeenSheet
 from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
@@ -12,7 +13,7 @@ from gossamer.stores.sieve.providers import LedgerSieve, SieveSeen, SieveSheet
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.trie import TrieSeen
 from gossamer.stores.warc import NoArchive, WarcArchive, WarcSheet
-from gossamer.testing.seen import check_content_index, check_seen_set
+from gossamer.testing.seen import check_content_index, check_fingerprint_index, check_seen_set
 from gossamer.testing.sieving import check_task_sieve
 from gossamer.testing.storing import check_archive, check_row_log, hostile_visits, visit
 
@@ -118,3 +119,8 @@ def test_sieve_of_tasks_in_a_ledger(tmp_path: Path, capacity: int) -> None:
 
 def test_memory_contents() -> None:
     check_content_index(MemoryContents())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_memory_fingerprints(seed: int) -> None:
+    check_fingerprint_index(MemoryFingerprints(FingerprintsSheet(capacity=500)), seed=seed)

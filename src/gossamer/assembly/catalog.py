@@ -22,6 +22,7 @@ from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
 from gossamer.stages.frontier.traversals import BestFirst, BreadthFirst, DepthFirst, HostBreadthFirst, RandomWalk
 from gossamer.stages.links.component import Links
+from gossamer.stages.near_duplicates import NearDuplicates
 from gossamer.stages.process.component import Process
 from gossamer.stages.process.html import HtmlLinks
 from gossamer.stages.process.listings import FtpListing, GopherMenu, UriList
@@ -30,6 +31,7 @@ from gossamer.stages.tally import Tally
 from gossamer.stages.url_filter.component import Filtering
 from gossamer.stages.url_filter.constraints import ConstraintFilter
 from gossamer.stages.url_filter.expressions import ExpressionFilter
+from gossamer.stages.url_filter.nofollow import NofollowFilter
 from gossamer.stages.url_filter.noise import NoiseFilter
 from gossamer.stages.url_filter.patterns import PatternFilter
 from gossamer.stages.url_filter.scope import ScopeFilter
@@ -53,6 +55,7 @@ def catalog() -> Catalog:
             "fetch": Fetch,
             "content-seen": ContentSeen,
             "process": Process,
+            "near-duplicates": NearDuplicates,
             "links": Links,
             "filter": Filtering,
             "url-seen": UrlSeen,
@@ -85,6 +88,7 @@ def catalog() -> Catalog:
             "ftp-listing": FtpListing,
             "gopher-menu": GopherMenu,
             "uri-list": UriList,
+            "nofollow": NofollowFilter,
             "scope": ScopeFilter,
             "patterns": PatternFilter,
             "noise": NoiseFilter,
@@ -98,6 +102,13 @@ def catalog() -> Catalog:
             "tables": TableLog,
         },
         later={
+            "css-links": _part("gossamer.stages.process.css", "CssLinks"),
+            "feed-links": _part("gossamer.stages.process.feeds", "FeedLinks"),
+            "sitemap-links": _part("gossamer.stages.process.sitemaps", "SitemapLinks"),
+            "text-links": _part("gossamer.stages.process.text_links", "TextLinks"),
+            "tag-counter": _part("gossamer.stages.process.tags", "TagCounter"),
+            "image-statistics": _part("gossamer.stages.process.images", "ImageStatistics"),
+            "memory-fingerprints": _part("gossamer.stores.fingerprints", "MemoryFingerprints"),
             "robots": _robots,
             "ignore-robots": _ignore_robots,
             "ledger": _ledger,
@@ -111,6 +122,16 @@ def catalog() -> Catalog:
             "sieve-seen": _sieve("providers", "SieveSeen"),
         },
     )
+
+
+def _part(module: str, name: str) -> Callable[[], type[Provider[Any]]]:
+    """A provider that is imported when a wiring names it."""
+
+    def load() -> type[Provider[Any]]:
+        found: type[Provider[Any]] = getattr(importlib.import_module(module), name)
+        return found
+
+    return load
 
 
 def _robots() -> type[Provider[Any]]:
@@ -150,8 +171,4 @@ def _ledger_frontier() -> type[Provider[Any]]:
 
 
 def _sieve(module: str, name: str) -> Callable[[], type[Provider[Any]]]:
-    def load() -> type[Provider[Any]]:
-        found: type[Provider[Any]] = getattr(importlib.import_module(f"gossamer.stores.sieve.{module}"), name)
-        return found
-
-    return load
+    return _part(f"gossamer.stores.sieve.{module}", name)

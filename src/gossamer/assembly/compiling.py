@@ -15,6 +15,7 @@ import msgspec
 
 from gossamer._version import __version__
 from gossamer.assembly import secrets
+from gossamer.assembly.documents import with_documents
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
@@ -26,6 +27,7 @@ from gossamer.model.url import canonical, endpoint_of, host_of, scheme_of
 from gossamer.services.politeness.retries import WAITS
 from gossamer.stages.fetch.file import root_of
 from gossamer.stages.links.component import LinksSheet, normaliser
+from gossamer.stages.process.component import ProcessSheet
 from gossamer.stages.url_filter.expressions import by_gate
 
 #: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
@@ -34,7 +36,6 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "depth": (("url-seen", "depth"), ("commit", "depth"), ("frontier", "depth"), ("ledger", "depths")),
     "include": (("patterns", "include"),),
     "exclude": (("patterns", "exclude"),),
-    "page_requisites": (("html", "requisites"), ("scope", "requisites")),
     "only": (("constraints", "only"),),
     "never": (("constraints", "never"),),
     "max_pages": (("frontier", "max_pages"),),
@@ -141,7 +142,7 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
             wiring = _with_option(wiring, option, plain[option])
     if plain["concurrency"] != defaults["concurrency"]:
         wiring = _with_workers(wiring, options.concurrency)
-    wiring = _with_filters(wiring, options)
+    wiring = with_documents(_with_filters(wiring, options), options)
     if options.no_warc:
         wiring = _without_archive(wiring)
     wiring = _with_header(wiring, seeds, options)
@@ -237,6 +238,8 @@ def _with_identity(wiring: Wiring, options: CrawlOptions) -> Wiring:
     wiring = _set_where_present(wiring, "http", {"user_agent": agent})
     if "robots" in wiring.providers and wiring.providers["robots"].use == "robots":
         wiring = wirings.with_settings(wiring, "robots", {"agent": token_of(agent)})
+    if "process" in wiring.components and token_of(agent) != ProcessSheet().agent:
+        wiring = wirings.with_settings(wiring, "process", {"agent": token_of(agent)})
     if "archive" in wiring.providers and wiring.providers["archive"].use == "warc":
         told = {"user_agent": agent, "contact": contact_of(options), "robots": options.robots}
         wiring = wirings.with_settings(wiring, "archive", told)

@@ -47,9 +47,6 @@ class CrawlOptions(Sheet, frozen=True):
         str,
         setting("Links to advertisements and trackers: drop, keep, or a FILE with a list of them.", restart=_START),
     ] = "drop"
-    page_requisites: Annotated[
-        bool, setting("Fetch what pages show (pictures, style sheets, scripts) from any host.", restart=_START)
-    ] = False
     traps: Annotated[
         Literal["cut", "report"],
         setting("Cut the budget of endless parts of hosts that say nothing new, or only report them.", restart=_START),
@@ -177,4 +174,23 @@ class CrawlOptions(Sheet, frozen=True):
         tuple[str, ...], setting("Private network (CIDR) that links may reach (repeatable).", restart=_START)
     ] = ()
 
+    page_requisites: Annotated[
+        bool,
+        setting("Also fetch what pages show (style sheets, images, scripts, media), wherever it lies.", restart=_START),
+    ] = False
+    language: Annotated[
+        tuple[str, ...],
+        setting("Keep pages in this language alone, as de; others are discarded (repeatable).", restart=_START),
+    ] = ()
+    follow_nofollow: Annotated[bool, setting("Follow links that pages mark as nofollow, too.", restart=_START)] = False
+    details: Annotated[
+        Literal["plain", "full"],
+        setting("full: also language, fingerprint and texts of links; about 2 ms a page more.", restart=_START),
+    ] = "plain"
+    near_duplicates: Annotated[
+        Literal["auto", "off", "report", "skip"],
+        setting(
+            "Pages with nearly the same text: report, or skip; auto reports where details are full.", restart=_START
+        ),
+    ] = "auto"
     no_warc: Annotated[bool, setting("Keep no archive.", restart=_START)] = False

@@ -33,6 +33,7 @@ from gossamer.model.visit import Link
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier
+from gossamer.stages.links.component import LinksSheet, normaliser
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.url_filter.component import Filtering
 from gossamer.stores.rowlog import LOG_PATH
@@ -111,9 +112,15 @@ def story_of(directory: Path, text: str) -> Story:
         url = canonical(text.strip())
     except UnreadableUrl as error:
         raise UsageError(f"{error}; write it in full, as https://example.org/") from None
-    known = _known(directory, url)
     graph = plan(read(directory / CRAWL_FILE), catalog())
+    known = _known(directory, _normal(graph, url))
     return _told(directory, text.strip(), known, asyncio.run(_verdicts(graph, known)))
+
+
+def _normal(graph: Graph, url: str) -> str:
+    """The form in which the crawl keeps a canonical URL."""
+    sheets = (node.sheet for node in graph.components.values())
+    return next((normaliser(sheet)(url) for sheet in sheets if isinstance(sheet, LinksSheet)), url)
 
 
 def _known(directory: Path, url: str) -> Known:
@@ -168,7 +175,7 @@ def _judges(graph: Graph) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {"filters": [], "robots": []}
     for node in graph.components.values():
         for role, bound in node.roles.items():
-            if issubclass(node.unit, Filtering) and not isinstance(bound, str):
+            if issubclass(node.unit, Filtering) and role == "filters" and not isinstance(bound, str):
                 found["filters"] += [name for names in bound.values() for name in names]
             elif issubclass(node.unit, Frontier) and role == "robots" and isinstance(bound, str):
                 found["robots"].append(bound)

@@ -1,4 +1,4 @@
-"""Seen tests for URLs and for contents (MISSION M3, M6). Suites: `gossamer.testing.check_seen_set`, `check_content_index`."""
+"""Seen tests for URLs and for contents (MISSION M3, M6, S12). Suites: `gossamer.testing.check_seen_set`, `check_content_index`."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -33,4 +33,18 @@ class ContentIndex(Protocol):
 
     def first(self, digest: str, url: str) -> str:
         """Empty if `digest` is new (it now belongs to `url`), otherwise the URL that it belongs to."""
+        ...
+
+
+class FingerprintIndex(Protocol):
+    """Remembers fingerprints of texts, as many as it is told to. Suite: `gossamer.testing.check_fingerprint_index`.
+
+    Promises:
+        1. An answer is a URL whose fingerprint differs in at most three bits, and that was given with it before.
+        2. A fingerprint that is near to one that is still remembered is never new.
+        3. What is near to another is not remembered itself, so that likeness does not wander from page to page.
+    """
+
+    def near(self, fingerprint: int, url: str) -> str:
+        """Empty if nothing near to `fingerprint` is remembered (it now is, for `url`), otherwise the URL of what is."""
         ...

@@ -24,7 +24,10 @@ class Traps(Protocol):
     """
 
     def observe(self, visit: Visit) -> str:
-        """Learn from a visit that is about to be committed, with its new tasks. The trap that it uncovered, or an empty string."""
+        """Learn from a visit that is about to be committed. The trap that it uncovered, or an empty string.
+
+        Its tasks are those that the URL-seen test had not seen; not all of them need be new after all.
+        """
         ...
 
     def judge_tasks(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[str]:

@@ -124,14 +124,14 @@ def _blocks(text: str) -> Iterator[Block]:
     head, *pieces = text.split("<")
     prose.append(head)
     for piece in pieces:
-        tag, end, behind = piece.partition(">")
+        tag, _, behind = piece.partition(">")
         kind = kind_of(tag)
         if kind is None:
             kind = kind_of(tag.partition(" ")[0])
             if kind is None:
                 kind = _kind(tag)
-        if not end or kind == _NO_TAG:
-            behind = f" {piece}"
+        if kind == _NO_TAG:
+            behind = f"<{piece}"
         elif kind == _ENDS:
             if prose:
                 yield from _block(prose, bare)

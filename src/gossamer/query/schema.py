@@ -75,6 +75,10 @@ PAGES = _plain(
     Column("sha256", "VARCHAR", "SHA-256 of the same bytes, hexadecimal."),
     Column("simhash", "UBIGINT", "Fingerprint of the text: near-duplicates differ in few bits."),
     Column("duplicate_of", "VARCHAR", "URL of the first document with the same bytes."),
+    Column("near_duplicate_of", "VARCHAR", "URL of an earlier page whose fingerprint differs in at most three bits."),
+    Column(
+        "discarded", "VARCHAR", "Why the page is not wanted: `language:de`, `near-duplicate`. Its body is not kept."
+    ),
     Column("warc_file", "VARCHAR", "File that holds the response or revisit record, inside the crawl directory."),
     Column("warc_offset", "BIGINT", "Where in it the record begins."),
     Column("warc_length", "BIGINT", "Bytes of the record as stored."),

@@ -8,6 +8,7 @@ that was visited at a greater depth is not fetched again: its links were kept, a
 from collections.abc import Iterable
 
 from gossamer.contracts.ledger import Group
+from gossamer.model import requisites
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 
@@ -27,8 +28,13 @@ def announced(tasks: Iterable[Task], group: Group, limit: int) -> list[Task]:
 
 
 def child_depth(depth: int, relation: str) -> int:
-    """The depth of what a page at `depth` leads to: a redirect's target keeps the depth of its source."""
-    return depth if relation == "redirect" else depth + 1
+    """The depth of what a page at `depth` leads to: a redirect's target keeps the depth of its source, parts of a page too."""
+    return depth if keeps_depth(relation) else depth + 1
+
+
+def keeps_depth(relation: str) -> bool:
+    """Whether what is found by a relation is no further from the seeds than what it was found on."""
+    return relation == "redirect" or relation in requisites.RELATIONS
 
 
 def _behind(task: Task, group: Group) -> Iterable[Task]:

@@ -233,26 +233,26 @@ class Commit(Filter[CommitSheet]):
             owner = staged.first(visit.digest, visit.url)
             if owner != visit.duplicate_of:
                 visit = msgspec.structs.replace(visit, duplicate_of=owner)
-        offered = self._offered(visit, staged)
-        self._watch(visit, offered)
-        if not offered:
-            return visit if not visit.new else msgspec.structs.replace(visit, new=())
+        self._watch(visit)
         rejected = dict(visit.rejected)
-        passing = self._passing(offered, rejected)
-        new = [task for task in passing if self._is_within_budget(task, staged, rejected)]
+        offered = self._offered(visit, staged, rejected)
+        if not offered:
+            return msgspec.structs.replace(visit, new=(), rejected=rejected) if visit.new else visit
+        new = [task for task in offered if self._is_within_budget(task, staged, rejected)]
         urgencies = self.prioritizer.levels(new, [_STANDING] * len(new))
         level = self.traversal.level
         levelled = [with_level(task, level(task, urgency)) for task, urgency in zip(new, urgencies, strict=True)]
         staged.push(levelled)
         return msgspec.structs.replace(visit, new=tuple(levelled), rejected=rejected)
 
-    def _offered(self, visit: Visit, staged: Group) -> Sequence[Task]:
-        """The visit's tasks that are gone after and new."""
+    def _offered(self, visit: Visit, staged: Group, rejected: dict[str, int]) -> Sequence[Task]:
+        """The visit's tasks that are gone after and new. What the gate refuses is not offered: it may pass another time."""
         limit = self.sheet.depth
         if limit is None or visit.is_robots:
             if not visit.new:
                 return ()
-            tasks = {task.url: task for task in self.traversal.follow(visit.new, visit.task)}
+            passing = self._passing(visit.new, rejected)
+            tasks = {task.url: task for task in self.traversal.follow(passing, visit.task)}
             urls = list(tasks) if self.sheet.again else self.seen.offer(list(tasks))
             return [tasks[url] for url in urls]
         # A nearer way to this page may have been found while it was in flight: its links are counted from there.
@@ -269,27 +269,22 @@ class Commit(Filter[CommitSheet]):
             )
             for link in visit.links
         ]
-        return announced(self.traversal.follow(met, source), staged, limit)
+        return announced(self.traversal.follow(self._passing(met, rejected), source), staged, limit)
 
-    def _watch(self, visit: Visit, offered: Sequence[Task]) -> None:
-        """Show the visit to the trap detection, with the tasks that are new by it."""
+    def _watch(self, visit: Visit) -> None:
+        """Show the visit to the trap detection."""
         try:
-            self.traps.observe(msgspec.structs.replace(visit, new=tuple(offered)))
+            self.traps.observe(visit)
         except Exception as error:
             # What it would have learnt is lost, and nothing else.
             self.metrics.count(f"broken:traps:{type(error).__name__}")
 
     def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
         """Those that the gate `schedule` lets pass; the others are counted by rule."""
-        passing = []
-        for task, verdict in zip(
-            tasks, verdicts_on(self.task_gates.get("schedule", ()), "schedule", tasks), strict=True
-        ):
-            if verdict:
-                rejected[verdict] = rejected.get(verdict, 0) + 1
-            else:
-                passing.append(task)
-        return passing
+        verdicts = verdicts_on(self.task_gates.get("schedule", ()), "schedule", tasks)
+        for verdict in filter(None, verdicts):
+            rejected[verdict] = rejected.get(verdict, 0) + 1
+        return [task for task, verdict in zip(tasks, verdicts, strict=True) if not verdict]
 
     def _is_within_budget(self, task: Task, staged: Group, rejected: dict[str, int]) -> bool:
         """Whether its host and domain may queue one more, which is then counted; what is cut is counted by the budget."""

@@ -11,7 +11,7 @@ from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Visit
-from gossamer.services.depths import child_depth
+from gossamer.services.depths import child_depth, keeps_depth
 
 
 class UrlSeenSheet(Sheet, frozen=True):
@@ -36,7 +36,7 @@ class UrlSeen(Filter[UrlSeenSheet]):
             return (visit,)
         links = {link.url: link for link in visit.links}
         source, limit = visit.task, self.sheet.depth
-        nearest = source.depth if any(link.relation == "redirect" for link in visit.links) else source.depth + 1
+        nearest = source.depth if any(keeps_depth(link.relation) for link in visit.links) else source.depth + 1
         new, too_deep = [], 0
         for url in links if self.sheet.again else self.seen.unseen(list(links), nearest):
             relation = links[url].relation

@@ -2,8 +2,9 @@
 
 import random
 from collections.abc import Sequence
+from typing import Any, get_args
 
-from gossamer.contracts.filtering import UrlFilter
+from gossamer.contracts.filtering import TaskFilter, TaskGate, UrlFilter, VisitFilter, VisitGate
 from gossamer.contracts.processing import Processor
 from gossamer.model.document import Document
 from gossamer.model.task import Task
@@ -45,6 +46,36 @@ def check_url_filter(rule: UrlFilter, passes: Sequence[str], refuses: Sequence[s
     random.Random(1).shuffle(order)
     shuffled = list(rule.judge([links[n] for n in order], source))
     assert shuffled == [verdicts[n] for n in order], "verdicts are not in the order of the links"
+
+
+def check_gate_filter(
+    rule: TaskFilter | VisitFilter,
+    gate: TaskGate | VisitGate,
+    passes: Sequence[Task | Visit],
+    refuses: Sequence[Task | Visit],
+) -> None:
+    """A filter of tasks or visits keeps its promises: by itself, and in whatever company.
+
+    Args:
+        rule: started.
+        gate: where it stands.
+        passes: tasks (of the gates `schedule` and `fetch`) or visits that it lets pass.
+        refuses: such as it refuses.
+    """
+
+    def judge(things: Sequence[Any]) -> list[str]:
+        if gate in get_args(TaskGate):
+            return list(rule.judge_tasks(gate, things))  # type: ignore[union-attr, arg-type]
+        return [rule.judge_visit(gate, thing) for thing in things]  # type: ignore[union-attr, arg-type]
+
+    assert judge([]) == [], "no verdict without a task"
+    things = [*passes, *refuses]
+    verdicts = judge(things)
+    assert len(verdicts) == len(things), "one verdict for each"
+    assert all(isinstance(verdict, str) for verdict in verdicts), "a verdict is the name of a rule, or empty"
+    for thing, verdict in zip(things, verdicts, strict=True):
+        assert (verdict == "") == (thing in passes), f"{thing.url}: {verdict!r}"
+    assert judge(things[::-1]) == verdicts[::-1], "a verdict depends on the others"
 
 
 def check_processor(processor: Processor, visits: Sequence[Visit], *, keeps_state: bool = False) -> None:

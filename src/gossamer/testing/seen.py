@@ -3,8 +3,9 @@
 import asyncio
 import random
 
-from gossamer.contracts.seen import ContentIndex, SeenSet
+from gossamer.contracts.seen import ContentIndex, FingerprintIndex, SeenSet
 from gossamer.contracts.sieving import LateSeenSet
+from gossamer.model.simhash import THRESHOLD, distance
 
 
 def check_seen_set(seen: SeenSet | LateSeenSet, *, urls: int = 2_000, seed: int = 1) -> None:
@@ -64,3 +65,29 @@ def check_content_index(index: ContentIndex) -> None:
         assert index.first("A" * 32, "http://a.test/3") == "http://a.test/1", "the first URL stays the answer"
     assert index.first("A" * 32, "http://a.test/1") == "http://a.test/1", "also for itself, when it is met again"
     assert index.first("B" * 32, "http://a.test/3") == "http://a.test/2", "each digest has its own"
+
+
+def check_fingerprint_index(index: FingerprintIndex, *, pages: int = 500, seed: int = 1) -> None:
+    """An index of fingerprints keeps its promises, whichever bits differ.
+
+    Args:
+        index: empty, with room for all that is given.
+        pages: how many are given.
+        seed: of the fingerprints; a third of them are near to an earlier one, or just not near any more.
+    """
+    choose = random.Random(seed)
+    remembered: dict[str, int] = {}
+    given: list[int] = []
+    for number in range(pages):
+        fingerprint = choose.getrandbits(64) | 1
+        if given and choose.random() < 0.4:
+            fingerprint = choose.choice(given)
+            for bit in choose.sample(range(64), choose.randrange(THRESHOLD + 3)):
+                fingerprint ^= 1 << bit
+        url = f"http://a.test/{number}"
+        near = [known for known, other in remembered.items() if distance(fingerprint, other) <= THRESHOLD]
+        answer = index.near(fingerprint, url)
+        assert answer in near if near else not answer, f"{answer or 'nothing'} is not near, or something else is"
+        if not answer:
+            remembered[url] = fingerprint
+        given.append(fingerprint)

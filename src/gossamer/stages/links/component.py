@@ -13,6 +13,9 @@ from gossamer.model.visit import Visit
 from gossamer.stages.links.lists import parameters_of
 from gossamer.stages.links.resolving import MAX_LINKS, JoinCache, resolve_links
 
+#: URLs of one sitemap (sitemaps.org, "Sitemap file limits").
+MAX_LISTED = 50_000
+
 
 def _may_redirect(url: str, target: str) -> bool:
     """A redirect out of http leads to http or https, any other stays in its scheme: the rest are attempts on whoever
@@ -69,9 +72,9 @@ class Links(Filter[LinksSheet]):
         if visit.found[0].relation == "redirect" and visit.task.hops >= self.sheet.max_redirects:
             rule = f"more than {self.sheet.max_redirects} redirects"
             return (msgspec.structs.replace(visit, found=(), rejected={rule: 1}),)
-        links, rejected = resolve_links(
-            visit.found, base, visit.url, self._cache, self.sheet.max_links, self._normalise
-        )
+        # A sitemap is a list of links and nothing else: its own limit is that of its standard.
+        limit = MAX_LISTED if visit.found[0].relation.startswith("sitemap") else self.sheet.max_links
+        links, rejected = resolve_links(visit.found, base, visit.url, self._cache, limit, self._normalise)
         if links and links[0].relation == "redirect" and not _may_redirect(visit.url, links[0].url):
             rejected, links = {scheme_rule(links[0].url): 1}, ()
         return (msgspec.structs.replace(visit, found=(), links=links, rejected=rejected),)

@@ -72,15 +72,15 @@ class ScopeFilter(Provider[ScopeSheet]):
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`scope:...` for each link that is refused."""
-        verdicts = self._judge_all(links, source)
-        if self.sheet.requisites:
-            return [
-                verdict and ("" if belongs(link.relation, source.relation) else verdict)
-                for link, verdict in zip(links, verdicts, strict=True)
-            ]
-        return verdicts
+        verdicts = self._judge(links, source)
+        if not self.sheet.requisites:
+            return verdicts
+        return [
+            "" if verdict and belongs(link.relation, source.relation) else verdict
+            for link, verdict in zip(links, verdicts, strict=True)
+        ]
 
-    def _judge_all(self, links: Sequence[Link], source: Task) -> Sequence[str]:
+    def _judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         if self.sheet.scope == "any":
             return [""] * len(links)
         if self.sheet.scope in ("page", "prefix"):

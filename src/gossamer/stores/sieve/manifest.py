@@ -25,6 +25,8 @@ class Manifest(msgspec.Struct, frozen=True):
     merged: int = 0
     """The last log of offers that is merged; later ones wait."""
     runs: tuple[Entry, ...] = ()
+    mark: int = 0
+    """How far the ledger was, at least: an older one went back to a checkpoint."""
     version: int = VERSION
 
 

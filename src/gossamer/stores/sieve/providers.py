@@ -22,6 +22,9 @@ SIEVE_DIRECTORY = "state/{agent}/sieve"
 #: Where a sieve without a ledger keeps what was drained of it.
 DRAINED_FILE = "drained.json"
 
+#: Counter of the ledger: offers and drainings that it has kept.
+STEPS = "sieve_steps"
+
 T = TypeVar("T")
 
 _OPEN = "it is part of the sieve that is open"
@@ -59,10 +62,12 @@ class _Sieving(Provider[SieveSheet], Generic[T]):
 
     sieve: Sieve[T]
 
-    def _open(self, kind: type[T], url_of: Callable[[T], str], ends: Ends) -> None:
+    def _open(
+        self, kind: type[T], url_of: Callable[[T], str], ends: Ends, progress: Callable[[], int] = lambda: 0
+    ) -> None:
         sheet = self.sheet
         limits = SieveLimits(sheet.capacity, sheet.recent, sheet.sync)
-        self.sieve = Sieve(self.home, kind, url_of, limits, ends)
+        self.sieve = Sieve(self.home, kind, url_of, limits, ends, progress)
         self.sieve.open()
         self.metrics.gauge("waiting", lambda: self.sieve.waiting)
         self.metrics.gauge("seen", lambda: self.sieve.seen)
@@ -179,7 +184,7 @@ class LedgerSieve(_Sieving[Task]):
     def open(self) -> None:
         """Open the sieve of the directory, or begin one."""
         self._prefix = SIEVE_DIRECTORY.format(agent=self.sheet.agent) + "/"
-        self._open(Task, attrgetter("url"), self._end)
+        self._open(Task, attrgetter("url"), self._end, lambda: self.ledger.counters().get(STEPS, 0))
 
     def _end(self, file: str) -> int:
         return self.ledger.committed_ends().get(self._prefix + file, 0)
@@ -190,12 +195,14 @@ class LedgerSieve(_Sieving[Task]):
         # Also where nothing was added: a group before this one may have failed after it had offered the same tasks.
         file, end = self.sieve.position
         group.written(self._prefix + file, end)
+        group.count(STEPS)
 
     def drain(self, group: Group, most: int = 1_000) -> list[Task]:
         """Up to `most` tasks that are new, to be pushed in this group. None: there are none yet."""
         taken = self.sieve.take(most)
         if taken.items:
             group.written(self._prefix + taken.file, taken.end)
+            group.count(STEPS)
         return taken.items
 
     async def settle(self) -> None:

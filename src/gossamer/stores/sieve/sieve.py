@@ -80,13 +80,20 @@ class _Merge(msgspec.Struct):
     dropped: list[Run]
     found: _Found
     new: int
+    leaving: list[_Found]
 
 
 class Sieve(Generic[T]):
     """Which items have a URL that was never offered before? The answer comes later, through :meth:`take`."""
 
     def __init__(
-        self, directory: Path, kind: type[T], url_of: Callable[[T], str], limits: SieveLimits, ends: Ends
+        self,
+        directory: Path,
+        kind: type[T],
+        url_of: Callable[[T], str],
+        limits: SieveLimits,
+        ends: Ends,
+        progress: Callable[[], int] = lambda: 0,
     ) -> None:
         """A closed sieve.
 
@@ -96,11 +103,14 @@ class Sieve(Generic[T]):
             url_of: the canonical URL of an item.
             limits: of memory.
             ends: how far files count.
+            progress: a number that grows with what counts. One that is less than at the last merge gives away that
+                somebody went back to a checkpoint, whose URLs the sieve has let out already.
         """
         self.directory = directory
         self.limits = limits
         self._url_of = url_of
         self._ends = ends
+        self._progress = progress
         self._encoder = msgspec.json.Encoder()
         self._decoder = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]  # a class that is known at run time
         self._front = Recent(limits.recent)
@@ -109,6 +119,10 @@ class Sieve(Generic[T]):
         self._found: deque[_Found] = deque()
         self._drained: list[_Found] = []
         self._leaving: list[_Found] = []
+        """Finds that can be removed after a merge which notes that they count."""
+        self._settling: tuple[list[_Found], int] = [], 0
+        self._mark = 0
+        """The progress that the next manifest notes: no crash of any kind takes it back."""
         self._job: Future[_Merge] | None = None
         self._in_job = 0
         self._wanted = False
@@ -134,6 +148,12 @@ class Sieve(Generic[T]):
         self._manifest = known or Manifest(os.urandom(8).hex())
         if known is None:
             manifests.write(self.directory, self._manifest, sync=self.limits.sync)
+        if self._progress() < self._manifest.mark:
+            raise CrawlDirectoryError(
+                f"the sieve in {self.directory} is newer than the ledger, which went back to a checkpoint: "
+                "put the sieve back as it was then, or begin anew with --overwrite"
+            )
+        self._mark = self._manifest.mark
         self._secret = int(self._manifest.secret, 16)
         self._fingerprints = Fingerprints(self._secret)
         self._runs = [Run(self.directory, entry) for entry in self._manifest.runs]
@@ -279,8 +299,6 @@ class Sieve(Generic[T]):
         """Up to `most` items that are new, in the order of their offers. They come again, after a reopening, until the
         end that comes with them counts; so the caller commits it together with the items."""
         self._advance()
-        if not self.limits.sync:
-            self._remove(self._counting())
         while self._found:
             found = self._found[0]
             with (self.directory / found.file).open("rb") as file:
@@ -302,9 +320,10 @@ class Sieve(Generic[T]):
         return bool(self._found)
 
     def settled(self) -> None:
-        """Whatever counted at the last call survives a power cut by now: what was drained up to then can go."""
-        self._remove(self._leaving)
-        self._leaving = self._counting()
+        """Whatever counted at the last call survives a power cut by now."""
+        files, self._mark = self._settling
+        self._leaving += files
+        self._settling = self._counting(), self._progress()
 
     def _counting(self) -> list[_Found]:
         """Finds that were drained to the end, and count as such; they are taken off the list."""
@@ -315,10 +334,6 @@ class Sieve(Generic[T]):
                 counting.append(found)
         self._drained = [found for found in self._drained if found not in counting]
         return counting
-
-    def _remove(self, files: Sequence[_Found]) -> None:
-        for found in files:
-            (self.directory / found.file).unlink(missing_ok=True)
 
     # -- merging
 
@@ -347,7 +362,11 @@ class Sieve(Generic[T]):
 
     def _begin_merge(self, number: int, keys: Keys | None) -> None:
         self._in_job = len(keys) if keys is not None else 1
-        self._job = self._executor.submit(self._merge, number, keys)
+        if not self.limits.sync:
+            self._leaving += self._counting()
+            self._mark = self._progress()
+        leaving, self._leaving = self._leaving, []
+        self._job = self._executor.submit(self._merge, number, keys, self._mark, leaving)
 
     def _finish(self) -> None:
         assert self._job is not None
@@ -363,11 +382,12 @@ class Sieve(Generic[T]):
         for run in merge.dropped:
             run.close()
             run.path.unlink()
-        (self.directory / _offers(merge.number)).unlink(missing_ok=True)
+        for name in (_offers(merge.number), *(found.file for found in merge.leaving)):
+            (self.directory / name).unlink(missing_ok=True)
         if merge.found.size:
             self._found.append(merge.found)
 
-    def _merge(self, number: int, keys: Keys | None) -> _Merge:
+    def _merge(self, number: int, keys: Keys | None, mark: int, leaving: list[_Found]) -> _Merge:
         """One merge, in the thread: it reads what no one changes, and writes files that no one knows until the manifest."""
         if keys is None:
             keys = self._keys_of(number)
@@ -381,11 +401,11 @@ class Sieve(Generic[T]):
             joined = [runs[place] for place in places]
             name = f"run-{number:08}-{len(dropped) + 1}"
             one = write_run(self.directory, name, in_order(joined), sync=sync)
-            runs = [run for run in runs if run not in joined] + [one]
+            runs = [*(run for run in runs if run not in joined), one]
             dropped += joined
         entries = tuple(run.entry for run in runs)
-        manifests.write(self.directory, Manifest(self._manifest.secret, number, entries), sync=sync)
-        return _Merge(number, runs, dropped, found, len(sifted.high))
+        manifests.write(self.directory, Manifest(self._manifest.secret, number, entries, mark), sync=sync)
+        return _Merge(number, runs, dropped, found, len(sifted.high), leaving)
 
     def _write_found(self, number: int, sifted: Sifted) -> _Found:
         new, name = sifted.new, f"found-{number:08}.jsonl"

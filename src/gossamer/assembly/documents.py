@@ -1,0 +1,80 @@
+"""What a crawl makes of its documents, as options: requisites, languages, details, near-duplicates, disowned links.
+
+Called by :mod:`gossamer.assembly.compiling`; each option here sets more than one unit, or adds one.
+"""
+
+from typing import Any
+
+import msgspec
+
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow import wiring as wirings
+from gossamer.flow.errors import WiringError
+from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
+
+
+def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:
+    """A copy whose process stage, filters and what stands behind it do what the options say.
+
+    Raises:
+        WiringError: an option that was given needs a unit that the wiring does not have.
+    """
+    if options.page_requisites:
+        for unit in ("html", "css", "scope"):
+            wiring = _set(wiring, "page-requisites", unit, {"requisites": True})
+    if options.language:
+        wiring = _set(wiring, "language", "process", {"languages": list(options.language)})
+    if options.follow_nofollow:
+        wiring = _set(wiring, "follow-nofollow", "process", {"obey_nofollow": False})
+        wiring = _set(wiring, "follow-nofollow", "nofollow", {"follow": True})
+    compares = options.near_duplicates
+    if compares == "auto":
+        compares = "report" if options.details == "full" else "off"
+    if options.details == "full" or compares != "off":
+        wiring = _set(wiring, "details", "process", {"details": "full"})
+    if options.details == "full":
+        wiring = _set(wiring, "details", "html", {"anchors": True})
+    return wiring if compares == "off" else with_near_duplicates(wiring, skip=compares == "skip")
+
+
+def with_near_duplicates(wiring: Wiring, *, skip: bool) -> Wiring:
+    """A copy in which every page passes a comparison of fingerprints behind the process stage.
+
+    Raises:
+        WiringError: the wiring has no component `process` with an outbox.
+    """
+    process = wiring.components.get("process")
+    if process is None or "outbox" not in process.ports:
+        raise WiringError(f"--near-duplicates stands behind unit 'process', but {wiring.source} has none")
+    if "near-duplicates" in wiring.components:
+        return _set(wiring, "near-duplicates", "near-duplicates", {"skip": skip})
+    before, behind = process.ports["outbox"], "compared"
+    components = {
+        name: _taking(plan, before, behind) if name != "process" else plan for name, plan in wiring.components.items()
+    }
+    components["near-duplicates"] = ComponentPlan(
+        use="near-duplicates",
+        ports={"inbox": before, "outbox": behind},
+        providers={"index": "fingerprints"},
+        settings={"skip": True} if skip else {},
+        workers=process.workers,
+        process=process.process,
+    )
+    return msgspec.structs.replace(
+        wiring,
+        components=components,
+        connectors={**wiring.connectors, behind: ConnectorPlan(address="fused:")},
+        providers={**wiring.providers, "fingerprints": ProviderPlan(use="memory-fingerprints")},
+    )
+
+
+def _taking(plan: ComponentPlan, before: str, behind: str) -> ComponentPlan:
+    ports = {role: behind if end == before else end for role, end in plan.ports.items()}
+    return msgspec.structs.replace(plan, ports=ports)
+
+
+def _set(wiring: Wiring, option: str, unit: str, values: dict[str, Any]) -> Wiring:
+    try:
+        return wirings.with_settings(wiring, unit, values)
+    except WiringError as error:
+        raise WiringError(f"--{option} sets unit {unit!r}, but {error}") from None

@@ -1,0 +1,51 @@
+"""Near-duplicates: has a page with nearly this text been seen (MISSION S12)? Between process, which made fingerprints, and links.
+
+Wired only where somebody asks for it: without fingerprints there is nothing to compare. Exact duplicates are content-seen's
+matter, and name their original already.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from gossamer.contracts.seen import FingerprintIndex
+from gossamer.flow.component import Filter
+from gossamer.flow.ports import In, Out, Uses
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.model.visit import Visit
+
+#: The rule that a near-duplicate is refused by.
+RULE = "near-duplicate"
+
+
+class NearDuplicatesSheet(Sheet, frozen=True):
+    """Settings of :class:`NearDuplicates`."""
+
+    skip: Annotated[
+        bool, setting("Drop near-duplicates: neither kept nor counted as pages, their links not followed.")
+    ] = False
+
+
+class NearDuplicates(Filter[NearDuplicatesSheet]):
+    """Fills in `near_duplicate_of`, and `discarded` where they are not wanted."""
+
+    inbox: In[Visit]
+    outbox: Out[Visit]
+    index: Uses[FingerprintIndex]
+
+    #: As content-seen, which may call this in place.
+    batch = 8
+
+    def filter(self, visit: Visit) -> tuple[Visit]:
+        """One look-up for a page that has a fingerprint and is nobody's exact duplicate."""
+        if not visit.simhash or visit.duplicate_of or visit.discarded:
+            return (visit,)
+        original = self.index.near(visit.simhash, visit.url)
+        if not original:
+            return (visit,)
+        self.metrics.counters["near_duplicates"] += 1
+        visit = msgspec.structs.replace(visit, near_duplicate_of=original)
+        if self.sheet.skip:
+            barred = {**visit.barred, "store": RULE}
+            visit = msgspec.structs.replace(visit, found=(), items=(), discarded=RULE, barred=barred)
+        return (visit,)

@@ -1,0 +1,113 @@
+"""Links of sitemaps (sitemaps.org, version 0.9): XML, plain text, either of them with gzip, and indexes of sitemaps.
+
+Place in the flow: a processor for XML, for plain text and for gzip; what is no sitemap yields nothing. A sitemap speaks for
+its own host alone, and an index leads no deeper than to another index: so an index of itself ends (FAULTS 61).
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model import charset, xml
+from gossamer.model.document import Document
+from gossamer.model.errors import UnreadableUrl
+from gossamer.model.url import canonical, host_of
+from gossamer.model.visit import Found
+
+#: Relation of a page that a sitemap lists.
+LISTED = "sitemap loc"
+
+#: Relations of sitemaps that an index lists, and an index that another one listed.
+_INDEXED = ("sitemap index", "sitemap index index")
+
+#: Relations by which a document that has no mark of its own, text or gzip, is known to be a sitemap. The first is that of
+#: `Sitemap:` lines of robots.txt.
+_SITEMAPS = frozenset({"sitemap", *_INDEXED})
+
+#: Where a URL stands; some makers leave `loc` out.
+_PLACES = frozenset({"loc", "sitemap", "url"})
+
+_GZIP = frozenset({"application/gzip", "application/x-gzip"})
+
+
+class SitemapSheet(Sheet, frozen=True):
+    """Settings of :class:`SitemapLinks`: the limits of the standard."""
+
+    max_urls: Annotated[int, setting("URLs taken of one sitemap.", unit="URLs", ge=0, le=50_000)] = 50_000
+    max_bytes: Annotated[int, setting("Bytes read of one sitemap, unpacked.", unit="bytes", ge=0)] = 50_000_000
+
+
+class SitemapLinks(Provider[SitemapSheet]):
+    """Finds the URLs of a sitemap. Contract: `processing.Processor`. Keeps no state."""
+
+    def process(self, document: Document) -> Iterable[Found]:
+        """The sitemap's URLs on its own host, up to the limit; nothing where the document is no sitemap."""
+        relation = document.visit.task.relation
+        name = document.url.partition("?")[0].rpartition("/")[2]
+        is_named = relation in _SITEMAPS or "sitemap" in name.lower()
+        content, packed = document.content, document.mime in _GZIP
+        if packed or document.mime == "text/plain":
+            if not is_named:
+                return
+            content = _unpacked(content, self.sheet.max_bytes) if packed else content
+        content = charset.to_utf8(
+            content, charset.sniff(content, "" if packed else document.response.header("content-type"))
+        )
+        is_xml = content[:1000].lstrip().startswith(b"<")
+        host, taken = host_of(document.url), 0
+        for found in _xml_urls(content, relation) if is_xml else _text_urls(content):
+            if not self._is_at_home(found.href, document.url, host):
+                continue
+            if taken >= self.sheet.max_urls:
+                self.metrics.count("cut")
+                return
+            taken += 1
+            yield found
+
+    def _is_at_home(self, href: str, base: str, host: str) -> bool:
+        try:
+            inside = host_of(canonical(href, base)) == host
+        except UnreadableUrl:
+            return False
+        if not inside:
+            self.metrics.count("off_host")
+        return inside
+
+
+def _xml_urls(content: bytes, relation: str) -> Iterator[Found]:
+    """What `urlset` or `sitemapindex` lists."""
+    kind = prefix = found_as = ""
+    for event in xml.events(content):
+        if event.closing:
+            continue
+        if not kind:
+            if event.name not in ("urlset", "sitemapindex"):
+                return
+            kind, prefix, found_as = event.name, event.prefix, LISTED
+            if kind == "sitemapindex":
+                if relation == _INDEXED[1]:
+                    return
+                found_as = _INDEXED[relation == _INDEXED[0]]  # one level further down
+        elif event.name in _PLACES and event.prefix == prefix and event.text:
+            yield Found(event.text, found_as)
+
+
+def _text_urls(content: bytes) -> Iterator[Found]:
+    """One URL a line; a line that is none says that this is no sitemap."""
+    for line in content.decode("utf-8", "replace").splitlines():
+        url = line.strip()
+        if url and not url.startswith(("http://", "https://")):
+            return
+        if url:
+            yield Found(url, LISTED)
+
+
+def _unpacked(content: bytes, limit: int) -> bytes:
+    """The beginning of what is packed, up to the limit; what cannot be unpacked ends it."""
+    unpacking = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    try:
+        return unpacking.decompress(content, limit)
+    except zlib.error:
+        return b""

@@ -1,0 +1,29 @@
+"""Links that their own page does not vouch for (`rel=nofollow`, `ugc`, `sponsored`, or a whole page's `nofollow`).
+
+Place in the flow: links ─► **filter** ─► URL-seen, at the gate `follow`. They are found, counted and written to the link
+table all the same; another page that vouches for one lets it in. Decision 11 says why they are not followed by default.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.task import Task
+from gossamer.model.visit import Link
+
+
+class NofollowSheet(Sheet, frozen=True):
+    """Settings of :class:`NofollowFilter`."""
+
+    follow: Annotated[bool, setting("Follow links that say `nofollow`, too.")] = False
+
+
+class NofollowFilter(Provider[NofollowSheet]):
+    """Refuses links that are disowned (`nofollow`). Contract: `filtering.UrlFilter`."""
+
+    def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
+        """`nofollow` for each link that is refused."""
+        if self.sheet.follow:
+            return [""] * len(links)
+        return ["nofollow" if link.nofollow else "" for link in links]

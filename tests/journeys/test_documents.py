@@ -1,0 +1,134 @@
+"""Whole crawls in which it matters what the documents are: languages, near-duplicates, requisites, robots tags, sitemaps."""
+
+from pathlib import Path
+
+import pytest
+
+from gossamer.assembly.crawl import Crawl, Summary, run
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.sheet import build
+from gossamer.model.markup import MAX_DEPTH
+from gossamer.query.database import Database
+from gossamer.testing.fakeweb import FakeWeb, Page
+
+ENGLISH = "The committee has decided that the old bridge over the river will be replaced by a new one next year, because it is no "
+ENGLISH += "longer safe for the many people who walk across it every day on their way to work and back home again."
+GERMAN = "Der Ausschuss hat beschlossen, dass die alte Brücke über den Fluss im nächsten Jahr durch eine neue ersetzt wird, weil "
+GERMAN += (
+    "sie für die vielen Menschen, die sie jeden Tag auf dem Weg zur Arbeit überqueren, nicht mehr sicher genug ist."
+)
+
+
+def crawl(web: FakeWeb, folder: Path, **options: object) -> Summary:
+    given = {"delay": 0, "output": str(folder / "crawl"), "per_host": 4, **options}
+    return run(Crawl([web.url(web.root)], build(CrawlOptions, given)))
+
+
+def page(text: str, *links: str) -> str:
+    return f"<html><p>{text}</p>" + "".join(f'<a href="{link}">x</a>' for link in links)
+
+
+def test_a_language_crawl_keeps_one_language_and_follows_no_other(tmp_path: Path) -> None:
+    pages = {
+        "/": page(ENGLISH, "/en", "/de"),
+        "/en": page(ENGLISH + "!", "/en2"),
+        "/de": page(GERMAN, "/behind"),
+        "/en2": page(ENGLISH + "?"),
+        "/behind": page(ENGLISH),
+    }
+    with FakeWeb(pages) as web:
+        summary = crawl(web, tmp_path, language=["en"])
+        assert set(web.targets()) == {"/", "/en", "/de", "/en2"}
+    assert (summary.pages, summary.outcomes) == (3, {"ok": 4})
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_near_duplicates_are_reported_or_dropped(tmp_path: Path, skip: bool) -> None:
+    long = " ".join(f"{ENGLISH} Number {n} of many." for n in range(60))
+    pages = {
+        "/": page("start", "/one"),
+        "/one": page(long, "/two"),
+        "/two": page(long.replace("Number 30", "Number thirty"), "/three"),
+        "/three": page(GERMAN),
+    }
+    with FakeWeb(pages) as web:
+        summary = crawl(web, tmp_path, near_duplicates="skip" if skip else "report")
+        assert ("/three" in web.targets()) is not skip
+    assert summary.pages == (2 if skip else 4)
+
+
+def test_disowned_links_are_not_followed_unless_somebody_says_so(tmp_path: Path) -> None:
+    pages = {
+        "/": '<a rel="nofollow" href="/one">x</a><a href="/two">x</a>',
+        "/one": "one",
+        "/two": '<meta name="robots" content="nofollow"><a href="/three">x</a>',
+        "/three": Page('<a href="/four">x</a>', headers=(("X-Robots-Tag", "otherbot: nofollow"),)),
+        "/four": "four",
+    }
+    with FakeWeb(pages) as web:
+        crawl(web, tmp_path)
+        assert sorted(web.targets()) == ["/", "/two"]
+    with FakeWeb(pages) as web:
+        crawl(web, tmp_path / "more", follow_nofollow=True)
+        assert sorted(web.targets()) == ["/", "/four", "/one", "/three", "/two"]
+
+
+def test_page_requisites_are_fetched_off_scope_and_beyond_the_depth(tmp_path: Path) -> None:
+    pages = {
+        "http://a.test/": '<link rel=stylesheet href="http://cdn.test/s.css"><img src="/p.png"><a href="http://b.test/">x</a>',
+        "http://cdn.test/s.css": Page("@import 'more.css'; p { background: url(/bg.png) }", type="text/css"),
+        "http://cdn.test/more.css": Page("@import 'last.css'; q { background: url(q.png) }", type="text/css"),
+        "http://cdn.test/last.css": Page("", type="text/css"),
+        "http://cdn.test/bg.png": Page(b"x", type="image/png"),
+        "http://cdn.test/q.png": Page(b"y", type="image/png"),
+        "http://a.test/p.png": Page(b"z", type="image/png"),
+        "http://b.test/": "elsewhere",
+    }
+    with FakeWeb(pages, root="http://a.test/") as web:
+        crawl(web, tmp_path, page_requisites=True, depth=0, resolve=[web.resolve], allow_network=["127.0.0.0/8"])
+        assert len(web.requests) == len(pages) - 2
+    with FakeWeb(pages, root="http://a.test/") as web:
+        crawl(web, tmp_path / "without", resolve=[web.resolve], allow_network=["127.0.0.0/8"])
+        assert len(web.requests) == 1
+
+
+def test_feeds_and_sitemaps_lead_on(tmp_path: Path) -> None:
+    feed = "<rss><channel><item><link>/one</link></item></channel></rss>"
+    sitemap = "<urlset><url><loc>/two</loc></url></urlset>"
+    pages = {
+        "/": '<link rel="alternate" href="/feed"><a href="/map.xml">x</a>',
+        "/feed": Page(feed, type="application/rss+xml"),
+        "/map.xml": Page(sitemap, type="application/xml"),
+        "/one": "one",
+        "/two": "two",
+    }
+    with FakeWeb(pages) as web:
+        crawl(web, tmp_path)
+        assert sorted(web.targets()) == sorted(pages)
+
+
+def test_pages_without_a_type_are_pages_and_plain_text_is_not(tmp_path: Path) -> None:
+    body = '<!doctype html><a href="/plain">x</a>'
+    pages = {"/": Page(body, type=""), "/plain": Page(body.replace("plain", "no"), type="text/plain")}
+    with FakeWeb(pages) as web:
+        summary = crawl(web, tmp_path)
+        assert sorted(web.targets()) == ["/", "/plain"]
+    assert (summary.pages, summary.fetched) == (1, 2)
+
+
+def test_links_of_pages_that_hang_parsers_are_followed_all_the_same(tmp_path: Path) -> None:
+    hostile = "<a href='/first'>x</a>" + "<div>" * 3 * MAX_DEPTH + "<a href='/last'>x</a>"
+    with FakeWeb({"/": hostile, "/first": "f", "/last": "l"}) as web:
+        summary = crawl(web, tmp_path)
+        assert sorted(web.targets()) == ["/", "/first", "/last"]
+    assert summary.pages == 3
+
+
+def test_the_tables_say_what_a_full_crawl_knows_of_a_page(tmp_path: Path) -> None:
+    body = f'<html lang=en><link rel=canonical href="/real"><p>{ENGLISH}</p><a href="/x">the <b>anchor</b></a>'
+    with FakeWeb({"/": body, "/x": "x"}) as web:
+        crawl(web, tmp_path, details="full")
+        base = web.url("/")
+    with Database(tmp_path / "crawl") as tables:
+        asked = f"SELECT canonical_url, language, simhash IS NOT NULL FROM pages WHERE url = '{base}'"
+        assert list(tables.ask(asked)) == [(f"{base}real", "en", True)]

@@ -1,0 +1,152 @@
+"""The prose of a page, its language and its fingerprint."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.model import simhash
+from gossamer.model.language import detect, primary
+from gossamer.model.text import MAX_MARKUP, MAX_TEXT, main_text
+
+PROSE = "The committee has decided that the old bridge over the river will be replaced by a new one in the coming year, because"
+PROSE += " it is no longer safe for the many people who walk across it every day on their way to work."
+
+
+def text(page: str) -> str:
+    return main_text(page.encode())
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "<nav><p>" + PROSE + "</nav>",
+        "<footer>" + PROSE + "</footer>",
+        "<ASIDE class=x>" + PROSE + "</ASIDE>",
+        "<pre>" + PROSE + "</pre>",
+        "<script>if (a < b) document.write('<p>" + PROSE + "')</script>",
+        "<style>p > q {}</style><!-- " + PROSE + " <p> -->",
+        "<template>" + PROSE + "</template><noscript>" + PROSE + "</noscript>",
+        "<ul><li><a href=1>" + PROSE + "</a><li><a href=2>" + PROSE + "</a></ul>",
+        "<p><code>" + PROSE + "</code></p>",
+        "<ul><li><a href=1>Home</a><li><a href=2>News</a><li><a href=3>Contact us</a></ul>",
+        "<div>Copyright 2026</div>",
+        "<head><title>" + PROSE + "</title></head>",
+    ],
+)
+def test_boilerplate_and_code_are_left_out(noise: str) -> None:
+    page = f"<html>{noise}<div><ul><li><a href=x>a link</a></ul></div><p>{PROSE}</p><p>{PROSE}</p>"
+    assert text(page) == f"{PROSE}\n{PROSE}"
+
+
+def test_prose_keeps_its_inline_elements_and_its_references() -> None:
+    page = f"<p>{PROSE.replace('old', '<b>o</b>ld').replace('bridge', '<a href=x>br&#105;dge</a>')} 1 < 2 &amp; <i>so on</i></p>"
+    assert text(page) == f"{PROSE} 1 < 2 & so on"
+
+
+def test_short_paragraphs_between_long_ones_are_content() -> None:
+    assert text(f"<p>{PROSE}</p><p>Yes, indeed.</p><p>{PROSE}</p>").splitlines()[1] == "Yes, indeed."
+
+
+def test_a_page_of_a_few_words_has_those() -> None:
+    assert text("<h1>Not found</h1><p>Sorry.") == "Not found\nSorry."
+    assert text("") == text("<p><a href=x>link</a>") == ""
+
+
+def test_text_is_bounded() -> None:
+    assert len(text(f"<p>{PROSE}</p>" * 10_000)) <= MAX_TEXT
+    assert len(text("<p>" + "word " * MAX_MARKUP)) <= MAX_TEXT
+
+
+@pytest.mark.parametrize(
+    "piece", ["<nav>", "<a ", "<", "<!--", "<pre>", "</", "&#x", "<code>", "<p>", "<A\n", "</nav>", "x "]
+)
+def test_hostile_markup_is_read_in_linear_time(piece: str) -> None:
+    began = time.process_time()
+    text(piece * (16_000_000 // len(piece)))
+    assert time.process_time() - began < 5
+
+
+@given(st.text(alphabet="<>/ap&;navpre= \n!-\"'", max_size=300))
+def test_any_markup_has_a_text(page: str) -> None:
+    assert isinstance(text(page), str)
+
+
+# -- language
+
+SENTENCES = {
+    "de": "Der Ausschuss hat beschlossen, dass die alte Brücke über den Fluss im nächsten Jahr durch eine neue ersetzt wird, weil "
+    "sie nicht mehr sicher genug ist.",
+    "fr": "Le comité a décidé que le vieux pont sur la rivière sera remplacé par un nouveau l'année prochaine, parce qu'il n'est "
+    "plus assez sûr.",
+    "ru": "Комитет решил, что старый мост через реку будет заменён новым в следующем году, потому что он больше не является "
+    "достаточно безопасным.",
+    "ja": "委員会は、川にかかる古い橋を来年新しい橋に架け替えることを決定しました。",
+    "zh": "委员会决定明年用一座新桥取代河上的旧桥，因为它已经不够安全了。",
+    "ko": "위원회는 강 위의 오래된 다리를 내년에 새 다리로 교체하기로 결정했습니다.",
+    "el": "Η επιτροπή αποφάσισε ότι η παλιά γέφυρα πάνω από το ποτάμι θα αντικατασταθεί.",
+    "en": PROSE,
+}
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_languages_are_told_by_their_text(language: str) -> None:
+    assert detect(SENTENCES[language]) == language
+    assert detect(SENTENCES[language], "sw") == language
+
+
+def test_the_pages_own_word_decides_where_the_text_does_not() -> None:
+    assert detect("Ja", "NB-no") == "nb"
+    assert detect("404", "") == ""
+    assert detect(SENTENCES["de"], "lb") in ("de", "lb")
+
+
+@pytest.mark.parametrize(
+    ("tag", "language"),
+    [("de-AT", "de"), ("EN", "en"), ("x", ""), ("english", ""), ("", ""), ("zh_TW", "zh")],
+)
+def test_tags(tag: str, language: str) -> None:
+    assert primary(tag) == language
+
+
+@given(st.text(max_size=3000), st.text(max_size=20))
+def test_any_text_is_heard(sample: str, declared: str) -> None:
+    assert len(detect(sample, declared)) <= 3
+
+
+# -- fingerprints
+
+WORDS = [f"word{n}" for n in range(400)]
+
+
+def test_similar_texts_have_near_fingerprints_and_others_do_not() -> None:
+    one = simhash.fingerprint(" ".join(WORDS))
+    changed = simhash.fingerprint(" ".join([*WORDS[:200], "other", *WORDS[201:]]))
+    backwards = simhash.fingerprint(" ".join(reversed(WORDS)))
+    assert 0 <= simhash.distance(one, changed) <= simhash.THRESHOLD
+    assert simhash.distance(one, backwards) > 10
+
+
+def test_a_fingerprint_is_the_same_in_every_process() -> None:
+    assert simhash.fingerprint(" ".join(WORDS)) == 0xAC35B9033D61FD82
+
+
+def test_case_punctuation_and_repetition_do_not_matter() -> None:
+    one = simhash.fingerprint(PROSE)
+    assert one == simhash.fingerprint(PROSE.upper().replace(",", " -- "))
+    assert simhash.fingerprint((" ".join(WORDS) + " ") * 2) != 0
+
+
+def test_short_texts_have_none() -> None:
+    assert simhash.fingerprint("not found") == 0
+    assert simhash.fingerprint("") == 0
+
+
+def test_texts_without_spaces_have_words_too() -> None:
+    assert simhash.fingerprint(SENTENCES["zh"] * 2) != 0
+
+
+@given(st.text(max_size=2000))
+def test_any_text_has_64_bits_at_most(sample: str) -> None:
+    assert 0 <= simhash.fingerprint(sample) < 1 << 64

@@ -1,0 +1,148 @@
+"""Links of feeds, of sitemaps and of plain text."""
+
+import gzip
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gossamer.contracts.processing import Processor
+from gossamer.model.document import Document
+from gossamer.model.mime import sniff
+from gossamer.model.visit import Found, Item, Visit
+from gossamer.stages.process.feeds import FeedLinks
+from gossamer.stages.process.sitemaps import SitemapLinks, SitemapSheet
+from gossamer.stages.process.text_links import TextLinks
+from gossamer.testing.storing import visit
+
+
+def fetched(body: bytes, mime: str, url: str = "http://a.test/x", relation: str = "a href") -> Visit:
+    seen = visit(url, body)
+    return msgspec.structs.replace(
+        seen,
+        mime=sniff(body, mime),
+        task=msgspec.structs.replace(seen.task, relation=relation),
+        response=msgspec.structs.replace(seen.response, headers=(("content-type", mime),)),
+    )
+
+
+def said(things: Iterable[Found | Item]) -> list[str]:
+    return [f"{one.relation}: {one.href}" for one in things if isinstance(one, Found)]
+
+
+def links(processor: Processor, *about: str | bytes, **more: str) -> list[str]:
+    body, mime = about
+    assert isinstance(body, bytes) and isinstance(mime, str)
+    return said(processor.process(Document(fetched(body, mime, **more))))
+
+
+RSS = b"""<?xml version="1.0"?><rss version="2.0"><channel><link>http://a.test/</link><atom:link rel="self" href="/feed"/>
+<item><title>x</title><link><![CDATA[ /one?a&b ]]></link><comments>/one#c</comments><enclosure url="/a.mp3" length="1"/>
+<description>&lt;a href="/no"&gt;</description><guid>no</guid></item></channel></rss>"""
+ATOM = b"""<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/2"/><entry><link href="/one"/>
+<content type="video/mp4" src="/v"/><id>no</id></entry></feed>"""
+RDF = b"""<rdf:RDF><channel rdf:about="no"><link>/</link></channel><item><link>/one</link></item></rdf:RDF>"""
+JSON = (
+    b"""{"home_page_url": "/", "next_url": "/2", "items": [{"id": "1", "url": "/1", "attachments": [{"url": "/a"}]}]}"""
+)
+
+
+@pytest.mark.parametrize(
+    ("feed", "mime", "expected"),
+    [
+        (
+            RSS,
+            "application/rss+xml",
+            ["link: http://a.test/", "link: /feed", "link: /one?a&b", "comments: /one#c", "enclosure: /a.mp3"],
+        ),
+        (
+            RSS,
+            "text/xml",
+            ["link: http://a.test/", "link: /feed", "link: /one?a&b", "comments: /one#c", "enclosure: /a.mp3"],
+        ),
+        (ATOM, "application/atom+xml", ["link: /2", "link: /one", "content: /v"]),
+        (RDF, "application/xml", ["link: /", "link: /one"]),
+        (JSON, "application/feed+json", ["feed: /", "feed: /2", "item: /1", "item: /a"]),
+        (b"<html><link>/x</link></html>", "application/xml", []),
+    ],
+)
+def test_feeds(feed: bytes, mime: str, expected: list[str]) -> None:
+    assert [line.partition(" ")[2] for line in links(FeedLinks(), feed, mime)] == expected
+
+
+def test_a_feed_sent_as_html_is_a_feed() -> None:
+    assert links(FeedLinks(), RSS, "text/html")[0] == "rss link: http://a.test/"
+
+
+@pytest.mark.parametrize("feed", [b'{"items": ' * 100_000, b'{"items": 1}', b"[]", b'{"items": [' * 5_000])
+def test_json_that_is_no_feed_is_refused(feed: bytes) -> None:
+    with pytest.raises((msgspec.DecodeError, RecursionError)):
+        links(FeedLinks(), feed, "application/feed+json")
+
+
+URLSET = b"""<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>
+http://a.test/1?a&amp;b</loc><image:image><image:loc>http://a.test/no</image:loc></image:image></url>
+<url><loc>http://b.test/off</loc></url><url><loc>/2</loc></url></urlset>"""
+INDEX = b"<sitemapindex><sitemap><loc>http://a.test/s.xml</loc></sitemap></sitemapindex>"
+
+
+def test_a_sitemap_speaks_for_its_own_host() -> None:
+    sitemaps = SitemapLinks()
+    assert links(sitemaps, URLSET, "application/xml") == ["sitemap loc: http://a.test/1?a&b", "sitemap loc: /2"]
+    assert sitemaps.metrics.counters["off_host"] == 1
+
+
+def test_a_sitemap_may_be_packed_and_may_be_text() -> None:
+    plain = b"http://a.test/1\nhttp://a.test/2\n"
+    expected = ["sitemap loc: http://a.test/1", "sitemap loc: http://a.test/2"]
+    packed = gzip.compress(plain)
+    for relation in ("sitemap", "sitemap index"):
+        assert links(SitemapLinks(), plain, "text/plain", relation=relation) == expected
+        assert links(SitemapLinks(), packed, "application/octet-stream", relation=relation) == expected
+    assert links(SitemapLinks(), packed, "application/x-gzip", url="http://a.test/Sitemap.txt.gz") == expected
+    assert links(SitemapLinks(), gzip.compress(URLSET), "application/gzip", relation="sitemap")
+    assert links(SitemapLinks(), plain, "text/plain") == []
+    assert links(SitemapLinks(), packed[:20], "application/gzip", relation="sitemap") == []
+    assert links(SitemapLinks(), b"\x1f\x8b\x08junk", "application/gzip", relation="sitemap") == []
+
+
+def test_an_index_of_itself_ends() -> None:
+    relations = ["sitemap"]
+    while found := links(SitemapLinks(), INDEX, "text/xml", relation=relations[-1]):
+        relations.append(found[0].partition(":")[0])
+    assert relations == ["sitemap", "sitemap index", "sitemap index index"]
+
+
+def test_a_sitemap_is_read_up_to_its_limits() -> None:
+    many = b"<urlset>" + b"".join(b"<loc>/%d</loc>" % n for n in range(50_001)) + b"</urlset>"
+    sitemaps = SitemapLinks()
+    assert len(links(sitemaps, many, "application/xml")) == 50_000
+    assert sitemaps.metrics.counters["cut"] == 1
+    bomb = gzip.compress(b"http://a.test/\n" * 1_000_000)
+    short = SitemapLinks(SitemapSheet(max_bytes=150))
+    assert len(links(short, bomb, "application/gzip", relation="sitemap")) == 10
+
+
+def test_sitemaps_of_other_makers(test_data: Path) -> None:
+    folder = test_data / "sitemaps-crawler-commons"
+
+    def count(name: str, mime: str, host: str) -> int:
+        body = (folder / name).read_bytes()
+        return len(links(SitemapLinks(), body, mime, url=f"http://{host}/{name}", relation="sitemap"))
+
+    assert count("sitemap-with-bom.txt", "text/plain", "www.domain.com") == 2
+    assert count("sitemap.txt", "text/plain", "www.domain.com") == 2
+    assert count("sitemap.txt.gz", "application/gzip", "www.example.com") == 5
+    assert count("sitemap.badns.xml", "application/xml", "www.example.com") == 2
+    assert count("sitemap.ns.xml", "application/xml", "www.example.com") == 2
+    assert count("sitemap.index.xml", "application/xml", "example.com") == 15
+
+
+def test_urls_in_plain_text() -> None:
+    text = "See http://a.test/x, (https://a.test/y_(z)) or <HTTP://a.test/>. Not ftp://a.test/ nor http:// or xhttp://q"
+    assert links(TextLinks(), text.encode(), "text/plain") == [
+        "text url: http://a.test/x",
+        "text url: https://a.test/y_(z)",
+        "text url: HTTP://a.test/",
+    ]
