@@ -277,7 +277,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         rule = verdicts_on(self.gates.get("fetch", ()), "fetch", (task,))[0]
         if rule:
             return Outcome.BLOCKED, rule, ALLOWED
-        now = self.clock.now()
+        now = self.clock.steady()
         verdict = self.robots.judge(task, now)
         if verdict.ruling is Ruling.FETCH_FIRST:
             site = site_of(task.url)
@@ -301,7 +301,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if verdict.ruling is Ruling.FETCH_FIRST:
             return self._ask_robots(host, site_of(task.url), verdict.url, now)
         if verdict.ruling is Ruling.WAIT:
-            self.politeness.hold(host.name, verdict.until - self.clock.now())
+            self.politeness.hold(host.name, verdict.until - self.clock.steady())
             self.metrics.count("robots_waits")
         self._put(host.name)
         return None
@@ -361,7 +361,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def _rest(self, host: Host, seconds: float) -> None:
         self._rested += not self.politeness.is_spent(host.name)
-        self.queues.rest(host.name, self.clock.now() + seconds)
+        self.queues.rest(host.name, self.clock.steady() + seconds)
         self._leave(host)
 
     def _leave(self, host: Host) -> None:
@@ -382,7 +382,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Take hosts over from the queues, where there may be any; False if there is none."""
         if not self._is_stirred:
             return False
-        states = self.queues.admit(self.clock.now(), ADMITTED)
+        states = self.queues.admit(self.clock.steady(), ADMITTED)
         self._is_stirred = len(states) == ADMITTED
         for state in states:
             self.politeness.restore(state.host, state.note, clean=self.ledger.is_clean)
@@ -392,7 +392,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def _wake_due(self) -> None:
         """Tasks whose next try is due go back to their hosts, and hosts whose rest is over come back."""
-        wall = self.clock.now()
+        wall = self.clock.steady()
         if self.queues.next_due() <= wall:
             self.queues.wake(wall)
             self._is_stirred = True
@@ -449,7 +449,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if self._is_hopeless():
             self._draining = True
             return
-        due = min(self.queues.next_due(), self.queues.next_rest()) - self.clock.now() + now
+        due = min(self.queues.next_due(), self.queues.next_rest()) - self.clock.steady() + now
         if self._alarm is not None:
             self._alarm.set(min(until, due, self._stopping.ends_at()))
 
