@@ -3,9 +3,16 @@
 import pytest
 
 from gossamer.contracts.filtering import TaskGate, UrlFilter, VisitGate
+from gossamer.contracts.processing import Processor
 from gossamer.model.task import Task
 from gossamer.services.traps.provider import LearntTraps
+from gossamer.stages.process.css import CssLinks, CssLinksSheet
+from gossamer.stages.process.feeds import FeedLinks
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
+from gossamer.stages.process.images import ImageStatistics
+from gossamer.stages.process.sitemaps import SitemapLinks
+from gossamer.stages.process.tags import TagCounter, TagCounterSheet
+from gossamer.stages.process.text_links import TextLinks
 from gossamer.stages.url_filter.constraints import ConstraintFilter, ConstraintSheet
 from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionSheet
 from gossamer.stages.url_filter.noise import NoiseFilter, NoiseSheet
@@ -113,3 +120,26 @@ PAGES = (
 @pytest.mark.parametrize("sheet", [HtmlLinksSheet(), HtmlLinksSheet(anchors=True, requisites=True)], ids=str)
 def test_html_links(sheet: HtmlLinksSheet) -> None:
     check_processor(HtmlLinks(sheet), [visit(body=page) for page in PAGES])
+
+
+DOCUMENTS = (
+    *PAGES,
+    b"<rss><channel><link>http://a.test/</link></channel></rss>",
+    b"<urlset><url><loc>http://a.test/1</loc></url></urlset>",
+    b"p { background: url(a.png) }",
+    b"see http://a.test/x",
+    b"GIF89a\x01\x00\x01\x00\x00\x00\x00",
+)
+PROCESSORS = [
+    CssLinks(CssLinksSheet(requisites=True)),
+    FeedLinks(),
+    ImageStatistics(),
+    SitemapLinks(),
+    TagCounter(TagCounterSheet(items=True)),
+    TextLinks(),
+]
+
+
+@pytest.mark.parametrize("processor", PROCESSORS, ids=lambda one: type(one).__name__)
+def test_processor(processor: Processor) -> None:
+    check_processor(processor, [visit(body=document) for document in DOCUMENTS])

@@ -65,8 +65,7 @@ def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> N
     [
         (["http://"], "not a URL"),
         (["docs.example"], "did you mean http://docs.example"),
-        (["nonsense://127.0.0.1/"], "this wiring has http, https"),
-        (["ftp://127.0.0.1/"], "this wiring has http, https"),
+        (["nonsense://127.0.0.1/"], "this wiring has file, ftp, gopher, http, https"),
         (["mailto:me@example.org"], "names no host"),
         ([""], "not a URL"),
         (["http://127.0.0.1:9/", "--scoop", "host"], "--scope"),

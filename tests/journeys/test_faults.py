@@ -1,5 +1,6 @@
 """What the machine does to a crawl: no room, few open files, a process that is stopped, files that are torn or changed."""
 
+import asyncio
 import json
 import os
 import resource
@@ -17,8 +18,12 @@ import pytest
 from gossamer.assembly.control.client import Control
 from gossamer.assembly.control.messages import Status
 from gossamer.assembly.control.standing import Standing, ledgers_of, standing_at_rest
+from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.clock import SystemClock
+from gossamer.flow.sheet import build
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakeWeb, Page, Request
 from tools.verifying import verify
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
@@ -241,3 +246,38 @@ def test_a_killed_crawl_goes_on_from_what_it_kept(halfway: tuple[Path, FakeWeb],
     again = Counter(web.targets()) - asked
     assert not kept & set(map(web.url, again))
     assert verify(folder).findings == []
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+def test_a_clock_that_jumps_an_hour_neither_stops_a_crawl_nor_hurries_it(
+    jump: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: Counter[str] = Counter()
+    jumped = 0.0
+
+    def failing(request: Request) -> Page:
+        """Fails once."""
+        tries[request.target] += 1
+        return Page("busy", status=500) if tries[request.target] == 1 else Page("here")
+
+    def jumping(request: Request) -> Page:
+        """While a page waits for its second try, the clock jumps."""
+        nonlocal jumped
+        jumped = jump
+        return Page("x")
+
+    system = SystemClock.now
+    monkeypatch.setattr(SystemClock, "now", lambda clock: system(clock) + jumped)
+    names = [f"/{number}" for number in range(30)]
+    pages: dict[str, Any] = {
+        "/": "".join(f'<a href="{name}">x</a>' for name in names),
+        **dict.fromkeys(names, Page("x")),
+    }
+    with FakeWeb({**pages, "/7": failing, "/9": jumping}) as web:
+        options = {"output": str(tmp_path / "c"), "delay": 0.01}
+        settings = {"politeness": {"retries": [1.0]}}
+        job = Crawl([web.url("/")], build(CrawlOptions, options), settings=settings)
+        summary = asyncio.run(asyncio.wait_for(job.run(), 30))
+        assert (summary.state, summary.pages) == ("finished", 31)
+        assert Counter(web.targets()) == Counter({"/": 1, **dict.fromkeys(names, 1), "/7": 2})
+    assert verify(tmp_path / "c").findings == []

@@ -320,6 +320,8 @@ def test_a_url_has_a_story_while_it_waits_and_after(tmp_path: Path) -> None:
         refused = story_of(folder, web.url("/2"))
         assert refused.state == "refused"
         assert [one.filter for one in refused.filters if one.verdict] == ["patterns"]
+        tracked = story_of(folder, web.url("/3?utm_source=y"))
+        assert (tracked.url, tracked.state) == (web.url("/3"), "done")
         assert story_of(folder, web.url("/nowhere")).state == "unknown"
         with pytest.raises(UsageError, match="not a URL"):
             story_of(folder, "http://")

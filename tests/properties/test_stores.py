@@ -15,10 +15,10 @@ from gossamer.testing.storing import visit
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
 HEADS = st.one_of(
-    st.binary(max_size=200),
-    st.lists(st.sampled_from([b"A: b", b"\r", b"\n", b"\r\n", b"\x00", b" ", b"Transfer-Encoding: chunked"])).map(
-        b"".join
-    ),
+    st.binary(min_size=1, max_size=200),
+    st.lists(
+        st.sampled_from([b"A: b", b"\r", b"\n", b"\r\n", b"\x00", b" ", b"Transfer-Encoding: chunked"]), min_size=1
+    ).map(b"".join),
 )
 
 

@@ -16,9 +16,10 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.catalog import catalog
-from gossamer.assembly.control.client import CRAWL_FILE, Control, NotRunning
+from gossamer.assembly.control.client import CRAWL_FILE, Control, NotRunning, check_is_crawl
 from gossamer.assembly.control.knowing import Known, known_of
 from gossamer.assembly.control.messages import Why
+from gossamer.contracts.filtering import verdicts_on
 from gossamer.contracts.robots import Ruling, Verdict
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
@@ -57,6 +58,8 @@ class Normalised(msgspec.Struct, frozen=True):
 class Judged(msgspec.Struct, frozen=True):
     """What one filter says."""
 
+    gate: str
+    """`follow`: of the link; `fetch`: of the task, before it is asked for."""
     filter: str
     verdict: str
     """Empty where it lets the URL pass; otherwise the rule that refuses it."""
@@ -112,13 +115,17 @@ def story_of(directory: Path, text: str) -> Story:
         url = canonical(text.strip())
     except UnreadableUrl as error:
         raise UsageError(f"{error}; write it in full, as https://example.org/") from None
+    check_is_crawl(directory)
     graph = plan(read(directory / CRAWL_FILE), catalog())
-    known = _known(directory, _normal(graph, url))
+    known = _known(directory, url)
+    normal = _normal_form(graph, url)
+    if normal != url and not known.is_seen:
+        known = _known(directory, normal)
     return _told(directory, text.strip(), known, asyncio.run(_verdicts(graph, known)))
 
 
-def _normal(graph: Graph, url: str) -> str:
-    """The form in which the crawl keeps a canonical URL."""
+def _normal_form(graph: Graph, url: str) -> str:
+    """The form that a link to a canonical URL takes in this crawl; seeds are taken as they are."""
     sheets = (node.sheet for node in graph.components.values())
     return next((normaliser(sheet)(url) for sheet in sheets if isinstance(sheet, LinksSheet)), url)
 
@@ -155,7 +162,7 @@ async def _verdicts(graph: Graph, known: Known) -> _Verdicts:
     units = await _started(graph)
     try:
         return _Verdicts(
-            filters=[] if is_seed else _filtered(graph, units, known),
+            filters=_filtered(graph, units, known, is_seed=is_seed),
             robots=_robots(graph, units, known),
             blocked_by=_blocked_by(graph, known.url),
             is_seed=is_seed,
@@ -170,21 +177,31 @@ def _seeds(graph: Graph) -> set[str]:
     return {canonical(url) for sheet in sheets if isinstance(sheet, SeedsSheet) for url in sheet.urls}
 
 
-def _judges(graph: Graph) -> dict[str, list[str]]:
-    """Names of the filters' and robots' providers."""
-    found: dict[str, list[str]] = {"filters": [], "robots": []}
+class _Judges(msgspec.Struct, frozen=True):
+    """Names of the providers that judge URLs."""
+
+    follow: list[str]
+    fetch: list[str]
+    robots: list[str]
+
+
+def _judges(graph: Graph) -> _Judges:
+    found = _Judges([], [], [])
     for node in graph.components.values():
         for role, bound in node.roles.items():
             if issubclass(node.unit, Filtering) and role == "filters" and not isinstance(bound, str):
-                found["filters"] += [name for names in bound.values() for name in names]
+                found.follow.extend(bound.get("follow", ()))
+            elif issubclass(node.unit, Frontier) and role == "gates" and not isinstance(bound, str):
+                found.fetch.extend(bound.get("fetch", ()))
             elif issubclass(node.unit, Frontier) and role == "robots" and isinstance(bound, str):
-                found["robots"].append(bound)
+                found.robots.append(bound)
     return found
 
 
 async def _started(graph: Graph) -> dict[str, Provider[Any]]:
     """The providers that judge, and what they use: made as the crawl makes them, in a life of their own."""
-    wanted = graph.reached(name for names in _judges(graph).values() for name in names)
+    judges = _judges(graph)
+    wanted = graph.reached([*judges.follow, *judges.fetch, *judges.robots])
     units: dict[str, Provider[Any]] = {}
     for name, node in graph.providers.items():
         if name in wanted:
@@ -196,19 +213,21 @@ async def _started(graph: Graph) -> dict[str, Provider[Any]]:
     return units
 
 
-def _filtered(graph: Graph, units: Mapping[str, Any], known: Known) -> list[Judged]:
+def _filtered(graph: Graph, units: Mapping[str, Any], known: Known, *, is_seed: bool) -> list[Judged]:
     source, relation, depth = _discovery(known)
-    if relation != "redirect":
-        depth = max(0, depth - 1)
-    page = source or next(iter(sorted(_seeds(graph))), known.url)
-    link = Link(known.url, relation or "a href")
+    task = Task(known.url, host_of(known.url), depth, source, relation or "a href")
+    judges = _judges(graph)
     found = []
-    for name in _judges(graph)["filters"]:
-        try:
-            verdict = units[name].judge([link], Task(page, host_of(page), depth=depth))[0]
-        except Exception as error:
-            verdict = f"broken: {type(error).__name__}: {error}"
-        found.append(Judged(name, verdict))
+    if not is_seed:
+        page = source or next(iter(sorted(_seeds(graph))), known.url)
+        above = Task(page, host_of(page), depth=depth if relation == "redirect" else max(0, depth - 1))
+        for name in judges.follow:
+            try:
+                verdict = units[name].judge([Link(known.url, task.relation)], above)[0]
+            except Exception as error:
+                verdict = f"broken: {type(error).__name__}: {error}"
+            found.append(Judged("follow", name, verdict))
+    found += [Judged("fetch", name, verdicts_on((units[name],), "fetch", (task,))[0]) for name in judges.fetch]
     return found
 
 
@@ -219,7 +238,7 @@ def _discovery(known: Known) -> tuple[str, str, int]:
 
 
 def _robots(graph: Graph, units: Mapping[str, Any], known: Known) -> RobotsWord | None:
-    for name in _judges(graph)["robots"]:
+    for name in _judges(graph).robots:
         gate = units[name]
         if known.robots:
             gate.restore(site_of(known.url), known.robots)
@@ -313,7 +332,7 @@ def _state(known: Known, verdicts: _Verdicts) -> tuple[str, str]:
         return "queued", "it was found, and waits in the queue of its host behind many others"
     refused = next((judged for judged in verdicts.filters if judged.verdict), None)
     if refused is not None:
-        return "refused", f"filter {refused.filter} refuses it: {refused.verdict}"
+        return "refused", f"filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
     if verdicts.is_seed:
         return "unknown", "it is a seed that the crawl has not taken up yet"
     return "unknown", "no page that was processed so far links to it, though the filters would let it pass"

@@ -5,6 +5,7 @@ habits. Peers of Python live in environments of their own, made by pip on the fi
 installed. What is compared is CPU a page: wall time on a shared machine says more about the neighbours.
 """
 
+import compileall
 import json
 import os
 import shutil
@@ -34,6 +35,7 @@ PER_HOST = 16
 PROFILES = {
     "plain": ("--no-warc", "--robots", "ignore"),
     "archive": (),
+    "everything": ("--details", "full", "--set", "log.tables=pages,links,items"),
 }
 
 #: Tags whose links are followed, by every crawler.
@@ -228,6 +230,8 @@ def run(roots: list[Path], repeats: int = 3, profiles: Sequence[str] = tuple(PRO
         UsageError: nginx is not here, a peer cannot be set up, or a crawler failed.
     """
     report = Report("peers")
+    # An installed package has its bytecode; a checkout whose files have just changed would pay for it in every run.
+    compileall.compile_dir(str(Path(__file__).parents[1]), quiet=1)
     chosen = crawlers(profiles)
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as name:
         for root in roots:

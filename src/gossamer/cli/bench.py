@@ -47,7 +47,7 @@ PEER_PAGES = 2_000
     "profiles",
     multiple=True,
     type=click.Choice(sorted(PROFILES)),
-    help="peers: what our crawl does: plain (no archive, no robots.txt) or archive (all that a plain command does); both.",
+    help="peers: what our crawl does: plain (no archive, no robots.txt), archive (all that a plain command does) or everything.",
 )
 @click.option("--pages", type=click.IntRange(100), help="peers, pages, memory: pages of the crawl.")
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")

@@ -26,6 +26,7 @@ COMMANDS = {
     "export": ("gossamer.cli.export", "Write archive, index or tables for other tools."),
     "reprocess": ("gossamer.cli.reprocess", "Run processors over the stored archive, without a request."),
     "fetch": ("gossamer.cli.fetch", "Fetch one URL, and tell outcome, timings and header fields."),
+    "inspect": ("gossamer.cli.inspect", "Say what a crawl would see in documents, as JSON."),
     "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
     "robots": ("gossamer.cli.robots", "Say which URLs a robots.txt allows, and by which rule."),
     "normalize": ("gossamer.cli.normalize", "Say what canonical form URLs have."),

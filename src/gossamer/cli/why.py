@@ -33,7 +33,7 @@ def lines_of(story: "Story") -> list[str]:
     if story.depth is not None:
         found = f"{story.relation} of {story.discovered_from}" if story.discovered_from else story.relation
         lines.append(f"discovered: {found}, depth {story.depth}")
-    lines += [f"filter:     {one.filter}: {one.verdict or 'passes'}" for one in story.filters]
+    lines += [f"filter:     {one.filter} ({one.gate}): {one.verdict or 'passes'}" for one in story.filters]
     if story.blocked_by:
         lines.append(f"blocked:    by {story.blocked_by}")
     if story.robots is not None:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time for people and archives, monotonic time for every delay and deadline."""
+    """Wall time for people and archives, monotonic time for every delay and deadline, steady time for what outlives both."""
 
     def now(self) -> float:
         """Seconds since the epoch; may jump."""
@@ -14,6 +14,14 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds since some instant; never goes back."""
+        ...
+
+    def steady(self) -> float:
+        """Seconds since the epoch that never jump: wall time when this clock was made, and monotonic time since then.
+
+        For waits that are kept on the disk: another process can read them, and no jump of the wall clock (FAULTS 94) makes
+        this one wait an hour more, or not at all.
+        """
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -24,6 +32,9 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clock."""
 
+    def __init__(self) -> None:
+        self._offset = time.time() - time.monotonic()
+
     def now(self) -> float:
         """Seconds since the epoch."""
         return time.time()
@@ -31,6 +42,10 @@ class SystemClock:
     def monotonic(self) -> float:
         """Seconds of the system's monotonic clock."""
         return time.monotonic()
+
+    def steady(self) -> float:
+        """Wall time that no operator or time server sets."""
+        return self._offset + time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
         """Sleep on the running event loop."""

@@ -18,8 +18,8 @@ from typing import BinaryIO, Self
 
 import msgspec
 
-#: Bytes in memory from which on a body goes to disk. A file costs some 60 us and a descriptor; of ten thousand pages a
-#: few are larger than this, and the bodies of 64 slots and as many waiting visits stay below 128 MB.
+#: Bytes in memory from which on a body goes to disk. A body of this size costs 0.34 ms of CPU on disk and 0.04 in
+#: memory, and a descriptor; hardly any page is larger, and the bodies of 64 slots and as many waiting visits stay below 128 MB.
 THRESHOLD = 1 << 20
 
 #: Bytes of a stored body that are handed over at once.

@@ -1,4 +1,4 @@
-"""Which language a text is in, as an ISO 639-1 code (the shortest BCP 47 tag). Decision 8 says how the library was chosen.
+"""Which language a text is in, as an ISO 639-1 code (the shortest BCP 47 tag). Decision 11 says how the library was chosen.
 
 Three witnesses, in this order: the script, where only one language is written in it; the letters, by the profiles of
 `resiliparse`; and the page's own word, which decides among languages that look alike and for texts that are too short.

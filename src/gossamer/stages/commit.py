@@ -175,7 +175,7 @@ class Commit(Filter[CommitSheet]):
         self.politeness.received(len(response.body))
         if visit.is_robots:
             site = visit.task.source
-            return _Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.now()))
+            return _Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.steady()))
         if ruling.what is What.GONE:
             error = f"{response.outcome} at try {visit.task.attempt}; {response.error}".rstrip("; ")
             gone = msgspec.structs.replace(response, outcome=Outcome.GONE_AFTER_RETRIES, error=error)
@@ -335,7 +335,7 @@ class Commit(Filter[CommitSheet]):
             staged.tried(visit)
             staged.done(task.url)
             again = msgspec.structs.replace(task, attempt=task.attempt + 1)
-            staged.later(again, self.clock.now() + ended.ruling.wait)
+            staged.later(again, self.clock.steady() + ended.ruling.wait)
         else:
             staged.visited(visit, location)
 

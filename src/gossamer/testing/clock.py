@@ -9,7 +9,7 @@ class FakeClock:
     """Stands still until :meth:`advance`. Satisfies :class:`gossamer.flow.clock.Clock`."""
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
-        self._now = now
+        self._now = self._start = now
         self._passed = 0.0
         self._order = count()
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
@@ -24,6 +24,10 @@ class FakeClock:
     def monotonic(self) -> float:
         """Seconds that the test has let pass."""
         return self._passed
+
+    def steady(self) -> float:
+        """Seconds since the epoch, whatever :meth:`jump` did."""
+        return self._start + self._passed
 
     async def sleep(self, seconds: float) -> None:
         """Return once the test has advanced the clock by `seconds`."""

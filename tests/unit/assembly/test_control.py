@@ -35,6 +35,7 @@ from gossamer.assembly.control.messages import (
 )
 from gossamer.assembly.control.server import ControlServer
 from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.stores.ledger.lock import ProcessLock
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -345,3 +346,15 @@ def test_a_crawl_that_is_suspended_is_told_apart_from_one_that_is_gone(crawl: Pa
         pytest.raises(CrawlDirectoryError, match="does not answer"),
     ):
         control.do(Pause())
+
+
+def test_a_directory_that_is_in_use_without_a_socket_is_told_with_its_process(
+    crawl: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "CHANGING", 0.0)
+    lock = ProcessLock(crawl / "state" / "agent-00" / "lock")
+    with pytest.raises(CrawlDirectoryError, match=f"in use by process {os.getpid()}, which takes no commands"):
+        Control(crawl)
+    lock.close()
+    with pytest.raises(NotRunning):
+        Control(crawl)

@@ -208,6 +208,15 @@ def test_a_page_that_eats_memory_is_scanned_and_says_so(run: Run) -> None:
     assert (done.found, done.trouble) == ((Found("x"),), "parse_crashed")
 
 
+def test_a_large_document_is_read_apart(run: Run) -> None:
+    large = visit(body=b"<title>t</title><a href=x>" + b"word " * 1_000)
+    (done,), stage = run(processed([large], ProcessSheet(apart=4_000)))
+    assert (done.title, done.found, done.trouble) == ("t", (Found("x"),), "")
+    assert stage.metrics.counters["read_apart"] == 1
+    (done,), stage = run(processed([large], ProcessSheet(apart=4_000), {}))
+    assert stage.metrics.counters["read_apart"] == 0
+
+
 def test_without_parser_processes_a_hostile_page_is_scanned_in_place(run: Run) -> None:
     done = one(run, visit(body=b"<br>" * (MAX_TAGS + 1) + b"<a href=x>"), parsers=0)
     assert (done.found, done.trouble) == ((Found("x"),), "parse_skipped")

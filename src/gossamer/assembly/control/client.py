@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import socket
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +17,10 @@ from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
 
 #: Seconds for an answer. A crawl answers between two steps of its own; a checkpoint takes the longest.
 TIMEOUT = 30.0
+
+#: Seconds that a crawl may take to begin to listen, or to end after it has listened; and between two looks.
+CHANGING = 5.0
+_LOOK = 0.05
 
 #: The file that makes a directory a crawl's.
 CRAWL_FILE = "crawl.toml"
@@ -64,6 +69,21 @@ class Control:
         self._socket.close()
 
     def _connected(self, timeout: float) -> socket.socket:
+        """A connection; where the crawl is just starting or ending, as soon as it listens or is gone."""
+        deadline = time.monotonic() + CHANGING
+        while True:
+            connected = self._tried(timeout)
+            if connected is not None:
+                return connected
+            process = holder(self.directory)
+            if not process:
+                break
+            if time.monotonic() > deadline:
+                raise CrawlDirectoryError(f"{self.directory} is in use by process {process}, which takes no commands")
+            time.sleep(_LOOK)
+        raise NotRunning(f"no crawl is running in {self.directory}; `gossamer resume {self.directory}` goes on with it")
+
+    def _tried(self, timeout: float) -> socket.socket | None:
         for path in sockets(self.directory):
             connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             connected.settimeout(timeout)
@@ -76,12 +96,7 @@ class Control:
             except OSError:
                 pass  # nobody has listened here, or nobody does any more
             connected.close()
-        process = holder(self.directory)
-        if process:
-            raise CrawlDirectoryError(
-                f"{self.directory} is in use by process {process}, which takes no commands; it may be starting or ending"
-            )
-        raise NotRunning(f"no crawl is running in {self.directory}; `gossamer resume {self.directory}` goes on with it")
+        return None
 
     def ask(self, request: Request) -> Answered:
         """Ask, and wait for the answer.
@@ -98,6 +113,7 @@ class Control:
         except TimeoutError:
             raise self._silent() from None
         except OSError:
+            self._await_end()
             raise NotRunning(f"the crawl in {self.directory} has ended; `gossamer resume` goes on with it") from None
         except Malformed as error:
             raise CrawlDirectoryError(
@@ -133,6 +149,12 @@ class Control:
                 raise ConnectionResetError
             received += part
         return bytes(received)
+
+    def _await_end(self) -> None:
+        """Whoever looks at the ledger next finds the last word of the crawl in it."""
+        deadline = time.monotonic() + CHANGING
+        while holder(self.directory) and time.monotonic() < deadline:
+            time.sleep(_LOOK)
 
     def _silent(self) -> CrawlDirectoryError:
         return CrawlDirectoryError(

@@ -28,7 +28,7 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
-from gossamer.model.errors import AddressRefused, GossamerError, ResolutionFailed
+from gossamer.model.errors import AddressRefused
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
@@ -44,6 +44,9 @@ ADMITTED = 256
 
 #: Tasks of one host that may be refused in one turn before others get theirs: a site may forbid a million.
 REFUSED_IN_A_TURN = 32
+
+#: Names that are looked up at once, ahead of their hosts' turn (MISSION M8).
+LOOKUPS = 64
 
 #: Hosts that take turns before those that wait long make room for others, and what is long, in seconds: they come back
 #: from the disk when they are due.
@@ -107,6 +110,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Hosts that were sent to rest on the disk and may still answer."""
         self._seeds_ended = False
         self._draining = False
+        self._sought: deque[tuple[Host, str, int]] = deque()
+        """Hosts whose names are to be looked up: URL and port of what is to be asked there."""
         self._lookups: set[asyncio.Task[None]] = set()
         self._alarm: Alarm | None = None
         self.metrics.gauge("queued", lambda: len(self.queues))
@@ -132,6 +137,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Take the alarm and the look-ups away."""
         if self._alarm is not None:
             self._alarm.cancel()
+        self._sought.clear()
         for task in self._lookups:
             task.cancel()
         await asyncio.gather(*self._lookups, return_exceptions=True)
@@ -271,7 +277,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         rule = verdicts_on(self.gates.get("fetch", ()), "fetch", (task,))[0]
         if rule:
             return Outcome.BLOCKED, rule, ALLOWED
-        now = self.clock.now()
+        now = self.clock.steady()
         verdict = self.robots.judge(task, now)
         if verdict.ruling is Ruling.FETCH_FIRST:
             site = site_of(task.url)
@@ -295,7 +301,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if verdict.ruling is Ruling.FETCH_FIRST:
             return self._ask_robots(host, site_of(task.url), verdict.url, now)
         if verdict.ruling is Ruling.WAIT:
-            self.politeness.hold(host.name, verdict.until - self.clock.now())
+            self.politeness.hold(host.name, verdict.until - self.clock.steady())
             self.metrics.count("robots_waits")
         self._put(host.name)
         return None
@@ -355,7 +361,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def _rest(self, host: Host, seconds: float) -> None:
         self._rested += not self.politeness.is_spent(host.name)
-        self.queues.rest(host.name, self.clock.now() + seconds)
+        self.queues.rest(host.name, self.clock.steady() + seconds)
         self._leave(host)
 
     def _leave(self, host: Host) -> None:
@@ -376,7 +382,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Take hosts over from the queues, where there may be any; False if there is none."""
         if not self._is_stirred:
             return False
-        states = self.queues.admit(self.clock.now(), ADMITTED)
+        states = self.queues.admit(self.clock.steady(), ADMITTED)
         self._is_stirred = len(states) == ADMITTED
         for state in states:
             self.politeness.restore(state.host, state.note, clean=self.ledger.is_clean)
@@ -386,7 +392,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def _wake_due(self) -> None:
         """Tasks whose next try is due go back to their hosts, and hosts whose rest is over come back."""
-        wall = self.clock.now()
+        wall = self.clock.steady()
         if self.queues.next_due() <= wall:
             self.queues.wake(wall)
             self._is_stirred = True
@@ -401,10 +407,20 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if not host.name:
             host.ports[port] = ""  # files of this machine: there is nothing to look up
             return True
-        lookup = asyncio.create_task(self._look_up(host, task.url, port))
-        self._lookups.add(lookup)
-        lookup.add_done_callback(self._lookups.discard)
+        self._sought.append((host, task.url, port))
+        self._seek()
         return False
+
+    def _seek(self) -> None:
+        """Look up the next names, a bounded number at once: a page may link to 6,000 hosts."""
+        while self._sought and len(self._lookups) < LOOKUPS:
+            lookup = asyncio.create_task(self._look_up(*self._sought.popleft()))
+            self._lookups.add(lookup)
+            lookup.add_done_callback(self._found)
+
+    def _found(self, lookup: "asyncio.Task[None]") -> None:
+        self._lookups.discard(lookup)
+        self._seek()
 
     async def _look_up(self, host: Host, url: str, port: int) -> None:
         reason = ""
@@ -412,8 +428,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             host.address = (await self.resolver.resolve(endpoint_of(url)[0], port)).address
         except AddressRefused as error:
             reason = str(error)
-        except (GossamerError, ResolutionFailed):
-            # A name without an address: the request itself says so, as the outcome of its task.
+        except Exception:
+            # A name without an address, or a resolver that broke: the request itself says so, as the outcome of its task.
             host.address = ""
         host.ports[port] = reason
         self._put(host.name)
@@ -433,13 +449,13 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if self._is_hopeless():
             self._draining = True
             return
-        due = min(self.queues.next_due(), self.queues.next_rest()) - self.clock.now() + now
+        due = min(self.queues.next_due(), self.queues.next_rest()) - self.clock.steady() + now
         if self._alarm is not None:
             self._alarm.set(min(until, due, self._stopping.ends_at()))
 
     def _is_hopeless(self) -> bool:
         """Whether everything that is left belongs to hosts that were given their chances, or to seeds that nobody serves."""
-        if self._in_flight or self._lookups or not self._seeds_ended or not len(self.queues):
+        if self._in_flight or self._lookups or self._sought or not self._seeds_ended or not len(self.queues):
             return False
         if self._stopping.is_unserved and not self.sheet.keep_trying:
             return True

@@ -60,6 +60,9 @@ class ProcessSheet(Sheet, frozen=True):
             "Parser processes at most; 0: pages that need one are only scanned.", unit="processes", restart=_PROCESSES
         ),
     ] = 1
+    apart: Annotated[int, setting("Documents larger than this are read in a parser process.", unit="bytes", ge=0)] = (
+        2_000_000
+    )
     parse_deadline: Annotated[
         float, setting("A parser process that takes longer is killed.", unit="s", restart=_PROCESSES, gt=0)
     ] = 5.0
@@ -117,7 +120,8 @@ class Process(Filter[ProcessSheet]):
             (ready if done is not None else apart).append(visit if done is None else done)
         if not apart:
             return ready
-        await self.outbox.send_many(ready)
+        if ready:
+            await self.outbox.send_many(ready)
         return list(await asyncio.gather(*(self._read_apart(visit) for visit in apart)))
 
     # -- one visit
@@ -145,7 +149,7 @@ class Process(Filter[ProcessSheet]):
         document = Document(visit, self.sheet.agent)
         if self.sheet.isolated and any(map(self._is_isolated, processors)):
             return None
-        if visit.mime in HTML_TYPES and document.trouble and self.sheet.parsers:
+        if self.sheet.parsers and self._is_dear(document, processors):
             return None
         return self._finished(
             visit, read(document, processors, self.sheet.details, language=bool(self._languages)), refresh
@@ -155,18 +159,18 @@ class Process(Filter[ProcessSheet]):
         """The visit, read in a parser process as far as can be. Never raises."""
         visit = self._sniffed(visit)
         document = Document(visit, self.sheet.agent)
-        suspicious = visit.mime in HTML_TYPES and bool(document.trouble)
+        dear = self._is_dear(document, self._processors_of(visit.mime))
         self.metrics.count("read_apart")
         here: list[Processor] = []
         there: list[ProcessorSpec] = []
         for processor in self._processors_of(visit.mime):
-            spec = spec_of(processor) if suspicious or self._is_isolated(processor) else None
+            spec = spec_of(processor) if dear or self._is_isolated(processor) else None
             if spec is None:
                 here.append(processor)
             else:
                 there.append(spec)
         language = bool(self._languages)
-        if suspicious:
+        if dear:
             findings = await self._parsed(visit, there)
             more = read(document, here, "plain") if here else Findings()
         else:
@@ -174,8 +178,14 @@ class Process(Filter[ProcessSheet]):
             findings = read(document, here, self.sheet.details, language=language)
         return self._finished(visit, _joined(findings, more), _refresh(visit.response))
 
+    def _is_dear(self, document: Document, processors: Sequence[Processor]) -> bool:
+        """Reading it here would hold up the crawl: by its markup, or by its size where a processor reads it at all."""
+        if len(document.content) > self.sheet.apart:
+            return bool(processors)
+        return document.mime in HTML_TYPES and bool(document.trouble)
+
     async def _parsed(self, visit: Visit, processors: Sequence[ProcessorSpec]) -> Findings:
-        """A suspicious page: parsed after all where that can be killed, scanned where it had to be."""
+        """A page that may cost too much: parsed after all where that can be killed, scanned where it had to be."""
         trouble = ""
         for _ in range(2):
             try:
