@@ -61,7 +61,7 @@ def test_the_lock_is_read() -> None:
 #: Decided one by one. The public suffix list itself is MPL-2.0 wherever it comes from: weak copyleft, by file, and a
 #: file that nobody changes; there is no other list (docs/decisions/0003).
 #: tqdm (MPL-2.0 for its older parts) comes with the command line of fastwarc, which resiliparse needs; nothing of ours
-#: imports it (docs/decisions/0011).
+#: imports it (docs/decisions/0013).
 DECIDED = {"publicsuffixlist": {"MPL-2.0"}, "tqdm": {"MPL-2.0"}}
 
 

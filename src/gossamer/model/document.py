@@ -112,7 +112,7 @@ class Document:
     @cached_property
     def directives(self) -> tuple[str, ...]:
         """What the page says to robots, in its header fields and its meta tags."""
-        metas = self._metas() if markup.names(self.markup, ("robots", self.agent)) else []
+        metas = self._metas() if markup.speaks_to(self.markup, self.agent) else []
         if not metas:
             return self.field_directives
         return tuple(sorted({*self.field_directives, *robots_tags.directives(metas, self.agent)}))
@@ -147,7 +147,7 @@ class Document:
     @cached_property
     def base(self) -> str:
         """What relative links are resolved against: the first `<base href>` where there is one, otherwise the URL."""
-        if self.is_plain or not markup.names(self.markup, ("<base",)):
+        if self.is_plain or not markup.has_base(self.markup):
             return self.url
         href = self._base_href()
         if href is None:

@@ -1,4 +1,4 @@
-"""Which language a text is in, as an ISO 639-1 code (the shortest BCP 47 tag). Decision 11 says how the library was chosen.
+"""Which language a text is in, as an ISO 639-1 code (the shortest BCP 47 tag). Decision 13 says how the library was chosen.
 
 Three witnesses, in this order: the script, where only one language is written in it; the letters, by the profiles of
 `resiliparse`; and the page's own word, which decides among languages that look alike and for texts that are too short.
@@ -40,7 +40,10 @@ _SCRIPTS = (
     ("my", re.compile("[\u1000-\u109f]"), _SHARE),
     ("lo", re.compile("[\u0e80-\u0eff]"), _SHARE),
 )
-_LETTER = re.compile(r"[^\W\d_]")
+_NO_LETTERS = bytes(code for code in range(256) if not chr(code).isalpha() or code > 127)
+
+#: Share of letters that are not ASCII, below which no script of its own is looked for.
+_FOREIGN = 0.1
 _TAG = re.compile(r"([A-Za-z]{2,3})(?:[-_]|$)")
 
 
@@ -53,8 +56,9 @@ def detect(text: str, declared: str = "") -> str:
     """
     said = primary(declared)
     sample = text[:SAMPLE]
-    letters = len(_LETTER.findall(sample))
-    written = "" if sample.isascii() else _by_script(sample, letters)
+    ascii_letters, others = _letters(sample)
+    letters = ascii_letters + others
+    written = _by_script(sample, letters) if others > _FOREIGN * letters else ""
     if written:
         return written
     if letters < MIN_LETTERS:
@@ -69,6 +73,12 @@ def primary(tag: str) -> str:
     """The language of a tag such as `de-AT`, in lower case; empty where it is none."""
     match = _TAG.match(tag.strip())
     return match[1].lower() if match else ""
+
+
+def _letters(sample: str) -> tuple[int, int]:
+    """How many letters of ASCII there are, and how many characters of other kinds, which are letters nearly all."""
+    plain = sample.encode("ascii", "ignore")
+    return len(plain.translate(None, _NO_LETTERS)), len(sample) - len(plain)
 
 
 def _by_script(sample: str, letters: int) -> str:

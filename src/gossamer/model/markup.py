@@ -92,6 +92,8 @@ _REFERENCE = re.compile(
     r"&(?:#[0-9]{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};|(?:amp|lt|gt|quot)(?![=A-Za-z0-9]))"
 )
 
+_BASE = re2.compile(rb"(?i)<base", _BYTES)
+
 # What most pages lack. RE2 looks for all of it at once, 0.5 us a KB; a walk through the tree for one element costs three times
 # as much. A word that is spelled with character references is not noticed.
 _PECULIAR = re2.compile(
@@ -142,14 +144,21 @@ def is_plain(markup: bytes) -> bool:
     return _PECULIAR.search(markup) is None
 
 
-def names(markup: bytes, words: tuple[str, ...]) -> bool:
-    """Whether one of these words occurs anywhere in the page, in letters of any case."""
-    return _any_of(words).search(markup) is not None
+def has_base(markup: bytes) -> bool:
+    """Whether the page may have a `base` element."""
+    return _BASE.search(markup) is not None
 
 
-@lru_cache(maxsize=64)
-def _any_of(words: tuple[str, ...]) -> Any:
-    return re2.compile(b"(?i)" + b"|".join(re2.escape(word.encode()) for word in words if word), _BYTES)
+def speaks_to(markup: bytes, agent: str) -> bool:
+    """Whether a `meta` tag of the page may speak to robots: to all of them, or to `agent`."""
+    return _meta_for(agent).search(markup) is not None
+
+
+@lru_cache(maxsize=16)
+def _meta_for(agent: str) -> Any:
+    # What all matches begin with lets RE2 skip to the next tag: three times as fast as a search for the names alone.
+    names = b"|".join(re2.escape(name.encode()) for name in ("robots", agent) if name)
+    return re2.compile(rb"(?i)<meta[^>]*(?:%s)" % names, _BYTES)
 
 
 def suspicion(markup: bytes) -> str:

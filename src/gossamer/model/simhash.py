@@ -8,7 +8,6 @@ NumPy is imported on the first fingerprint, so that a plain crawl does without i
 """
 
 import re
-from functools import lru_cache
 from typing import Any
 
 from xxhash import xxh3_64_intdigest
@@ -22,17 +21,17 @@ SHINGLE = 3
 #: Words below which a text has no fingerprint: two short texts are alike by chance ("not found", "log in").
 MIN_WORDS = 24
 
-#: Words that count: a fingerprint of more says the same.
-MAX_WORDS = 20_000
+#: Words that count, and characters in which they are looked for: a fingerprint of more says the same.
+MAX_WORDS = 5_000
+MAX_TEXT = 8 * MAX_WORDS
 
 #: Word hashes that are remembered; about 150 bytes each.
 REMEMBERED = 50_000
 
-_WORD = re.compile(r"\w+")
+# Of ASCII only letters and digits belong to words; of everything else all.
+_ONLY_WORDS = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
 # Scripts without spaces: there each character is a word.
-_UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+?(?=[\u3040-\u9fff])|\w+"
-)
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 # Odd multipliers of a multiply-shift mix (Stafford's variant 13 of the finaliser of MurmurHash3), and one for each place.
 _PLACES = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
@@ -41,12 +40,14 @@ _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 def fingerprint(text: str) -> int:
     """64 bits for a text; 0 for one that is too short to have any."""
-    words = (_WORD if text.isascii() else _UNSPACED).findall(text[: MAX_WORDS * 16].lower())[:MAX_WORDS]
+    words = _words(text)
     if len(words) < MIN_WORDS:
         return 0
     import numpy as np
 
-    hashes = np.array([_hash(word) for word in words], dtype=np.uint64)
+    if len(_hashes) > REMEMBERED:
+        _hashes.clear()
+    hashes = np.array([_hashes[word] for word in words], dtype=np.uint64)
     runs = np.zeros(len(hashes) - SHINGLE + 1, dtype=np.uint64)
     for place, factor in enumerate(_PLACES):
         runs += hashes[place : place + len(runs)] * np.uint64(factor)
@@ -68,9 +69,23 @@ def _mixed(values: Any) -> Any:
     return values
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _hash(word: str) -> int:
-    return xxh3_64_intdigest(word.encode("utf-8", "replace"))
+def _words(text: str) -> list[bytes]:
+    """The words of a text in lower case, without what stands between them."""
+    text = text[:MAX_TEXT].lower()
+    if not text.isascii() and _UNSPACED.search(text):
+        text = _UNSPACED.sub(r" \g<0> ", text)
+    return text.encode("utf-8", "replace").translate(_ONLY_WORDS).split()[:MAX_WORDS]
+
+
+class _Hashes(dict[bytes, int]):
+    """Hashes of words, computed once."""
+
+    def __missing__(self, word: bytes) -> int:
+        self[word] = found = xxh3_64_intdigest(word)
+        return found
+
+
+_hashes = _Hashes()
 
 
 def distance(one: int, other: int) -> int:

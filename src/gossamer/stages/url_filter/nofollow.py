@@ -1,7 +1,7 @@
 """Links that their own page does not vouch for (`rel=nofollow`, `ugc`, `sponsored`, or a whole page's `nofollow`).
 
 Place in the flow: links ─► **filter** ─► URL-seen, at the gate `follow`. They are found, counted and written to the link
-table all the same; another page that vouches for one lets it in. Decision 11 says why they are not followed by default.
+table all the same; another page that vouches for one lets it in. Decision 13 says why they are not followed by default.
 """
 
 from collections.abc import Sequence
