@@ -19,12 +19,16 @@ from gossamer.flow.errors import FlowError, WiringError
 from gossamer.flow.graph import Graph
 from gossamer.flow.remote.frames import FRAME_LIMIT
 from gossamer.flow.sheet import nearest
-from gossamer.flow.wiring import MAIN_PROCESS, Wiring, to_toml
+from gossamer.flow.wiring import MAIN_PROCESS, ProviderPlan, Wiring, to_toml
 from gossamer.model.visit import Record, Visit
 
 #: Processes of this name, or of one that begins with it and a hyphen, are started by somebody else: their part of the wiring
 #: is a program of the user's own. Its connectors have addresses with a path or port, since it must know them.
 OUTSIDE = "outside"
+
+#: Parts of the ledger, which one process has open, and what stands in for them elsewhere: a stage there only filters ahead
+#: of the committer, who decides (DESIGN 9.1).
+HINTS = {"ledger-seen": "memory-seen", "ledger-contents": "memory-contents"}
 
 #: Deaths of one child within :data:`DEATH_WINDOW` seconds after which it is not started again: it would never get better.
 MAX_DEATHS = 5
@@ -92,7 +96,10 @@ def divide(wiring: Wiring, components: Collection[str], process: str) -> Wiring:
 
 
 def _with_own_providers(wiring: Wiring, process: str) -> Wiring:
-    """A copy in which a provider that components of two processes use has a second one, of its own name, in `process`."""
+    """A copy in which a provider that components of two processes use has a second one, of its own name, in `process`.
+
+    What belongs to the ledger has a stand-in there.
+    """
     here = {
         name
         for plan in wiring.components.values()
@@ -105,15 +112,20 @@ def _with_own_providers(wiring: Wiring, process: str) -> Wiring:
         if plan.process != process
         for name in provider_names(plan.providers)
     }
-    renamed = {name: f"{name}-{process}" for name in here & there}
+    hints = {name for name in here if name in wiring.providers and wiring.providers[name].use in HINTS}
+    renamed = {name: f"{name}-{process}" for name in (here & there) | hints}
     components = {
         name: msgspec.structs.replace(plan, providers=_renamed(plan.providers, renamed))
         if plan.process == process
         else plan
         for name, plan in wiring.components.items()
     }
-    copies = {new: wiring.providers[old] for old, new in renamed.items()}
-    return msgspec.structs.replace(wiring, components=components, providers={**wiring.providers, **copies})
+    copies = {
+        new: ProviderPlan(use=HINTS[wiring.providers[old].use]) if old in hints else wiring.providers[old]
+        for old, new in renamed.items()
+    }
+    kept = {name: plan for name, plan in wiring.providers.items() if name in there or name not in hints}
+    return msgspec.structs.replace(wiring, components=components, providers={**kept, **copies})
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
