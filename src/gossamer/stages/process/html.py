@@ -169,7 +169,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
             # Most links of most pages. Where no link can be disowned, one attribute is asked for, at half the price of
             # reading them all; where two are needed, reading all is the cheaper way.
             if plain:
-                href, rel = node.attrs.get("href"), None
+                href, rel = node.attrs["href"], None
             else:
                 attributes = node.attributes
                 href, rel = attributes["href"], attributes.get("rel")
