@@ -299,8 +299,12 @@ class Gates:
         self._settle(entry)
 
     def hush(self, now: float) -> None:
-        """After a kill: hosts without a note may have been asked a moment ago, so nobody is before one usual delay."""
-        self._quiet_until = now + pace.base_delay(FRESH, self.rules.pace)
+        """After a kill: hosts without a note may have been asked a moment ago, so nobody is before one usual delay.
+
+        Nor is any domain or address before its own gap.
+        """
+        rules = self.rules
+        self._quiet_until = now + max(pace.base_delay(FRESH, rules.pace), rules.domain.gap, rules.address.gap)
 
     def forget(self, host: str, now: float) -> bool:
         """Give back this host's memory, once nothing is left to fetch there and its note is kept; False while it is busy."""
