@@ -7,6 +7,7 @@ import pytest
 
 from gossamer.assembly.crawl import Crawl, Summary, run
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.story import story_of
 from gossamer.flow.errors import FlowError
 from gossamer.flow.sheet import build
 from gossamer.testing.fakeweb import FakeWeb, Page
@@ -89,3 +90,32 @@ def test_a_page_under_thousands_of_spellings_is_fetched_once(tmp_path: Path) -> 
         options = build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0})
         assert run(Crawl([web.url("/")], options)).pages == 2
         assert [target for target in web.targets() if target != "/robots.txt"] == ["/", "/~x/list?a=1&b=2"]
+
+
+def test_a_trap_is_cut_and_can_be_asked_about(tmp_path: Path) -> None:
+    def month(target: str) -> Page:
+        year, number = map(int, target.removesuffix(".html").split("/")[2:])
+        later = f"{year + number // 12}/{number % 12 + 1:02}"
+        return Page(
+            f'<h1>Events</h1><a href="/events/{later}.html">next</a><a href="/events/{year + 1}/{number:02}.html">year</a>'
+        )
+
+    pages = {"/": '<a href="/events/2026/01.html">events</a><a href="/a">a</a>', "/a": "a"}
+    with FakeWeb(pages) as web:
+        for year in range(2026, 2126):
+            for number in range(1, 13):
+                target = f"/events/{year}/{number:02}.html"
+                web.pages[target] = month(target)
+        options = build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0, "per_host": 4})
+        summary = run(Crawl([web.url("/")], options))
+        trapped = [target for target in web.targets() if target.startswith("/events/")]
+        assert summary.state == "finished"
+        assert 16 <= len(trapped) <= 50
+        assert "/a" in web.targets()
+        story = story_of(tmp_path / "crawl", web.url("/events/2120/12.html"))
+    assert (story.state, story.told) == (
+        "unknown",
+        "its host has traps (trap:calendar), and most of their URLs are not queued",
+    )
+    assert story.host is not None
+    assert story.host["counters"]["trap:calendar"] >= 1

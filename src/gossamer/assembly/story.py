@@ -333,6 +333,9 @@ def _state(known: Known, verdicts: _Verdicts) -> tuple[str, str]:
     refused = next((judged for judged in verdicts.filters if judged.verdict), None)
     if refused is not None:
         return "refused", f"filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
+    found = sorted(name for name in (known.host.counters if known.host else {}) if name.startswith("trap:"))
+    if found:
+        return "unknown", f"its host has traps ({', '.join(found)}), and most of their URLs are not queued"
     if verdicts.is_seed:
         return "unknown", "it is a seed that the crawl has not taken up yet"
     return "unknown", "no page that was processed so far links to it, though the filters would let it pass"

@@ -7,6 +7,7 @@ ledger as it was, and bytes that nobody points to: the next start cuts them off.
 """
 
 import errno
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -105,6 +106,8 @@ class Commit(Filter[CommitSheet]):
     def __init__(self, sheet: CommitSheet | None = None) -> None:
         super().__init__(sheet)
         self._since = 0.0
+        self._uncovered: dict[str, Counter[str]] = {}
+        """What watchers have uncovered in this group, by host."""
         self.metrics.gauge("pages", lambda: self.ledger.counters().get("pages", 0))
         self.metrics.gauge("bytes", lambda: self.ledger.counters().get("bytes", 0))
 
@@ -233,7 +236,7 @@ class Commit(Filter[CommitSheet]):
             owner = staged.first(visit.digest, visit.url)
             if owner != visit.duplicate_of:
                 visit = msgspec.structs.replace(visit, duplicate_of=owner)
-        self._watch(visit)
+        self._watch(visit, staged)
         rejected = dict(visit.rejected)
         offered = self._offered(visit, staged, rejected)
         if not offered:
@@ -251,7 +254,7 @@ class Commit(Filter[CommitSheet]):
         if limit is None or visit.is_robots:
             if not visit.new:
                 return ()
-            passing = self._passing(visit.new, rejected)
+            passing = self._passing(visit.new, staged, rejected)
             tasks = {task.url: task for task in self.traversal.follow(passing, visit.task)}
             urls = list(tasks) if self.sheet.again else self.seen.offer(list(tasks))
             return [tasks[url] for url in urls]
@@ -269,22 +272,27 @@ class Commit(Filter[CommitSheet]):
             )
             for link in visit.links
         ]
-        return announced(self.traversal.follow(self._passing(met, rejected), source), staged, limit)
+        return announced(self.traversal.follow(self._passing(met, staged, rejected), source), staged, limit)
 
-    def _watch(self, visit: Visit) -> None:
-        """Show the visit to those who learn from visits."""
+    def _watch(self, visit: Visit, staged: Group) -> None:
+        """Show the visit to those who learn from visits; what they uncover is counted with its host, for `why`."""
         for watcher in self.watchers.get("visits", ()):
             try:
-                watcher.observe(visit)
+                name = watcher.observe(visit)
             except Exception as error:
                 # What it would have learnt is lost, and nothing else.
                 self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")
+                continue
+            if name:
+                staged.count(f"found:{name}")
+                self._uncovered.setdefault(visit.task.host, Counter())[name] += 1
 
-    def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
+    def _passing(self, tasks: Sequence[Task], staged: Group, rejected: dict[str, int]) -> list[Task]:
         """Those that the gate `schedule` lets pass; the others are counted by rule."""
         verdicts = verdicts_on(self.task_gates.get("schedule", ()), "schedule", tasks)
         for verdict in filter(None, verdicts):
             rejected[verdict] = rejected.get(verdict, 0) + 1
+            staged.count(f"cut:{verdict}")
         return [task for task, verdict in zip(tasks, verdicts, strict=True) if not verdict]
 
     def _is_within_budget(self, task: Task, staged: Group, rejected: dict[str, int]) -> bool:
@@ -311,6 +319,8 @@ class Commit(Filter[CommitSheet]):
         for visit in visits:
             for name, number in _figures(visit):
                 counters[name] = counters.get(name, 0) + number
+        for name, number in self._uncovered.pop(state.host, Counter()).items():
+            counters[name] = counters.get(name, 0) + number
         now = self.clock.now()
         address = next((visit.response.address for visit in reversed(visits) if visit.response.address), state.address)
         return msgspec.structs.replace(

@@ -1,13 +1,15 @@
 """The filter language: what expressions mean, what is said of those that mean nothing, and how a page's links are judged."""
 
+import re
 from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.contracts.filtering import Predicate
-from gossamer.flow.errors import SettingError
+from gossamer.flow.errors import SettingError, UnknownName
 from gossamer.model.task import Task
 from gossamer.model.visit import Link
 from gossamer.stages.url_filter.constraints import DomainConstraint
@@ -15,7 +17,7 @@ from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionS
 from gossamer.stages.url_filter.language.compiling import Expression, explain
 from gossamer.stages.url_filter.language.facts import gates_of
 from gossamer.stages.url_filter.language.parsing import MAX_NESTING, parse
-from gossamer.stages.url_filter.language.predicates import SHIPPED
+from gossamer.stages.url_filter.language.predicates import SHIPPED, words_of
 from gossamer.stages.url_filter.language.scanning import ExpressionError
 from gossamer.testing.storing import visit
 
@@ -211,6 +213,33 @@ def test_a_predicate_of_ones_own_is_a_word_like_any_other() -> None:
         "filter: not shout",
         "",
     ]
+
+
+class Entry(NamedTuple):
+    """An entry point of another package, as far as it is looked at."""
+
+    name: str
+    value: str
+    loaded: object
+
+    def load(self) -> object:
+        if isinstance(self.loaded, Exception):
+            raise self.loaded
+        return self.loaded
+
+
+def test_words_of_other_packages_come_by_entry_point_and_hide_none_of_ours() -> None:
+    mine = Predicate(fact="url", doc="", test=lambda values: lambda url: values[0] in url)
+    words = words_of([cast("Any", Entry("Holds", "theirs:holds", mine))])
+    rule = Expression("holds(x) and host(a.test)", "follow", words)
+    assert list(rule.judge_links([Link("http://a.test/x"), Link("http://a.test/")], PAGE)) == ["", "filter: holds(x)"]
+    for entry, message in (
+        (Entry("host", "theirs:host", mine), "'host' of theirs:host has the name of one that is there already"),
+        (Entry("holds", "theirs:holds", len), "'holds' is no gossamer Predicate: theirs:holds"),
+        (Entry("holds", "theirs:holds", ImportError("no module")), "'holds' cannot be loaded: no module"),
+    ):
+        with pytest.raises(UnknownName, match=re.escape(message)):
+            words_of([cast("Any", entry)])
 
 
 @pytest.mark.parametrize(

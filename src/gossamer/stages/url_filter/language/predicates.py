@@ -5,7 +5,7 @@ A table of values; `docs/filters.md` lists it for users. Other packages add word
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gossamer.contracts.filtering import Predicate
 from gossamer.flow.errors import UnknownName
@@ -14,6 +14,9 @@ from gossamer.model.url import host_of, scheme_of
 from gossamer.stages.url_filter.constraints import DomainConstraint
 from gossamer.stages.url_filter.language import parts
 from gossamer.stages.url_filter.patterns import compile_pattern, glob
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Value = Any
 Test = Callable[[Value], bool]
@@ -163,22 +166,27 @@ def vocabulary() -> Mapping[str, Predicate]:
     """The words that ship, and those of other packages.
 
     Raises:
-        UnknownName: a package's word cannot be loaded, or would hide one of ours.
+        UnknownName: a package's word cannot be loaded, or has the name of one that is there already.
+    """
+    return words_of(offered("gossamer.predicates"))
+
+
+def words_of(entries: Iterable["EntryPoint"]) -> Mapping[str, Predicate]:
+    """The words that ship, and those of these entry points.
+
+    Raises:
+        UnknownName: as :func:`vocabulary`.
     """
     found = dict(SHIPPED)
-    for name, predicate in _installed():
-        if name in found:
-            raise UnknownName(f"predicate {name!r} of another package has the name of one that is there already")
-        found[name] = predicate
-    return found
-
-
-def _installed() -> Iterable[tuple[str, Predicate]]:
-    for entry in offered("gossamer.predicates"):
+    for entry in entries:
+        name = entry.name.lower()
         try:
             predicate = entry.load()
         except (ImportError, AttributeError) as error:
             raise UnknownName(f"predicate {entry.name!r} cannot be loaded: {error}") from error
         if not isinstance(predicate, Predicate):
             raise UnknownName(f"predicate {entry.name!r} is no gossamer Predicate: {entry.value}")
-        yield entry.name.lower(), predicate
+        if name in found:
+            raise UnknownName(f"predicate {entry.name!r} of {entry.value} has the name of one that is there already")
+        found[name] = predicate
+    return found
