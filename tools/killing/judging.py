@@ -76,7 +76,14 @@ def assign(hits: Iterable[Hit], lives: Sequence[Life]) -> list[Hit]:
     return found
 
 
-def judge(hits: Sequence[Hit], lives: Sequence[Life], expected: set[str], delay: float, concurrency: int) -> Judgement:
+def judge(
+    hits: Sequence[Hit],
+    lives: Sequence[Life],
+    expected: set[str],
+    delay: float,
+    concurrency: int,
+    per_host: int = 1,
+) -> Judgement:
     """Hold the hits (of :func:`assign`) and the lives against everything that must hold.
 
     Args:
@@ -85,6 +92,7 @@ def judge(hits: Sequence[Hit], lives: Sequence[Life], expected: set[str], delay:
         expected: pages that must be fetched.
         delay: seconds between two requests to a host.
         concurrency: requests in flight.
+        per_host: live requests to one host.
     """
     told = Judgement(hits=len(hits), pages=len(expected))
     asked = [hit for hit in hits if not hit.is_robots]
@@ -93,7 +101,7 @@ def judge(hits: Sequence[Hit], lives: Sequence[Life], expected: set[str], delay:
     _kept_is_kept(asked, lives, told)
     _counts_agree(asked, lives, concurrency, told)
     _counters_grow(lives, told)
-    _hosts_are_spared(hits, delay, told)
+    _hosts_are_spared(hits, delay, per_host, told)
     _robots_first(hits, told)
     _ended_well(lives[-1], told)
     told.restarts = _restarts(hits, lives)
@@ -161,20 +169,19 @@ def _counters_grow(lives: Sequence[Life], told: Judgement) -> None:
         before = life.counters
 
 
-def _hosts_are_spared(hits: Sequence[Hit], delay: float, told: Judgement) -> None:
-    """One live request to a host, and its delay between two, whoever sent them."""
-    last: dict[str, Hit] = {}
+def _hosts_are_spared(hits: Sequence[Hit], delay: float, per_host: int, told: Judgement) -> None:
+    """So many live requests to a host, and its delay after each, whoever sent them."""
+    live: dict[str, list[Hit]] = {}
     for hit in hits:
-        before = last.get(hit.host)
-        if before is not None:
-            gap = hit.start - before.end
-            where = f"{hit.url} in life {hit.life}, after {before.url} in life {before.life}"
-            if gap < -TOLERANCE:
-                told.breach("I9 one live request a host", where)
-            elif gap < delay - TOLERANCE:
-                told.breach("I9 no host is asked too early", f"{gap:.3f} s: {where}")
-        if before is None or hit.end >= before.end:
-            last[hit.host] = hit
+        before = live.get(hit.host, [])
+        still = [other for other in before if other.end > hit.start + TOLERANCE]
+        where = f"{hit.url} in life {hit.life}, after {before[-1].url} in life {before[-1].life}" if before else ""
+        if len(still) >= per_host:
+            told.breach("I9 few live requests a host", where)
+        elif before and not still and hit.start - max(other.end for other in before) < delay - TOLERANCE:
+            gap = hit.start - max(other.end for other in before)
+            told.breach("I9 no host is asked too early", f"{gap:.3f} s: {where}")
+        live[hit.host] = [*still, hit] if still else [hit]
 
 
 def _robots_first(hits: Sequence[Hit], told: Judgement) -> None:

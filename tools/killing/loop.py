@@ -142,7 +142,7 @@ def run_round(round_: Round, most: int, folder: Path) -> RoundReport:
                 break
         time.sleep(SERVER_FLUSH)
     hits = assign(_hits(log), lives.lives)
-    judgement = judge(hits, lives.lives, round_.expected(), round_.delay, round_.concurrency)
+    judgement = judge(hits, lives.lives, round_.expected(), round_.delay, round_.concurrency, round_.per_host)
     _no_trouble(lives, judgement)
     verified = verify(directory)
     return RoundReport(
@@ -194,6 +194,7 @@ def _line(number: int, one: RoundReport) -> str:
     state = "all holds" if judgement.holds and one.verified.is_whole else "BROKEN"
     return (
         f"round {number} (seed {one.round.seed}, {judgement.pages} pages, delay {one.round.delay:g} s, "
+        f"{one.round.per_host} a host, "
         f"depth {one.round.depth}): {one.kills} kills in {one.seconds:.0f} s, {judgement.hits} requests, "
         f"{sum(judgement.refetched)} refetched (at most {max(judgement.refetched, default=0)}): {state}"
     )

@@ -33,6 +33,8 @@ class Round(msgspec.Struct, frozen=True):
     depth: int | None
     """Links from the seed; then there is a host without an end, too."""
     concurrency: int
+    per_host: int = 1
+    """Live requests to a host."""
 
     @property
     def spec(self) -> WebSpec:
@@ -70,6 +72,7 @@ class Round(msgspec.Struct, frozen=True):
             "resolve": f"*.sim=127.0.0.1:{port}",
             "delay": f"{self.delay}s",
             "concurrency": str(self.concurrency),
+            "per-host": str(self.per_host),
             **({} if self.depth is None else {"depth": str(self.depth)}),
         }
         given = [part for name, value in options.items() for part in (f"--{name}", value)]
@@ -84,11 +87,20 @@ def resume_command(directory: Path) -> list[str]:
 
 
 def round_of(number: int, seed: int, pages: int, concurrency: int) -> Round:
-    """The rounds take turns: quick hosts, hosts that want a second between requests, and a depth that bounds the crawl."""
-    kind = number % 3
-    if kind == 1:
-        return Round(seed + number, max(300, pages // 8), 1.0, None, concurrency)
-    return Round(seed + number, pages, 0.05, 4 if kind == 2 else None, concurrency)
+    """The rounds take turns, each with kills of its own kind to survive.
+
+    Hosts with several requests in flight, so that some of a queue are kept and some are not; quick hosts; hosts that want a
+    second between requests, which a restart must not shorten; a depth that bounds the crawl, where nearer ways count.
+    """
+    match number % 4:
+        case 0:
+            return Round(seed + number, pages, 0.0, None, concurrency, per_host=4)
+        case 1:
+            return Round(seed + number, pages, 0.05, None, concurrency)
+        case 2:
+            return Round(seed + number, max(300, pages // 8), 1.0, None, concurrency)
+        case _:
+            return Round(seed + number, pages, 0.05, 4, concurrency)
 
 
 @contextmanager

@@ -110,7 +110,7 @@ def leave_a_queue(hits: list[Hit], lives: list[Life]) -> None:
         (refetch_what_is_kept, "I3 what is kept is not fetched again"),
         (lose_count, "I6 counts agree"),
         (count_backwards, "I7 counters grow"),
-        (ask_two_at_once, "I9 one live request a host"),
+        (ask_two_at_once, "I9 few live requests a host"),
         (ask_too_early, "I9 no host is asked too early"),
         (ask_too_early_after_the_kill, "I9 no host is asked too early"),
         (ask_before_robots, "I10 robots.txt first"),
@@ -130,3 +130,13 @@ def test_what_failed_in_passing_may_be_asked_for_again() -> None:
     hits[2] = hit(A, 2.2)
     lives[0].counters["fetched"], lives[1].counters["fetched"] = 2, 3
     assert judged(hits, lives).breaches == {}
+
+
+def test_a_host_that_allows_two_may_be_asked_twice_at_once_and_not_three_times() -> None:
+    hits, lives = history()
+    hits[1] = hit(A, 2.0, 3.2)
+    told = judge(assign(hits, lives), lives, {A, B}, delay=0.0, concurrency=1, per_host=2)
+    assert told.breaches == {}
+    hits[2:2] = [hit("http://a.sim/c", 2.9, 3.3)]
+    told = judge(assign(hits, lives), lives, {A, B}, delay=0.0, concurrency=1, per_host=2)
+    assert "I9 few live requests a host" in told.breaches
