@@ -87,10 +87,10 @@ class ControlServer:
         except (Malformed, TimeoutError, asyncio.IncompleteReadError, OSError):
             pass  # not understood, too slow, or gone: the connection ends
         finally:
-            self._clients.discard(task)
             writer.close()
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
+            self._clients.discard(task)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
