@@ -1,8 +1,13 @@
 """ftp, gopher and file: each crawled whole from real servers, archived as resources, and kept in its bounds (MISSION M1)."""
 
 import asyncio
+import contextlib
+import importlib.util
 import json
 import os
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -52,30 +57,30 @@ def crawl(seed: str, folder: Path, **options: Any) -> tuple[dict[str, dict[str, 
     return rows, records
 
 
+def ftp_python() -> str:
+    """A Python that has pyftpdlib: there is no wheel of it, so that it is not among what every test may use."""
+    if importlib.util.find_spec("pyftpdlib") is not None:
+        return sys.executable
+    if "GOSSAMER_READERS" not in os.environ:
+        pytest.skip("GOSSAMER_READERS names no Python with pyftpdlib; ./gossamer dev readers does")
+    return os.environ["GOSSAMER_READERS"]
+
+
 @contextmanager
 def serving_ftp(folder: Path) -> Iterator[int]:
-    """A real ftp server of a folder, on a thread of its own."""
-    authorizers = pytest.importorskip("pyftpdlib.authorizers")
-    handlers = pytest.importorskip("pyftpdlib.handlers")
-    servers = pytest.importorskip("pyftpdlib.servers")
-    authorizer = authorizers.DummyAuthorizer()
-    authorizer.add_anonymous(str(folder))
-    handler = type("Handler", (handlers.FTPHandler,), {"authorizer": authorizer, "use_sendfile": False})
-    server = servers.ThreadedFTPServer(("127.0.0.1", 0), handler)
-    stopping = threading.Event()
-
-    def serve() -> None:
-        while not stopping.is_set():
-            server.serve_forever(timeout=0.05, blocking=False)
-        server.close_all()
-
-    thread = threading.Thread(target=serve)
-    thread.start()
+    """A real ftp server of a folder, in a process of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    command = [ftp_python(), "-m", "pyftpdlib", "-i", "127.0.0.1", "-p", str(port), "-d", str(folder)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        yield server.address[1]
+        while server.poll() is None:
+            with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), 10):
+                break
+        yield port
     finally:
-        stopping.set()
-        thread.join(10)
+        server.terminate()
+        server.wait(10)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Let pywb replay a crawl and py-wacz validate it, in an environment of their own (half a minute, longer the first time)."""
+"""Let pywb replay a crawl, py-wacz validate it and pyftpdlib be crawled, from an environment of their own (a minute)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tools.checkout import ROOT
 from tools.chores import test
 
 #: They cannot live in ours: pywb is under the GPL and wants older libraries than those that are locked.
-PACKAGES = ("pywb>=2.10", "wacz>=0.6", "pyarrow>=20")
+#: pyftpdlib has no wheel, and the set-up of a checkout builds nothing.
+PACKAGES = ("pywb>=2.10", "wacz>=0.6", "pyarrow>=20", "pyftpdlib>=2.1")
 
 PLACE = ROOT / ".readers"
 
@@ -30,4 +31,5 @@ def main(arguments: list[str]) -> int:
             )
             return 1
     os.environ["GOSSAMER_READERS"] = str(python)
-    return test.main(["-m", "long", "tests/journeys/test_readers.py", *arguments])
+    journeys = ["tests/journeys/test_readers.py", "tests/journeys/test_other_protocols.py"]
+    return test.main(["-m", "long or not long", *journeys, *arguments])

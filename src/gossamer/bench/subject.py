@@ -128,7 +128,8 @@ class Watch:
     """What a crawl holds, over time."""
 
     def __init__(self, job: Crawl, seconds: float | None) -> None:
-        self.looks: list[dict[str, float]] = []
+        nothing = dict.fromkeys(("seconds", "pages", "queued", "seen", "hosts"), 0.0)
+        self.looks: list[dict[str, float]] = [{**nothing, "rss": resident()}]
         self._job, self._seconds = job, seconds
 
     async def follow(self) -> None:
@@ -137,10 +138,14 @@ class Watch:
             await asyncio.sleep(LOOK)
             if self._job.working:
                 now = self._job.progress()
-                held = {"pages": now.pages, "queued": now.queued, "seen": now.discovered, "hosts": now.hosts}
-                self.looks.append({"seconds": round(now.seconds, 2), **held, "rss": resident()})
+                self.look(now)
                 if self._seconds is not None and now.seconds > self._seconds:
                     self._job.abort()
+
+    def look(self, now: Summary) -> None:
+        """Write down what there is."""
+        held = {"pages": now.pages, "queued": now.queued, "seen": now.discovered, "hosts": now.hosts}
+        self.looks.append({"seconds": round(now.seconds, 2), **held, "rss": resident()})
 
 
 def resident() -> int:
@@ -169,7 +174,9 @@ async def _watched(job: Crawl, seconds: float | None) -> tuple[Summary, Watch]:
     watch = Watch(job, seconds)
     task = asyncio.create_task(watch.follow())
     try:
-        return await job.run(), watch
+        summary = await job.run()
+        watch.look(summary)
+        return summary, watch
     finally:
         task.cancel()
 

@@ -9,11 +9,9 @@ task before it goes out, the traversal says which host comes first. :mod:`hosts`
 take turns; :mod:`stopping` says when a crawl stops.
 """
 
-import asyncio
 from collections import deque
 from collections.abc import Sequence
 from math import inf
-from typing import Annotated
 
 import msgspec
 
@@ -27,8 +25,6 @@ from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
-from gossamer.flow.sheet import Sheet, setting
-from gossamer.model.errors import AddressRefused
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
@@ -37,6 +33,8 @@ from gossamer.services.depths import announced
 from gossamer.stages.frontier.alarm import Alarm
 from gossamer.stages.frontier.hosts import Host, Hosts
 from gossamer.stages.frontier.limits import Limits
+from gossamer.stages.frontier.lookups import Lookups
+from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stages.frontier.stopping import Stopping
 
 #: Hosts that are admitted at once: each batch of moves is one commit.
@@ -45,36 +43,12 @@ ADMITTED = 256
 #: Tasks of one host that may be refused in one turn before others get theirs: a site may forbid a million.
 REFUSED_IN_A_TURN = 32
 
-#: Names that are looked up at once, ahead of their hosts' turn (MISSION M8).
-LOOKUPS = 64
-
 #: Hosts that take turns before those that wait long make room for others, and what is long, in seconds: they come back
 #: from the disk when they are due.
 CROWDED = 8_192
 LONG_WAIT = 300.0
 
 ALLOWED = Verdict(Ruling.ALLOWED)
-
-
-class FrontierSheet(Sheet, frozen=True):
-    """How many at once, and when to stop."""
-
-    concurrency: Annotated[
-        int, setting("Requests in flight in all, from hand-out to commit.", unit="requests", ge=1)
-    ] = 64
-    max_pages: Annotated[int, setting("Stop after so many HTML pages; never one more.", unit="pages", ge=1)] | None = (
-        None
-    )
-    max_time: Annotated[float, setting("Stop after this time, over all runs.", unit="s", gt=0)] | None = None
-    max_bytes: Annotated[int, setting("Stop after so many bytes of bodies.", unit="bytes", ge=1)] | None = None
-    min_free_disk: (
-        Annotated[int, setting("Stop when less is free where the crawl writes.", unit="bytes", ge=0)] | None
-    ) = None
-    directory: Annotated[str, setting("Whose free disk is watched.", restart="it is the crawl's directory")] = "."
-    depth: Annotated[int, setting("Links from the nearest seed, as the commit has it.", unit="links", ge=0)] | None = (
-        None
-    )
-    keep_trying: Annotated[bool, setting("Wait for seeds that do not answer, instead of giving up at once.")] = False
 
 
 class Frontier(AsynchronousFilter[FrontierSheet]):
@@ -110,9 +84,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Hosts that were sent to rest on the disk and may still answer."""
         self._seeds_ended = False
         self._draining = False
-        self._sought: deque[tuple[Host, str, int]] = deque()
-        """Hosts whose names are to be looked up: URL and port of what is to be asked there."""
-        self._lookups: set[asyncio.Task[None]] = set()
+        self._lookups = Lookups(lambda: self.resolver, self._known)
         self._alarm: Alarm | None = None
         self.metrics.gauge("queued", lambda: len(self.queues))
         self.metrics.gauge("hosts", lambda: len(self._hosts))
@@ -137,10 +109,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Take the alarm and the look-ups away."""
         if self._alarm is not None:
             self._alarm.cancel()
-        self._sought.clear()
-        for task in self._lookups:
-            task.cancel()
-        await asyncio.gather(*self._lookups, return_exceptions=True)
+        await self._lookups.close()
 
     def changed(self, before: FrontierSheet) -> None:
         """More may be handed out now, or less."""
@@ -407,31 +376,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if not host.name:
             host.ports[port] = ""  # files of this machine: there is nothing to look up
             return True
-        self._sought.append((host, task.url, port))
-        self._seek()
+        self._lookups.seek(host, task.url, port)
         return False
 
-    def _seek(self) -> None:
-        """Look up the next names, a bounded number at once: a page may link to 6,000 hosts."""
-        while self._sought and len(self._lookups) < LOOKUPS:
-            lookup = asyncio.create_task(self._look_up(*self._sought.popleft()))
-            self._lookups.add(lookup)
-            lookup.add_done_callback(self._found)
-
-    def _found(self, lookup: "asyncio.Task[None]") -> None:
-        self._lookups.discard(lookup)
-        self._seek()
-
-    async def _look_up(self, host: Host, url: str, port: int) -> None:
-        reason = ""
-        try:
-            host.address = (await self.resolver.resolve(endpoint_of(url)[0], port)).address
-        except AddressRefused as error:
-            reason = str(error)
-        except Exception:
-            # A name without an address, or a resolver that broke: the request itself says so, as the outcome of its task.
-            host.address = ""
-        host.ports[port] = reason
+    def _known(self, host: Host) -> None:
+        """Its address was looked up."""
         self._put(host.name)
         self.signal("tasks")
 
@@ -455,7 +404,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def _is_hopeless(self) -> bool:
         """Whether everything that is left belongs to hosts that were given their chances, or to seeds that nobody serves."""
-        if self._in_flight or self._lookups or self._sought or not self._seeds_ended or not len(self.queues):
+        if self._in_flight or len(self._lookups) or not self._seeds_ended or not len(self.queues):
             return False
         if self._stopping.is_unserved and not self.sheet.keep_trying:
             return True

@@ -1,0 +1,73 @@
+"""Names that are looked up ahead of their hosts' turn (MISSION M8), a bounded number at once.
+
+Place in the flow: the frontier asks before it hands out a host's first task, so that the address takes its share of politeness,
+and so that a host that must not be asked is known as such before its robots.txt is.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from gossamer.contracts.resolving import Resolver
+from gossamer.model.errors import AddressRefused
+from gossamer.model.url import endpoint_of
+from gossamer.stages.frontier.hosts import Host
+
+#: Names that are looked up at once: a page may link to 6,000 hosts.
+LOOKUPS = 64
+
+
+class Lookups:
+    """Looks up hosts in the order in which they were asked for."""
+
+    def __init__(self, resolver: Callable[[], Resolver], known: Callable[[Host], None]) -> None:
+        """Nothing is looked up yet.
+
+        Args:
+            resolver: gives the present one: it may be exchanged while a crawl runs.
+            known: called with each host whose port is known.
+        """
+        self._resolver = resolver
+        self._known = known
+        self._sought: deque[tuple[Host, str, int]] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._sought) + len(self._tasks)
+
+    def __repr__(self) -> str:
+        return f"<Lookups {len(self._tasks)} under way, {len(self._sought)} wait>"
+
+    def seek(self, host: Host, url: str, port: int) -> None:
+        """Find out where a request for this URL would go; the answer is put into the host."""
+        self._sought.append((host, url, port))
+        self._go_on()
+
+    async def close(self) -> None:
+        """Look up nothing more."""
+        self._sought.clear()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _go_on(self) -> None:
+        while self._sought and len(self._tasks) < LOOKUPS:
+            task = asyncio.create_task(self._look_up(*self._sought.popleft()))
+            self._tasks.add(task)
+            task.add_done_callback(self._done)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        self._go_on()
+
+    async def _look_up(self, host: Host, url: str, port: int) -> None:
+        reason = ""
+        try:
+            host.address = (await self._resolver().resolve(endpoint_of(url)[0], port)).address
+        except AddressRefused as error:
+            reason = str(error)
+        except Exception:
+            # A name without an address, or a resolver that broke: the request itself says so, as the outcome of its task.
+            host.address = ""
+        host.ports[port] = reason
+        self._known(host)

@@ -1,0 +1,26 @@
+"""What can be set of the frontier."""
+
+from typing import Annotated
+
+from gossamer.flow.sheet import Sheet, setting
+
+
+class FrontierSheet(Sheet, frozen=True):
+    """How many at once, and when to stop."""
+
+    concurrency: Annotated[
+        int, setting("Requests in flight in all, from hand-out to commit.", unit="requests", ge=1)
+    ] = 64
+    max_pages: Annotated[int, setting("Stop after so many HTML pages; never one more.", unit="pages", ge=1)] | None = (
+        None
+    )
+    max_time: Annotated[float, setting("Stop after this time, over all runs.", unit="s", gt=0)] | None = None
+    max_bytes: Annotated[int, setting("Stop after so many bytes of bodies.", unit="bytes", ge=1)] | None = None
+    min_free_disk: (
+        Annotated[int, setting("Stop when less is free where the crawl writes.", unit="bytes", ge=0)] | None
+    ) = None
+    directory: Annotated[str, setting("Whose free disk is watched.", restart="it is the crawl's directory")] = "."
+    depth: Annotated[int, setting("Links from the nearest seed, as the commit has it.", unit="links", ge=0)] | None = (
+        None
+    )
+    keep_trying: Annotated[bool, setting("Wait for seeds that do not answer, instead of giving up at once.")] = False
