@@ -4,6 +4,7 @@ import errno
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -13,6 +14,7 @@ from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import build
 from gossamer.model.visit import Location, Visit
+from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages import commit
 from gossamer.stores.warc import WarcArchive
 from gossamer.testing.fakeweb import FakeWeb
@@ -31,10 +33,22 @@ class FullOnce(WarcArchive):
         return locations
 
 
+class Witness(LearntTraps):
+    """Remembers what it was shown."""
+
+    shown: ClassVar[Counter[str]] = Counter()
+
+    def observe(self, visit: Visit) -> str:
+        self.shown[visit.url] += 1
+        return super().observe(visit)
+
+
 def test_a_full_disk_makes_the_crawl_wait_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit, "DISK_WAIT", 0.01)
     known = catalog()
     known.add("warc", FullOnce)
+    known.add("traps", Witness)
+    Witness.shown.clear()
     told: list[str] = []
     with FakeWeb.tree(3, 4) as web:
         options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0, "per_host": 4})
@@ -45,6 +59,7 @@ def test_a_full_disk_makes_the_crawl_wait_and_nothing_is_lost(tmp_path: Path, mo
         "the disk is full",
         "there is room on the disk again; the crawl goes on",
     ]
+    assert {Witness.shown[url] for url in web.expected} == {1}, "a group that is written again teaches nobody twice"
     archived: Counter[str] = Counter()
     for file in (tmp_path / "c" / "warc").glob("*.warc.gz"):
         with file.open("rb") as stream:

@@ -5,7 +5,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -54,7 +53,7 @@ def test_whatever_is_killed_when_nothing_is_lost_doubled_or_torn(tmp_path: Path)
         for _ in range(KILLS):
             resume = ["--resume"] if (directory / "crawl.toml").exists() else []
             child = start(directory, seed, *resume)
-            time.sleep(0.6 + chance.random() * 0.8)
+            web.wait_for(len(web.requests) + chance.randrange(20, 110))
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
             interrupted += child.returncode == -signal.SIGKILL

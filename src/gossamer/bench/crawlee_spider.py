@@ -13,9 +13,9 @@ import sys
 from datetime import timedelta
 from urllib.parse import urldefrag, urljoin
 
-from crawlee import ConcurrencySettings  # type: ignore[import-not-found]  # lives in an environment of its own
-from crawlee.crawlers import ParselCrawler  # type: ignore[import-not-found]
-from crawlee.storage_clients import MemoryStorageClient  # type: ignore[import-not-found]
+from crawlee import ConcurrencySettings
+from crawlee.crawlers import ParselCrawler
+from crawlee.storage_clients import MemoryStorageClient
 
 seed, per_host = sys.argv[1], int(sys.argv[2])
 pages: list[str] = []

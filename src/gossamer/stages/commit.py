@@ -79,6 +79,8 @@ class _Ended(msgspec.Struct):
     """Of a robots.txt request: the site that it was made for."""
     lesson: Lesson | None = None
     """What was learnt of it: once, however often the group must be written."""
+    uncovered: Sequence[str] | None = None
+    """What watchers found in the visit, likewise; None before they were asked."""
 
 
 class Commit(Filter[CommitSheet]):
@@ -106,8 +108,6 @@ class Commit(Filter[CommitSheet]):
     def __init__(self, sheet: CommitSheet | None = None) -> None:
         super().__init__(sheet)
         self._since = 0.0
-        self._uncovered: dict[str, Counter[str]] = {}
-        """What watchers have uncovered in this group, by host."""
         self.metrics.gauge("pages", lambda: self.ledger.counters().get("pages", 0))
         self.metrics.gauge("bytes", lambda: self.ledger.counters().get("bytes", 0))
 
@@ -201,23 +201,23 @@ class Commit(Filter[CommitSheet]):
     def _written(self, group: Sequence[_Ended], written: list[Archive | RowLog]) -> list[Location | None]:
         with self.ledger.group() as staged:
             for ended in group:
-                ended.visit = self._decided(self._judged(ended.visit), staged)
+                self._decide(ended, staged)
             visits = [ended.visit for ended in group]
             written.append(self.archive)
             locations = self.archive.append(visits)
-            crash_at(Point.ARCHIVE_WRITTEN)
+            crash_at(Point.ARCHIVE_WRITTEN)  # passed twice a group: the log is written, or not yet
             written.append(self.log)
             self.log.append(visits, locations)
             crash_at(Point.ARCHIVE_WRITTEN)
             for ended, location in zip(group, locations, strict=True):
                 self._stage(ended, location, staged)
-            for name, those in _by_host(visits).items():
+            for name, those in _by_host(group).items():
                 staged.host(self._host_state(staged.host_state(name), those))
             for file, end in (*self.archive.ends().items(), *self.log.ends().items()):
                 staged.written(file, end)
             now = self.clock.monotonic()
             staged.count("elapsed_ms", round(1000 * (now - self._since)))
-            self._since = now
+        self._since = now
         return locations
 
     def _judged(self, visit: Visit) -> Visit:
@@ -230,13 +230,21 @@ class Commit(Filter[CommitSheet]):
         self.metrics.count(f"barred:{rule}")
         return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
 
-    def _decided(self, visit: Visit, staged: Group) -> Visit:
-        """The visit with those of its new tasks that are new indeed and are gone after, each at its level."""
+    def _decide(self, ended: _Ended, staged: Group) -> None:
+        """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
+        visit = self._judged(ended.visit)
         if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body:
             owner = staged.first(visit.digest, visit.url)
             if owner != visit.duplicate_of:
                 visit = msgspec.structs.replace(visit, duplicate_of=owner)
-        self._watch(visit, staged)
+        if ended.uncovered is None:
+            ended.uncovered = self._uncovered(visit)
+        for name in ended.uncovered:
+            staged.count(f"found:{name}")
+        ended.visit = self._with_new(visit, staged)
+
+    def _with_new(self, visit: Visit, staged: Group) -> Visit:
+        """The visit with its tasks that are queued, each at its level."""
         rejected = dict(visit.rejected)
         offered = self._offered(visit, staged, rejected)
         if not offered:
@@ -274,8 +282,9 @@ class Commit(Filter[CommitSheet]):
         ]
         return announced(self.traversal.follow(self._passing(met, staged, rejected), source), staged, limit)
 
-    def _watch(self, visit: Visit, staged: Group) -> None:
-        """Show the visit to those who learn from visits; what they uncover is counted with its host, for `why`."""
+    def _uncovered(self, visit: Visit) -> Sequence[str]:
+        """What those who learn from visits find in this one; it is counted with its host, for `why`."""
+        found: list[str] = []
         for watcher in self.watchers.get("visits", ()):
             try:
                 name = watcher.observe(visit)
@@ -284,8 +293,8 @@ class Commit(Filter[CommitSheet]):
                 self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")
                 continue
             if name:
-                staged.count(f"found:{name}")
-                self._uncovered.setdefault(visit.task.host, Counter())[name] += 1
+                found.append(name)
+        return found
 
     def _passing(self, tasks: Sequence[Task], staged: Group, rejected: dict[str, int]) -> list[Task]:
         """Those that the gate `schedule` lets pass; the others are counted by rule."""
@@ -313,20 +322,19 @@ class Commit(Filter[CommitSheet]):
         staged.count(f"cut:{cut}")
         return False
 
-    def _host_state(self, state: HostState, visits: Sequence[Visit]) -> HostState:
+    def _host_state(self, state: HostState, group: Sequence[_Ended]) -> HostState:
         """What is kept of a host after these visits."""
-        counters = dict(state.counters)
-        for visit in visits:
-            for name, number in _figures(visit):
-                counters[name] = counters.get(name, 0) + number
-        for name, number in self._uncovered.pop(state.host, Counter()).items():
-            counters[name] = counters.get(name, 0) + number
+        counters = Counter(state.counters)
+        visits = [ended.visit for ended in group]
+        for ended in group:
+            counters.update(dict(_figures(ended.visit)))
+            counters.update(ended.uncovered or ())
         now = self.clock.now()
         address = next((visit.response.address for visit in reversed(visits) if visit.response.address), state.address)
         return msgspec.structs.replace(
             state,
             note=self.politeness.note(state.host),
-            counters=counters,
+            counters=dict(counters),
             first_seen=state.first_seen or now,
             last_seen=now,
             address=address,
@@ -380,10 +388,10 @@ def is_full(error: BaseException) -> bool:
         error = error.__cause__
 
 
-def _by_host(visits: Sequence[Visit]) -> dict[str, list[Visit]]:
-    found: dict[str, list[Visit]] = {}
-    for visit in visits:
-        found.setdefault(visit.task.host, []).append(visit)
+def _by_host(group: Sequence[_Ended]) -> dict[str, list[_Ended]]:
+    found: dict[str, list[_Ended]] = {}
+    for ended in group:
+        found.setdefault(ended.visit.task.host, []).append(ended)
     return found
 
 

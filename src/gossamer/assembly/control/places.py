@@ -28,8 +28,10 @@ def folders() -> list[Path]:
     runtime = [Path(given)] if (given := os.environ.get("XDG_RUNTIME_DIR")) else []
     runtime += [Path(f"/run/user/{os.getuid()}")]
     found = [folder / "gossamer" for folder in runtime if is_private(folder)]
-    # Without one, as in a service or over `su`: a folder of our own beside everybody's temporary files.
-    found += [Path(top) / f"gossamer-{os.getuid()}" for top in (tempfile.gettempdir(), "/tmp")]  # noqa: S108
+    # Without one, as in a service or over `su`: a folder of our own beside everybody's temporary files. Also the usual place
+    # of those, since who asks may have another TMPDIR than the crawl.
+    shared = (tempfile.gettempdir(), "/tmp")  # noqa: S108  # nobody else's folder is used: is_private looks at it first
+    found += [Path(top) / f"gossamer-{os.getuid()}" for top in shared]
     return list(dict.fromkeys(found))
 
 

@@ -84,7 +84,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Hosts that were sent to rest on the disk and may still answer."""
         self._seeds_ended = False
         self._draining = False
-        self._lookups = Lookups(lambda: self.resolver, self._known)
+        self._lookups = Lookups(lambda: self.resolver, self._known, self._count_broken)
         self._alarm: Alarm | None = None
         self.metrics.gauge("queued", lambda: len(self.queues))
         self.metrics.gauge("hosts", lambda: len(self._hosts))
@@ -378,6 +378,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             return True
         self._lookups.seek(host, task.url, port)
         return False
+
+    def _count_broken(self, error: Exception) -> None:
+        self.metrics.count(f"broken_resolver:{type(error).__name__}")
 
     def _known(self, host: Host) -> None:
         """Its address was looked up."""

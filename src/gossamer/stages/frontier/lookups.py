@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from gossamer.contracts.resolving import Resolver
-from gossamer.model.errors import AddressRefused
+from gossamer.model.errors import AddressRefused, ResolutionFailed
 from gossamer.model.url import endpoint_of
 from gossamer.stages.frontier.hosts import Host
 
@@ -20,15 +20,19 @@ LOOKUPS = 64
 class Lookups:
     """Looks up hosts in the order in which they were asked for."""
 
-    def __init__(self, resolver: Callable[[], Resolver], known: Callable[[Host], None]) -> None:
+    def __init__(
+        self, resolver: Callable[[], Resolver], known: Callable[[Host], None], broken: Callable[[Exception], None]
+    ) -> None:
         """Nothing is looked up yet.
 
         Args:
             resolver: gives the present one: it may be exchanged while a crawl runs.
             known: called with each host whose port is known.
+            broken: called with what a resolver raised against its contract; its host is not held up by that.
         """
         self._resolver = resolver
         self._known = known
+        self._broken = broken
         self._sought: deque[tuple[Host, str, int]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -66,8 +70,11 @@ class Lookups:
             host.address = (await self._resolver().resolve(endpoint_of(url)[0], port)).address
         except AddressRefused as error:
             reason = str(error)
-        except Exception:
-            # A name without an address, or a resolver that broke: the request itself says so, as the outcome of its task.
+        except ResolutionFailed:
+            # A name without an address: the request itself says so, as the outcome of its task.
             host.address = ""
+        except Exception as error:
+            host.address = ""
+            self._broken(error)
         host.ports[port] = reason
         self._known(host)

@@ -1,0 +1,58 @@
+"""Names are looked up a bounded number at once, and no answer of a resolver holds a host up."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from gossamer.contracts.resolving import Endpoint
+from gossamer.model.errors import AddressRefused, ResolutionFailed
+from gossamer.stages.frontier.hosts import Host
+from gossamer.stages.frontier.lookups import LOOKUPS, Lookups
+
+
+class Answers:
+    """A resolver that answers by the first letter of the name."""
+
+    def __init__(self) -> None:
+        self.under_way = self.most = 0
+
+    async def resolve(self, host: str, port: int) -> Endpoint:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(0)
+        self.under_way -= 1
+        if host.startswith("refused"):
+            raise AddressRefused(f"{host}: private")
+        if host.startswith("nowhere"):
+            raise ResolutionFailed(host)
+        if host.startswith("broken"):
+            raise ValueError(host)
+        return Endpoint("192.0.2.1", port)
+
+
+def test_every_host_goes_on_and_what_broke_is_told(run: Callable[..., Any]) -> None:
+    names = [
+        "known.test",
+        "refused.test",
+        "nowhere.test",
+        "broken.test",
+        *(f"more{n}.test" for n in range(2 * LOOKUPS)),
+    ]
+    answers, known, broken = Answers(), list[Host](), list[Exception]()
+
+    async def body() -> None:
+        lookups = Lookups(lambda: answers, known.append, broken.append)
+        for name in names:
+            lookups.seek(Host(name), f"http://{name}/", 80)
+        while len(lookups):
+            await asyncio.sleep(0)
+        await lookups.close()
+
+    run(body())
+    found = {host.name: (host.address, host.ports[80]) for host in known}
+    assert set(found) == set(names)
+    assert found["known.test"] == ("192.0.2.1", "")
+    assert found["refused.test"] == ("", "refused.test: private")
+    assert found["nowhere.test"] == found["broken.test"] == ("", "")
+    assert [type(error) for error in broken] == [ValueError]
+    assert answers.most == LOOKUPS
