@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import find_wiring, shipped
-from gossamer.assembly.crawl import Crawl, Summary
+from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import Summary
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import Consumer

@@ -7,8 +7,9 @@ from pathlib import Path
 import msgspec
 
 from gossamer.assembly.compiling import shipped
-from gossamer.assembly.crawl import Crawl, Summary, run
+from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import ProviderPlan, Wiring, from_plain, with_settings
 from gossamer.testing.fakeweb import FakeWeb

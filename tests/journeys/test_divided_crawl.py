@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from gossamer.assembly.compiling import shipped
-from gossamer.assembly.crawl import Crawl, Summary
+from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.processes import divide
+from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
 from gossamer.testing.fakeweb import FakeWeb
 

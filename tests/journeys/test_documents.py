@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl, Summary, run
+from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
 from gossamer.model.markup import MAX_DEPTH
 from gossamer.query.database import Database

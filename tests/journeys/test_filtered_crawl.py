@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl, Summary, run
+from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.story import story_of
+from gossamer.assembly.summary import Summary
 from gossamer.flow.errors import FlowError
 from gossamer.flow.sheet import build
 from gossamer.testing.fakeweb import FakeWeb, Page

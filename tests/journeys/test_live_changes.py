@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from gossamer.assembly.catalog import catalog
-from gossamer.assembly.crawl import Crawl, Summary
+from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import Summary
 from gossamer.flow.errors import ComponentFailed, FlowError
 from gossamer.flow.planning import provider_node
 from gossamer.flow.running import RunningGraph

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gossamer.assembly.crawl import Crawl, Summary, run
+from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
 from gossamer.testing.fakeweb import FakeWeb, Page, Request
 

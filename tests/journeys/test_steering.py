@@ -23,9 +23,10 @@ from gossamer.assembly.control.messages import (
     Stop,
 )
 from gossamer.assembly.control.standing import Standing, standing_at_rest
-from gossamer.assembly.crawl import Crawl, Summary
+from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.story import story_of
+from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.testing.fakeweb import FakeWeb, Page

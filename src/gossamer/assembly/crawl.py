@@ -6,9 +6,6 @@ Order matters here: everything that can be refused is refused before the directo
 import asyncio
 import contextlib
 import datetime
-import resource
-import shutil
-import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +27,9 @@ from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.control.standing import ENDED
 from gossamer.assembly.control.steering import Steering
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
+from gossamer.assembly.summary import Summary, cpu_seconds, peak_rss
 from gossamer.assembly.tables import TableMaker, cut_back, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
@@ -40,13 +39,11 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
 from gossamer.flow.quantities import show_seconds
 from gossamer.flow.running import RunningGraph
-from gossamer.flow.sheet import properties
 from gossamer.flow.wiring import Wiring, with_settings
-from gossamer.flow.wiring import read as read_wiring
-from gossamer.flow.wiring import write as write_wiring
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import endpoint_of, scheme_of
+from gossamer.query.places import CRAWL_FILE
 from gossamer.services.dns import GuardedResolver
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier
@@ -55,39 +52,11 @@ from gossamer.stages.tally import Tally
 from gossamer.stores.ledger.ledger import Ledger
 from gossamer.stores.recovery import QUARANTINE, Restored
 
-#: The file that makes a directory a crawl: the whole wiring as run.
-CRAWL_FILE = "crawl.toml"
-
 #: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
 GRACE = 8.0
 
 #: Options that bound a crawl, to be shown while it runs.
 LIMITS = ("max_pages", "max_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
-
-
-class Summary(msgspec.Struct, frozen=True):
-    """What INTERFACE prints with `--json`, field for field."""
-
-    crawl: str
-    state: str
-    """`finished`, `limit`, `stopped` or `incomplete`."""
-    pages: int
-    fetched: int
-    unique_documents: int
-    bytes: int
-    outcomes: dict[str, int]
-    discovered: int
-    queued: int
-    hosts: int
-    seconds: float
-    pages_per_second: float
-    cpu_seconds: float
-    peak_rss_bytes: int
-
-    @property
-    def exit_code(self) -> int:
-        """As INTERFACE says: 0 finished or limit, 3 stopped, 4 incomplete."""
-        return {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}[self.state]
 
 
 class Crawl:
@@ -107,7 +76,7 @@ class Crawl:
         self.options = options or CrawlOptions()
         self.report = report
         if self.options.resume:
-            wiring = wiring or self._kept_wiring()
+            wiring = wiring or kept_wiring(self.options.output)
         compiled = compile_wiring(read_seeds(seeds), self.options, wiring)
         for unit, values in (settings or {}).items():
             compiled = with_settings(compiled, unit, dict(values))
@@ -120,7 +89,8 @@ class Crawl:
         if not self.seeds:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
         self._check_schemes()
-        self._check_directory()
+        self._place = CrawlPlace(self.directory, self.options)
+        self._place.check()
         self.tables = TableMaker(self.directory, report) if tables else None
         self.running: RunningGraph | None = None
         self.fleet: Fleet | None = None
@@ -135,15 +105,6 @@ class Crawl:
         return f"<Crawl of {', '.join(self.seeds)} into {self.directory}>"
 
     # -- before anything is touched
-
-    def _kept_wiring(self) -> Wiring:
-        """The wiring that the directory's crawl ran with last."""
-        if not self.options.output:
-            raise UsageError("--resume needs the directory of the crawl; name it with -o")
-        path = Path(self.options.output, CRAWL_FILE)
-        if not path.is_file():
-            raise UsageError(f"{path.parent} holds no crawl (no {CRAWL_FILE} in it); begin one without --resume")
-        return read_wiring(path)
 
     def _seeds(self) -> tuple[str, ...]:
         return tuple(
@@ -172,21 +133,6 @@ class Crawl:
             return Path(str(kept))
         seeds = [url for node in wiring.components.values() for url in node.settings.get("urls", ())]
         return Path(default_directory(seeds, datetime.datetime.now().astimezone().date()))
-
-    def _check_directory(self) -> None:
-        path = self.directory
-        if not path.exists() or self.options.resume:
-            return
-        if not path.is_dir():
-            raise UsageError(f"{path} is a file; name a directory with -o")
-        if (path / CRAWL_FILE).exists():
-            if not self.options.overwrite:
-                raise UsageError(
-                    f"{path} holds a crawl; go on with it (gossamer resume {path}), name another directory with -o, "
-                    "or replace it with --overwrite"
-                )
-        elif any(path.iterdir()):
-            raise UsageError(f"{path} is not empty and holds no crawl; name another directory with -o")
 
     async def _check_seed_addresses(self) -> None:
         """Refuse seeds that this crawl must not ask, before anything is touched (DESIGN 8)."""
@@ -239,14 +185,14 @@ class Crawl:
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
         await self._check_seed_addresses()
-        made = self._make_directory()
+        made = self._place.make(self.wiring, self.graph)
         has_begun = False
         try:
             await running.start()
             has_begun = True
             if self.options.resume:
                 # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
-                write_wiring(self.directory / CRAWL_FILE, self.wiring)
+                self._place.write(self.wiring)
             self._tell_restored(cut_back(running, self.directory))
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
@@ -261,14 +207,14 @@ class Crawl:
             self.connector_statistics = running.statistics()
             await running.stop()
             await fleet.stop()
-            self._settle_directory(made, has_begun)
+            self._place.settle(made, has_begun)
         if made and summary.state == "incomplete" and not summary.fetched:
-            shutil.rmtree(self.directory, ignore_errors=True)
+            self._place.remove()
         elif self.tables is not None and not self._aborted:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self.tables.finish()
             # What the tables cost belongs to the crawl.
-            summary = msgspec.structs.replace(summary, cpu_seconds=_cpu_seconds(), peak_rss_bytes=_peak_rss())
+            summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak_rss())
         return summary
 
     def _tell_restored(self, done: Restored) -> None:
@@ -322,39 +268,6 @@ class Crawl:
             self.report(f"what is in flight did not end within {GRACE:g} s; it is fetched again when the crawl goes on")
             self.abort()
 
-    def _make_directory(self) -> bool:
-        """Make the directory and write what is about to run into it: True if it was not there before.
-
-        A crawl that is replaced stands aside until the new one has begun.
-        """
-        path = self.directory
-        try:
-            if self.options.overwrite and (path / CRAWL_FILE).exists():
-                shutil.rmtree(self._aside, ignore_errors=True)
-                path.rename(self._aside)
-            made = not path.exists()
-            path.mkdir(parents=True, exist_ok=True)
-            if not self.options.resume:
-                if _holds_secrets(self.graph):
-                    (path / CRAWL_FILE).touch(mode=0o600)
-                write_wiring(path / CRAWL_FILE, self.wiring)
-        except OSError as error:
-            raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
-        return made
-
-    @property
-    def _aside(self) -> Path:
-        return self.directory.with_name(f"{self.directory.name}.replaced")
-
-    def _settle_directory(self, made: bool, has_begun: bool) -> None:
-        """A crawl that could not begin leaves no directory, and the one that it was to replace comes back."""
-        if made and not has_begun:
-            shutil.rmtree(self.directory, ignore_errors=True)
-            if self._aside.exists():
-                self._aside.rename(self.directory)
-        else:
-            shutil.rmtree(self._aside, ignore_errors=True)
-
     # -- steering
 
     @property
@@ -382,7 +295,7 @@ class Crawl:
         new = msgspec.to_builtins(running.set(unit, settings))
         self.wiring = with_settings(before, unit, {name: new[name] for name in settings})
         try:
-            write_wiring(self.directory / CRAWL_FILE, self.wiring)
+            self._place.write(self.wiring)
         except OSError as error:
             self.wiring = before
             running.set(unit, {name: getattr(old, name) for name in settings})
@@ -464,8 +377,8 @@ class Crawl:
             hosts=counters.get("hosts", 0),
             seconds=round(seconds, 3),
             pages_per_second=round(here / seconds, 2) if seconds else 0.0,
-            cpu_seconds=_cpu_seconds(),
-            peak_rss_bytes=_peak_rss(),
+            cpu_seconds=cpu_seconds(),
+            peak_rss_bytes=peak_rss(),
         )
 
     def _counters(self) -> Mapping[str, int]:
@@ -503,28 +416,6 @@ class Crawl:
             return self._summary()
         finally:
             self._state = kept
-
-
-def _holds_secrets(graph: Graph) -> bool:
-    """A setting that may hold a password was given: what it is written into is its owner's alone."""
-    return any(
-        prop.secret and getattr(node.sheet, prop.name) != prop.default
-        for node in graph.providers.values()
-        for prop in properties(type(node.sheet))
-    )
-
-
-def _cpu_seconds() -> float:
-    """Seconds of CPU of this process and of those that it started and that have ended."""
-    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 3)
-
-
-def _peak_rss() -> int:
-    """Bytes. Linux counts in KiB, macOS in bytes; children by the largest one, which is what the system keeps."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    peaks = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(peaks) * unit
 
 
 def run(crawl: Crawl) -> Summary:

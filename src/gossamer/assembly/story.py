@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.catalog import catalog
-from gossamer.assembly.control.client import CRAWL_FILE, Control, NotRunning, check_is_crawl
+from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
 from gossamer.assembly.control.knowing import Known, known_of
 from gossamer.assembly.control.messages import Why
 from gossamer.contracts.filtering import verdicts_on
@@ -31,6 +31,7 @@ from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.task import Task
 from gossamer.model.url import canonical, host_of, site_of
 from gossamer.model.visit import Link
+from gossamer.query.places import CRAWL_FILE
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier

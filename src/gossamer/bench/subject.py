@@ -22,8 +22,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from gossamer.assembly.crawl import Crawl, Summary
+from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import Summary
 from gossamer.assembly.tuning import loop_factory, tune_collector
 from gossamer.flow.sheet import build
 

@@ -11,7 +11,8 @@ import click
 import msgspec
 
 from gossamer.assembly.compiling import find_wiring
-from gossamer.assembly.crawl import Crawl, Summary
+from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.summary import Summary
 from gossamer.assembly.tuning import allow_open_files, loop_factory, tune_collector
 from gossamer.cli.options import crawl_options, read_options, read_seed_files, read_sets, resume_options
 from gossamer.cli.progress import progress_display

@@ -16,8 +16,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from gossamer.assembly.crawl import Crawl, Summary
+from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import Summary
 from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.crawl import run_interruptible
 from gossamer.flow.quantities import show_bytes, show_seconds

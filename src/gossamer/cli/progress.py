@@ -6,7 +6,8 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
-from gossamer.assembly.crawl import Crawl, Summary
+from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.summary import Summary
 from gossamer.flow.quantities import show_bytes, show_seconds
 
 #: Seconds between lines where nobody looks at a terminal (INTERFACE).

@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer.model.errors import UsageError
 
-#: The file that makes a directory a crawl.
+#: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
 
 TABLES = "tables"
@@ -30,7 +30,7 @@ def crawl_directory(text: str) -> Path:
     """
     path = Path(text)
     if not (path / CRAWL_FILE).is_file():
-        raise UsageError(f"{text} holds no crawl: there is no {CRAWL_FILE} in it")
+        raise UsageError(f"{text} holds no crawl (no {CRAWL_FILE} in it); name the directory of one")
     return path
 
 

@@ -14,6 +14,7 @@ from gossamer.assembly.control import messages
 from gossamer.assembly.control.messages import Answered, Done, Listed, Malformed, Refused, Request, Told
 from gossamer.assembly.control.places import is_ours, sockets
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
+from gossamer.query.places import crawl_directory
 
 #: Seconds for an answer. A crawl answers between two steps of its own; a checkpoint takes the longest.
 TIMEOUT = 30.0
@@ -21,9 +22,6 @@ TIMEOUT = 30.0
 #: Seconds that a crawl may take to begin to listen, or to end after it has listened; and between two looks.
 CHANGING = 5.0
 _LOOK = 0.05
-
-#: The file that makes a directory a crawl's.
-CRAWL_FILE = "crawl.toml"
 
 
 class NotRunning(UsageError):
@@ -181,5 +179,4 @@ def check_is_crawl(directory: Path) -> None:
     """
     if not directory.is_dir():
         raise UsageError(f"{directory} is no directory; name the directory of a crawl")
-    if not (directory / CRAWL_FILE).is_file():
-        raise UsageError(f"{directory} holds no crawl (no {CRAWL_FILE} in it); name the directory of one")
+    crawl_directory(str(directory))

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from gossamer.assembly.control.client import CRAWL_FILE
 from gossamer.assembly.control.standing import checkpoint_name, ledgers_of
 from gossamer.assembly.control.steering import BLOCKING, STEERING_LOG, note_steering
 from gossamer.flow.wiring import read, with_settings, write
 from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.query.places import CRAWL_FILE
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.stores.ledger.ledger import Ledger
 from gossamer.stores.recovery import files_of

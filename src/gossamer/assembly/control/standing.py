@@ -16,7 +16,8 @@ from gossamer.model.outcome import Outcome
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
 
 if TYPE_CHECKING:
-    from gossamer.assembly.crawl import Crawl, Summary
+    from gossamer.assembly.crawl import Crawl
+    from gossamer.assembly.summary import Summary
 
 #: Hosts that are named as the slowest.
 SLOWEST = 10

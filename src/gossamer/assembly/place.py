@@ -1,0 +1,114 @@
+"""The directory of a crawl: judged before anything is touched, made, replaced, given up again.
+
+Place in the flow: :mod:`crawl` asks here what may be done with the directory that the options name, and writes the wiring as run
+into it: that file makes a directory a crawl.
+"""
+
+import shutil
+from pathlib import Path
+
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.graph import Graph
+from gossamer.flow.sheet import properties
+from gossamer.flow.wiring import Wiring, read, write
+from gossamer.model.errors import UsageError
+from gossamer.query.places import CRAWL_FILE
+
+
+def kept_wiring(output: str) -> Wiring:
+    """The wiring that the crawl of a directory ran with last.
+
+    Raises:
+        UsageError: no directory is named, or it holds no crawl.
+    """
+    if not output:
+        raise UsageError("--resume needs the directory of the crawl; name it with -o")
+    path = Path(output, CRAWL_FILE)
+    if not path.is_file():
+        raise UsageError(f"{path.parent} holds no crawl (no {CRAWL_FILE} in it); begin one without --resume")
+    return read(path)
+
+
+class CrawlPlace:
+    """One directory, and what the options allow to be done with it."""
+
+    def __init__(self, path: Path, options: CrawlOptions) -> None:
+        self.path = path
+        self._options = options
+        self._aside = path.with_name(f"{path.name}.replaced")
+
+    def __repr__(self) -> str:
+        return f"<CrawlPlace {self.path}>"
+
+    def check(self) -> None:
+        """Refuse what is no place for this crawl. Touches nothing.
+
+        Raises:
+            UsageError: it holds something else, or a crawl that is neither to be resumed nor replaced.
+        """
+        path = self.path
+        if not path.exists() or self._options.resume:
+            return
+        if not path.is_dir():
+            raise UsageError(f"{path} is a file; name a directory with -o")
+        if (path / CRAWL_FILE).exists():
+            if not self._options.overwrite:
+                raise UsageError(
+                    f"{path} holds a crawl; go on with it (gossamer resume {path}), name another directory with -o, "
+                    "or replace it with --overwrite"
+                )
+        elif any(path.iterdir()):
+            raise UsageError(f"{path} is not empty and holds no crawl; name another directory with -o")
+
+    def make(self, wiring: Wiring, graph: Graph) -> bool:
+        """Make the directory and write what is about to run into it: True if it was not there before.
+
+        A crawl that is replaced stands aside until the new one has begun.
+
+        Raises:
+            UsageError: it cannot be written.
+        """
+        path = self.path
+        try:
+            if self._options.overwrite and (path / CRAWL_FILE).exists():
+                shutil.rmtree(self._aside, ignore_errors=True)
+                path.rename(self._aside)
+            made = not path.exists()
+            path.mkdir(parents=True, exist_ok=True)
+            if not self._options.resume:
+                if _holds_secrets(graph):
+                    (path / CRAWL_FILE).touch(mode=0o600)
+                self.write(wiring)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
+        return made
+
+    def write(self, wiring: Wiring) -> None:
+        """Write the wiring that runs from now on.
+
+        Raises:
+            OSError: it cannot be written; what stood there stands there.
+        """
+        write(self.path / CRAWL_FILE, wiring)
+
+    def settle(self, made: bool, has_begun: bool) -> None:
+        """A crawl that could not begin leaves no directory, and the one that it was to replace comes back."""
+        if made and not has_begun:
+            self.remove()
+            if self._aside.exists():
+                self._aside.rename(self.path)
+        else:
+            shutil.rmtree(self._aside, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Leave nothing behind."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _holds_secrets(graph: Graph) -> bool:
+    """A setting that may hold a password was given: what it is written into is its owner's alone."""
+    return any(
+        prop.secret and getattr(node.sheet, prop.name) != prop.default
+        for node in graph.providers.values()
+        for prop in properties(type(node.sheet))
+    )
