@@ -134,9 +134,13 @@ def _rings(graph: Graph) -> Iterator[Finding]:
         yield "components", f"{ring} is a ring without a spill and can stop dead; one input on it must spill to disk"
 
 
-@lru_cache(maxsize=512)  # the same pairs are asked for in each plan of a process, and when a unit is exchanged
 def lacking(unit: type, interface: Any) -> tuple[str, ...]:
     """Methods of a Protocol (or base class) that a class lacks or takes other parameters for."""
+    return _lacking(unit, interface)
+
+
+@lru_cache(maxsize=512)  # the same pairs are asked for in each plan of a process, and when a unit is exchanged
+def _lacking(unit: type, interface: Any) -> tuple[str, ...]:
     bare = typing.get_origin(interface) or interface
     missing = []
     for name in dir(bare):

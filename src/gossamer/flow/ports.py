@@ -43,13 +43,17 @@ class Declared(msgspec.Struct, frozen=True):
     """Interface of each keyed set of providers."""
 
 
-@lru_cache(maxsize=256)  # a plan asks for each class some ten times, and evaluating its annotations takes 0.1 ms
 def declared(unit: type) -> Declared:
     """Read the annotations of a unit's class, inherited ones included.
 
     Raises:
         WiringError: they name something that is not there at run time.
     """
+    return _declared(unit)
+
+
+@lru_cache(maxsize=256)  # a plan asks for each class some ten times, and evaluating its annotations takes 0.1 ms
+def _declared(unit: type) -> Declared:
     found = Declared({}, {}, {}, {})
     try:
         hints = typing.get_type_hints(unit, include_extras=True)

@@ -10,7 +10,6 @@ Reflection (:func:`properties`) is what reference, `topology`, `set` and the das
 needs to know it.
 """
 
-import difflib
 import types
 import typing
 from collections.abc import Mapping
@@ -94,9 +93,14 @@ def _type_name(hint: Any) -> str:
     return str(hint).replace("typing.", "")
 
 
-@lru_cache(maxsize=256)  # classes of sheets do not change; evaluating their annotations takes 0.3 ms
 def properties(sheet: type[Sheet]) -> tuple[Property, ...]:
     """Every field of a sheet class, in order."""
+    kind: type = sheet
+    return _properties(kind)
+
+
+@lru_cache(maxsize=256)  # classes of sheets do not change; evaluating their annotations takes 0.3 ms
+def _properties(sheet: type) -> tuple[Property, ...]:
     hints = typing.get_type_hints(sheet, include_extras=True)
     plain_hints = typing.get_type_hints(sheet)
     found = []
@@ -127,6 +131,8 @@ def properties(sheet: type[Sheet]) -> tuple[Property, ...]:
 
 def nearest(name: str, known: typing.Iterable[str]) -> str:
     """` (did you mean X?)`, or the whole list where nothing is near; for messages about unknown names."""
+    import difflib  # for somebody who mistyped; others start without it
+
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if close:

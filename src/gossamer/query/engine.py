@@ -11,10 +11,12 @@ from functools import cached_property
 from pathlib import Path
 
 import _duckdb
-from _duckdb import DuckDBPyConnection as Connection
-from _duckdb import Error, StatementType
 
 from gossamer.query.schema import LOGGED, Table
+
+Connection = _duckdb.DuckDBPyConnection
+Error = _duckdb.Error
+StatementType = _duckdb.StatementType
 
 #: What DuckDB may take while it converts; beyond, it spills to the disk.
 MEMORY = "256MB"
@@ -28,8 +30,6 @@ ROW_GROUP = 20_480
 
 #: How tables are written.
 PARQUET = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP}"
-
-
 
 
 def connect(workspace: str, memory: str = MEMORY, threads: int = 1) -> Connection:

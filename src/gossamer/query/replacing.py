@@ -61,9 +61,7 @@ def replace(directory: Path, workspace: Path, before: Basis, *, items_only: bool
     return rows
 
 
-def _views(
-    connection: Connection, place: Path, table: Table, files: list[Path], workspace: Path
-) -> None:
+def _views(connection: Connection, place: Path, table: Table, files: list[Path], workspace: Path) -> None:
     """`old_TABLE` and `new_TABLE`."""
     old, new = [table.empty], [table.empty]
     links = [_link(place / f"{table.name}-{number}.parquet", path) for number, path in enumerate(files)]

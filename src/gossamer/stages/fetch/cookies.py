@@ -7,10 +7,10 @@ as the process; every bound drops the oldest, and a domain that is a public suff
 import re
 from collections import OrderedDict
 from collections.abc import Iterator
-from email.utils import parsedate_to_datetime
 
 import msgspec
 
+from gossamer.model.dates import read_date
 from gossamer.model.domains import below_suffix
 from gossamer.model.url import host_of, path_of, scheme_of
 
@@ -168,7 +168,7 @@ def _expiry(given: dict[str, str], now: float) -> float:
         return 0.0 if age.startswith("-") else now + min(float(age[:12]), MAX_AGE)
     if "expires" in given:
         try:
-            moment = parsedate_to_datetime(given["expires"]).timestamp()
+            moment = read_date(given["expires"]).timestamp()
         except (ValueError, TypeError, IndexError, OverflowError, OSError):
             return now + MAX_AGE
         return min(moment, now + MAX_AGE)
