@@ -89,6 +89,8 @@ def seconds_of(retry_after: str, now: float) -> float:
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
         return float(text[:12])
+    if not text:
+        return 0.0
     try:
         return max(0.0, read_date(text).timestamp() - now)
     except (ValueError, TypeError, IndexError, OverflowError, OSError):
