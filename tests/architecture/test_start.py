@@ -30,7 +30,7 @@ NOT_OF_THE_CONVERTER = {
 
 #: What no command needs to tell its options, or that it does not understand.
 NOT_OF_HELP = {
-    "asyncio", "pycurl", "tempfile",
+    "asyncio", "pycurl",
     "gossamer.assembly.crawl", "gossamer.query", "gossamer.services", "gossamer.stages", "gossamer.stores",
 }  # fmt: skip
 
