@@ -28,6 +28,12 @@ NOT_OF_THE_CONVERTER = {
     "gossamer.assembly", "gossamer.cli", "gossamer.flow", "gossamer.query.database", "gossamer.services", "gossamer.stages",
 }  # fmt: skip
 
+#: What a parser process has no use for: a crawl starts one when it meets the first page that its parser could choke on.
+NOT_OF_A_PARSER = {
+    "asyncio", "click", "numpy", "pycurl", "rocksdict", "ssl", "uvloop",
+    "gossamer.assembly", "gossamer.cli", "gossamer.query", "gossamer.services", "gossamer.stores",
+}  # fmt: skip
+
 #: What no command needs to tell its options, or that it does not understand.
 NOT_OF_HELP = {
     "asyncio", "pycurl",
@@ -65,6 +71,13 @@ def test_the_converter_imports_neither_crawl_nor_data_frames(tmp_path: Path) -> 
     loaded = imported(program, str(tmp_path), "--ended")
     assert "_duckdb" in loaded
     assert loaded & NOT_OF_THE_CONVERTER == set()
+
+
+def test_a_parser_imports_no_crawl() -> None:
+    loaded = imported(
+        "import gossamer.stages.process.parser, gossamer.stages.process.html, gossamer.stages.process.css"
+    )
+    assert loaded & NOT_OF_A_PARSER == set()
 
 
 @pytest.mark.parametrize(
