@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,12 +24,10 @@ from gossamer.assembly.compiling import (
     with_durability,
 )
 from gossamer.assembly.control.server import ControlServer
-from gossamer.assembly.control.standing import ENDED
-from gossamer.assembly.control.steering import Steering
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
-from gossamer.assembly.summary import Summary, cpu_seconds, peak_rss
+from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, peak_rss
 from gossamer.assembly.tables import TableMaker, cut_back, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
@@ -51,6 +49,9 @@ from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.ledger.ledger import Ledger
 from gossamer.stores.recovery import QUARANTINE, Restored
+
+if TYPE_CHECKING:
+    from gossamer.assembly.control.messages import Answered, Asked
 
 #: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
 GRACE = 8.0
@@ -231,7 +232,7 @@ class Crawl:
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
         """Wait for the end of the work, or for :meth:`abort`. Meanwhile it can be steered from outside."""
         self._work = asyncio.ensure_future(work)
-        control = ControlServer(self.directory, Steering(self).answer, self.report)
+        control = ControlServer(self.directory, self._steer, self.report)
         try:
             await control.start()
             await self._work
@@ -240,6 +241,12 @@ class Crawl:
                 raise
         finally:
             await control.stop()
+
+    async def _steer(self, request: "Asked") -> "Answered":
+        """Do what is asked from outside: few crawls are, so what it takes is imported then."""
+        from gossamer.assembly.control.steering import Steering
+
+        return await Steering(self).answer(request)
 
     @property
     def _aborted(self) -> bool:

@@ -52,7 +52,7 @@ PARTS = {
     **dict.fromkeys(
         (f"gossamer.stores.{name}" for name in ("warc", "warc_records", "segments", "cdxj", "surt", "files")), "archive"
     ),
-    **dict.fromkeys((f"gossamer.stores.{name}" for name in ("rowlog", "tablelog", "rows")), "tables"),
+    **dict.fromkeys((f"gossamer.stores.{name}" for name in ("rowlog", "tablelog", "rows", "printable")), "tables"),
     "gossamer.stores": "other stores",
     "importlib": "start: imports",
 }
