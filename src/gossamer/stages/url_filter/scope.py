@@ -15,8 +15,9 @@ from gossamer.flow.unit import Provider
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.requisites import belongs
 from gossamer.model.task import Task
-from gossamer.model.url import authority_of, canonical, host_of, scheme_of, scheme_rule
+from gossamer.model.url import authority_of, canonical, host_of, scheme_rule, site_of
 from gossamer.model.visit import Link
+from gossamer.stages.url_filter.remembering import Remembered
 
 #: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
 REMEMBERED_HOSTS = 65_536
@@ -69,6 +70,7 @@ class ScopeFilter(Provider[ScopeSheet]):
         self._suffixes = PublicSuffixList() if self.sheet.scope == "domain" else None
         self._domains = frozenset(map(self._domain, self._hosts)) if self._suffixes else frozenset()
         self._verdicts: dict[str, str] = {}
+        self._of_url = Remembered(self._judge_host)
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`scope:...` for each link that is refused."""
@@ -85,9 +87,9 @@ class ScopeFilter(Provider[ScopeSheet]):
             return [""] * len(links)
         if self.sheet.scope in ("page", "prefix"):
             return [self._judge_place(link) for link in links]
-        home = f"{scheme_of(source.url)}://{authority_of(source.url)}/"
-        at_home = self._judge_host(home)
-        return [at_home if link.url.startswith(home) else self._judge_host(link.url) for link in links]
+        home = f"{site_of(source.url)}/"
+        at_home, of_url = self._judge_host(home), self._of_url
+        return [at_home if link.url.startswith(home) else of_url[link.url] for link in links]
 
     def _judge_place(self, link: Link) -> str:
         """The verdict of the scope alone on one link."""
