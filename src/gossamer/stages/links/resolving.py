@@ -17,9 +17,6 @@ from gossamer.model.visit import Found, Link
 #: Links of a page that are kept (DESIGN 9.12, FAULTS 39).
 MAX_LINKS = 6_000
 
-#: Where links are remembered that name their site, whatever the directory; no directory is called so.
-_ABSOLUTE = ""
-
 #: What marks a remembered refusal; no URL begins with it.
 _REFUSED = "!"
 
@@ -48,19 +45,23 @@ def as_it_is(url: str) -> str:
 class JoinCache:
     """Remembers `(directory of the base, href) -> URL`, within a bound on all entries.
 
-    Whole directories leave, those first that were not asked for the longest.
+    Whole directories leave, those first that were not asked for the longest. Links that name their site are the same from
+    everywhere: they have a quarter of the room to themselves.
     """
 
-    __slots__ = ("_capacity", "_directories", "_entries")
+    __slots__ = ("_directories", "_entries", "_most", "_most_absolute", "absolute")
 
     def __init__(self, capacity: int = 50_000) -> None:
         """`capacity` counts entries; one takes about 250 bytes."""
-        self._capacity = capacity
+        self.absolute: dict[str, str] = {}
+        """Of links that begin with `http://` or `https://`."""
+        self._most_absolute = capacity // 4
+        self._most = capacity - self._most_absolute
         self._directories: OrderedDict[str, dict[str, str]] = OrderedDict()
         self._entries = 0
 
     def __len__(self) -> int:
-        return self._entries
+        return self._entries + len(self.absolute)
 
     def table(self, directory: str) -> dict[str, str]:
         """What is remembered for a directory; to be given back with :meth:`grown`."""
@@ -72,9 +73,11 @@ class JoinCache:
         return table
 
     def grown(self, by: int) -> None:
-        """A table has grown: keep the bound."""
+        """The tables have grown, that of the last directory by so much: keep the bound."""
+        if len(self.absolute) > self._most_absolute:
+            self.absolute.clear()
         self._entries += by
-        while self._entries > self._capacity:
+        while self._entries > self._most:
             _, dropped = self._directories.popitem(last=False)
             self._entries -= len(dropped)
 
@@ -104,8 +107,7 @@ def resolve_links(
     """
     directory = _directory(base)
     table = cache.table(directory) if directory else {}
-    absolute = cache.table(_ABSOLUTE)
-    before = len(table) + len(absolute)
+    before = len(table)
     own_fragments = base == page_url
     places: dict[str, int] = {page_url: -1}
     links: list[Link] = []
@@ -122,12 +124,7 @@ def resolve_links(
             href = href[:cut]
         url = table.get(href)
         if url is None:
-            if href.startswith(("http://", "https://")):
-                url = absolute.get(href) or _plain(href, normalise) or _join(href, base, normalise)
-                if len(href) <= MAX_URL_BYTES:
-                    absolute[href] = url
-            else:
-                url = _appended(href, directory, normalise) or _join(href, base, normalise)
+            url = _met(href, base, directory, cache.absolute, normalise)
             if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES:
                 table[href] = url
         place = places.get(url)
@@ -147,7 +144,7 @@ def resolve_links(
             links.append(Link(url, one.relation, one.anchor, one.nofollow))
             if one.nofollow:
                 disowned.add(place)
-    cache.grown((len(table) if directory else 0) + len(absolute) - before)
+    cache.grown(len(table) - before if directory else 0)
     if len(found) == 1 and not links and not rejected and found[0].relation == "redirect":
         links = _insisted(found[0], base, page_url)
     return tuple(links), rejected
@@ -165,6 +162,16 @@ def _directory(base: str) -> str:
         return ""
     query = base.find("?")
     return base[: base.rfind("/", 0, query if query >= 0 else len(base)) + 1]
+
+
+def _met(href: str, base: str, directory: str, absolute: dict[str, str], normalise: Normalise) -> str:
+    """The URL of a link, or a marked refusal, when it is first met in this directory."""
+    if not href.startswith(("http://", "https://")):
+        return _appended(href, directory, normalise) or _join(href, base, normalise)
+    url = absolute.get(href) or _plain(href, normalise) or _join(href, base, normalise)
+    if len(href) <= MAX_URL_BYTES:
+        absolute[href] = url
+    return url
 
 
 def _plain(url: str, normalise: Normalise) -> str:
