@@ -19,6 +19,10 @@ import pycurl
 #: libcurl's two bits for what it waits for, and what else it can say of a socket.
 _WANTED = pycurl.POLL_IN | pycurl.POLL_OUT
 
+#: Turns of the loop that a transfer which has ended waits at most for others that are about to: the stages, and above all the
+#: commit, then have them in one batch. No turn waits for anything.
+_TURNS = 4
+
 
 class Driver(Protocol):
     """What protocol modules need of libcurl's multi interface. All of it on the loop that was running when it was made."""
@@ -96,6 +100,10 @@ class EpollDriver:
         self._timer: asyncio.TimerHandle | None = None
         self._is_soon = False
         """libcurl will be told in this turn of the loop that its time has come."""
+        self._turns = 0
+        """Of the loop, at most, until those are told whose transfers have ended; 0 while none may have."""
+        self._is_stirred = False
+        """The last turn of the loop brought something."""
         self.closed = False
         self._loop.add_reader(self._sockets.fileno(), self._on_ready)
 
@@ -116,8 +124,10 @@ class EpollDriver:
     def discard(self, curl: pycurl.Curl) -> None:
         """See :class:`Driver`."""
         if self._futures.pop(curl, None) is not None and not self.closed:
-            with suppress(pycurl.error):
+            try:
                 self._multi.remove_handle(curl)
+            except pycurl.error:
+                pass  # libcurl has let go of it
 
     async def close(self) -> None:
         """See :class:`Driver`."""
@@ -172,7 +182,7 @@ class EpollDriver:
     def _on_time(self) -> None:
         if not self.closed:
             self._act(pycurl.SOCKET_TIMEOUT, 0)
-            self._end()
+            self._end_soon()
 
     def _on_ready(self) -> None:
         for fd, events in self._sockets.poll(0):
@@ -187,7 +197,7 @@ class EpollDriver:
                 # An idle connection that its server has closed, or talks on unasked: libcurl will see when it wants it again.
                 with suppress(OSError):
                     self._sockets.unregister(fd)
-        self._end()
+        self._end_soon()
 
     def _act(self, fd: int, ready: int) -> None:
         try:
@@ -197,8 +207,22 @@ class EpollDriver:
             for curl in list(self._futures):
                 self._settle(curl, error)
 
+    def _end_soon(self) -> None:
+        self._is_stirred = True
+        if not self._turns:
+            self._turns = _TURNS
+            self._loop.call_soon(self._end)
+
     def _end(self) -> None:
-        """Tell those whose transfers have ended."""
+        """Tell those whose transfers have ended, once a turn has brought nothing more."""
+        if self.closed:
+            return
+        self._turns -= 1
+        if self._is_stirred and self._turns:
+            self._is_stirred = False
+            self._loop.call_soon(self._end)
+            return
+        self._turns = 0
         _, well, badly = self._multi.info_read()
         for curl in well:
             self._settle(curl, None)
