@@ -96,6 +96,14 @@ def test_revisits_say_so(columns: dict[str, object]) -> None:
     assert b'"mime":"warc/revisit"' in (index_line(capture("http://a.test/", **columns)) or b"")
 
 
+def test_what_did_not_come_by_http_has_a_dash_for_a_status() -> None:
+    line = index_line(capture("ftp://a.test/b", status=0))
+    assert line is not None
+    assert json.loads(line.split(b" ", 2)[2])["status"] == "-", (
+        "as in an index that pywb makes; 0 is no status of anything"
+    )
+
+
 def test_no_type_of_a_server_forges_a_line() -> None:
     line = index_line(capture("http://a.test/", mime="a\r\n\x1b[31m\u202e x {"))
     assert line is not None
