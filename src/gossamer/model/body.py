@@ -168,6 +168,8 @@ def sha1(body: Body) -> str:
 
 def sha256(body: Body) -> str:
     """SHA-256 in hexadecimal digits."""
+    if not isinstance(body, StoredBody):
+        return hashlib.sha256(body, usedforsecurity=False).hexdigest()
     return _hashed("sha256", body).hex()
 
 

@@ -7,7 +7,6 @@ ledger as it was, and bytes that nobody points to: the next start cuts them off.
 """
 
 import errno
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -324,17 +323,16 @@ class Commit(Filter[CommitSheet]):
 
     def _host_state(self, state: HostState, group: Sequence[_Ended]) -> HostState:
         """What is kept of a host after these visits."""
-        counters = Counter(state.counters)
-        visits = [ended.visit for ended in group]
+        counters, address = dict(state.counters), state.address
         for ended in group:
-            counters.update(dict(_figures(ended.visit)))
-            counters.update(ended.uncovered or ())
+            for name, number in (*_figures(ended.visit), *((found, 1) for found in ended.uncovered or ())):
+                counters[name] = counters.get(name, 0) + number
+            address = ended.visit.response.address or address
         now = self.clock.now()
-        address = next((visit.response.address for visit in reversed(visits) if visit.response.address), state.address)
         return msgspec.structs.replace(
             state,
             note=self.politeness.note(state.host),
-            counters=dict(counters),
+            counters=counters,
             first_seen=state.first_seen or now,
             last_seen=now,
             address=address,
