@@ -124,6 +124,7 @@ class TableLog(Provider[TableLogSheet]):
     def take_back(self) -> None:
         """See the contract."""
         self._last.take_back()
+        self._ends.clear()
         if self._log is not None:
             self._log.take_back()
 
