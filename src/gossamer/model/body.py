@@ -14,7 +14,7 @@ import io
 import os
 import tempfile
 from collections.abc import Iterator
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, final
 
 import msgspec
 
@@ -77,8 +77,13 @@ class SpoolFile:
         return file
 
 
+@final
 class StoredBody(msgspec.Struct, frozen=True, gc=False):
-    """A body on disk. Its length and its truth are those of bytes."""
+    """A body on disk. Its length and its truth are those of bytes.
+
+    Code that sees every page asks `type(body) is StoredBody`: `isinstance` of bytes costs 0.3 us here, by way of the
+    abstract base classes that structs are made with.
+    """
 
     file: SpoolFile
     sha1: str = ""
@@ -167,14 +172,14 @@ def reader(body: Body) -> BinaryIO:
 
 def sha1(body: Body) -> str:
     """SHA-1 as WARC and CDX tools write it: base32, without a label (WARC/1.1, section 5.8)."""
-    if not isinstance(body, StoredBody):
+    if type(body) is not StoredBody:
         return _base32(hashlib.sha1(body, usedforsecurity=False).digest())
     return body.sha1 or _base32(_hashed("sha1", body))
 
 
 def sha256(body: Body) -> str:
     """SHA-256 in hexadecimal digits."""
-    if not isinstance(body, StoredBody):
+    if type(body) is not StoredBody:
         return hashlib.sha256(body, usedforsecurity=False).hexdigest()
     return body.sha256 or _hashed("sha256", body).hex()
 

@@ -126,9 +126,9 @@ class Commit(Filter[CommitSheet]):
         """Commit a group; what a link sent twice has no flight any more and is dropped."""
         group = [self._ended(visit) for visit in visits if self.flights.arrive(visit.url)]
         self.metrics.count("repeated", len(visits) - len(group))
-        large = [ended for ended in group if isinstance(ended.visit.response.body, StoredBody)]
+        large = [ended for ended in group if type(ended.visit.response.body) is StoredBody]
         if large:
-            group = [ended for ended in group if not isinstance(ended.visit.response.body, StoredBody)]
+            group = [ended for ended in group if type(ended.visit.response.body) is not StoredBody]
         if group:
             await self._commit(group)
         if large:
@@ -175,7 +175,7 @@ class Commit(Filter[CommitSheet]):
         while True:
             try:
                 for ended in group:
-                    if isinstance(ended.visit.response.body, StoredBody):
+                    if type(ended.visit.response.body) is StoredBody:
                         await self.archive.lay(ended.visit)
                 locations = self._kept(group)
                 await self.ledger.settle()

@@ -80,7 +80,7 @@ class WarcArchive(Provider[WarcSheet]):
             OSError: it could not be written; nothing of it is in the file.
         """
         body = visit.response.body
-        if not isinstance(body, StoredBody) or not visit.is_answered:
+        if type(body) is not StoredBody or not visit.is_answered:
             return
         if self._laid is not None and _has(visit, self._laid.body):
             return  # the group that was to have it could not be kept, and is tried again
@@ -155,13 +155,14 @@ class WarcArchive(Provider[WarcSheet]):
 
     def _kept(self, group: Sequence[Written | Location | None]) -> list[Location | None]:
         """Write a group to the open file, whole or not at all."""
-        if not any(isinstance(records, Written) for records in group):
+        fresh = [records for records in group if type(records) is Written]
+        if not fresh:
             return self._located(group, iter(()))
         file = self._files.open(self._main)
         self._last.about_to(file)
         start = file.end
         try:
-            locations = self._write(file, [records for records in group if isinstance(records, Written)])
+            locations = self._write(file, fresh)
             if self.sheet.sync:
                 file.sync()
         except OSError:
@@ -177,7 +178,7 @@ class WarcArchive(Provider[WarcSheet]):
         """The location of each: of what was written, of what was laid down before, or none."""
         locations: list[Location | None] = []
         for records in group:
-            if isinstance(records, Location):
+            if type(records) is Location:
                 self._ends[records.file] = records.offset + records.length
                 self._is_laid_kept = True
                 locations.append(records)
@@ -262,7 +263,7 @@ class WarcArchive(Provider[WarcSheet]):
 
 def _has(visit: Visit, file: SpoolFile) -> bool:
     body = visit.response.body
-    return isinstance(body, StoredBody) and body.file is file
+    return type(body) is StoredBody and body.file is file
 
 
 def _beside(visit: Visit, form: Form) -> dict[str, str]:

@@ -200,7 +200,7 @@ def exchange(
         fields += f"WARC-Payload-Digest: sha1:{_digest(visit)}\r\n"
         if form is Form.DUPLICATE:
             answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields, head)
-        elif isinstance(response.body, StoredBody):
+        elif type(response.body) is StoredBody:
             stored = member_pieces(_response_fields(response.cut, fields), head, response.body)
             return Written(before, len(before), 0, stored)
         else:
@@ -220,7 +220,7 @@ def _resource(visit: Visit, before: bytes, fields: str, form: Form, original_at:
         answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields, b"", kind)
         return Written(before + answer, len(before), len(answer))
     fields = f"WARC-Type: resource\r\n{fields}{_cut(response.cut)}Content-Type: {kind}\r\n"
-    if isinstance(response.body, StoredBody):
+    if type(response.body) is StoredBody:
         return Written(before, len(before), 0, member_pieces(fields, b"", response.body))
     answer = member(fields, response.body)
     return Written(before + answer, len(before), len(answer))
