@@ -50,7 +50,11 @@ PARTS = {
     "gossamer.services": "other services",
     "gossamer.stores.ledger": "ledger",
     **dict.fromkeys(
-        (f"gossamer.stores.{name}" for name in ("warc", "warc_records", "segments", "cdxj", "surt", "files")), "archive"
+        (
+            f"gossamer.stores.{name}"
+            for name in ("warc", "warc_files", "warc_records", "segments", "cdxj", "surt", "files")
+        ),
+        "archive",
     ),
     **dict.fromkeys((f"gossamer.stores.{name}" for name in ("rowlog", "tablelog", "rows", "printable")), "tables"),
     "gossamer.stores": "other stores",

@@ -23,6 +23,7 @@ BENCHES = {
     "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
     "pages": "a whole crawl by its parts: where each microsecond of a page goes",
     "memory": "what a crawl holds as it goes on: pages, queue and seen set against memory",
+    "bodies": "bodies of a gigabyte, and ten thousand of a megabyte: memory, and the pace of other hosts; takes minutes",
     "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
     "diversity": "how evenly hosts come out of the task queues, plain and by pages",
@@ -49,7 +50,9 @@ PEER_PAGES = 2_000
     type=click.Choice(sorted(PROFILES)),
     help="peers: what our crawl does: plain (no archive, no robots.txt), archive (all that a plain command does) or everything.",
 )
-@click.option("--pages", type=click.IntRange(100), help="peers, pages, memory: pages of the crawl.")
+@click.option(
+    "--pages", type=click.IntRange(100), help="peers, pages, memory: pages of the crawl. bodies: bodies of a megabyte."
+)
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
 @click.option(
     "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, ledger or sieve (repeatable)."
@@ -84,7 +87,7 @@ def bench(
     if name == "peers":
         with _sites(sites, pages or PEER_PAGES) as roots:
             report = module.run(roots, repeats, profiles or tuple(PROFILES))
-    elif name in ("pages", "memory") and pages is not None:
+    elif name in ("pages", "memory", "bodies") and pages is not None:
         report = module.run(pages)
     elif name == "seen":
         unknown = [one for one in sets if one not in module.SETS]

@@ -4,10 +4,13 @@ Archive and row log are written first, then everything else goes into the ledger
 end: rows, new URLs and their tasks, what becomes of the page, what was learnt of its host. Only after that the frontier
 learns that the slots are free, and subscribers see the records. Whatever fails before the batch is written leaves the
 ledger as it was, and bytes that nobody points to: the next start cuts them off.
+
+A visit whose body is on disk is a group of its own: the archive lays it down first, while a second worker goes on with
+what is small.
 """
 
 import errno
-from collections import Counter
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -27,7 +30,9 @@ from gossamer.flow.component import Filter
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses, UsesMany
+from gossamer.flow.receipt import Receipt, current
 from gossamer.flow.sheet import Sheet, setting
+from gossamer.model.body import StoredBody
 from gossamer.model.domains import registered_domain
 from gossamer.model.errors import DiskFull, UnreadableUrl
 from gossamer.model.kept import HostState
@@ -108,6 +113,8 @@ class Commit(Filter[CommitSheet]):
     def __init__(self, sheet: CommitSheet | None = None) -> None:
         super().__init__(sheet)
         self._since = 0.0
+        self._large: deque[tuple[_Ended, Receipt | None]] = deque()
+        self._is_laying = False
         self.metrics.gauge("pages", lambda: self.ledger.counters().get("pages", 0))
         self.metrics.gauge("bytes", lambda: self.ledger.counters().get("bytes", 0))
 
@@ -119,8 +126,39 @@ class Commit(Filter[CommitSheet]):
         """Commit a group; what a link sent twice has no flight any more and is dropped."""
         group = [self._ended(visit) for visit in visits if self.flights.arrive(visit.url)]
         self.metrics.count("repeated", len(visits) - len(group))
-        if not group:
+        large = [ended for ended in group if type(ended.visit.response.body) is StoredBody]
+        if large:
+            group = [ended for ended in group if type(ended.visit.response.body) is not StoredBody]
+        if group:
+            await self._commit(group)
+        if large:
+            await self._commit_aside(large)
+
+    async def _commit_aside(self, large: Sequence[_Ended]) -> None:
+        """Commit large visits one by one. A worker that finds another at it leaves them to that one, and is free."""
+        receipt = current.get()
+        for ended in large:
+            if receipt is not None:
+                receipt.hold()
+            self._large.append((ended, receipt))
+        if self._is_laying:
             return
+        self._is_laying = True
+        try:
+            while self._large:
+                ended, receipt = self._large.popleft()
+                token = current.set(receipt)
+                try:
+                    await self._commit([ended])
+                finally:
+                    current.reset(token)
+                if receipt is not None:
+                    receipt.release()
+        finally:
+            self._is_laying = False
+
+    async def _commit(self, group: list[_Ended]) -> None:
+        """Keep a group, and tell of it."""
         locations = await self._kept_in_the_end(group)
         await self.committed.send_many([_committed(ended) for ended in group])
         records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
@@ -136,6 +174,9 @@ class Commit(Filter[CommitSheet]):
         is_waiting = False
         while True:
             try:
+                for ended in group:
+                    if type(ended.visit.response.body) is StoredBody:
+                        await self.archive.lay(ended.visit)
                 locations = self._kept(group)
                 await self.ledger.settle()
             except Exception as error:
@@ -183,7 +224,7 @@ class Commit(Filter[CommitSheet]):
             error = f"{response.outcome} at try {visit.task.attempt}; {response.error}".rstrip("; ")
             gone = msgspec.structs.replace(response, outcome=Outcome.GONE_AFTER_RETRIES, error=error)
             visit = msgspec.structs.replace(visit, response=gone)
-        return _Ended(visit, ruling)
+        return _Ended(self._judged(visit), ruling)
 
     def _kept(self, group: Sequence[_Ended]) -> list[Location | None]:
         """Write a group: archive, log, ledger. What it wrote is taken back where any of them fails.
@@ -232,7 +273,7 @@ class Commit(Filter[CommitSheet]):
 
     def _decide(self, ended: _Ended, staged: Group) -> None:
         """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
-        visit = self._judged(ended.visit)
+        visit = ended.visit
         if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body:
             owner = staged.first(visit.digest, visit.url)
             if owner != visit.duplicate_of:
@@ -324,17 +365,16 @@ class Commit(Filter[CommitSheet]):
 
     def _host_state(self, state: HostState, group: Sequence[_Ended]) -> HostState:
         """What is kept of a host after these visits."""
-        counters = Counter(state.counters)
-        visits = [ended.visit for ended in group]
+        counters, address = dict(state.counters), state.address
         for ended in group:
-            counters.update(dict(_figures(ended.visit)))
-            counters.update(ended.uncovered or ())
+            for name, number in (*_figures(ended.visit), *((found, 1) for found in ended.uncovered or ())):
+                counters[name] = counters.get(name, 0) + number
+            address = ended.visit.response.address or address
         now = self.clock.now()
-        address = next((visit.response.address for visit in reversed(visits) if visit.response.address), state.address)
         return msgspec.structs.replace(
             state,
             note=self.politeness.note(state.host),
-            counters=dict(counters),
+            counters=counters,
             first_seen=state.first_seen or now,
             last_seen=now,
             address=address,

@@ -13,7 +13,7 @@ import msgspec
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
-from gossamer.model.body import Body, BodyWriter
+from gossamer.model.body import Body, BodyWriter, StoredBody, pieces
 from gossamer.stages.fetch.keeping import Keeping
 
 #: What is asked for, in the words and the order of browsers.
@@ -65,19 +65,24 @@ def refusal(applied: Sequence[str]) -> str:
     return f"content coding {unknown[0][:20]!r} was not asked for" if unknown else ""
 
 
-def decode(body: bytes, applied: Sequence[str], keeping: Keeping, *, whole: bool = True) -> Decoded:
+def decode(body: Body, applied: Sequence[str], keeping: Keeping, *, whole: bool = True) -> Decoded:
     """Undo `applied`, last one first.
 
     Args:
-        body: as received.
+        body: as received, of either kind.
         applied: accepted by :func:`refusal`.
         keeping: most bytes that may come out, of each coding, and where they go when they are many.
         whole: the body is complete; of a cut one, what can be read is the answer.
     """
-    if len(applied) == 1 and len(body) <= _SLICE and (data := _at_once(body, applied[0], keeping)) is not None:
-        return Decoded(data)
+    if type(body) is not StoredBody and len(applied) == 1 and len(body) <= _SLICE:
+        data = _at_once(body, applied[0], keeping)
+        if data is not None:
+            return Decoded(data)
     undoing = Undoing(applied, keeping)
-    undoing.feed(body)
+    for piece in pieces(body):
+        undoing.feed(piece)
+        if undoing.cut:
+            break
     return undoing.end(whole=whole)
 
 
