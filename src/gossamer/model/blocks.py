@@ -1,10 +1,10 @@
 """The blocks of an HTML page: runs of text between two tags that are not inline, with their numbers of words.
 
 Place in the flow: :mod:`gossamer.model.text` imports it on the first text, and asks for a page part by part. All tags of a
-part are looked at together, with NumPy: one of 24 kB takes 0.15 ms, where a loop over its 700 tags takes three times as long.
+part are looked at together, with NumPy: half the time of a loop over them.
 
-Every array has one element for each tag, or one for each byte, and there is a fixed number of steps: linear whatever a page
-holds. Elements that hide their content are the one loop; it passes over its tags once for each of their names at most.
+Linear, whatever a page holds: every array has one element for each byte or tag, and there is a fixed number of steps. Elements
+without prose are the one loop; it passes over their tags once for each name at most.
 """
 
 import itertools
@@ -21,17 +21,18 @@ _ENDS, _INLINE, _BARE, _COMMENT, _HIDES = range(5)
 _INLINE_TAGS = (
     "abbr acronym b bdi bdo big cite data del dfn em font i ins mark nobr q rp rt ruby s small span strike strong sub sup "
     "time u var wbr"
-).split()
+)
 
 #: Words in these count as words in links do.
-_BARE_TAGS = "a code samp kbd tt".split()
+_BARE_TAGS = "a code samp kbd tt"
 
 # Elements without prose, to the next end tag of their name: an element that nests in itself shows its end, which does not
 # matter, and one that is never closed is kept, which is the safer error. `form` is not here: it holds whole pages.
 _HIDDEN_TAGS = (
     "script style textarea title xmp iframe noembed noframes noscript template svg math object video audio canvas pre nav "
     "footer aside button select menu dialog"
-).split()
+)
+_HIDDEN_NAMES = tuple(_HIDDEN_TAGS.split())
 
 #: Bytes of a name that are looked at, as one number; no name of the lists is longer.
 _NAME = 8
@@ -42,24 +43,47 @@ _SMALL, _LETTER = (int.from_bytes(bytes([bit]) * _NAME, "little") for bit in (0x
 
 _COMMENT_BEGINS = int.from_bytes(b"!--", "little")
 
-# Bytes by what they say of where words begin: one does where the number rises by two. White space; the end of a tag, and what
-# most symbols of Latin-1 begin with, the no-break space first of all; what follows a word or stands for a character (`</a>, `,
-# `&nbsp;`), and the rest of characters beyond ASCII; everything else.
-_SHAPES = bytes(
-    0 if code in b" \t\n\f\r\0" else 1 if code in b">\xc2" else 2 if code in b".,;:)]}!?'\"|&<\xe2" or 0x80 <= code < 0xC0 else 3
-    for code in range(256)
-)
+#: By how much bytes rise (:func:`_shape`) where a word begins.
 _RISE = 2
 
-#: Bytes with which a character of a script without spaces begins (Thai, Lao, Burmese, Khmer, kana, Chinese), by pairs; about
-#: two of their characters make a word.
-_UNSPACED_PAIRS = np.zeros(0x1000, dtype=bool)
-for _first, _last in ((0xE0B8, 0xE0BB), (0xE180, 0xE182), (0xE19E, 0xE19F), (0xE381, 0xE383), (0xE390, 0xE9BF), (0xEFA4, 0xEFAB)):
-    _UNSPACED_PAIRS[_first - 0xE000 : _last - 0xE000 + 1] = True
+#: First bytes of characters that are told from others by the second: of most symbols of Latin-1 with the no-break space; and of
+#: quotation marks and dashes, which nearly every page has.
+_LATIN_SYMBOLS, _PUNCTUATION = 0xC2, 0xE2
+
+#: First two bytes of characters of scripts without spaces: Thai and Lao, Burmese, Khmer, kana, Chinese.
+_UNSPACED = ((0xE0B8, 0xE0BB), (0xE180, 0xE182), (0xE19E, 0xE19F), (0xE381, 0xE383), (0xE390, 0xE9BF), (0xEFA4, 0xEFAB))
+#: So many of them make about one word.
 _CHARACTERS_A_WORD = 2
 
-#: First byte of quotation marks, dashes and most symbols, which nearly every page has.
-_QUOTES = 0xE2
+#: Bytes behind which a name has ended: `nav-bar` is no `nav`.
+_NAME_ENDS = b"\t\n\f\r />"
+
+#: Between blocks: no parser lets it into a text (HTML, 13.2.5.1).
+BETWEEN = b"\0"
+
+#: What stands before the first tag belongs to one, too; and one that ends nothing stands behind the last.
+_FIRST, _LAST = b"<p>", b"<" + bytes(2 * _NAME)
+
+
+def _shape(code: int) -> int:
+    """What a byte says of where words begin.
+
+    White space is 0. The end of a tag is 1: a word may follow, but not a comma. What goes on with a word, or stands for
+    another character (`&nbsp;`), is 2. Everything else is 3.
+    """
+    if code in b" \t\n\f\r\0":
+        return 0
+    if code in (ord(">"), _LATIN_SYMBOLS):
+        return 1
+    return 2 if code in b".,;:)]}!?'\"|&<" or 0x80 <= code < 0xC0 or code == _PUNCTUATION else 3
+
+
+def _unspaced_pairs() -> Any:
+    """Whether a character of such a script begins with two bytes, by these less 0xE000."""
+    pairs = np.zeros(0x1000, dtype=bool)
+    for first, last in _UNSPACED:
+        pairs[first - 0xE000 : last - 0xE000 + 1] = True
+    return pairs
 
 
 def _as_number(name: str) -> int:
@@ -68,8 +92,10 @@ def _as_number(name: str) -> int:
 
 def _kinds() -> tuple[Any, Any]:
     """Names as numbers and their kinds, each at the remainder of its number: one table look-up a tag."""
-    kinds = dict.fromkeys(map(_as_number, _INLINE_TAGS), _INLINE) | dict.fromkeys(map(_as_number, _BARE_TAGS), _BARE)
-    kinds |= {_as_number(name): _HIDES + place for place, name in enumerate(_HIDDEN_TAGS)}
+    kinds = dict.fromkeys(map(_as_number, _INLINE_TAGS.split()), _INLINE) | dict.fromkeys(
+        map(_as_number, _BARE_TAGS.split()), _BARE
+    )
+    kinds |= {_as_number(name): _HIDES + place for place, name in enumerate(_HIDDEN_NAMES)}
     size = next(size for size in itertools.count(len(kinds)) if len({name % size for name in kinds}) == len(kinds))
     names, found = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint8)
     for name, kind in kinds.items():
@@ -78,16 +104,8 @@ def _kinds() -> tuple[Any, Any]:
 
 
 _NAMES, _KINDS = _kinds()
-_LENGTHS = np.array([len(int(name).to_bytes(_NAME, "little").rstrip(b"\0")) for name in _NAMES])
-
-#: Bytes behind which a name has ended; `nav-bar` is no `nav`.
-_NAME_ENDS = np.isin(np.arange(256), np.frombuffer(b"\t\n\f\r />", dtype=np.uint8))
-
-#: Between blocks: no text that is parsed may hold it (HTML, 13.2.5.1).
-BETWEEN = b"\0"
-
-#: What stands before the first tag belongs to one, too; and one that ends nothing stands behind the last.
-_FIRST, _LAST = b"<p>", b"<" + bytes(2 * _NAME)
+_SHAPES = bytes(map(_shape, range(256)))
+_UNSPACED_PAIRS = _unspaced_pairs()
 
 
 class _Tags(NamedTuple):
@@ -109,7 +127,7 @@ class Part:
     behind: int
     """Where the next part begins: at the end of the element without prose that this one ends in, if it does."""
 
-    def __init__(self, markup: bytes, start: int, end: int, limit: int) -> None:
+    def __init__(self, markup: bytes, start: int, end: int, limit: int, unclosed: set[int]) -> None:
         """Everything but the texts.
 
         Args:
@@ -117,12 +135,13 @@ class Part:
             start: where the part begins.
             end: where it ends, before a tag if it can.
             limit: how far the end of an element without prose is looked for.
+            unclosed: what was looked for in vain, for the parts behind this one.
         """
         data = _FIRST + markup[start:end] + _LAST
         offset = start - len(_FIRST)
         tags = _tags(data, len(data) - len(_LAST))
         self.behind = end
-        for first, last, until in _hidden(tags, markup, offset, limit):
+        for first, last, until in _hidden(tags, data, markup, offset, limit, unclosed):
             tags.kinds[first : last + 1] = _ENDS
             tags.starts[first:last] = tags.ends[first:last]
             if last < len(tags.starts):
@@ -172,8 +191,7 @@ def _tags(data: bytes, length: int) -> _Tags:
     ended = ~name & _LETTER
     name &= ((ended & (~ended + 1)) >> 6) - 1  # what stands before the first byte that is no letter
     slot = name % len(_NAMES)
-    named = (_NAMES[slot] == name) & _NAME_ENDS[codes[places + closing + _LENGTHS[slot] + 1]]
-    kinds = _KINDS[slot] * named
+    kinds = _KINDS[slot] * (_NAMES[slot] == name)
     nameless = (name == 0).nonzero()[0]
     if len(nameless):
         what = numbers[places[nameless]]
@@ -191,7 +209,7 @@ def _words(data: bytes, tags: _Tags) -> Any:
     if data.isascii():
         return found
     codes = np.frombuffer(data, dtype=np.uint8)
-    leads = ((codes >= 0xE0) & (codes < 0xF0) & (codes != _QUOTES)).nonzero()[0]
+    leads = ((codes >= 0xE0) & (codes < 0xF0) & (codes != _PUNCTUATION)).nonzero()[0]
     if not len(leads):
         return found
     unspaced = leads[_UNSPACED_PAIRS[(codes[leads].astype(np.int64) << 8 | codes[leads + 1]) - 0xE000]]
@@ -203,21 +221,25 @@ def _between(places: Any, tags: _Tags) -> Any:
     return places.searchsorted(tags.ends) - places.searchsorted(tags.starts)
 
 
-def _hidden(tags: _Tags, markup: bytes, offset: int, limit: int) -> Iterator[tuple[int, int, int]]:
+def _hidden(
+    tags: _Tags, data: bytes, markup: bytes, offset: int, limit: int, unclosed: set[int]
+) -> Iterator[tuple[int, int, int]]:
     """Comments and elements without prose: the first tag, the last, and where in the page the prose goes on behind that."""
     some = (tags.kinds >= _COMMENT).nonzero()[0]
     at: list[int] = some.tolist()
     kinds: list[int] = tags.kinds[some].tolist()
     closing: list[bool] = tags.closing[some].tolist()
-    unclosed: set[int] = set()
     next_one = 0
     while next_one < len(at):
         one, kind = next_one, kinds[next_one]
         next_one += 1
         if closing[one] or kind in unclosed:
             continue
-        place = offset + int(tags.places[at[one]])
+        inside = int(tags.places[at[one]])
+        place = offset + inside
         if kind != _COMMENT:
+            if data[inside + 1 + len(_HIDDEN_NAMES[kind - _HIDES])] not in _NAME_ENDS:
+                continue
             other = next((other for other in range(next_one, len(at)) if closing[other] and kinds[other] == kind), None)
             if other is not None:
                 next_one = other + 1
@@ -237,6 +259,6 @@ def _end_of(kind: int, markup: bytes, place: int, limit: int) -> int:
     if kind == _COMMENT:
         end = markup.find(b"-->", place + 2, limit)
         return end + 3 if end >= 0 else end
-    tag = f"</{_HIDDEN_TAGS[kind - _HIDES]}".encode()
+    tag = f"</{_HIDDEN_NAMES[kind - _HIDES]}".encode()
     end = markup.find(tag, place, limit)
     return end if end >= 0 else markup.find(tag.upper(), place, limit)

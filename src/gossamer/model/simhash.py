@@ -31,7 +31,7 @@ _ONLY_WORDS = bytes(code if code > 127 or chr(code).isalnum() else 32 for code i
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 # The place where the polynomial is evaluated: odd, so that powers have inverses.
-_BASE = 0x9FB21C651E98DF25
+_BASE = 0x9FB21C65
 # Odd multipliers of a multiply-shift mix (Stafford's variant 13 of the finaliser of MurmurHash3), and one for each place.
 _PLACES = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -51,15 +51,17 @@ def fingerprint(text: str) -> int:
         return 0
     import numpy as np
 
-    runs = np.zeros(len(hashes) - SHINGLE + 1, dtype=np.uint64)
-    for place, factor in enumerate(_PLACES):
-        runs += hashes[place : place + len(runs)] * np.uint64(factor)
+    hashes = hashes.astype(np.uint64)
+    runs = hashes[:-2] * np.uint64(_PLACES[0])
+    runs += hashes[1:-1] * np.uint64(_PLACES[1])
+    runs += hashes[2:] * np.uint64(_PLACES[2])
     runs = _mixed(runs)
     runs.sort()
     different = np.concatenate((runs[:1], runs[1:][runs[1:] != runs[:-1]]))
-    lanes = (different >> np.arange(_LANES, dtype=np.uint64)[:, None] & np.uint64(_EVERY_LANE)).sum(axis=1)
+    lanes = different >> np.arange(_LANES, dtype=np.uint64)[:, None]
+    lanes &= np.uint64(_EVERY_LANE)
     # A row for each place in a lane, a column for each lane; the lowest first, whatever the machine's order is.
-    counts = lanes.astype("<u8").view("<u2").reshape(_LANES, -1).T.ravel()
+    counts = lanes.sum(axis=1).astype("<u8").view("<u2").reshape(_LANES, -1).T.ravel()
     return int.from_bytes(np.packbits(counts > len(different) // 2, bitorder="little").tobytes(), "little") or 1
 
 
@@ -72,21 +74,23 @@ def _hashes(words: bytes) -> Any:
     edges = (space[1:] != space[:-1]).nonzero()[0]
     before, last = edges[::2], edges[1::2]
     powers, inverse = _powers()
-    beginnings = (codes * powers[: len(codes)]).cumsum(dtype=np.uint64)
+    beginnings = codes.astype(np.uint32)
+    beginnings *= powers[: len(codes)]
+    beginnings.cumsum(out=beginnings)
     return (beginnings[last] - beginnings[before]) * inverse[before]
 
 
 @cache
 def _powers() -> tuple[Any, Any]:
-    """The powers of the base modulo 2**64, and their inverses: half a megabyte."""
+    """The powers of the base modulo 2**32, and their inverses: a quarter of a megabyte."""
     import numpy as np
 
     def powers(base: int) -> Any:
-        every = np.full(MAX_BYTES + 2, base, dtype=np.uint64)
+        every = np.full(MAX_BYTES + 2, base, dtype=np.uint32)
         every[0] = 1
-        return np.multiply.accumulate(every)
+        return np.multiply.accumulate(every, dtype=np.uint32)
 
-    return powers(_BASE), powers(pow(_BASE, -1, 1 << 64))
+    return powers(_BASE), powers(pow(_BASE, -1, 1 << 32))
 
 
 def _mixed(values: Any) -> Any:
