@@ -7,6 +7,7 @@ into it: that file makes a directory a crawl.
 import shutil
 from pathlib import Path
 
+from gossamer.assembly.olden import with_roles
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import properties
@@ -26,7 +27,7 @@ def kept_wiring(output: str) -> Wiring:
     path = Path(output, CRAWL_FILE)
     if not path.is_file():
         raise UsageError(f"{path.parent} holds no crawl (no {CRAWL_FILE} in it); begin one without --resume")
-    return read(path)
+    return with_roles(read(path))
 
 
 class CrawlPlace:

@@ -55,6 +55,7 @@ class LedgerGroup:
         self._owners: dict[str, str] = {}
         self._hosts: dict[str, HostState] = {}
         self._robots: dict[tuple[str, str], bytes] = {}
+        self._learnt: dict[tuple[str, str], bytes] = {}
         self._tallies: dict[tuple[Tallied, str], int] = {}
         self._own: dict[str, bytes] = {}
 
@@ -201,6 +202,11 @@ class LedgerGroup:
         """Keep the robots bytes of a site of this host."""
         self._robots[site, host] = data
 
+    def learnt(self, host: str, what: str, data: bytes) -> None:
+        """Keep what a watcher has learnt of a host, by its name for it; counted as `learnt:NAME`."""
+        self._learnt[host, what] = data
+        self.counts[f"learnt:{what}"] += 1
+
     def tally(self, what: Tallied, name: str, add: int = 0) -> int:
         """Add to the tally of a host or registered domain; returns what it is then, kept and staged here."""
         count = self._tallies.get((what, name))
@@ -233,7 +239,7 @@ class LedgerGroup:
             batch.put("documents", key, row)
         self._parts.links.put(self._links, batch)
         self._parts.contents.put(self._owners, batch)
-        self._parts.hosts.put(self._hosts, self._robots, self._tallies, batch)
+        self._parts.hosts.put(self._hosts, self._robots, self._learnt, self._tallies, batch)
         for name, value in self._own.items():
             batch.put("meta", OWN_PREFIX + name.encode(), value)
 

@@ -335,6 +335,10 @@ class Ledger(Provider[LedgerSheet]):
         """The robots bytes of a site of this host; None where nothing is kept."""
         return self._hosts.robots(site, host)
 
+    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
+        """What watchers have learnt of hosts under a name, in order; None where nothing is kept."""
+        return self._hosts.learnt(hosts, what)
+
     def tally(self, what: Tallied, name: str) -> int:
         """How many were counted of a host or registered domain, by `Group.tally`."""
         return self._hosts.tally(what, name)

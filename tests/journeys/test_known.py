@@ -1,0 +1,84 @@
+"""What a crawl has learnt outlives a kill: traps stay cut, near-duplicates are still known."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+
+from gossamer.assembly.crawl import Crawl, run
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.sheet import build
+from gossamer.flow.wiring import read, write
+from gossamer.services.traps.watch import WINDOW
+from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.testing.fakeweb import FakeWeb, Page
+
+SOURCE = str(Path(__file__).resolve().parents[2] / "src")
+
+#: Months of a calendar: more than anybody should fetch.
+MONTHS = 200
+
+#: Pages of an honest part of the same site.
+PAGES = 70
+
+
+def start(*arguments: str) -> "subprocess.Popen[str]":
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    command = [sys.executable, "-m", "gossamer", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def counters(directory: Path) -> dict[str, int]:
+    with Ledger(LedgerSheet(directory=str(directory))).looking() as ledger:
+        return dict(ledger.counters())
+
+
+def month(number: int) -> str:
+    return f"/events/{1970 + number // 12}/{number % 12 + 1:02}.html"
+
+
+def test_a_trap_that_was_found_is_still_cut_after_a_kill(tmp_path: Path) -> None:
+    """The calendar is found out, the crawl is killed in an honest part of the site, and then led into the calendar again."""
+    later = [month(number) for number in range(12, MONTHS)]
+    pages: dict[str, str | Page] = {
+        month(number): "<h1>Events of the month</h1>"
+        + "".join(f'<a href="{month(number + step)}">x</a>' for step in range(1, 13))
+        for number in range(MONTHS)
+    }
+    pages["/"] = f'<a href="{month(0)}">x</a><a href="/page/0">y</a>'
+    for number in range(PAGES):
+        links = [f"/page/{number + 1}", *(later if number == PAGES - 1 else ())]
+        pages[f"/page/{number}"] = Page("".join(f'<a href="{link}">x</a>' for link in links), latency=0.01)
+    directory = tmp_path / "c"
+    options = ("-o", str(directory), "--delay", "0", "--json")
+    with FakeWeb(pages) as web:
+        process = start("crawl", web.url("/"), *options)
+        web.wait_for(PAGES)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        before, asked = counters(directory), web.targets()
+        process = start("crawl", "--resume", *options)
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        targets = web.targets()
+    assert before["found:trap:calendar"] >= 1 and f"/page/{PAGES - 1}" not in asked, "killed at another moment"
+    assert f"/page/{PAGES - 1}" in targets
+    # Who begins to learn anew needs sixteen pages of the calendar again.
+    assert len([one for one in targets[len(asked) :] if one.startswith("/events/")]) < WINDOW // 2
+
+
+def test_a_crawl_of_a_version_that_forgot_goes_on(tmp_path: Path) -> None:
+    directory = tmp_path / "c"
+    with FakeWeb.tree(3, 3) as web:
+        run(Crawl([web.url("/")], build(CrawlOptions, {"output": str(directory), "delay": 0, "max_pages": 10})))
+        wiring = read(directory / "crawl.toml")
+        plans = {
+            name: msgspec.structs.replace(plan, providers={}) if name in ("traps", "aliases") else plan
+            for name, plan in wiring.providers.items()
+        }
+        write(directory / "crawl.toml", msgspec.structs.replace(wiring, providers=plans))
+        job = Crawl([], build(CrawlOptions, {"resume": True, "output": str(directory), "max_pages": 1_000}))
+        assert run(job).state == "finished"
