@@ -12,6 +12,7 @@ from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import read, write
+from gossamer.query.database import Database
 from gossamer.services.traps.watch import WINDOW
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.testing.fakeweb import FakeWeb, Page
@@ -82,3 +83,40 @@ def test_a_crawl_of_a_version_that_forgot_goes_on(tmp_path: Path) -> None:
         write(directory / "crawl.toml", msgspec.structs.replace(wiring, providers=plans))
         job = Crawl([], build(CrawlOptions, {"resume": True, "output": str(directory), "max_pages": 1_000}))
         assert run(job).state == "finished"
+
+
+TEXT = " ".join(
+    f"Paragraph {number} of a long page about bridges, rivers and the people who cross them." for number in range(80)
+)
+
+
+def alike(number: int) -> str:
+    """A text that differs from its like in a word."""
+    return f"<html><p>{TEXT.replace('Paragraph 40', f'Paragraph {chr(97 + number)}')}</p>"
+
+
+def test_a_page_is_known_by_its_likeness_after_a_kill(tmp_path: Path) -> None:
+    """The likes of the first page come before and after the kill, and all of them name the first."""
+    pages: dict[str, str | Page] = {"/": '<a href="/like/0">x</a><a href="/page/0">y</a><a href="/like/1">z</a>'}
+    pages |= {f"/like/{number}": alike(number) for number in range(4)}
+    for number in range(PAGES):
+        link = f"/page/{number + 1}" if number < PAGES - 1 else "/like/2"
+        pages[f"/page/{number}"] = Page(f'<a href="{link}">x</a>', latency=0.01)
+    pages["/like/2"] = alike(2) + '<a href="/like/3">x</a>'
+    directory = tmp_path / "c"
+    options = ("-o", str(directory), "--delay", "0", "--near-duplicates", "report", "--json")
+    with FakeWeb(pages) as web:
+        process = start("crawl", web.url("/"), *options)
+        web.wait_for(PAGES // 2)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        asked = web.targets()
+        process = start("crawl", "--resume", *options)
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        first = web.url("/like/0")
+    assert "/like/1" in asked and "/like/2" not in asked, "killed at another moment"
+    with Database(directory) as tables:
+        question = "SELECT url, near_duplicate_of FROM pages WHERE url LIKE '%/like/%' ORDER BY url"
+        named = [(url[-1], original) for url, original in tables.ask(question)]
+    assert named == [("0", None), ("1", first), ("2", first), ("3", first)]

@@ -116,6 +116,7 @@ def catalog() -> Catalog:
             "ledger": _ledger,
             "ledger-seen": _ledger_seen,
             "ledger-contents": _ledger_contents,
+            "ledger-fingerprints": _part("gossamer.stores.ledger.providers", "LedgerFingerprints"),
             "ledger-frontier": _ledger_frontier,
             "sieve": _sieve("providers", "LedgerSieve"),
             "sieve-hint": _sieve("front", "SieveHint"),

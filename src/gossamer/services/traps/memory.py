@@ -165,8 +165,9 @@ def _record(host: _Host) -> bytes:
     """As many families as there is room for."""
     kept: dict[str, bytes] = {}
     size = 0
-    # Sorting is stable: of those that are cut, and of the others, the ones that were looked at last come first.
-    for name, family in reversed(sorted(host.families.items(), key=lambda item: item[1].level > 0)):
+    recent = list(reversed(host.families.items()))
+    cut, others = ([one for one in recent if (one[1].level > 0) is is_cut] for is_cut in (True, False))
+    for name, family in (*cut, *others):
         packed = host.packed.get(name)
         if packed is None:
             packed = host.packed[name] = zlib.compress(_encode(family), 1)

@@ -14,6 +14,7 @@ from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Location, Visit
 from gossamer.stores.ledger.contents import SeenContents
+from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.hosts import Hosts
 from gossamer.stores.ledger.keys import OWN_PREFIX, Keys
 from gossamer.stores.ledger.later import Due
@@ -35,6 +36,7 @@ class Parts(msgspec.Struct, frozen=True):
     hosts: Hosts
     contents: SeenContents
     links: KeptLinks
+    fingerprints: KeptFingerprints
 
 
 class LedgerGroup:
@@ -53,6 +55,7 @@ class LedgerGroup:
         self._rows: dict[bytes, bytes] = {}
         self._links: dict[str, Links] = {}
         self._owners: dict[str, str] = {}
+        self._originals: dict[int, str] = {}
         self._hosts: dict[str, HostState] = {}
         self._robots: dict[tuple[str, str], bytes] = {}
         self._learnt: dict[tuple[str, str], bytes] = {}
@@ -171,6 +174,8 @@ class LedgerGroup:
             return False
         self._rows[self._parts.keys.url(visit.url)] = _encoder.encode(document_row(visit, location))
         self.tried(visit)
+        if visit.simhash and self._parts.fingerprints.is_claimed(visit.simhash, visit.url) and not visit.discarded:
+            self._originals[visit.simhash] = visit.url
         response = visit.response
         counts = self.counts
         counts["pages"] += visit.is_page
@@ -239,6 +244,7 @@ class LedgerGroup:
             batch.put("documents", key, row)
         self._parts.links.put(self._links, batch)
         self._parts.contents.put(self._owners, batch)
+        self._parts.fingerprints.put(self._originals, batch)
         self._parts.hosts.put(self._hosts, self._robots, self._learnt, self._tallies, batch)
         for name, value in self._own.items():
             batch.put("meta", OWN_PREFIX + name.encode(), value)
@@ -248,4 +254,5 @@ class LedgerGroup:
         self._seen.applied(self._new, self._depths)
         self._seen.applied(self._lowered, self._depths)
         self._parts.contents.applied(self._owners)
+        self._parts.fingerprints.applied(self._originals)
         self._parts.hosts.applied(self._hosts, self._tallies)

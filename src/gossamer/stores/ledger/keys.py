@@ -16,6 +16,7 @@ hosts      domain 4, host 6, `x`, site                 robots bytes of a site of
 hosts      domain 4, host 6, `t`, name                 what a watcher has learnt of this host, under its name for it
 hosts      domain 4, host 6, `n` or `d`                tally of the host, or of the domain of this name
 contents   digest                                      the URL that its bytes were first met at
+contents   0 or 1, ...                                 fingerprints of texts: :mod:`~gossamer.stores.ledger.fingerprints`
 frontier   `q`, domain 4, host 6, level, serial 8      a chunk of tasks
 frontier   `l`, milliseconds since the epoch 8, 8      a chunk with the one task that is due then
 frontier   `r`, serial 8                               hosts that wait for their turn, in order

@@ -23,6 +23,7 @@ from gossamer.model.kept import DocumentRow, HostState
 from gossamer.stores.ledger import schema
 from gossamer.stores.ledger.checkpoints import Places, missing, restore
 from gossamer.stores.ledger.contents import SeenContents
+from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.group import LedgerGroup, Parts
 from gossamer.stores.ledger.hosts import Hosts
 from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, Keys, after
@@ -120,8 +121,8 @@ class Ledger(Provider[LedgerSheet]):
                 raise
         except OSError as error:
             self._unlock()
-            text = f"cannot write to {places.state}: {error.strerror}; resume where it can be written"
-            raise CrawlDirectoryError(text) from None
+            told = f"cannot write to {places.state}: {error.strerror}"
+            raise CrawlDirectoryError(f"{told}; resume where it can be written") from None
         except BaseException:
             self._unlock()
             raise
@@ -218,7 +219,10 @@ class Ledger(Provider[LedgerSheet]):
         self.contents = SeenContents(self._store)
         self._hosts = Hosts(self._store, self._keys)
         self._links = KeptLinks(self._store, self._keys)
-        self._parts = Parts(self._keys, self.seen, self.queues, self._hosts, self.contents, self._links)
+        self.fingerprints = KeptFingerprints(self._store, self._keys)
+        self._parts = Parts(
+            self._keys, self.seen, self.queues, self._hosts, self.contents, self._links, self.fingerprints
+        )
         self.is_fresh = self._store.get("meta", STATE_KEY) is None
         self.is_clean = self.is_fresh or self.meta(_CLEAN) == b"yes"
 
