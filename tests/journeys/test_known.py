@@ -10,6 +10,7 @@ import msgspec
 
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.story import story_of
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import read, write
 from gossamer.query.database import Database
@@ -69,6 +70,11 @@ def test_a_trap_that_was_found_is_still_cut_after_a_kill(tmp_path: Path) -> None
     assert f"/page/{PAGES - 1}" in targets
     # Who begins to learn anew needs sixteen pages of the calendar again.
     assert len([one for one in targets[len(asked) :] if one.startswith("/events/")]) < WINDOW // 2
+    told = [story_of(directory, url) for url in (web.url(month(MONTHS - 7)), web.url("/page/1"))]
+    assert [{one.verdict for one in story.filters if one.filter == "traps"} for story in told] == [
+        {"trap:calendar"},
+        {""},
+    ]
 
 
 def test_a_crawl_of_a_version_that_forgot_goes_on(tmp_path: Path) -> None:

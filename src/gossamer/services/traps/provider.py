@@ -13,7 +13,7 @@ from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Visit
 from gossamer.services.traps.memory import WHAT
-from gossamer.services.traps.watch import TrapWatch
+from gossamer.services.traps.watch import FOUND, TrapWatch
 
 
 class TrapSheet(Sheet, frozen=True):
@@ -52,7 +52,7 @@ class LearntTraps(Provider[TrapSheet]):
         self._watch.go_on(
             lambda hosts: self.ledger.learnt(hosts, WHAT),
             is_known=counters.get(f"learnt:{WHAT}", 0) > 0,
-            has_found=any(name.startswith("found:trap:") for name in counters),
+            has_found=any(name.startswith(f"found:{FOUND}") for name in counters),
         )
 
     def learnt(self) -> Iterable[Learnt]:

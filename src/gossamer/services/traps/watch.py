@@ -50,6 +50,9 @@ COMBINATIONS = 4
 SESSIONS = 3
 RESTS = 8
 
+#: How the names of traps begin.
+FOUND = "trap:"
+
 #: What a page was, as bits of its place in a family's window: it said nothing new, it led to new URLs of the family, its URL is
 #: dated, goes deeper and deeper, its title says that nothing is there; or its URL has another suspicious shape.
 NOTHING_NEW, FEEDS, DATED, GROWING, NOT_THERE, OTHER_SHAPE = (1 << bit for bit in range(6))
@@ -141,7 +144,7 @@ class TrapWatch:
             ("growing-path", _those(window, GROWING) >= SHAPED),
         ):
             if holds:
-                family.level, family.name = 1, f"trap:{name}"
+                family.level, family.name = 1, f"{FOUND}{name}"
                 self.found[family.name] += 1
                 return family.name
         return ""
