@@ -13,10 +13,12 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.story import story_of
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import read, write
+from gossamer.model.task import Task
 from gossamer.query.database import Database
 from gossamer.services.traps.watch import WINDOW
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.stores.ledger.providers import LedgerFrontier
+from gossamer.testing.fakeweb import FakeWeb, Page, Request
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -126,3 +128,47 @@ def test_a_page_is_known_by_its_likeness_after_a_kill(tmp_path: Path) -> None:
         question = "SELECT url, near_duplicate_of FROM pages WHERE url LIKE '%/like/%' ORDER BY url"
         named = [(url[-1], original) for url, original in tables.ask(question)]
     assert named == [("0", None), ("1", first), ("2", first), ("3", first)]
+
+
+def test_a_robots_txt_that_is_known_is_asked_for_again_with_its_validators(tmp_path: Path) -> None:
+    """It is forgotten at once here, as otherwise after a day; another process has its validators."""
+    asked = []
+
+    def robots(request: Request) -> Page:
+        asked.append((request.header("if-none-match"), request.header("if-modified-since")))
+        known = request.header("if-none-match") == '"a"'
+        fields = (("ETag", '"a"'), ("Last-Modified", "Mon, 02 Nov 2026 10:00:00 GMT"))
+        return Page("" if known else "User-agent: *\nDisallow: /no", status=304 if known else 200, headers=fields)
+
+    pages = {"/": '<a href="/yes">x</a><a href="/no">x</a><a href="/more">x</a>', "/yes": "y", "/no": "n", "/more": "m"}
+    settings = {"robots": {"keep": 0.001}}
+    with FakeWeb({**pages, "/robots.txt": robots}) as web:
+        options = {"output": str(tmp_path / "c"), "delay": 0, "max_pages": 1}
+        run(Crawl([web.url("/")], build(CrawlOptions, options), settings=settings))
+        before = len(asked)
+        assert asked[0] == ("", "")
+        run(Crawl([], build(CrawlOptions, {**options, "resume": True, "max_pages": 9}), settings=settings))
+        assert "/yes" in web.targets() and "/no" not in web.targets()
+    assert set(asked[before:]) == {('"a"', "Mon, 02 Nov 2026 10:00:00 GMT")}
+    with Ledger(LedgerSheet(directory=str(tmp_path / "c"))).looking() as ledger:
+        assert ledger.counters()["outcome:robots_denied"] == 1
+
+
+def test_a_task_that_waits_keeps_its_validators(tmp_path: Path) -> None:
+    """Whoever sends tasks with validators, as an application does, gets 304 also where a kill or a retry came between."""
+    known = Task("http://a.test/1", "a.test", etag='"a"', last_modified="yesterday")
+    plain = Task("http://a.test/2", "a.test")
+    later = Task("http://a.test/3", "a.test", attempt=2, etag='"b"')
+    ledger = Ledger(LedgerSheet(directory=str(tmp_path)))
+    ledger.open()
+    with ledger.group() as group:
+        group.push([plain, known, plain])
+        group.later(later, 5.0)
+    ledger.abandon()
+    ledger.open()
+    queues = LedgerFrontier()
+    queues.ledger = ledger
+    assert queues.wake(6.0) == 1
+    [host] = queues.admit(0.0)
+    assert queues.pop(host.host, 9) == [plain, known, plain, later]
+    ledger.close()
