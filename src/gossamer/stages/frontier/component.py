@@ -277,8 +277,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def _ask_robots(self, host: Host, site: str, asked: Verdict, now: float) -> Task | None:
         """Begin a request for a site's robots.txt, at its host or where a redirect led."""
-        validators = {"etag": asked.etag, "last_modified": asked.last_modified}
-        task = Task(asked.url, host_of(asked.url), source=site, relation=ROBOTS, **validators)
+        etag, modified = asked.etag, asked.last_modified
+        task = Task(asked.url, host_of(asked.url), source=site, relation=ROBOTS, etag=etag, last_modified=modified)
         host.asking.add(site)
         if task.host == host.name:
             return self._begin(host, task, now)

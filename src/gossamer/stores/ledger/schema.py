@@ -15,8 +15,8 @@ VERSION = 3
 #: Takes a store to the next version: it may write as many batches as it needs, if it can go on where a kill interrupted it.
 Migration = Callable[[Store], None]
 
-#: Version -> what takes it to the next one. Version 3 adds fingerprints, what watchers have learnt, and validators of tasks; nothing of
-#: 2 has another form, but a program that knows 2 would take a chunk with validators for damage.
+#: Version -> what takes it to the next one. Version 3 adds fingerprints, what watchers have learnt, and validators of tasks:
+#: nothing of 2 has another form, but a program that knows 2 would take a chunk with validators for damage.
 MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: to_lanes, 2: lambda store: None})
 
 
