@@ -32,6 +32,7 @@ from gossamer.model.domains import registered_domain
 from gossamer.model.errors import DiskFull, UnreadableUrl
 from gossamer.model.kept import HostState
 from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
+from gossamer.model.requisites import REDIRECTS
 from gossamer.model.ruling import Ruling, What
 from gossamer.model.task import Answer, Committed, Task, with_level
 from gossamer.model.url import canonical, host_of, scheme_of
@@ -280,7 +281,7 @@ class Commit(Filter[CommitSheet]):
                 child_depth(depth, link.relation),
                 source.url,
                 link.relation,
-                hops=source.hops + 1 if link.relation == "redirect" else 0,
+                hops=source.hops + 1 if link.relation in REDIRECTS else 0,
             )
             for link in visit.links
         ]
