@@ -25,7 +25,7 @@ from gossamer.contracts.robots import Lesson, RobotsGate
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.storing import Archive, RowLog
 from gossamer.contracts.traversal import Traversal
-from gossamer.contracts.watching import Watcher
+from gossamer.contracts.watching import Learner, Learnt, Watcher
 from gossamer.flow.component import Filter
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
@@ -115,6 +115,8 @@ class Commit(Filter[CommitSheet]):
         self._since = 0.0
         self._large: deque[tuple[_Ended, Receipt | None]] = deque()
         self._is_laying = False
+        self._learnt: dict[tuple[str, str], Learnt] = {}
+        """What watchers have learnt and no group has kept yet, by host and name."""
         self.metrics.gauge("pages", lambda: self.ledger.counters().get("pages", 0))
         self.metrics.gauge("bytes", lambda: self.ledger.counters().get("bytes", 0))
 
@@ -252,6 +254,7 @@ class Commit(Filter[CommitSheet]):
             crash_at(Point.ARCHIVE_WRITTEN)
             for ended, location in zip(group, locations, strict=True):
                 self._stage(ended, location, staged)
+            self._stage_learnt(staged)
             for name, those in _by_host(group).items():
                 staged.host(self._host_state(staged.host_state(name), those))
             for file, end in (*self.archive.ends().items(), *self.log.ends().items()):
@@ -259,6 +262,7 @@ class Commit(Filter[CommitSheet]):
             now = self.clock.monotonic()
             staged.count("elapsed_ms", round(1000 * (now - self._since)))
         self._since = now
+        self._learnt.clear()
         return locations
 
     def _judged(self, visit: Visit) -> Visit:
@@ -336,6 +340,17 @@ class Commit(Filter[CommitSheet]):
             if name:
                 found.append(name)
         return found
+
+    def _stage_learnt(self, staged: Group) -> None:
+        """What watchers know outlives the process with the visits that they learnt it from."""
+        for watcher in self.watchers.get("visits", ()):
+            if isinstance(watcher, Learner):
+                try:
+                    self._learnt.update({(one.host, one.what): one for one in watcher.learnt()})
+                except Exception as error:
+                    self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")
+        for one in self._learnt.values():
+            staged.learnt(one.host, one.what, one.data)
 
     def _passing(self, tasks: Sequence[Task], staged: Group, rejected: dict[str, int]) -> list[Task]:
         """Those that the gate `schedule` lets pass; the others are counted by rule."""

@@ -268,16 +268,17 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def _delayed(self, host: Host, task: Task, verdict: Verdict, now: float) -> Task | None:
         """The host must be asked for its robots.txt first, or waits."""
         if verdict.ruling is Ruling.FETCH_FIRST:
-            return self._ask_robots(host, site_of(task.url), verdict.url, now)
+            return self._ask_robots(host, site_of(task.url), verdict, now)
         if verdict.ruling is Ruling.WAIT:
             self.politeness.hold(host.name, verdict.until - self.clock.steady())
             self.metrics.count("robots_waits")
         self._put(host.name)
         return None
 
-    def _ask_robots(self, host: Host, site: str, url: str, now: float) -> Task | None:
+    def _ask_robots(self, host: Host, site: str, asked: Verdict, now: float) -> Task | None:
         """Begin a request for a site's robots.txt, at its host or where a redirect led."""
-        task = Task(url, host_of(url), source=site, relation=ROBOTS)
+        etag, modified = asked.etag, asked.last_modified
+        task = Task(asked.url, host_of(asked.url), source=site, relation=ROBOTS, etag=etag, last_modified=modified)
         host.asking.add(site)
         if task.host == host.name:
             return self._begin(host, task, now)

@@ -12,7 +12,7 @@ from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
-from gossamer.model.requisites import belongs
+from gossamer.model.requisites import REDIRECTS, belongs
 from gossamer.model.task import Task
 from gossamer.model.url import authority_of, canonical, host_of, scheme_rule, site_of
 from gossamer.model.visit import Link
@@ -95,9 +95,7 @@ class ScopeFilter(Provider[ScopeSheet]):
         if scope == "any":
             return ""
         if scope == "page":
-            inside = _rest(link.url) in self._pages or (
-                link.relation == "redirect" and host_of(link.url) in self._hosts
-            )
+            inside = _rest(link.url) in self._pages or (link.relation in REDIRECTS and host_of(link.url) in self._hosts)
             return "" if inside else self._rule
         if scope == "prefix":
             inside = link.url.startswith(self._starts) or _rest(link.url).startswith(self._prefixes)
