@@ -17,7 +17,7 @@ from typing import IO
 import msgspec
 
 from gossamer.bench.report import Report, Table
-from gossamer.bench.web import SEED, at, served, simulated, subject
+from gossamer.bench.web import SEED, at, served, subject
 from gossamer.model.errors import UsageError
 
 #: Healthy hosts, and seconds between two requests to one: 80 requests a second in all, a fifth of a processor.
@@ -28,6 +28,10 @@ WARM, WINDOW = 4.0, 10.0
 
 #: FAULTS, section 2: healthy hosts keep this much of their pace, and memory rises by so many bytes at most.
 KEPT, RISE = 0.95, 64 << 20
+
+
+#: Healthy hosts: all of one size, without delays and traps of their own.
+_PLAIN = tuple(word for rule in ("host_exponent=10", "plain_robots=true", "trap_share=0") for word in ("--set", rule))
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -93,18 +97,28 @@ def _chapters(said: IO[str], port: int) -> dict[str, list[str]]:
     return dict(found)
 
 
+def _name_server(said: IO[str]) -> str:
+    """The name server of a simulated web, from what it says of itself."""
+    while line := said.readline():
+        if found := re.search(r"by DNS +(\S+)", line):
+            return found[1]
+    raise UsageError("the simulated web has no name server")
+
+
 def _measure(first: Sequence[str], later: Sequence[str], port: int, trusted: Path) -> Measured:
     """Crawl healthy hosts, and hostile ones from the start and from :data:`WARM` on."""
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         log = Path(folder, "requests.log")
-        with simulated(HOSTS * 400, HOSTS, "host_exponent=10", "plain_robots=true", "trap_share=0", log=log) as healthy:
+        web = "--pages", str(HOSTS * 400), "--hosts", str(HOSTS), "--log", str(log), "--dns-port", "0", *_PLAIN
+        with served(*web) as (healthy, said_by):
             told = subject(
                 "watch",
                 Path(folder, "crawl"),
                 [SEED, *first],
                 WARM + WINDOW + 1.0,
                 later=(WARM, later),
-                settings={"http": {"ca_file": str(trusted)}},
+                # Names that pages make up are asked for here, and no name server of the machine's hears of them.
+                settings={"http": {"ca_file": str(trusted)}, "dns": {"servers": [_name_server(said_by)]}},
                 delay=DELAY,
                 resolve=("g*.hostile.sim=127.0.0.1", f"*.hostile.sim=127.0.0.1:{port}", *at(healthy)),
             )

@@ -10,6 +10,7 @@ nobody else's.
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from gossamer.contracts.resolving import Resolver
 from gossamer.model.errors import AddressRefused, ResolutionFailed
@@ -20,6 +21,8 @@ from gossamer.stages.frontier.hosts import Host
 #: Names that are looked up at once: a page may link to 6,000 hosts.
 LOOKUPS = 64
 
+_Told = Callable[[Host], None]
+
 
 class Lookups:
     """Looks up hosts: in turn by the host whose page named them, and of each in the order in which they were asked for."""
@@ -27,8 +30,8 @@ class Lookups:
     def __init__(
         self,
         resolver: Callable[[], Resolver],
-        known: Callable[[Host], None],
-        missing: Callable[[Host], None],
+        known: _Told,
+        missing: _Told,
         broken: Callable[[Exception], None],
     ) -> None:
         """Nothing is looked up yet.
@@ -46,7 +49,7 @@ class Lookups:
         self._sought: dict[str, deque[tuple[Host, str, int]]] = {}
         """By the host that named them, whose turn it is first."""
         self._waiting = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[_Told]] = set()
 
     def __len__(self) -> int:
         return self._waiting + len(self._tasks)
@@ -72,18 +75,23 @@ class Lookups:
         while self._sought and len(self._tasks) < LOOKUPS:
             by = next(iter(self._sought))
             named = self._sought.pop(by)
-            task = asyncio.create_task(self._look_up(*named.popleft()))
+            host, url, port = named.popleft()
+            task = asyncio.create_task(self._look_up(host, url, port))
             if named:
                 self._sought[by] = named
             self._waiting -= 1
             self._tasks.add(task)
-            task.add_done_callback(self._done)
+            task.add_done_callback(partial(self._done, host))
 
-    def _done(self, task: "asyncio.Task[None]") -> None:
+    def _done(self, host: Host, task: "asyncio.Task[_Told]") -> None:
         self._tasks.discard(task)
         self._go_on()
+        # Only when it is no longer counted: whoever is told may ask whether anything is still being looked up.
+        if not task.cancelled():
+            task.result()(host)
 
-    async def _look_up(self, host: Host, url: str, port: int) -> None:
+    async def _look_up(self, host: Host, url: str, port: int) -> _Told:
+        """Put what is found into the host; returns who is to be told."""
         reason = ""
         try:
             host.address = (await self._resolver().resolve(endpoint_of(url)[0], port)).address
@@ -91,10 +99,9 @@ class Lookups:
             reason = str(error)
         except ResolutionFailed:
             host.address = ""
-            self._missing(host)
-            return
+            return self._missing
         except Exception as error:
             host.address = ""
             self._broken(error)
         host.ports[port] = reason
-        self._known(host)
+        return self._known
