@@ -45,6 +45,7 @@ from gossamer.query.places import CRAWL_FILE
 from gossamer.services.dns import GuardedResolver
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier
+from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.ledger.ledger import Ledger
@@ -155,11 +156,19 @@ class Crawl:
         if not host:
             return  # a file of this machine
         try:
-            await resolver.resolve(host, port)
+            if self._is_proxied:
+                resolver.judge(host, port)  # its name is the proxy's to look up
+            else:
+                await resolver.resolve(host, port)
         except AddressRefused as error:
             raise UsageError(f"seed {url}: {error}{self._remedy(resolver)}") from None
         except ResolutionFailed as error:
             self.report(f"seed {url}: {error}")
+
+    @property
+    def _is_proxied(self) -> bool:
+        sheets = (node.sheet for node in self.graph.components.values())
+        return any(isinstance(sheet, FrontierSheet) and sheet.proxied for sheet in sheets)
 
     def _remedy(self, resolver: GuardedResolver[Any]) -> str:
         """What to do about a seed that is off this machine and must not be asked; empty where it is not that."""
