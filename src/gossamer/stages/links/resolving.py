@@ -143,16 +143,10 @@ def resolve_links(
         else:
             place = places[url] = len(links)
             links.append(Link(url, one.relation, one.anchor, one.nofollow))
-<<<<<<< HEAD
             if one.nofollow:
                 disowned.add(place)
     cache.grown(len(table) - before if directory else 0)
-    if len(found) == 1 and not links and not rejected and found[0].relation == "redirect":
-=======
-    if directory:
-        cache.grown(len(table) - before)
     if len(found) == 1 and not links and not rejected and found[0].relation in REDIRECTS:
->>>>>>> known
         links = _insisted(found[0], base, page_url)
     return tuple(links), rejected
 
