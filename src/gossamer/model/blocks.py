@@ -46,9 +46,12 @@ _COMMENT_BEGINS = int.from_bytes(b"!--", "little")
 #: By how much bytes rise (:func:`_shape`) where a word begins.
 _RISE = 2
 
-#: First bytes of characters that are told from others by the second: of most symbols of Latin-1 with the no-break space; and of
-#: quotation marks and dashes, which nearly every page has.
-_LATIN_SYMBOLS, _PUNCTUATION = 0xC2, 0xE2
+#: First bytes of characters that are told from letters by the second byte only: most symbols of Latin-1; quotation marks and
+#: dashes, which nearly every page has.
+_LATIN_SYMBOL, _PUNCTUATION = 0xC2, 0xE2
+
+#: The no-break space, as pages write it: menus are full of it. Spaces stand for it, as many as it has bytes.
+_NO_BREAK = (b"\xc2\xa0", b"&nbsp;")
 
 #: First two bytes of characters of scripts without spaces: Thai and Lao, Burmese, Khmer, kana, Chinese.
 _UNSPACED = ((0xE0B8, 0xE0BB), (0xE180, 0xE182), (0xE19E, 0xE19F), (0xE381, 0xE383), (0xE390, 0xE9BF), (0xEFA4, 0xEFAB))
@@ -73,9 +76,9 @@ def _shape(code: int) -> int:
     """
     if code in b" \t\n\f\r\0":
         return 0
-    if code in (ord(">"), _LATIN_SYMBOLS):
+    if code == ord(">"):
         return 1
-    return 2 if code in b".,;:)]}!?'\"|&<" or 0x80 <= code < 0xC0 or code == _PUNCTUATION else 3
+    return 2 if code in b".,;:)]}!?'\"|&<" or 0x80 <= code < 0xC0 or code in (_LATIN_SYMBOL, _PUNCTUATION) else 3
 
 
 def _unspaced_pairs() -> Any:
@@ -137,7 +140,10 @@ class Part:
             limit: how far the end of an element without prose is looked for.
             unclosed: what was looked for in vain, for the parts behind this one.
         """
-        data = _FIRST + markup[start:end] + _LAST
+        data = markup[start:end]
+        for space in _NO_BREAK:
+            data = data.replace(space, b" " * len(space))
+        data = _FIRST + data + _LAST
         offset = start - len(_FIRST)
         tags = _tags(data, len(data) - len(_LAST))
         self.behind = end

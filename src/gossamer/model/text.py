@@ -97,7 +97,7 @@ def _kept(words: Sequence[int], shares: Sequence[float]) -> list[bool]:
 
 def _prose(blocks: bytes) -> str:
     """One block a line, with references resolved and runs of white space made one space."""
-    text = b" ".join(blocks.replace(b"\xc2\xa0", b" ").split()).decode("utf-8", "replace")
+    text = b" ".join(blocks.split()).decode("utf-8", "replace")
     lines = text.split("\0")
     if "&" in text:
         lines = [" ".join(html.unescape(line).split()) for line in lines]
