@@ -168,7 +168,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self.queues.put_back(committed.task)
             if committed.site:
                 self._settle(committed.site)
-            self._put(committed.task.host)
+        for host in dict.fromkeys(committed.task.host for committed in group):
+            self._put(host)
         self._is_stirred = True
         self.signal("tasks")
         self._end_if_done()
