@@ -54,7 +54,16 @@ def run(chapters: Sequence[str] = ()) -> Report:
     report = Report("hostile")
     table = report.table(
         f"{HOSTS} healthy hosts, a request each {DELAY} s to each; kept >= {KEPT:.0%}, memory <= {RISE >> 20} MiB more",
-        *("beside", "cases", "healthy requests/s", "in the worst second", "of the pace alone", "MiB more", "held", "load"),
+        *(
+            "beside",
+            "cases",
+            "healthy requests/s",
+            "in the worst second",
+            "of the pace alone",
+            "MiB more",
+            "held",
+            "load",
+        ),
     )
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         trusted = Path(folder, "ca.pem")
