@@ -12,7 +12,7 @@ from gossamer.services.dns import CachedResolver, SystemResolver
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages.application import Application
-from gossamer.stages.commit import Commit
+from gossamer.stages.commit.component import Commit
 from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.fetch.component import Fetch
 from gossamer.stages.fetch.file import FileModule
