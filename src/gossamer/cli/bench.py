@@ -60,6 +60,7 @@ PEER_PAGES = 2_000
 @click.option(
     "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, ledger or sieve (repeatable)."
 )
+@click.option("--chapter", "chapters", metavar="LETTER", multiple=True, help="hostile: only this chapter (repeatable).")
 @click.option("--json", "json_file", metavar="FILE", help="Also write the figures as JSON.")
 def bench(
     name: str | None,
@@ -69,6 +70,7 @@ def bench(
     pages: int | None,
     urls: tuple[int, ...],
     sets: tuple[str, ...],
+    chapters: tuple[str, ...],
     json_file: str | None,
 ) -> None:
     """Run benchmark NAME and print its tables, with machine and versions. Without NAME: list them.
@@ -97,6 +99,8 @@ def bench(
         if unknown:
             raise click.UsageError(f"--set {unknown[0]}{nearest(unknown[0], module.SETS)}")
         report = module.run(urls or module.SIZES, sets)
+    elif name == "hostile":
+        report = module.run([chapter.upper() for chapter in chapters])
     else:
         report = module.run()
     report.command = shlex.join(["gossamer", *sys.argv[1:]])

@@ -1,4 +1,4 @@
-"""Instants as text: the one form in which archive, log and tables write them."""
+"""Instants as text: the one form in which archive, log and tables write them, and those in which servers do."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -13,3 +13,14 @@ def utc_text(seconds: float) -> str:
 @lru_cache(maxsize=256)  # the instants of a moment share their second; the calendar costs three times the rest
 def _second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).isoformat()[:19]
+
+
+def read_date(text: str) -> datetime:
+    """The date of a header field (RFC 9110, 5.6.7), in any form that the standard library knows; naive where it names no zone.
+
+    Raises:
+        ValueError, TypeError, IndexError, OverflowError: it is none, or none that can be.
+    """
+    from email.utils import parsedate_to_datetime  # with a dozen modules of mail, and few servers send such a field
+
+    return parsedate_to_datetime(text)

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.model.outcome import Outcome
-from gossamer.stores.rows import printable
+from gossamer.stores.printable import printable
 from gossamer.stores.surt import surt
 
 #: The index, inside the crawl directory (DESIGN 7).

@@ -26,7 +26,7 @@ from gossamer.contracts.robots import Lesson, RobotsGate
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.storing import Archive, RowLog
 from gossamer.contracts.traversal import Traversal
-from gossamer.contracts.watching import Watcher
+from gossamer.contracts.watching import Learner, Learnt, Watcher
 from gossamer.flow.component import Filter
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
@@ -87,6 +87,8 @@ class Commit(Filter[CommitSheet]):
         self._since = 0.0
         self._large: deque[tuple[_Ended, Receipt | None]] = deque()
         self._is_laying = False
+        self._learnt: dict[tuple[str, str], Learnt] = {}
+        """What watchers have learnt and no group has kept yet, by host and name."""
         self.metrics.gauge("pages", lambda: self.ledger.counters().get("pages", 0))
         self.metrics.gauge("bytes", lambda: self.ledger.counters().get("bytes", 0))
 
@@ -210,6 +212,7 @@ class Commit(Filter[CommitSheet]):
             crash_at(Point.ARCHIVE_WRITTEN)
             for ended, location in zip(group, locations, strict=True):
                 self._stage(ended, location, staged, queueing)
+            self._stage_learnt(staged)
             for name, those in _by_host(group).items():
                 staged.host(self._host_state(staged.host_state(name), those))
             for file, end in (*self.archive.ends().items(), *self.log.ends().items()):
@@ -217,6 +220,7 @@ class Commit(Filter[CommitSheet]):
             now = self.clock.monotonic()
             staged.count("elapsed_ms", round(1000 * (now - self._since)))
         self._since = now
+        self._learnt.clear()
         return locations
 
     def _judged(self, visit: Visit) -> Visit:
@@ -259,6 +263,17 @@ class Commit(Filter[CommitSheet]):
             if name:
                 found.append(name)
         return found
+
+    def _stage_learnt(self, staged: Group) -> None:
+        """What watchers know outlives the process with the visits that they learnt it from."""
+        for watcher in self.watchers.get("visits", ()):
+            if isinstance(watcher, Learner):
+                try:
+                    self._learnt.update({(one.host, one.what): one for one in watcher.learnt()})
+                except Exception as error:
+                    self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")
+        for one in self._learnt.values():
+            staged.learnt(one.host, one.what, one.data)
 
     def _host_state(self, state: HostState, group: Sequence[_Ended]) -> HostState:
         """What is kept of a host after these visits."""
