@@ -91,9 +91,9 @@ def _chapters(said: IO[str], port: int) -> dict[str, list[str]]:
         case = re.search(r"(https?)://hostile\.sim(:\d+)(/([A-Z])(\w+)/\S+)", line)
         if case is not None:
             scheme, listens, path, chapter, number = case.groups()
-            # Plain ports are in the table of names; a case of TLS has one of its own.
-            listens = listens if scheme == "https" else ""
-            found[chapter].append(f"{scheme}://{chapter.lower()}{number}.hostile.sim{listens}{path}")
+            # The plain port is in the table of names; a case of TLS has one of its own, and a name that is certified.
+            place = f"{number}.hostile.sim{listens}" if scheme == "https" else f"{number}.test"
+            found[chapter].append(f"{scheme}://{chapter.lower()}{place}{path}")
     return dict(found)
 
 
@@ -120,7 +120,7 @@ def _measure(first: Sequence[str], later: Sequence[str], port: int, trusted: Pat
                 # Names that pages make up are asked for here, and no name server of the machine's hears of them.
                 settings={"http": {"ca_file": str(trusted)}, "dns": {"servers": [_name_server(said_by)]}},
                 delay=DELAY,
-                resolve=("g*.hostile.sim=127.0.0.1", f"*.hostile.sim=127.0.0.1:{port}", *at(healthy)),
+                resolve=("*.hostile.sim=127.0.0.1", f"*.test=127.0.0.1:{port}", *at(healthy)),
             )
         # The first column is the start of each request, in microseconds of the monotonic clock.
         starts = (int(line.partition(b"\t")[0]) / 1e6 - told["joined"] for line in log.read_bytes().splitlines()[1:])
