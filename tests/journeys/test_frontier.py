@@ -81,7 +81,7 @@ def test_slow_hosts_leave_slots_to_those_that_answered_well(tmp_path: Path) -> N
     slow = [f"http://slow{number}.test/" for number in range(24)]
     well = [f"http://well.test/{number}" for number in range(20)]
     pages: dict[str, str | Page] = {"http://well.test/": html("well", [*slow, *well])}
-    pages |= {url: "well" for url in well} | {url: Page("at last", latency=1.5) for url in slow}
+    pages |= dict.fromkeys(well, "well") | {url: Page("at last", latency=1.5) for url in slow}
     with FakeWeb(pages) as web:
         given = {"delay": 0, "output": str(tmp_path / "crawl"), "concurrency": 8, "retries": 0, **elsewhere(web)}
         run(Crawl(["http://well.test/"], build(CrawlOptions, given)))

@@ -23,8 +23,14 @@ from gossamer.model.errors import UsageError
 #: Healthy hosts, and seconds between two requests to one: 80 requests a second in all, a fifth of a processor.
 HOSTS, DELAY = 40, 0.5
 
+#: Seconds between two requests to one registered domain: what holds off loopback, unless a person says otherwise.
+DOMAIN_DELAY = 0.25
+
 #: Seconds in which the healthy hosts are found, and those that count after it, in which the hostile ones are there too.
 WARM, WINDOW = 4.0, 10.0
+
+#: Hosts that answer a byte a second, all at once (FAULTS 11), and what they are called beside the chapters.
+SLOW, MANY = 500, "SLOW"
 
 #: FAULTS, section 2: healthy hosts keep this much of their pace, and memory rises by so many bytes at most.
 KEPT, RISE = 0.95, 64 << 20
@@ -46,7 +52,7 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 def run(chapters: Sequence[str] = ()) -> Report:
-    """Measure each chapter (A to G; none: all of them) beside nothing hostile at all, which is measured twice.
+    """Measure each chapter (A to G, SLOW; none: all of them) beside nothing hostile at all, which is measured twice.
 
     Raises:
         UsageError: there is no such chapter.
@@ -54,12 +60,22 @@ def run(chapters: Sequence[str] = ()) -> Report:
     report = Report("hostile")
     table = report.table(
         f"{HOSTS} healthy hosts, a request each {DELAY} s to each; kept >= {KEPT:.0%}, memory <= {RISE >> 20} MiB more",
-        *("beside", "cases", "healthy requests/s", "in the worst second", "of the pace alone", "MiB more", "held", "load"),
+        *(
+            "beside",
+            "cases",
+            "healthy requests/s",
+            "in the worst second",
+            "of the pace alone",
+            "MiB more",
+            "held",
+            "load",
+        ),
     )
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         trusted = Path(folder, "ca.pem")
         with served("--hostile", "--ca-file", str(trusted)) as (port, said):
             found = _chapters(said, port)
+            found[MANY] = [f"http://slow{number}.test/B11/slow-body" for number in range(SLOW)]
             if unknown := set(chapters) - found.keys():
                 raise UsageError(f"chapter {min(unknown)} has no cases; there are {', '.join(found)}")
             alone = _measure([], [], port, trusted)
@@ -120,6 +136,7 @@ def _measure(first: Sequence[str], later: Sequence[str], port: int, trusted: Pat
                 # Names that pages make up are asked for here, and no name server of the machine's hears of them.
                 settings={"http": {"ca_file": str(trusted)}, "dns": {"servers": [_name_server(said_by)]}},
                 delay=DELAY,
+                domain_delay=DOMAIN_DELAY,
                 resolve=("*.hostile.sim=127.0.0.1", f"*.test=127.0.0.1:{port}", *at(healthy)),
             )
         # The first column is the start of each request, in microseconds of the monotonic clock.

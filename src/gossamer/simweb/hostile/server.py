@@ -134,7 +134,9 @@ class HostileWeb:
 
     async def _drip_handshake(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
-        steps: Iterator[Step] = (step for byte in HANDSHAKE + SERVER_HELLO + bytes(999) for step in (bytes([byte]), 1.0))
+        steps: Iterator[Step] = (
+            step for byte in HANDSHAKE + SERVER_HELLO + bytes(999) for step in (bytes([byte]), 1.0)
+        )
         await self._play(steps, writer)
 
     async def _shake_for_ever(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -18,7 +18,7 @@ NOT_PLAYED: Final[dict[str, str]] = {
     "B26": "the same failure on a thousand URLs: belongs to the frontier",
     "C30, C31": "credentials and scope on redirects: need two servers and something to lose",
     "C35": "addresses in disguise: as D41b",
-    "D43-D47, D51-D53": "name servers that lie, proxies, Unix sockets: belong to the resolver and the options",
+    "D43-D46, D51-D53": "name servers that lie: tests of the resolver have one; proxies and Unix sockets belong to the options",
     "E57": "depth beyond a parser's limit: as E54",
     "E63, E64": "patterns and selectors: what a user writes, not a server",
     "E66": "documents other than HTML are not parsed",
