@@ -14,8 +14,8 @@ CASES: Final[tuple[Case, ...]] = (*coding.CASES, *framing.CASES, *content.CASES,
 
 NOT_PLAYED: Final[dict[str, str]] = {
     "B13": "a dropped SYN: needs a packet filter",
-    "B23": "HTTP/2: off by default; tests of the fetcher have a server of their own",
-    "B26": "the same failure on a thousand URLs: belongs to the frontier",
+    "B23": "HTTP/2: off by default; tests of the fetcher play its floods on a server of their own",
+    "B26": "the same failure on a thousand URLs: belongs to politeness, whose tests play it",
     "C30, C31": "credentials and scope on redirects: need two servers and something to lose",
     "C35": "addresses in disguise: as D41b",
     "D43-D46, D51-D53": "name servers that lie: tests of the resolver have one; proxies and Unix sockets belong to the options",
