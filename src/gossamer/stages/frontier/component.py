@@ -26,7 +26,7 @@ from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
-from gossamer.model.errors import AddressRefused
+from gossamer.model.errors import AddressRefused, DiskFull
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
@@ -446,21 +446,20 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Write down which hosts have no address, all that were found since the last turn together."""
         if not self._nameless:
             return
-        names, self._nameless = self._nameless, []
         now = self.clock.now()
-        with self.ledger.group() as group:
-            group.count(f"outcome:{Outcome.DNS_FAILED}", len(names))
-            for name in names:
-                state = group.host_state(name)
-                group.host(
-                    msgspec.structs.replace(
-                        state,
-                        note=self.politeness.note(name),
-                        counters={**state.counters, "errors": state.counters.get("errors", 0) + 1},
-                        first_seen=state.first_seen or now,
-                        last_seen=now,
+        try:
+            with self.ledger.group() as group:
+                group.count(f"outcome:{Outcome.DNS_FAILED}", len(self._nameless))
+                for name in self._nameless:
+                    state = group.host_state(name)
+                    counters = {**state.counters, "errors": state.counters.get("errors", 0) + 1}
+                    note, first = self.politeness.note(name), state.first_seen or now
+                    group.host(
+                        msgspec.structs.replace(state, note=note, counters=counters, first_seen=first, last_seen=now)
                     )
-                )
+        except DiskFull:
+            return  # they are written down when there is room again
+        self._nameless.clear()
 
     # -- when to stop
 
