@@ -60,7 +60,9 @@ PEER_PAGES = 2_000
 @click.option(
     "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, ledger or sieve (repeatable)."
 )
-@click.option("--chapter", "chapters", metavar="LETTER", multiple=True, help="hostile: only this chapter (repeatable).")
+@click.option(
+    "--chapter", "chapters", metavar="NAME", multiple=True, help="hostile: only chapter A to G, or SLOW (repeatable)."
+)
 @click.option("--json", "json_file", metavar="FILE", help="Also write the figures as JSON.")
 def bench(
     name: str | None,
