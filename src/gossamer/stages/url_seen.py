@@ -37,7 +37,8 @@ class UrlSeen(Filter[UrlSeenSheet]):
             return (visit,)
         links = {link.url: link for link in visit.links}
         source, limit = visit.task, self.sheet.depth
-        nearest = source.depth if any(keeps_depth(link.relation) for link in visit.links) else source.depth + 1
+        relations = {link.relation for link in visit.links}
+        nearest = source.depth if any(map(keeps_depth, relations)) else source.depth + 1
         new, too_deep = [], 0
         for url in links if self.sheet.again else self.seen.unseen(list(links), nearest):
             relation = links[url].relation

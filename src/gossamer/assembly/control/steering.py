@@ -35,7 +35,7 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import HIDDEN, change, nearest, properties, shown
 from gossamer.model.errors import UsageError
 from gossamer.services.politeness.blocklist import Blocklist
-from gossamer.stores.rows import printable
+from gossamer.stores.printable import printable
 
 if TYPE_CHECKING:
     from gossamer.assembly.crawl import Crawl

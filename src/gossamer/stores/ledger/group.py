@@ -3,7 +3,7 @@
 Nothing outside the group changes before the write, so a group that fails leaves the ledger as it was.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -47,7 +47,7 @@ class LedgerGroup:
         self._seen = parts.seen
         self._queues = parts.queues
         self.changes = Changes()
-        self.counts: Counter[str] = Counter()
+        self.counts: defaultdict[str, int] = defaultdict(int)
         self.ends: dict[str, int] = {}
         self._new: dict[str, bytes] = {}
         self._lowered: dict[str, bytes] = {}

@@ -28,11 +28,10 @@ meta       `own/NAME`                                  a value of somebody else'
 """
 
 import math
-from functools import cache
 
-from publicsuffixlist import PublicSuffixList
 from xxhash import xxh3_128_digest, xxh32_digest
 
+from gossamer.model.domains import below_suffix
 from gossamer.model.url import host_of
 
 #: Bytes of the fingerprint of a domain, of a host, of a URL within its host. Domains share 4 bytes at the cost of
@@ -57,20 +56,13 @@ TALLIES = {"host": b"n", "domain": b"d"}
 _LEVELS = [bytes([level]) for level in range(256)]
 
 
-@cache
-def _suffixes() -> PublicSuffixList:
-    """The bundled list, read once for all ledgers of a process: 60 ms."""
-    return PublicSuffixList()
-
-
 class Keys:
     """Makes keys. XXH3 resists accidents, not people, so it is keyed with a secret of this crawl that no server knows."""
 
-    __slots__ = ("_by_beginning", "_ids", "_secret", "_suffixes")
+    __slots__ = ("_by_beginning", "_ids", "_secret")
 
     def __init__(self, secret: int) -> None:
         self._secret = secret
-        self._suffixes = _suffixes()
         self._ids: dict[str, bytes] = {}
         self._by_beginning: dict[str, bytes] = {}
 
@@ -104,7 +96,7 @@ class Keys:
         """The registered domain of a host; the host itself where it has none (addresses, public suffixes)."""
         if ":" in host or host.replace(".", "").isdigit():
             return host
-        return self._suffixes.privatesuffix(host) or host
+        return below_suffix(host) or host
 
 
 def serial_key(kind: bytes, serial: int) -> bytes:

@@ -7,7 +7,6 @@ process that owns the state (DESIGN 9.1).
 
 import asyncio
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +42,9 @@ STATE_DIRECTORY = "state"
 
 #: Name of the value that says how the last process ended.
 _CLEAN = "ledger.clean"
+
+
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class _State(msgspec.Struct, array_like=True):
@@ -253,8 +255,12 @@ class Ledger(Provider[LedgerSheet]):
         plan = self.queues.plan(group.changes)
         self.queues.write(plan, batch)
         group.write(batch)
-        state = _State(plan.marks, dict(Counter(self._state.counters) + group.counts), self._state.commits + 1)
-        batch.put("meta", STATE_KEY, msgspec.msgpack.encode(state))
+        counters = dict(self._state.counters)
+        for name, number in group.counts.items():
+            if number:
+                counters[name] = counters.get(name, 0) + number
+        state = _State(plan.marks, counters, self._state.commits + 1)
+        batch.put("meta", STATE_KEY, _encode(state))
         ends = {file: end for file, end in group.ends.items() if end > self._ends.get(file, -1)}
         for file, end in ends.items():
             batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
