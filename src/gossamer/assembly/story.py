@@ -34,6 +34,8 @@ from gossamer.model.task import Task
 from gossamer.model.url import canonical, host_of, site_of
 from gossamer.model.visit import Link
 from gossamer.query.places import CRAWL_FILE
+from gossamer.services.aliases import WHAT as ALIASES
+from gossamer.services.aliases import proven_others
 from gossamer.services.depths import keeps_depth
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.politeness.provider import HostPoliteness
@@ -374,6 +376,7 @@ def _host(known: Known) -> dict[str, Any] | None:
         "delay": host.delay,
         "robots_state": host.robots_state,
         "robots_date": utc_text(host.robots_date) if host.robots_date else "",
+        "aliases": proven_others(known.learnt.get(ALIASES)),
         "counters": host.counters,
         "last_seen": utc_text(host.last_seen) if host.last_seen else "",
     }
