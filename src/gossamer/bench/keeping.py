@@ -1,11 +1,12 @@
 """What it costs to keep a page: content-seen, seen set and commit with archive, tables and ledger, on visits that are made up.
 
-Pages are those of a simulated web, each with the links of a real one. Nothing is fetched or parsed; services that decide
+Pages are random words, each with as many links as a real one has. Nothing is fetched or parsed; services that decide
 nothing here are stand-ins. Times are those of the processor in this thread.
 """
 
 import asyncio
 import gc
+import random
 import tempfile
 import time
 from collections import defaultdict
@@ -20,9 +21,6 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import DONE, Ruling
 from gossamer.model.task import Task
 from gossamer.model.visit import Link, Response, Visit
-from gossamer.simweb import SimWeb, WebSpec
-from gossamer.simweb.pages import path_of
-from gossamer.simweb.site import Conditions
 from gossamer.stages.commit.component import Commit
 from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
@@ -35,6 +33,9 @@ from gossamer.stores.warc import WarcArchive, WarcSheet
 
 #: Pages, those of one commit, links of a page, and how many of these are new (DESIGN 5).
 PAGES, GROUP, LINKS, NEW = 2_000, 8, 58, 5
+
+#: Words of a page and of a paragraph.
+WORDS, LINE = 4_000, 20
 
 #: Runs, of which the quickest counts: nothing makes a run quicker than it is.
 REPEATS = 3
@@ -60,11 +61,16 @@ class _Nobody:
 
 
 def _bodies(count: int) -> list[bytes]:
-    web = SimWeb(WebSpec(pages=count, hosts=1, redirect_share=0, gone_share=0, flaky_share=0, trap_share=0))
-    host = web.hosts.host(0)
-    door = web.door(host.name)
-    assert door is not None
-    return [web.answer(door, path_of(index), Conditions(), web.spec.epoch).body for index in range(count)]
+    """Pages of some 35 KB that pack to a third: words by Zipf's law, in paragraphs."""
+    dice = random.Random(1)
+    words = ["".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=dice.randint(2, 10))) for _ in range(4_000)]
+    weights = [1 / rank for rank in range(1, len(words) + 1)]
+    pages = []
+    for _ in range(count):
+        text = dice.choices(words, weights, k=WORDS)
+        lines = (" ".join(text[start : start + LINE]) for start in range(0, WORDS, LINE))
+        pages.append("".join(f'<p class="paragraph"><span>{line}</span></p>\n' for line in lines).encode())
+    return pages
 
 
 def _visits(bodies: list[bytes]) -> Iterator[list[Visit]]:
