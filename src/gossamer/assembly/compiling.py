@@ -59,6 +59,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "cookies": (("http", "cookies"),),
     "proxy": (("http", "proxy"),),
     "http2": (("http", "http2"),),
+    "ca_file": (("http", "ca_file"),),
 }
 
 #: Providers that keep large bodies on disk while they are used.
