@@ -65,11 +65,12 @@ def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> N
     [
         (["http://"], "not a URL"),
         (["docs.example"], "did you mean http://docs.example"),
+        (["/srv/www/a.html"], "did you mean file:///srv/www/a.html?"),
         (["nonsense://127.0.0.1/"], "this wiring has file, ftp, gopher, http, https"),
         (["mailto:me@example.org"], "names no host"),
         ([""], "not a URL"),
         (["http://127.0.0.1:9/", "--scoop", "host"], "--scope"),
-        (["http://127.0.0.1:9/", "--scope", "hots"], "scope"),
+        (["http://127.0.0.1:9/", "--scope", "hots"], "did you mean 'host'?"),
         (["http://127.0.0.1:9/", "--depth", "many"], "depth"),
         (["http://127.0.0.1:9/", "--max-time", "10 parsecs"], "10m"),
         (["http://127.0.0.1:9/", "--set", "politeness.per_hots=2"], "per_host"),

@@ -29,6 +29,7 @@ from gossamer.assembly.control.steering import Steering
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
+from gossamer.assembly.seeds import check_addresses
 from gossamer.assembly.summary import Summary, cpu_seconds, peak_rss
 from gossamer.assembly.tables import TableMaker, cut_back, write_hosts
 from gossamer.assembly.tuning import loop_factory
@@ -40,11 +41,10 @@ from gossamer.flow.planning import plan
 from gossamer.flow.quantities import show_seconds
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring, with_settings
-from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
+from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
-from gossamer.model.url import endpoint_of, scheme_of
+from gossamer.model.url import scheme_of
 from gossamer.query.places import CRAWL_FILE
-from gossamer.services.dns import GuardedResolver
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
@@ -134,43 +134,6 @@ class Crawl:
         seeds = [url for node in wiring.components.values() for url in node.settings.get("urls", ())]
         return Path(default_directory(seeds, datetime.datetime.now().astimezone().date()))
 
-    async def _check_seed_addresses(self) -> None:
-        """Refuse seeds that this crawl must not ask, before anything is touched (DESIGN 8)."""
-        for resolver in self._own_resolvers():
-            await resolver.start()
-            try:
-                for url in self.seeds:
-                    await self._check_seed(url, resolver)
-            finally:
-                await resolver.stop()
-
-    def _own_resolvers(self) -> list[GuardedResolver[Any]]:
-        """Resolvers as the crawl will have them, for the time before it starts."""
-        nodes = self.graph.providers.values()
-        return [node.unit(node.sheet) for node in nodes if issubclass(node.unit, GuardedResolver)]
-
-    async def _check_seed(self, url: str, resolver: GuardedResolver[Any]) -> None:
-        host, port = endpoint_of(url)
-        if not host:
-            return  # a file of this machine
-        try:
-            await resolver.resolve(host, port)
-        except AddressRefused as error:
-            raise UsageError(f"seed {url}: {error}{self._remedy(resolver)}") from None
-        except ResolutionFailed as error:
-            self.report(f"seed {url}: {error}")
-
-    def _remedy(self, resolver: GuardedResolver[Any]) -> str:
-        """What to do about a seed that is off this machine and must not be asked; empty where it is not that."""
-        if not resolver.sheet.only_loopback:
-            return ""
-        if self.options.robots == "ignore" and not self.options.i_own_these_hosts:
-            return "; --robots ignore beyond this machine needs --i-own-these-hosts"
-        return (
-            "; beyond this machine a crawl says whom site owners can write to: "
-            "give --contact URL_OR_MAIL, or set GOSSAMER_CONTACT"
-        )
-
     # -- the run
 
     async def run(self) -> Summary:
@@ -184,7 +147,7 @@ class Crawl:
             return await self._run(self.running, self.fleet)
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
-        await self._check_seed_addresses()
+        await check_addresses(self.seeds, self.graph, self.options, self.report)
         made = self._place.make(self.wiring, self.graph)
         has_begun = False
         try:

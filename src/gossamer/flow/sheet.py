@@ -11,6 +11,7 @@ needs to know it.
 """
 
 import difflib
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -22,6 +23,9 @@ from gossamer.flow import quantities
 from gossamer.flow.errors import SettingError
 
 S = TypeVar("S", bound="Sheet")
+
+#: How msgspec begins when a word is none of a `Literal`'s; the word follows in quotes.
+_NO_SUCH_WORD = "Invalid enum value "
 
 
 class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -61,6 +65,12 @@ class Property(msgspec.Struct, frozen=True):
     """As `>= 1, <= 10`; empty where there are none."""
     secret: bool = False
     """Its value is not to be shown."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that it takes, where it takes words of a closed list."""
+        listed = re.search(r"Literal\[(.*?)\]", self.type)
+        return tuple(re.findall(r"'([^']*)'", listed[1])) if listed else ()
 
 
 _BOUNDS = (
@@ -153,6 +163,10 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
         reason, _, where = str(error).partition(" - at `$")
         name = where.strip("`.").split("[")[0].split(".")[0]
         shown = f"setting {name!r}: {plain.get(name)!r} does not do: " if name in known else ""
+        if name in known and reason.startswith(_NO_SUCH_WORD):
+            # A word of a closed list: the nearest says more than the type does.
+            word = reason.removeprefix(_NO_SUCH_WORD)[1:-1]
+            raise SettingError(f"setting {name!r}: unknown value {word!r}{nearest(word, known[name].words)}") from None
         raise SettingError(f"{shown}{reason[:1].lower() + reason[1:]}{_hint(known.get(name))}") from None
 
 
