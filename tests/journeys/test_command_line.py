@@ -148,10 +148,20 @@ def test_seeds_are_read_from_standard_input(tmp_path: Path) -> None:
 def test_an_unreachable_seed_ends_at_once_with_4_and_no_directory(tmp_path: Path) -> None:
     with FakeWeb({}) as web:
         seed = web.url("/")
-    status, out, _ = gossamer("crawl", seed, "-o", str(tmp_path / "c"), "--json")
+    status, out, err = gossamer("crawl", seed, "-o", str(tmp_path / "c"), "--json")
     assert status == 4
     assert json.loads(out)["state"] == "incomplete"
     assert not (tmp_path / "c").exists()
+    assert f"gossamer: {seed}robots.txt: connect_failed; " in err
+    assert "is removed" in err
+
+
+def test_a_report_names_no_directory_that_is_not_there(tmp_path: Path) -> None:
+    with FakeWeb({}) as web:
+        seed = web.url("/")
+    _, out, _ = gossamer("crawl", seed, "-o", str(tmp_path / "c"))
+    assert out.startswith("incomplete: 0 pages")
+    assert str(tmp_path / "c") not in out
 
 
 def test_ctrl_c_ends_gracefully_and_a_second_one_at_once(tmp_path: Path) -> None:

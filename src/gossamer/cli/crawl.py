@@ -5,6 +5,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -151,7 +152,8 @@ def _print_report(job: Crawl, summary: Summary, verbose: bool) -> None:
         f"{count} {name}" for name, count in sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
     )
     print(f"{summary.state}: {summary.pages} pages, {summary.fetched} fetched, {show_bytes(summary.bytes)}", end=" ")
-    print(f"in {show_seconds(summary.seconds)} ({summary.pages_per_second:.1f} pages/s) into {summary.crawl}")
+    print(f"in {show_seconds(summary.seconds)} ({summary.pages_per_second:.1f} pages/s)", end="")
+    print(f" into {summary.crawl}" if Path(summary.crawl).exists() else "")
     if outcomes:
         print(f"outcomes: {outcomes}")
     if job.troubled:

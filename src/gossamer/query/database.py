@@ -58,6 +58,8 @@ class Database:
         self._allowed: list[Path] = []
         self.tables: list[str] = []
         """Names of the tables that can be asked."""
+        self.without_rows: list[str] = []
+        """Those of them that no file belongs to."""
         try:
             self._stack.enter_context(reading(directory))
             self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-query-")))
@@ -94,6 +96,8 @@ class Database:
 
     def _make_view(self, name: str, files: Sequence[Path], logs: list[Path]) -> None:
         self.tables.append(name)
+        if not files and not logs:
+            self.without_rows.append(name)
         table = LOGGED.get(name)
         parts = [table.empty] if table is not None else []
         if files:
