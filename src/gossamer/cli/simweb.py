@@ -106,6 +106,8 @@ def _one_line(action: Callable[[], None]) -> None:
         action()
     except (SpecError, LogError) as error:
         raise click.UsageError(str(error)) from error
+    except BrokenPipeError:
+        raise  # whoever read the output has gone: nothing that was given is wrong
     except OSError as error:
         raise click.UsageError(f"{error.strerror or error}: {error.filename or 'port'}") from error
     except ModuleNotFoundError as error:
