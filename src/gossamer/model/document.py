@@ -1,5 +1,6 @@
 """A page as processors see it: bytes, the tags that a crawler asks for, and a tree that is built when one asks for it."""
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import islice
@@ -26,6 +27,10 @@ MAX_ROOTS = 10
 
 #: Schemes that a `base` must not have (HTML, 4.2.3, "frozen base URL").
 _NO_BASE = frozenset({"data", "javascript"})
+
+
+# Tags that may say it, perhaps with references: the others need not be read.
+_CANONICAL = re.compile(rb"(?i)canonical|&")
 
 
 class Document:
@@ -147,6 +152,8 @@ class Document:
         for link in self.skim.named(b"link"):
             if link.start >= head_end:
                 break
+            if not _CANONICAL.search(link.raw):
+                continue
             attributes = link.attributes
             if "canonical" in attributes.get("rel", "").lower().split() and "href" in attributes:
                 return attributes["href"]

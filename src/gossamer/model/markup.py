@@ -35,6 +35,10 @@ ATTRIBUTE = re.compile(
     % {b"s": SPACE}
 )
 
+#: What follows the `<` of a comment, doctype, instruction or bogus comment; of an end tag, too.
+DECLARES = (b"!", b"?", b"/")
+CDATA = b"<![CDATA["
+
 #: Elements whose content is text for the tokenizer, up to their end tag (13.2.5.1; `noscript` is not, scripts being off).
 RAW = frozenset(b"script style textarea title xmp iframe noembed noframes".split())
 _RAW_ENDS = {
@@ -45,10 +49,13 @@ _SCRIPT_STEP = re.compile(rb"<!--(?:-*+>)?|-->|<(/?)[sS][cC][rR][iI][pP][tT](?=[
 _COMMENT_END = re.compile(rb"--!?>")
 
 _REFERENCE = re.compile(r"&(?:#([0-9]++);?|#[xX]([0-9a-fA-F]++);?|([A-Za-z][A-Za-z0-9]*+)(;?)(?=(=?)))")
+_CHANGES = re.compile(r"[&\r\0]")
 #: Characters of the longest name of a character, without its semicolon.
 _LONGEST_NAME = max(map(len, html5)) - 1
 # Numbers that stand for what Windows has there, not for control characters (13.2.5.80).
-_WINDOWS = {code: bytes([code]).decode("cp1252") for code in range(0x80, 0xA0) if code not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}
+_WINDOWS = {
+    code: bytes([code]).decode("cp1252") for code in range(0x80, 0xA0) if code not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
+}
 
 
 def end_of_declaration(markup: bytes, at: int) -> int:
@@ -59,6 +66,11 @@ def end_of_declaration(markup: bytes, at: int) -> int:
         return markup.index(b">", at) + 1
     end = _COMMENT_END.search(markup, at + 4)
     return end.end() if end else len(markup)
+
+
+def is_end_tag(markup: bytes, name: bytes, at: int) -> bool:
+    """Whether the end tag of a raw text element of this name begins at `at`."""
+    return _RAW_ENDS[name].match(markup, at) is not None
 
 
 def end_of_raw(markup: bytes, name: bytes, at: int) -> int:
@@ -106,10 +118,9 @@ def resolved(raw: bytes, *, in_attribute: bool = False) -> str:
         in_attribute: a name without semicolon stays as it is before `=` or a letter: `?a=1&copy=2` (13.2.5.73).
     """
     text = raw.decode("utf-8", "replace")
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if "\0" in text:
-        text = text.replace("\0", "\ufffd")
+    if _CHANGES.search(text) is None:
+        return text
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     if "&" in text:
         text = _REFERENCE.sub(_of_attribute if in_attribute else _of_text, text)
     return text

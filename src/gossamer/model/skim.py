@@ -19,24 +19,41 @@ taken exactly from there on. All of it is linear.
   rules a frameset out; the parser drops that content then, this does not.
 - What is in `template` is no part of the page, as in the tree; what is in `select` or `noscript` is.
 - In graphics and formulas (`svg`, `math`), `title`, `style` and `script` are ordinary elements and CDATA is text, as in the
-  tree; where HTML begins again in them is followed only by tags, not by what the parser has open.
+  tree; where HTML begins again in them is followed only by tags, not by what the parser has open. The text of such a `title`
+  ends at the first tag in it.
 """
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
 import msgspec
 import re2
 
-from gossamer.model.markup import ATTRIBUTE, MAX_ATTRIBUTES, RAW, SPACE, TAG, attributes, end_of_declaration, end_of_raw
+from gossamer.model.graphics import Graphics
+from gossamer.model.markup import (
+    ATTRIBUTE,
+    CDATA,
+    DECLARES,
+    MAX_ATTRIBUTES,
+    RAW,
+    SPACE,
+    TAG,
+    attributes,
+    end_of_declaration,
+    end_of_raw,
+    is_end_tag,
+)
 
 #: Tags taken one by one that are kept of a page: five times the links that are, so that nothing else crowds them out (FAULTS 76).
 MAX_KEPT = 250_000
 
 #: Peculiar places (4 us each) after which everything is taken exactly (1 us a tag): a hostile page, or a very odd one.
 MAX_PECULIAR = 2_000
+
+#: Bytes of a tag up to which its attributes are remembered.
+MAX_REMEMBERED = 500
 
 #: A tag with :data:`MAX_ATTRIBUTES` and no `<` in them is longer than two of these, so it covers one that begins at a
 #: multiple of it: looking for a `<` in each tells at once that there is no such tag.
@@ -60,9 +77,15 @@ class Tag(msgspec.Struct, frozen=True, gc=False):
     """Where the content ends if it is raw text; otherwise :attr:`end`."""
 
     @property
-    def attributes(self) -> dict[str, str]:
-        """Names in lower case."""
-        return attributes(self.raw)
+    def attributes(self) -> Mapping[str, str]:
+        """Names in lower case, the first of each name, references resolved."""
+        return remembered(self.raw) if len(self.raw) <= MAX_REMEMBERED else attributes(self.raw)
+
+
+@lru_cache(maxsize=1024)
+def remembered(raw: bytes) -> Mapping[str, str]:
+    """The attributes of a tag that is met on page after page of a site, as those in a head are."""
+    return attributes(raw)
 
 
 #: Start tags that are always taken one by one: those whose content is text, those that say something of the page, and those
@@ -73,9 +96,8 @@ SINGLED = RAW | frozenset(b"plaintext template html base link meta area frame fr
 SPANNED = frozenset(b"a img source video audio track embed object input body image use".split())
 
 # What may stand in a head; anything else ends it (13.2.6.4.4 and .6).
-_IN_HEAD = frozenset(
-    b"html head base basefont bgsound link meta title noscript noframes style script template".split()
-)
+_IN_HEAD = frozenset(b"html head base basefont bgsound link meta title noscript noframes style script template".split())
+_BEHIND_HEAD = _IN_HEAD - {b"noscript"}
 _ENDS_HEAD = frozenset(b"body html br".split())
 
 # Before these, a frameset is no longer taken (13.2.6.4.7, "frameset-ok flag").
@@ -83,19 +105,8 @@ _RULES_FRAMES_OUT = frozenset(
     b"body li dd dt button pre listing applet marquee object table area br embed img image keygen wbr input hr textarea xmp "
     b"iframe select".split()
 )
-# HTML tags that end graphics and formulas, and elements in these that hold HTML again (13.2.6.5, 13.2.4.2).
-_BREAKS_OUT = frozenset(
-    b"b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta nobr ol "
-    b"p pre ruby s small span strong strike sub sup table tt u ul var".split()
-)
-_HOLDS_HTML = frozenset(b"foreignobject desc title annotation-xml mi mo mn ms mtext".split())
-_FOREIGN = frozenset((b"svg", b"math"))
-_MAX_FOREIGN = 100
-
 _WHITE = b"\t\n\f\r "
 _LESS_THAN, _SLASH = b"</"
-_DECLARES = (b"!", b"?", b"/")
-_CDATA = b"<![CDATA["
 
 _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1
@@ -109,7 +120,6 @@ _PECULIAR = re2.compile(
     rb"|(?i:<(?:%(names)s|/template|/form)[%(s)s/>])" % {b"s": SPACE, b"names": b"|".join(sorted(SINGLED))},
     _BYTES,
 )
-_HAS_FOREIGN = re2.compile(rb"(?i)<(?:svg|math)[%s/>]" % SPACE, _BYTES)
 
 
 class Skim:
@@ -124,6 +134,10 @@ class Skim:
         """
         self.markup = markup
         self.pieces: list[Tag | Span] = []
+        self.spans: list[Span] = []
+        """All spans, those in templates, too."""
+        self.is_exact = exactly
+        """Everything behind the last span was taken exactly."""
         self.complete = True
         """False where :data:`MAX_KEPT` cut it."""
         self.is_crowded = False
@@ -131,7 +145,7 @@ class Skim:
         self._templates = 0
         self._in_form = False
         self._takes_frames: bool | None = None
-        self._foreign = _Foreign(markup)
+        self._graphics = Graphics(markup)
         self.head_end = self._skim_head()
         """Where the head ends: at the first tag or text that no head can hold."""
         if exactly:
@@ -152,19 +166,23 @@ class Skim:
 
     def _skim_head(self) -> int:
         """Takes the head exactly, and says where it ends."""
-        markup, at = self.markup, 0
-        while (start := markup.find(b"<", at)) >= 0:
-            tag = TAG.match(markup, start)
+        markup, at, allowed = self.markup, 0, _IN_HEAD
+        find, match, take = markup.find, TAG.match, self._take
+        while (start := find(b"<", at)) >= 0:
+            tag = match(markup, start)
             if not self._templates:
                 if start > at and markup[at:start].strip(_WHITE):
                     return at
-                if tag is None and markup[start + 1 : start + 2] not in _DECLARES:
+                if tag is not None:
+                    closing, name = tag.group(1, 2)
+                    name = name.lower()
+                    if name in _ENDS_HEAD if closing else name not in allowed:
+                        return start
+                    if closing and name == b"head":
+                        allowed = _BEHIND_HEAD
+                elif markup[start + 1 : start + 2] not in DECLARES:
                     return start
-                if tag is not None and (
-                    tag["name"].lower() in _ENDS_HEAD if tag["closing"] else tag["name"].lower() not in _IN_HEAD
-                ):
-                    return start
-            at = self._take(start, tag)
+            at = take(start, tag)
         return at
 
     def _skim_body(self, begin: int) -> None:
@@ -186,6 +204,7 @@ class Skim:
             self._span(begin, start)
             begin = at = text = self._take(start, tag)
         self._span(begin, at)
+        self.is_exact = True
         self._skim_exactly(at)
 
     def _skim_exactly(self, at: int) -> None:
@@ -198,8 +217,10 @@ class Skim:
 
     def _span(self, begin: int, end: int) -> None:
         """A stretch in which nothing is peculiar."""
-        if begin < end and not self._templates:
-            self.pieces.append((begin, end))
+        if begin < end:
+            self.spans.append((begin, end))
+            if not self._templates:
+                self.pieces.append((begin, end))
         if not self.is_crowded:
             self.is_crowded = _is_crowded(self.markup, begin, end)
 
@@ -208,38 +229,42 @@ class Skim:
         if tag is not None:
             return int(tag.end())
         markup = self.markup
-        if markup[start + 1 : start + 2].isalpha() or markup[start + 2 : start + 3].isalpha() and markup[start + 1] == _SLASH:
+        if markup[start + 1 : start + 2].isalpha() or (
+            markup[start + 2 : start + 3].isalpha() and markup[start + 1] == _SLASH
+        ):
             return len(markup)  # a tag that the page ends in
-        if markup[start + 1 : start + 2] not in _DECLARES:
+        if markup[start + 1 : start + 2] not in DECLARES:
             return start + 1
-        if markup.startswith(_CDATA, start) and self._foreign.holds(start):
+        if markup.startswith(CDATA, start) and self._graphics.holds(start):
             return markup.find(b"]]>", start) + 3 if markup.find(b"]]>", start) >= 0 else len(markup)
         return end_of_declaration(markup, start)
 
     def _take(self, start: int, tag: Any) -> int:
         """Takes what begins with the `<` at `start`; where the next thing may begin."""
-        end = self._end_of(start, tag)
-        if tag is None or len(tag["attributes"]) > WINDOW:
+        if tag is None:
+            end = self._end_of(start, tag)
             self._count_attributes(start, end)
-            if tag is None:
-                return end
-        name = tag["name"].lower()
-        if tag["closing"]:
+            return end
+        closing, name, raw = tag.groups()
+        name, end = name.lower(), tag.end()
+        if len(raw) > WINDOW:
+            self._count_attributes(start, end)
+        if closing:
             if name == b"template":
                 self._templates = max(0, self._templates - 1)
             elif name == b"form" and not self._templates:
                 self._in_form = False
-            return end
-        text_end = end
+            return int(end)
+        text_end = behind = end
         if name in RAW:
-            text_end = self._end_of_text(name, start, end)
-        elif name in (b"template", b"plaintext") and not self._foreign.holds(start):
+            text_end, behind = self._text_of(name, start, end)
+        elif name in (b"template", b"plaintext") and not self._graphics.holds(start):
             if name == b"plaintext":
                 return len(self.markup)
             self._templates += 1
-        if not self._templates and self._is_wanted(name, tag["attributes"], start):
-            self.pieces.append(Tag(name, tag["attributes"], start, end, text_end))
-        return text_end
+        if not self._templates and self._is_wanted(name, raw, start):
+            self.pieces.append(Tag(name, raw, start, end, text_end))
+        return int(behind)
 
     def _is_wanted(self, name: bytes, raw: bytes, start: int) -> bool:
         """Whether a tag is kept: one that is there by its place, and that may matter."""
@@ -260,77 +285,22 @@ class Skim:
             return False
         return True
 
-    def _end_of_text(self, name: bytes, start: int, end: int) -> int:
-        """Where the raw text behind a start tag ends; at once where there is none, in graphics."""
+    def _text_of(self, name: bytes, start: int, end: int) -> tuple[int, int]:
+        """Where the text ends that begins at `end`, and where the next thing may begin: before it, in graphics."""
         markup = self.markup
-        text_end = end_of_raw(markup, name, end)
-        is_the_same = text_end < len(markup) and markup[end - 2] != _SLASH and markup.find(b"<", end, text_end) < 0
-        return text_end if is_the_same or not self._foreign.holds(start) else end
+        following = markup.find(b"<", end)
+        if following >= 0 and markup[end - 2] != _SLASH and is_end_tag(markup, name, following):
+            return following, following  # the same, wherever it stands
+        if not self._graphics.holds(start):
+            text_end = end_of_raw(markup, name, end)
+            return text_end, text_end
+        if following >= 0 and markup.startswith(CDATA, following):
+            following = markup.find(b"]]>", following)
+        return following if following >= 0 else len(markup), end
 
     def _count_attributes(self, start: int, end: int) -> None:
         if not self.is_crowded and self.markup[start + 1 : start + 3].strip(b"/")[:1].isalpha():
             self.is_crowded = has_too_many_attributes(self.markup[start:end])
-
-
-class _Foreign:
-    """Tells whether a place is in graphics or formulas, by tags. Asked in order; reads no byte twice."""
-
-    def __init__(self, markup: bytes) -> None:
-        self._markup = markup
-        self._at = 0
-        self._first: int | None = None
-        self._open: list[bytes] = []
-
-    def holds(self, at: int) -> bool:
-        """Whether what begins at `at`, which is not before any place asked for earlier, is an element of theirs."""
-        markup = self._markup
-        if self._first is None:
-            first = _HAS_FOREIGN.search(markup)
-            self._first = first.start() if first else len(markup)
-        if at <= self._first:
-            return False
-        while self._at < at:
-            start = markup.find(b"<", self._at, at)
-            self._at = at if start < 0 else self._after(start)
-        return self._is_inside
-
-    @property
-    def _is_inside(self) -> bool:
-        return bool(self._open) and self._open[-1] in _FOREIGN
-
-    def _after(self, start: int) -> int:
-        markup = self._markup
-        tag = TAG.match(markup, start)
-        if tag is None:
-            if self._is_inside and markup.startswith(_CDATA, start):
-                return markup.find(b"]]>", start) + 1 or len(markup)
-            declares = markup[start + 1 : start + 2] in _DECLARES
-            return end_of_declaration(markup, start) if declares else start + 1
-        name, was_inside = tag["name"].lower(), self._is_inside
-        if tag["closing"]:
-            self._close(name)
-        else:
-            self._see(name, tag["attributes"])
-            if name in RAW and not was_inside:
-                return end_of_raw(markup, name, tag.end())
-        return int(tag.end())
-
-    def _see(self, name: bytes, raw: bytes) -> None:
-        inside = self._is_inside
-        if inside and name in _BREAKS_OUT:
-            while self._is_inside:
-                self._open.pop()
-        elif (name in _FOREIGN or (inside and name in _HOLDS_HTML)) and not raw.endswith(b"/"):
-            # No drawing nests like this; without a bound, looking for what an end tag closes would be quadratic.
-            if len(self._open) < _MAX_FOREIGN:
-                self._open.append(name)
-
-    def _close(self, name: bytes) -> None:
-        if self._is_inside and name in (b"p", b"br"):
-            self._see(b"p", b"")
-        elif name in self._open and (self._is_inside or self._open[-1] == name):
-            while self._open.pop() != name:
-                pass
 
 
 def has_too_many_attributes(tag: bytes) -> bool:
@@ -369,7 +339,7 @@ def _takes_frames(markup: bytes, head_end: int, start: int) -> bool:
             at = tag.end()
         elif markup[at : at + 1].isspace():
             at += 1
-        elif markup[at] == _LESS_THAN and markup[at + 1 : at + 2] in _DECLARES:
+        elif markup[at] == _LESS_THAN and markup[at + 1 : at + 2] in DECLARES:
             at = end_of_declaration(markup, at)
         else:
             return False

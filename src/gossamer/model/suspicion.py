@@ -9,11 +9,10 @@ markup against this very code can still cost a second or two; processes that can
 
 import re
 from collections import Counter
-
-import re2
+from collections.abc import Iterable, Iterator
 
 from gossamer.model.markup import ATTRIBUTES, SPACE
-from gossamer.model.skim import Skim
+from gossamer.model.skim import Skim, Span
 
 #: More `<` than this is a tree of over 100 MB (16 MB of `<br>`: 746 MB), whatever its shape (DESIGN 5).
 MAX_TAGS = 150_000
@@ -42,28 +41,6 @@ _TOKEN = re.compile(
     rb"|<[!?/][^>]*+" % {b"s": SPACE, b"all": ATTRIBUTES},
     re.DOTALL | re.IGNORECASE,
 )
-_BYTES = re2.Options()
-_BYTES.encoding = re2.Options.Encoding.LATIN1
-_BYTES.dot_nl = True
-
-# Comments and raw text, which hide tags from the parser. RE2: many times faster than `re` over a whole page.
-_HIDDEN = re2.compile(
-    rb"<!--.*?--!?>"
-    + b"".join(
-        rb"|(?i:<%(n)s(?:[\t\n\f\r /][^<>]*)?>).*?(?i:</%(n)s)" % {b"n": name}
-        for name in b"script style textarea title xmp iframe noembed noframes".split()
-    ),
-    _BYTES,
-)
-# A tag with another `<` in it; a quoted value with `<` or `>`; declarations, instructions and bogus comments; and the
-# comments that end where they begin.
-_CONFUSING = re2.compile(
-    rb"<[a-zA-Z][^<>]*<"
-    rb"""|=[\t\n\f\r ]*(?:"[^"<>]*[<>]|'[^'<>]*[<>])"""
-    rb"|<(?:![^dD]|\?|/[^a-zA-Z])",
-    _BYTES,
-)
-_SHORT_COMMENTS = (b"<!-->", b"<!--->")
 _NAME = re.compile(rb"<(/?[a-zA-Z][^%(s)s/>]*+)" % {b"s": SPACE})
 #: Elements that never stay open, or that the next of their kind closes.
 _NOT_NESTED = frozenset(
@@ -84,9 +61,10 @@ def suspicion(markup: bytes, skim: Skim | None = None) -> str:
     count = markup.count(b"<") if len(markup) > 3 * TRUSTED_TAGS else 0
     if count > MAX_TAGS:
         return "too_many_tags"
-    if (skim or Skim(markup)).is_crowded:
+    skim = skim or Skim(markup)
+    if skim.is_crowded:
         return "too_many_attributes"
-    if count <= TRUSTED_TAGS or (count <= COUNTED_TAGS and _most_open(markup) <= MAX_DEPTH) or _is_plainly_flat(markup):
+    if count <= TRUSTED_TAGS or (count <= COUNTED_TAGS and _most_open(markup) <= MAX_DEPTH) or _is_plainly_flat(skim):
         return ""
     return _shape(markup)
 
@@ -101,19 +79,18 @@ def _most_open(markup: bytes) -> int:
     return most
 
 
-def _is_plainly_flat(markup: bytes) -> bool:
+def _is_plainly_flat(skim: Skim) -> bool:
     """Whether tags counted by name, 0.1 us each, already show that little is open at once; :func:`_shape` costs 1.5 us each.
 
-    Counting is right only where every `<name` and `</name` that is seen is a tag to the tokenizer as well. So comments and
-    raw text are taken out first, and a page that has `<` or `>` inside a tag or a quoted value, or markup of any other
-    kind, is not judged here.
+    Counting is right in spans, where every `<name` and `</name` is a tag to the tokenizer as well. What lies between them is not
+    counted: a page with more than a few of them is not judged here.
     """
-    plain = _HIDDEN.sub(b"", markup)
-    if _CONFUSING.search(plain) or any(comment in markup for comment in _SHORT_COMMENTS):
+    if skim.is_exact:
         return False
+    markup = skim.markup
     surplus: Counter[bytes] = Counter()
-    for start in range(0, len(plain), SLICE):
-        for name, count in Counter(_NAME.findall(plain, start, start + SLICE)).items():
+    for start, end in _slices(skim.spans):
+        for name, count in Counter(_NAME.findall(markup, start, end)).items():
             if name[:1] == b"/":
                 surplus[name[1:].lower()] -= count
             else:
@@ -124,6 +101,11 @@ def _is_plainly_flat(markup: bytes) -> bool:
         if surplus.total() > MAX_DEPTH:
             return False
     return True
+
+
+def _slices(spans: Iterable[Span]) -> Iterator[Span]:
+    """Spans in parts of at most :data:`SLICE`. A tag that a part's end cuts in two may count by another name: one a slice."""
+    return ((at, min(at + SLICE, end)) for begin, end in spans for at in range(begin, end, SLICE))
 
 
 def _shape(markup: bytes) -> str:

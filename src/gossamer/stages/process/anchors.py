@@ -7,13 +7,16 @@ Scripts and style sheets in it are no text.
 
 import re
 
-from gossamer.model.markup import RAW, SPACE, TAG, end_of_declaration, end_of_raw, resolved
+from gossamer.model.markup import RAW, TAG, end_of_declaration, end_of_raw, resolved
 
 #: Characters of an anchor text that are kept: enough for an index, bounded whatever the page (FAULTS 76).
 MAX_ANCHOR = 500
 
 #: Bytes behind a link that are looked at for its text, where it has to be looked for: inline graphics come before it.
 MAX_LOOKED_AT = 64 * MAX_ANCHOR
+
+#: Bytes of a text that are folded: every character may be a reference, with white space around.
+MAX_FOLDED = 16 * MAX_ANCHOR
 
 #: Tags at which a text ends, opening or closing.
 ENDS = frozenset(b"a td th tr".split())
@@ -26,8 +29,9 @@ def folded(text: bytes) -> str:
     """The text of a stretch in which every tag ends at its first `>`, with runs of white space made one space."""
     if b"<" in text:
         text = _PLAIN_TAG.sub(b"", text)
-    # A reference may be long: so many bytes hold every character that is kept.
-    return " ".join(resolved(text[: 16 * MAX_ANCHOR]).split())[:MAX_ANCHOR]
+    if len(text) > MAX_FOLDED:
+        text = text[:MAX_FOLDED]
+    return " ".join(resolved(text).split())[:MAX_ANCHOR]
 
 
 def anchor_at(markup: bytes, at: int) -> str:
@@ -53,4 +57,3 @@ def anchor_at(markup: bytes, at: int) -> str:
         if name in RAW and not tag["closing"]:
             at = end_of_raw(markup, name, at)
     return folded(b"".join(texts).replace(b"<", b"&lt;"))
-

@@ -30,9 +30,9 @@ from gossamer.flow.unit import Provider
 from gossamer.model.document import Document
 from gossamer.model.markup import SPACE, attributes
 from gossamer.model.requisites import LINK_TYPES
-from gossamer.model.skim import SPANNED, Skim, Span, Tag
+from gossamer.model.skim import SPANNED, Span, Tag
 from gossamer.model.visit import Found
-from gossamer.stages.process.anchors import MAX_ANCHOR, anchor_at, folded
+from gossamer.stages.process.anchors import anchor_at, folded
 from gossamer.stages.process.css import css_links
 from gossamer.stages.process.reading import MAX_FOUND
 
@@ -124,15 +124,15 @@ _MOST_REMEMBERED = 1_000
 #: Bytes of a span that are read at once: what an expression finds is held in memory, and a page can be one span.
 _MOST_AT_ONCE = 256 << 10
 
-# A link as nearly all are written: in lower case, double quotes, single blanks, without references. Its attributes before and
-# behind `href`; or, where it is written in any other way, all of them.
-_LINK = (
-    rb'<[aA](?: ((?:(?!href=)[a-z-]++="[^"<>]*+" )*+)href="([^"<>&\r\0]*+)"((?: [a-z-]++="[^"<>]*+")*+)>'
-    rb"|[%(s)s/]([^<>]*+)>)" % {b"s": SPACE}
+# A link as nearly all are written: in lower case, double quotes, single blanks, without references and `rel`. Of it, the address;
+# of one that is written in any other way, all attributes.
+_OTHER = rb'(?!href=|rel=)[a-z-]++="[^"<>]*+"'
+_LINK = rb'<[aA](?: (?:%(o)s )*+href="([^"<>&\r\0]*+)"(?: %(o)s)*+>|[%(s)s/]([^<>]*+)>)' % {b"o": _OTHER, b"s": SPACE}
+_PLAIN_LINKS = re.compile(_LINK)
+# With its text, up to the end of the link or of a table's cell, and whether that lies in the span.
+_ANCHORED_LINKS = re.compile(
+    _LINK + rb"(?=([^<]*+(?:<(?!/?(?:[aA]|[tT][dDhHrR])[%(s)s/>])[^<]*+)*+)(<?))" % {b"s": SPACE}
 )
-# Without their texts, and with them: up to the end of the link or of a table's cell, and whether that lies in the span.
-_PLAIN_LINKS = re.compile(_LINK + rb"()()")
-_ANCHORED_LINKS = re.compile(_LINK + rb"(?=([^<]*+(?:<(?!/?(?:[aA]|[tT][dDhHrR])[%(s)s/>])[^<]*+)*+)(<?))" % {b"s": SPACE})
 
 # Every tag of a span that may hold a requisite: by its name, or with a `style`.
 _SPANNED = re.compile(
@@ -161,20 +161,23 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         """The page's links."""
         skim = document.skim
         sheet = self.sheet
+        add_links = _add_anchored_links if sheet.anchors else _add_links
         found: list[Found] = []
         if not skim.complete:
             self.metrics.count("cut")
         for piece in skim.pieces:
-            if type(piece) is Tag:
+            if isinstance(piece, Tag):
                 found += self._of_tag(skim.markup, piece)
             else:
                 for begin, end in _parts(skim.markup, piece):
                     if sheet.requisites:
                         found += self._everything(skim.markup, begin, end)
                     else:
-                        _add_links(found, skim.markup, begin, end, anchors=sheet.anchors)
+                        add_links(found, skim.markup, begin, end)
                     if len(found) >= MAX_FOUND:
-                        return found
+                        break
+            if len(found) >= MAX_FOUND:
+                break
         return found
 
     def _of_tag(self, markup: bytes, tag: Tag) -> Iterable[Found]:
@@ -212,11 +215,11 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
                 return
         if tag == "meta":
             href = _refreshes(attributes)
-        elif (tag == "link" and not (sheet.link_elements and _leads_on(rel[:_MOST_REMEMBERED]))) or (
-            tag in _FRAMES and not sheet.frames
+        elif (
+            (tag == "link" and not (sheet.link_elements and _leads_on(rel[:_MOST_REMEMBERED])))
+            or (tag in _FRAMES and not sheet.frames)
+            or (tag == "form" and not (sheet.forms and (attributes.get("method") or "get").strip().lower() == "get"))
         ):
-            return
-        elif tag == "form" and not (sheet.forms and (attributes.get("method") or "get").strip().lower() == "get"):
             return
         if href:
             anchor = anchor_at(markup, end) if tag == "a" and sheet.anchors else ""
@@ -237,29 +240,34 @@ def _parts(markup: bytes, span: Span) -> Iterator[Span]:
     yield begin, end
 
 
-def _add_links(found: list[Found], markup: bytes, begin: int, end: int, *, anchors: bool) -> None:
+def _add_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
     """Add what the `a` tags of a stretch of the page lead to."""
     add = found.append
-    links = _ANCHORED_LINKS if anchors else _PLAIN_LINKS
-    for before, address, after, other, text, is_whole in links.findall(markup, begin, end):
+    for address, other in _PLAIN_LINKS.findall(markup, begin, end):
         if address:
-            href = address.decode("utf-8", "replace")
-            if not (anchors or b'rel="' in after or b'rel="' in before):
-                add(Found(href))
-                continue
-            rel = attributes(before + after).get("rel", "")
-        elif other:
-            read = attributes(other)
-            href = read.get("href") or read.get("xlink:href", "")
-            if not href:
-                continue
-            rel = read.get("rel", "")
-        else:
-            continue
-        anchor = ""
-        if anchors:
+            add(Found(address.decode()))
+        elif other and (link := _read(other)):
+            add(Found(link[0], "a href", "", link[1]))
+
+
+def _add_anchored_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
+    """The same, with their texts."""
+    add = found.append
+    for address, other, text, is_whole in _ANCHORED_LINKS.findall(markup, begin, end):
+        link = (address.decode(), False) if address else _read(other) if other else None
+        if link:
             anchor = folded(text) if is_whole else anchor_at(markup, end - len(text))
-        add(Found(href, "a href", anchor, bool(rel) and _disowned(rel[:_MOST_REMEMBERED])))
+            add(Found(link[0], "a href", anchor, link[1]))
+
+
+def _read(raw: bytes) -> tuple[str, bool] | None:
+    """Address of a link, and whether it is disowned; None without an address."""
+    read = attributes(raw)
+    href = read.get("href") or read.get("xlink:href")
+    if not href:
+        return None
+    rel = read.get("rel")
+    return href, rel is not None and _disowned(rel[:_MOST_REMEMBERED])
 
 
 def _requisites(tag: str, attributes: Mapping[str, str], tokens: frozenset[str], style: bytes) -> Iterator[Found]:
