@@ -21,7 +21,7 @@ MAX_FOLDED = 16 * MAX_ANCHOR
 #: Tags at which a text ends, opening or closing.
 ENDS = frozenset(b"a td th tr".split())
 
-_PLAIN_TAG = re.compile(rb"<(?:/?[a-zA-Z]|[!?])[^<>]*+>")
+_PLAIN_TAG = re.compile(rb"<[a-zA-Z/!?][^<>]*+>")
 _MARKS = (b"!", b"?", b"/")
 
 
