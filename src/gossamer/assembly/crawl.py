@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,12 +24,10 @@ from gossamer.assembly.compiling import (
     with_durability,
 )
 from gossamer.assembly.control.server import ControlServer
-from gossamer.assembly.control.standing import ENDED
-from gossamer.assembly.control.steering import Steering
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
-from gossamer.assembly.summary import Summary, cpu_seconds, peak_rss
+from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, peak_rss
 from gossamer.assembly.tables import TableMaker, cut_back, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
@@ -47,10 +45,14 @@ from gossamer.query.places import CRAWL_FILE
 from gossamer.services.dns import GuardedResolver
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier
+from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.ledger.ledger import Ledger
 from gossamer.stores.recovery import QUARANTINE, Restored
+
+if TYPE_CHECKING:
+    from gossamer.assembly.control.messages import Answered, Asked
 
 #: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
 GRACE = 8.0
@@ -154,11 +156,19 @@ class Crawl:
         if not host:
             return  # a file of this machine
         try:
-            await resolver.resolve(host, port)
+            if self._is_proxied:
+                resolver.judge(host, port)  # its name is the proxy's to look up
+            else:
+                await resolver.resolve(host, port)
         except AddressRefused as error:
             raise UsageError(f"seed {url}: {error}{self._remedy(resolver)}") from None
         except ResolutionFailed as error:
             self.report(f"seed {url}: {error}")
+
+    @property
+    def _is_proxied(self) -> bool:
+        sheets = (node.sheet for node in self.graph.components.values())
+        return any(isinstance(sheet, FrontierSheet) and sheet.proxied for sheet in sheets)
 
     def _remedy(self, resolver: GuardedResolver[Any]) -> str:
         """What to do about a seed that is off this machine and must not be asked; empty where it is not that."""
@@ -192,7 +202,7 @@ class Crawl:
             has_begun = True
             if self.options.resume:
                 # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
-                self._place.write(self.wiring)
+                self._place.write(self.wiring, self.graph)
             self._tell_restored(cut_back(running, self.directory))
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
@@ -231,7 +241,7 @@ class Crawl:
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
         """Wait for the end of the work, or for :meth:`abort`. Meanwhile it can be steered from outside."""
         self._work = asyncio.ensure_future(work)
-        control = ControlServer(self.directory, Steering(self).answer, self.report)
+        control = ControlServer(self.directory, self._steer, self.report)
         try:
             await control.start()
             await self._work
@@ -240,6 +250,12 @@ class Crawl:
                 raise
         finally:
             await control.stop()
+
+    async def _steer(self, request: "Asked") -> "Answered":
+        """Do what is asked from outside: few crawls are, so what it takes is imported then."""
+        from gossamer.assembly.control.steering import Steering
+
+        return await Steering(self).answer(request)
 
     @property
     def _aborted(self) -> bool:
@@ -295,7 +311,7 @@ class Crawl:
         new = msgspec.to_builtins(running.set(unit, settings))
         self.wiring = with_settings(before, unit, {name: new[name] for name in settings})
         try:
-            self._place.write(self.wiring)
+            self._place.write(self.wiring, self.graph)
         except OSError as error:
             self.wiring = before
             running.set(unit, {name: getattr(old, name) for name in settings})

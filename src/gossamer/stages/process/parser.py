@@ -5,8 +5,8 @@ in four bytes, then msgpack) on its standard input and output. It trusts its par
 the documents, nobody trusts, and what comes out is typed data again: no pickle crosses (FAULTS 113).
 """
 
-import asyncio
 import contextlib
+import gc
 import importlib
 import os
 import resource
@@ -22,6 +22,9 @@ from gossamer.model.document import Document
 from gossamer.model.suspicion import suspicion
 from gossamer.model.visit import HTML_TYPES, Visit
 from gossamer.stages.process.reading import Details, Findings, read
+
+#: New containers until the collector looks for cycles: documents hold none, and the parent bounds the memory.
+COLLECT_AFTER = 50_000
 
 #: Bytes of the longest frame either way: a document of 16 MiB with its head, or what was found in one.
 MAX_FRAME = 64 << 20
@@ -64,6 +67,7 @@ class Setup(msgspec.Struct, frozen=True, array_like=True):
 def main() -> int:
     """Serve until the parent closes the pipe."""
     frames_in, frames_out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    gc.set_threshold(COLLECT_AFTER, 20, 20)
     os.dup2(2, 1)  # what a processor prints must not get between the frames
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process by the pipe
     setup = _next(frames_in, msgspec.msgpack.Decoder(Setup))
@@ -130,7 +134,10 @@ def _processor(spec: ProcessorSpec, made: dict[bytes, Provider[Any]]) -> Any:
         for name in spec.name.split("."):
             kind = getattr(kind, name)
         provider: Provider[Any] = kind(msgspec.convert(spec.sheet, kind.sheet_type))
-        asyncio.run(provider.start())
+        if kind.start is not Provider.start:
+            import asyncio  # 30 ms, and no processor that ships has anything to start
+
+            asyncio.run(provider.start())
         made[key] = provider
     return made[key]
 
