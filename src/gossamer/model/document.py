@@ -4,9 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import islice
-from typing import BinaryIO
-
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from typing import TYPE_CHECKING, BinaryIO
 
 from gossamer.model import charset, language, robots_tags, simhash
 from gossamer.model.errors import ParseSkipped, UnreadableUrl
@@ -16,6 +14,9 @@ from gossamer.model.suspicion import suspicion
 from gossamer.model.text import GIST, main_text
 from gossamer.model.url import canonical, scheme_of
 from gossamer.model.visit import Response, Visit
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 #: Characters of the longest title that is kept: no index shows more, and a page can send megabytes (FAULTS 76).
 MAX_TITLE = 1_000
@@ -99,7 +100,7 @@ class Document:
         return "parse_skipped" if suspicion(self.markup, self.skim) else ""
 
     @cached_property
-    def tree(self) -> LexborHTMLParser:
+    def tree(self) -> "LexborHTMLParser":
         """The parsed HTML tree, built on first use and shared by all processors of the page.
 
         Raises:
@@ -107,6 +108,8 @@ class Document:
         """
         if self.trouble:
             raise ParseSkipped(f"{suspicion(self.markup, self.skim) or self.trouble}: {self.url}")
+        from selectolax.lexbor import LexborHTMLParser  # 5 ms, and most crawls never build a tree
+
         return LexborHTMLParser(self.markup)
 
     @cached_property
@@ -206,7 +209,7 @@ class Document:
         """64 bits of the gist, close for near-duplicates (:mod:`gossamer.model.simhash`); 0 for short texts."""
         return simhash.fingerprint(self.gist)
 
-    def css(self, selector: str) -> list[LexborNode]:
+    def css(self, selector: str) -> "list[LexborNode]":
         """Nodes that match a CSS selector.
 
         Raises:
