@@ -126,7 +126,7 @@ _MOST_AT_ONCE = 256 << 10
 
 # A link as nearly all are written: in lower case, double quotes, single blanks, without references and `rel`. Of it, the address;
 # of one that is written in any other way, all attributes.
-_OTHER = rb'(?!href=|rel=)[a-z-]++="[^"<>]*+"'
+_OTHER = rb'(?!href=|rel=|style=)[a-z-]++="[^"<>]*+"'
 _LINK = rb'<[aA](?: (?:%(o)s )*+href="([^"<>&\r\0]*+)"(?: %(o)s)*+>|[%(s)s/]([^<>]*+)>)' % {b"o": _OTHER, b"s": SPACE}
 _PLAIN_LINKS = re.compile(_LINK)
 # With its text, up to the end of the link or of a table's cell, and whether that lies in the span.
@@ -134,12 +134,16 @@ _ANCHORED_LINKS = re.compile(
     _LINK + rb"(?=([^<]*+(?:<(?!/?(?:[aA]|[tT][dDhHrR])[%(s)s/>])[^<]*+)*+)(<?))" % {b"s": SPACE}
 )
 
-# Every tag of a span that may hold a requisite: by its name, or with a `style`.
-_SPANNED = re.compile(
-    rb"<(?:(%(names)s)(?=[%(s)s/>])|(?:[a-zA-Z][^%(s)s/<>]*+)(?=[^<>sS]*+(?:[sS](?![tT][yY][lL][eE])[^<>sS]*+)*+[sS]))"
-    rb"([^<>]*+)>" % {b"s": SPACE, b"names": b"|".join(sorted(SPANNED, reverse=True))},
-    re.IGNORECASE,
-)
+# Links as they are mostly written, and every other tag of a span that may hold a requisite: by its name, or with a `style`.
+_TYPICAL = rb'<(?:[aA] (?:%(o)s )*+href="([^"<>&\r\0]*+)"(?: %(o)s)*+>' % {b"o": _OTHER}
+_NAMED = rb"|(?=[%(first)s])(%(names)s)(?=[%(s)s/>])([^<>]*+)>" % {
+    b"first": bytes(sorted({name[0] for name in SPANNED} | {name[0] - 32 for name in SPANNED})),
+    b"names": b"|".join(b"".join(b"[%c%c]" % (c, c - 32) for c in name) for name in sorted(SPANNED, reverse=True)),
+    b"s": SPACE,
+}
+_STYLED = rb"|[a-zA-Z][^%(s)s/<>]*+(?=[^<>sS]*+(?:[sS](?![tT][yY][lL][eE])[^<>sS]*+)*+[sS])([^<>]*+)>" % {b"s": SPACE}
+_UNSTYLED_TAGS = re.compile(_TYPICAL + _NAMED + rb"|(?!)())")
+_ALL_TAGS = re.compile(_TYPICAL + _NAMED + _STYLED + rb")")
 
 
 class HtmlLinksSheet(Sheet, frozen=True):
@@ -195,8 +199,15 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
 
     def _everything(self, markup: bytes, begin: int, end: int) -> Iterator[Found]:
         """Links and requisites of a stretch of the page."""
-        for match in _SPANNED.finditer(markup, begin, end):
-            yield from self._found((match[1] or b"").lower(), attributes(match[2]), markup, match.end())
+        anchors = self.sheet.anchors
+        # What few pages have would cost a look into every tag.
+        tags = _ALL_TAGS if b"style" in markup[begin:end].lower() else _UNSTYLED_TAGS
+        for match in tags.finditer(markup, begin, end):
+            address, name, raw, styled = match.groups()
+            if address:
+                yield Found(address.decode(), "a href", anchor_at(markup, match.end()) if anchors else "")
+            elif raw or styled:
+                yield from self._found((name or b"").lower(), attributes(raw or styled), markup, match.end())
 
     def _found(
         self, name: bytes, attributes: Mapping[str, str], markup: bytes, end: int, style: bytes = b""
