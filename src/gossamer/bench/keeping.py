@@ -1,6 +1,6 @@
 """What it costs to keep a page: content-seen, seen set and commit with archive, tables and ledger, on visits that are made up.
 
-Pages are those of a simulated web, each with the links of a real one. Nothing is fetched or parsed; services that decide
+Bodies come from whoever asks; each page has the links of a real one. Nothing is fetched or parsed; services that decide
 nothing here are stand-ins. Times are those of the processor in this thread.
 """
 
@@ -20,9 +20,6 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import DONE, Ruling
 from gossamer.model.task import Task
 from gossamer.model.visit import Link, Response, Visit
-from gossamer.simweb import SimWeb, WebSpec
-from gossamer.simweb.pages import path_of
-from gossamer.simweb.site import Conditions
 from gossamer.stages.commit.component import Commit
 from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
@@ -33,8 +30,8 @@ from gossamer.stores.ledger.providers import LedgerContents, LedgerFrontier, Led
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.warc import WarcArchive, WarcSheet
 
-#: Pages, those of one commit, links of a page, and how many of these are new (DESIGN 5).
-PAGES, GROUP, LINKS, NEW = 2_000, 8, 58, 5
+#: Pages of one commit, links of a page, and how many of these are new (DESIGN 5).
+GROUP, LINKS, NEW = 8, 58, 5
 
 #: Runs, of which the quickest counts: nothing makes a run quicker than it is.
 REPEATS = 3
@@ -57,14 +54,6 @@ class _Nobody:
 
     def delay(self, host: str) -> float:
         return 1.0
-
-
-def _bodies(count: int) -> list[bytes]:
-    web = SimWeb(WebSpec(pages=count, hosts=1, redirect_share=0, gone_share=0, flaky_share=0, trap_share=0))
-    host = web.hosts.host(0)
-    door = web.door(host.name)
-    assert door is not None
-    return [web.answer(door, path_of(index), Conditions(), web.spec.epoch).body for index in range(count)]
 
 
 def _visits(bodies: list[bytes]) -> Iterator[list[Visit]]:
@@ -157,10 +146,9 @@ async def _kept(folder: str, bodies: list[bytes]) -> dict[str, float]:
     return dict(clock.seconds)
 
 
-def run(pages: int = PAGES) -> Report:
-    """Measure, several times, and take the quickest of each part."""
-    report = Report("keeping")
-    bodies = _bodies(pages)
+def run(bodies: list[bytes]) -> Report:
+    """Measure on pages with these bodies, several times, and take the quickest of each part."""
+    report, pages = Report("keeping"), len(bodies)
     gc.freeze()
     runs = []
     for _ in range(REPEATS):
