@@ -1,11 +1,12 @@
 """What it costs to keep a page: content-seen, seen set and commit with archive, tables and ledger, on visits that are made up.
 
-Bodies come from whoever asks; each page has the links of a real one. Nothing is fetched or parsed; services that decide
+Pages are random words, each with as many links as a real one has. Nothing is fetched or parsed; services that decide
 nothing here are stand-ins. Times are those of the processor in this thread.
 """
 
 import asyncio
 import gc
+import random
 import tempfile
 import time
 from collections import defaultdict
@@ -30,8 +31,11 @@ from gossamer.stores.ledger.providers import LedgerContents, LedgerFrontier, Led
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.warc import WarcArchive, WarcSheet
 
-#: Pages of one commit, links of a page, and how many of these are new (DESIGN 5).
-GROUP, LINKS, NEW = 8, 58, 5
+#: Pages, those of one commit, links of a page, and how many of these are new (DESIGN 5).
+PAGES, GROUP, LINKS, NEW = 2_000, 8, 58, 5
+
+#: Words of a page and of a paragraph.
+WORDS, LINE = 4_000, 20
 
 #: Runs, of which the quickest counts: nothing makes a run quicker than it is.
 REPEATS = 3
@@ -54,6 +58,19 @@ class _Nobody:
 
     def delay(self, host: str) -> float:
         return 1.0
+
+
+def _bodies(count: int) -> list[bytes]:
+    """Pages of some 35 KB that pack to a third: words by Zipf's law, in paragraphs."""
+    dice = random.Random(1)
+    words = ["".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=dice.randint(2, 10))) for _ in range(4_000)]
+    weights = [1 / rank for rank in range(1, len(words) + 1)]
+    pages = []
+    for _ in range(count):
+        text = dice.choices(words, weights, k=WORDS)
+        lines = (" ".join(text[start : start + LINE]) for start in range(0, WORDS, LINE))
+        pages.append("".join(f'<p class="paragraph"><span>{line}</span></p>\n' for line in lines).encode())
+    return pages
 
 
 def _visits(bodies: list[bytes]) -> Iterator[list[Visit]]:
@@ -146,9 +163,10 @@ async def _kept(folder: str, bodies: list[bytes]) -> dict[str, float]:
     return dict(clock.seconds)
 
 
-def run(bodies: list[bytes]) -> Report:
-    """Measure on pages with these bodies, several times, and take the quickest of each part."""
-    report, pages = Report("keeping"), len(bodies)
+def run(pages: int = PAGES) -> Report:
+    """Measure, several times, and take the quickest of each part."""
+    report = Report("keeping")
+    bodies = _bodies(pages)
     gc.freeze()
     runs = []
     for _ in range(REPEATS):

@@ -60,7 +60,9 @@ PEER_PAGES = 2_000
 @click.option(
     "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, ledger or sieve (repeatable)."
 )
-@click.option("--chapter", "chapters", metavar="LETTER", multiple=True, help="hostile: only this chapter (repeatable).")
+@click.option(
+    "--chapter", "chapters", metavar="NAME", multiple=True, help="hostile: only chapter A to G, or SLOW (repeatable)."
+)
 @click.option("--json", "json_file", metavar="FILE", help="Also write the figures as JSON.")
 def bench(
     name: str | None,
@@ -92,10 +94,8 @@ def bench(
     if name == "peers":
         with _sites(sites, pages or PEER_PAGES) as roots:
             report = module.run(roots, repeats, profiles or tuple(PROFILES))
-    elif name in ("pages", "memory", "bodies") and pages is not None:
+    elif name in ("pages", "keeping", "memory", "bodies") and pages is not None:
         report = module.run(pages)
-    elif name == "keeping":
-        report = module.run([body for _, body in _pages(pages or PEER_PAGES)])
     elif name == "seen":
         unknown = [one for one in sets if one not in module.SETS]
         if unknown:
@@ -128,21 +128,15 @@ def _sites(names: tuple[str, ...], pages: int) -> Iterator[list[Path]]:
 def write_site(root: Path, pages: int) -> None:
     """Write the largest host of a simulated web as files, for servers that serve files. What redirects or is gone is left
     out, and its links to other hosts lead nowhere."""
-    for path, body in _pages(pages):
-        file = root / (path[1:] or "index.html")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(body)
-
-
-def _pages(pages: int) -> Iterator[tuple[str, bytes]]:
-    """Path and body of every page of the largest host of a simulated web."""
     web = SimWeb(WebSpec(pages=pages, hosts=1, redirect_share=0, gone_share=0, flaky_share=0, trap_share=0))
     host = web.hosts.host(0)
     door = web.door(host.name)
     assert door is not None
     for index in range(host.size):
         path = path_of(index)
-        yield path, web.answer(door, path, Conditions(), web.spec.epoch).body
+        file = root / (path[1:] or "index.html")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(web.answer(door, path, Conditions(), web.spec.epoch).body)
 
 
 def _folder(name: str) -> Path:
