@@ -74,6 +74,24 @@ def test_behind_a_proxy_no_name_is_looked_up_here(tmp_path: Path) -> None:
     assert (summary.outcomes, dict(names.asked)) == ({"ok": 1}, {})
 
 
+# -- slots
+
+
+def test_slow_hosts_leave_slots_to_those_that_answered_well(tmp_path: Path) -> None:
+    slow = [f"http://slow{number}.test/" for number in range(24)]
+    well = [f"http://well.test/{number}" for number in range(20)]
+    pages: dict[str, str | Page] = {"http://well.test/": html("well", [*slow, *well])}
+    pages |= dict.fromkeys(well, "well") | {url: Page("at last", latency=1.5) for url in slow}
+    with FakeWeb(pages) as web:
+        given = {"delay": 0, "output": str(tmp_path / "crawl"), "concurrency": 8, "retries": 0, **elsewhere(web)}
+        run(Crawl(["http://well.test/"], build(CrawlOptions, given)))
+        asked = [request.host.partition(":")[0] for request in web.requests]
+    last = len(asked) - asked[::-1].index("well.test")
+    assert asked.count("well.test") == 21
+    assert sum(host.startswith("slow") for host in asked[:last]) <= 8
+    assert len({host for host in asked if host.startswith("slow")}) == len(slow)
+
+
 # -- robots.txt
 
 

@@ -15,6 +15,7 @@ from gossamer.flow.sheet import build
 from gossamer.flow.wiring import read, write
 from gossamer.model.task import Task
 from gossamer.query.database import Database
+from gossamer.services.aliases import NEEDED
 from gossamer.services.traps.watch import WINDOW
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.stores.ledger.providers import LedgerFrontier
@@ -172,3 +173,16 @@ def test_a_task_that_waits_keeps_its_validators(tmp_path: Path) -> None:
     [host] = queues.admit(0.0)
     assert queues.pop(host.host, 9) == [plain, known, plain, later]
     ledger.close()
+
+
+def test_the_other_name_of_a_host_is_told_and_proved_by_two_runs_together(tmp_path: Path) -> None:
+    pages = {f"/{number}": f"<p>{f'This is page {number}. ' * 60}" for number in range(NEEDED + 1)}
+    links = "".join(f'<a href="http://{host}{path}">x</a>' for host in ("a.test", "www.a.test") for path in pages)
+    options = {"output": str(tmp_path / "c"), "delay": 0, "scope": "any", "allow_network": ["127.0.0.0/8"]}
+    with FakeWeb({**pages, "http://a.test/": links}, root="http://a.test/") as web:
+        given = {**options, "resolve": [web.resolve]}
+        first = run(Crawl(["http://a.test/"], build(CrawlOptions, {**given, "max_pages": NEEDED + 3})))
+        assert first.state == "limit"
+        assert (story_of(tmp_path / "c", "http://a.test/0").host or {})["aliases"] == []
+        run(Crawl([], build(CrawlOptions, {**given, "resume": True, "max_pages": 99})))
+    assert (story_of(tmp_path / "c", "http://a.test/0").host or {})["aliases"] == ["www.a.test"]

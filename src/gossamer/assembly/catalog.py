@@ -17,7 +17,7 @@ COMPONENTS = {
     "links": "gossamer.stages.links.component:Links",
     "filter": "gossamer.stages.url_filter.component:Filtering",
     "url-seen": "gossamer.stages.url_seen:UrlSeen",
-    "commit": "gossamer.stages.commit:Commit",
+    "commit": "gossamer.stages.commit.component:Commit",
     "tally": "gossamer.stages.tally:Tally",
     "application": "gossamer.stages.application:Application",
 }

@@ -20,7 +20,7 @@ from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
 from gossamer.assembly.control.knowing import Known, known_of
 from gossamer.assembly.control.messages import Why
 from gossamer.assembly.olden import with_roles
-from gossamer.contracts.filtering import verdicts_on
+from gossamer.contracts.filtering import TaskGate, verdicts_on
 from gossamer.contracts.robots import Ruling, Verdict
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
@@ -34,6 +34,8 @@ from gossamer.model.task import Task
 from gossamer.model.url import canonical, host_of, site_of
 from gossamer.model.visit import Link
 from gossamer.query.places import CRAWL_FILE
+from gossamer.services.aliases import WHAT as ALIASES
+from gossamer.services.aliases import proven_others
 from gossamer.services.depths import keeps_depth
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.politeness.provider import HostPoliteness
@@ -186,16 +188,19 @@ class _Judges(msgspec.Struct, frozen=True):
     """Names of the providers that judge URLs."""
 
     follow: list[str]
+    schedule: list[str]
     fetch: list[str]
     robots: list[str]
 
 
 def _judges(graph: Graph) -> _Judges:
-    found = _Judges([], [], [])
+    found = _Judges([], [], [], [])
     for node in graph.components.values():
         for role, bound in node.roles.items():
             if issubclass(node.unit, Filtering) and role == "filters" and not isinstance(bound, str):
                 found.follow.extend(bound.get("follow", ()))
+            elif role == "task_gates" and not isinstance(bound, str):
+                found.schedule.extend(bound.get("schedule", ()))
             elif issubclass(node.unit, Frontier) and role == "gates" and not isinstance(bound, str):
                 found.fetch.extend(bound.get("fetch", ()))
             elif issubclass(node.unit, Frontier) and role == "robots" and isinstance(bound, str):
@@ -220,7 +225,7 @@ class _Looked(Provider[NoSettings]):
 async def _started(graph: Graph, known: Known) -> dict[str, Provider[Any]]:
     """The providers that judge, and what they use: made as the crawl makes them, in a life of their own."""
     judges = _judges(graph)
-    wanted = graph.reached([*judges.follow, *judges.fetch, *judges.robots])
+    wanted = graph.reached([*judges.follow, *judges.schedule, *judges.fetch, *judges.robots])
     units: dict[str, Provider[Any]] = {}
     for name, node in graph.providers.items():
         if name in wanted:
@@ -250,8 +255,13 @@ def _filtered(graph: Graph, units: Mapping[str, Any], known: Known, *, is_seed: 
             except Exception as error:
                 verdict = f"broken: {type(error).__name__}: {error}"
             found.append(Judged("follow", name, verdict))
-    found += [Judged("fetch", name, verdicts_on((units[name],), "fetch", (task,))[0]) for name in judges.fetch]
+        found += _at_gate("schedule", judges.schedule, units, task)
+    found += _at_gate("fetch", judges.fetch, units, task)
     return found
+
+
+def _at_gate(gate: TaskGate, judges: Sequence[str], units: Mapping[str, Any], task: Task) -> list[Judged]:
+    return [Judged(gate, name, verdicts_on((units[name],), gate, (task,))[0]) for name in judges]
 
 
 def _discovery(known: Known) -> tuple[str, str, int]:
@@ -374,6 +384,7 @@ def _host(known: Known) -> dict[str, Any] | None:
         "delay": host.delay,
         "robots_state": host.robots_state,
         "robots_date": utc_text(host.robots_date) if host.robots_date else "",
+        "aliases": proven_others(known.learnt.get(ALIASES)),
         "counters": host.counters,
         "last_seen": utc_text(host.last_seen) if host.last_seen else "",
     }

@@ -23,8 +23,14 @@ from gossamer.model.errors import UsageError
 #: Healthy hosts, and seconds between two requests to one: 80 requests a second in all, a fifth of a processor.
 HOSTS, DELAY = 40, 0.5
 
+#: Seconds between two requests to one registered domain: what holds off loopback, unless a person says otherwise.
+DOMAIN_DELAY = 0.25
+
 #: Seconds in which the healthy hosts are found, and those that count after it, in which the hostile ones are there too.
 WARM, WINDOW = 4.0, 10.0
+
+#: Hosts that answer a byte a second, all at once (FAULTS 11), and what they are called beside the chapters.
+SLOW, MANY = 500, "SLOW"
 
 #: FAULTS, section 2: healthy hosts keep this much of their pace, and memory rises by so many bytes at most.
 KEPT, RISE = 0.95, 64 << 20
@@ -46,7 +52,7 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 def run(chapters: Sequence[str] = ()) -> Report:
-    """Measure each chapter (A to G; none: all of them) beside nothing hostile at all, which is measured twice.
+    """Measure each chapter (A to G, SLOW; none: all of them) beside nothing hostile at all, which is measured twice.
 
     Raises:
         UsageError: there is no such chapter.
@@ -69,6 +75,7 @@ def run(chapters: Sequence[str] = ()) -> Report:
         trusted = Path(folder, "ca.pem")
         with served("--hostile", "--ca-file", str(trusted)) as (port, said):
             found = _chapters(said, port)
+            found[MANY] = [f"http://slow{number}.test/B11/slow-body" for number in range(SLOW)]
             if unknown := set(chapters) - found.keys():
                 raise UsageError(f"chapter {min(unknown)} has no cases; there are {', '.join(found)}")
             alone = _measure([], [], port, trusted)
@@ -100,9 +107,9 @@ def _chapters(said: IO[str], port: int) -> dict[str, list[str]]:
         case = re.search(r"(https?)://hostile\.sim(:\d+)(/([A-Z])(\w+)/\S+)", line)
         if case is not None:
             scheme, listens, path, chapter, number = case.groups()
-            # Plain ports are in the table of names; a case of TLS has one of its own.
-            listens = listens if scheme == "https" else ""
-            found[chapter].append(f"{scheme}://{chapter.lower()}{number}.hostile.sim{listens}{path}")
+            # The plain port is in the table of names; a case of TLS has one of its own, and a name that is certified.
+            place = f"{number}.hostile.sim{listens}" if scheme == "https" else f"{number}.test"
+            found[chapter].append(f"{scheme}://{chapter.lower()}{place}{path}")
     return dict(found)
 
 
@@ -129,7 +136,8 @@ def _measure(first: Sequence[str], later: Sequence[str], port: int, trusted: Pat
                 # Names that pages make up are asked for here, and no name server of the machine's hears of them.
                 settings={"http": {"ca_file": str(trusted)}, "dns": {"servers": [_name_server(said_by)]}},
                 delay=DELAY,
-                resolve=("g*.hostile.sim=127.0.0.1", f"*.hostile.sim=127.0.0.1:{port}", *at(healthy)),
+                domain_delay=DOMAIN_DELAY,
+                resolve=("*.hostile.sim=127.0.0.1", f"*.test=127.0.0.1:{port}", *at(healthy)),
             )
         # The first column is the start of each request, in microseconds of the monotonic clock.
         starts = (int(line.partition(b"\t")[0]) / 1e6 - told["joined"] for line in log.read_bytes().splitlines()[1:])

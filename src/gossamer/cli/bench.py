@@ -22,6 +22,7 @@ BENCHES = {
     "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
     "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
     "pages": "a whole crawl by its parts: where each microsecond of a page goes",
+    "keeping": "what it costs to keep a page: digests, archive, tables, ledger",
     "memory": "what a crawl holds as it goes on: pages, queue and seen set against memory",
     "bodies": "bodies of a gigabyte, and ten thousand of a megabyte: memory, and the pace of other hosts; takes minutes",
     "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
@@ -51,13 +52,17 @@ PEER_PAGES = 2_000
     help="peers: what our crawl does: plain (no archive, no robots.txt), archive (all that a plain command does) or everything.",
 )
 @click.option(
-    "--pages", type=click.IntRange(100), help="peers, pages, memory: pages of the crawl. bodies: bodies of a megabyte."
+    "--pages",
+    type=click.IntRange(100),
+    help="peers, pages, keeping, memory: pages of the crawl. bodies: bodies of a megabyte.",
 )
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
 @click.option(
     "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, ledger or sieve (repeatable)."
 )
-@click.option("--chapter", "chapters", metavar="LETTER", multiple=True, help="hostile: only this chapter (repeatable).")
+@click.option(
+    "--chapter", "chapters", metavar="NAME", multiple=True, help="hostile: only chapter A to G, or SLOW (repeatable)."
+)
 @click.option("--json", "json_file", metavar="FILE", help="Also write the figures as JSON.")
 def bench(
     name: str | None,
@@ -89,7 +94,7 @@ def bench(
     if name == "peers":
         with _sites(sites, pages or PEER_PAGES) as roots:
             report = module.run(roots, repeats, profiles or tuple(PROFILES))
-    elif name in ("pages", "memory", "bodies") and pages is not None:
+    elif name in ("pages", "keeping", "memory", "bodies") and pages is not None:
         report = module.run(pages)
     elif name == "seen":
         unknown = [one for one in sets if one not in module.SETS]

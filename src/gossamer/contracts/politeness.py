@@ -19,6 +19,7 @@ class Politeness(Protocol):
         2. `next` gives out a host that may be asked now, once for each `put`; a blocked one never.
         3. Every request that `begin` let go out gets one ruling, whoever brings its answer first.
         4. A host restored from its note is asked no earlier than it would have been.
+    5. A host that was missed waits, although no request of it began.
     """
 
     def put(self, host: str, address: str, level: int = 0) -> None:

@@ -151,6 +151,11 @@ class AliasBook:
         return sorted(found, key=lambda one: (one.name, one.other))
 
 
+def proven_others(data: bytes | None) -> list[str]:
+    """The other names of a host, by the bytes that are kept of it."""
+    return sorted(one.other for one in _read(data).values() if one.is_proven)
+
+
 def _read(data: bytes | None) -> dict[str, Alias]:
     try:
         return {one.other: one for one in _pairs.decode(data)} if data else {}

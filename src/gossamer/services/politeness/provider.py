@@ -126,8 +126,10 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def answered(self, answer: Answer) -> None:
         """See the contract."""
-        flight = next((flight for flight in self._flights.get(answer.url, ()) if flight.ruling is None), None)
-        if flight is None:
+        for flight in self._flights.get(answer.url, ()):
+            if flight.ruling is None:
+                break
+        else:
             return
         now, wall = self.clock.monotonic(), self.clock.now()
         host, domain, address = flight.host, flight.domain, flight.address

@@ -73,7 +73,7 @@ def contexts(known: Signer) -> dict[str, ssl.SSLContext]:
     itself = Signer(NAME)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a key so weak is deprecated, and meant
-        weak = rsa.generate_private_key(65537, 1024)  # noqa: S505  # crawlers are to refuse it
+        weak = rsa.generate_private_key(65537, 1024)  # noqa: S505  # as weak as the case says
     made = {
         "sound": _context(key, known.signed(key)),
         "unknown": _context(key, Signer("nobody knows me").signed(key)),

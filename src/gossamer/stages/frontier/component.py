@@ -26,12 +26,13 @@ from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
-from gossamer.model.errors import AddressRefused
-from gossamer.model.outcome import Outcome
+from gossamer.model.errors import AddressRefused, DiskFull
+from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
 from gossamer.model.visit import Response, Visit
 from gossamer.services.depths import announced
+from gossamer.services.robots.rules import ROBOTS_PATH
 from gossamer.stages.frontier.alarm import Alarm
 from gossamer.stages.frontier.hosts import Host, Hosts
 from gossamer.stages.frontier.limits import Limits
@@ -49,6 +50,11 @@ REFUSED_IN_A_TURN = 32
 #: from the disk when they are due.
 CROWDED = 8_192
 LONG_WAIT = 300.0
+
+#: One slot in so many is for hosts whose last page came within so many seconds: hundreds of hosts that answer a byte a second
+#: would take all slots for as long as such answers are borne with, and those that are well would wait (FAULTS 11).
+KEPT_FREE = 8
+LIVELY = 5.0
 
 ALLOWED = Verdict(Ruling.ALLOWED)
 
@@ -87,6 +93,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self._seeds_ended = False
         self._draining = False
         self._lookups = Lookups(lambda: self.resolver, self._known, self._missing, self._count_broken)
+        self._passed_over: deque[str] = deque()
+        """Hosts whose turn it was when only slots were left that are kept for lively ones."""
         self._nameless: list[str] = []
         """Hosts whose names turned out to have no address; the ledger is still to be told."""
         self._alarm: Alarm | None = None
@@ -141,12 +149,14 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Seeds are new URLs like any others, kept in one group; a resumed crawl has seen them."""
         for task in tasks:
             self._stopping.sown(task.host)
-        followed = {task.url: task for task in self.traversal.follow(tasks, None)}
+        followed = self.traversal.follow(tasks, None)
         with self.ledger.group() as group:
             if self.sheet.depth is None:
-                new = [followed[url] for url in self.seen.offer(list(followed))]
+                # The seen set says what counts as new: to one of random walks, a URL is as often as it comes.
+                by_url = {task.url: task for task in followed}
+                new = [by_url[url] for url in self.seen.offer([task.url for task in followed])]
             else:
-                new = announced(followed.values(), group, self.sheet.depth)
+                new = announced(followed, group, self.sheet.depth)
             group.push([with_level(task, self.traversal.level(task, 0)) for task in new])
             group.count("hosts", sum(group.tally("host", task.host, 1) == 1 for task in new))
         self._is_stirred = True
@@ -156,6 +166,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """The host is free again, or waits."""
         self.politeness.answered(answer)
         self._stopping.answered(answer)
+        host = self._hosts.get(answer.host)
+        if host is not None and not answer.url.endswith(ROBOTS_PATH):
+            host.is_lively = answer.outcome in ANSWERED and answer.elapsed < LIVELY
         self._put(answer.host)
         self.signal("tasks")
 
@@ -189,11 +202,18 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         now = self.clock.monotonic()
         self._keep_nameless()
         self._wake_due()
+        for_all = self.sheet.concurrency - self.sheet.concurrency // KEPT_FREE
+        for _ in range(min(len(self._passed_over), for_all - self._in_flight)):
+            self._put(self._passed_over.popleft())
         has_admitted = False
         while len(found) < free and self._may_hand_out(now):
             host = self.politeness.next(now)
             if isinstance(host, str):
-                task = self._task_of(self._hosts.enter(host, is_held=False), now)
+                entered = self._hosts.enter(host, is_held=False)
+                if self._in_flight >= for_all and not entered.is_lively:
+                    self._passed_over.append(host)
+                    continue
+                task = self._task_of(entered, now)
                 if task is not None:
                     found.append(task)
             elif self._refuse_blocked():
@@ -430,21 +450,20 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Write down which hosts have no address, all that were found since the last turn together."""
         if not self._nameless:
             return
-        names, self._nameless = self._nameless, []
         now = self.clock.now()
-        with self.ledger.group() as group:
-            group.count(f"outcome:{Outcome.DNS_FAILED}", len(names))
-            for name in names:
-                state = group.host_state(name)
-                group.host(
-                    msgspec.structs.replace(
-                        state,
-                        note=self.politeness.note(name),
-                        counters={**state.counters, "errors": state.counters.get("errors", 0) + 1},
-                        first_seen=state.first_seen or now,
-                        last_seen=now,
+        try:
+            with self.ledger.group() as group:
+                group.count(f"outcome:{Outcome.DNS_FAILED}", len(self._nameless))
+                for name in self._nameless:
+                    state = group.host_state(name)
+                    counters = {**state.counters, "errors": state.counters.get("errors", 0) + 1}
+                    note, first = self.politeness.note(name), state.first_seen or now
+                    group.host(
+                        msgspec.structs.replace(state, note=note, counters=counters, first_seen=first, last_seen=now)
                     )
-                )
+        except DiskFull:
+            return  # they are written down when there is room again
+        self._nameless.clear()
 
     # -- when to stop
 

@@ -21,7 +21,7 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import In, Out, UsesMany
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.document import Document
-from gossamer.model.language import primary
+from gossamer.model.language import CODES, primary
 from gossamer.model.mime import sniff
 from gossamer.model.outcome import Outcome
 from gossamer.model.requisites import redirect_of
@@ -259,8 +259,10 @@ class Process(Filter[ProcessSheet]):
 
 def _languages(sheet: ProcessSheet) -> frozenset[str]:
     for tag in sheet.languages:
-        if not primary(tag):
-            raise SettingError(f"setting 'languages': {tag!r} is no language; write it as de, fr or pt-BR")
+        code = primary(tag)
+        # Codes of three letters are those of languages that ISO 639-1 leaves out: pages name them, too.
+        if not code or (len(code) == _CODE and code not in CODES):
+            raise SettingError(f"setting 'languages': {tag!r} is no language of ISO 639; write it as de, fr or pt-BR")
     return frozenset(map(primary, sheet.languages))
 
 

@@ -214,17 +214,14 @@ class Ledger(Provider[LedgerSheet]):
         if secret is None:
             raise CrawlDirectoryError(f"the ledger in {self._store.path} lost its secret; go back to a checkpoint")
         self._keys = Keys(int.from_bytes(secret))
-        sheet = self.sheet
-        limits = QueueLimits(held=sheet.held, turn=sheet.turn, buffered=sheet.buffered, refill=sheet.refill)
-        self.seen = SeenUrls(self._store, self._keys, sheet.recent, depths=sheet.depths)
+        limits = QueueLimits(self.sheet.held, self.sheet.turn, self.sheet.buffered, self.sheet.refill)
+        self.seen = SeenUrls(self._store, self._keys, self.sheet.recent, depths=self.sheet.depths)
         self.queues = HostQueues(self._store, self._keys, limits, state.marks)
         self.contents = SeenContents(self._store)
         self._hosts = Hosts(self._store, self._keys)
         self._links = KeptLinks(self._store, self._keys)
-        self.fingerprints = KeptFingerprints(self._store, self._keys)
-        self._parts = Parts(
-            self._keys, self.seen, self.queues, self._hosts, self.contents, self._links, self.fingerprints
-        )
+        self.fingerprints = texts = KeptFingerprints(self._store, self._keys)
+        self._parts = Parts(self._keys, self.seen, self.queues, self._hosts, self.contents, self._links, texts)
         self.is_fresh = self._store.get("meta", STATE_KEY) is None
         self.is_clean = self.is_fresh or self.meta(_CLEAN) == b"yes"
 

@@ -1,5 +1,7 @@
 """The commit: the one place where a visit's consequences become durable, in groups (DESIGN 4.1).
 
+Place in the flow: the last stage; which links become tasks is said in :mod:`gossamer.stages.commit.queueing`.
+
 Archive and row log are written first, then everything else goes into the ledger in one batch that knows where their bytes
 end: rows, new URLs and their tasks, what becomes of the page, what was learnt of its host. Only after that the frontier
 learns that the slots are free, and subscribers see the records. Whatever fails before the batch is written leaves the
@@ -12,15 +14,14 @@ what is small.
 import errno
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Annotated
 
 import msgspec
 
-from gossamer.contracts.filtering import TaskFilter, VisitFilter, refusal, verdicts_on
+from gossamer.contracts.filtering import TaskFilter, VisitFilter, refusal
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.politeness import Politeness
-from gossamer.contracts.prioritizing import Prioritizer, Standing
+from gossamer.contracts.prioritizing import Prioritizer
 from gossamer.contracts.robots import Lesson, RobotsGate
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.storing import Archive, RowLog
@@ -31,45 +32,16 @@ from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.receipt import Receipt, current
-from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.body import StoredBody
-from gossamer.model.domains import registered_domain
-from gossamer.model.errors import DiskFull, UnreadableUrl
+from gossamer.model.errors import DiskFull
 from gossamer.model.kept import HostState
 from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
 from gossamer.model.ruling import Ruling, What
-from gossamer.model.task import Answer, Committed, Task, with_level
-from gossamer.model.url import canonical, host_of, scheme_of
+from gossamer.model.task import Answer, Committed, Task
+from gossamer.model.url import host_of
 from gossamer.model.visit import Location, Record, Response, Visit
-from gossamer.services.depths import announced, child_depth
-
-
-class CommitSheet(Sheet, frozen=True):
-    """Settings of :class:`Commit`."""
-
-    again: Annotated[bool, setting("URLs may be fetched again: there is no URL-seen test (random walks).")] = False
-    depth: (
-        Annotated[
-            int,
-            setting(
-                "Links from the nearest seed; then pages' links are kept, so that a nearer way counts (DESIGN 9.4).",
-                unit="links",
-                ge=0,
-            ),
-        ]
-        | None
-    ) = None
-    sitemaps: Annotated[bool, setting("Fetch the sitemaps that robots.txt names.")] = False
-    max_per_host: Annotated[int, setting("URLs ever queued of one host; more are cut.", unit="URLs", ge=1)] | None = (
-        1_000_000
-    )
-    max_per_domain: (
-        Annotated[int, setting("URLs ever queued of one registered domain; more are cut.", unit="URLs", ge=1)] | None
-    ) = 4_000_000
-
-
-#: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
-MAX_SITEMAPS = 100
+from gossamer.stages.commit.queueing import Choosers, Queueing
+from gossamer.stages.commit.sheet import CommitSheet
 
 #: Seconds between two tries to write while the disk is full.
 DISK_WAIT = 1.0
@@ -198,21 +170,6 @@ class Commit(Filter[CommitSheet]):
                     self.report("there is room on the disk again; the crawl goes on")
                 return locations
 
-    def _announce(self, sitemaps: Sequence[str], site: str, staged: Group) -> None:
-        """Queue the sitemaps of a site's own host; what they list passes scope and filters like any link."""
-        tasks: dict[str, Task] = {}
-        for text in sitemaps[:MAX_SITEMAPS]:
-            try:
-                url = canonical(text, site + "/")
-            except UnreadableUrl:
-                continue
-            if host_of(url) == host_of(site) and scheme_of(url) in ("http", "https"):
-                tasks[url] = Task(url, host_of(url), 0, site + "/robots.txt", "sitemap")
-        if self.sheet.depth is None:
-            staged.push([tasks[url] for url in self.seen.offer(list(tasks))])
-        else:
-            staged.push(announced(tasks.values(), staged, self.sheet.depth))
-
     def _ended(self, visit: Visit) -> _Ended:
         """What becomes of the visit's page. The answer may be news to politeness, if the visit was quicker."""
         response = visit.response
@@ -243,8 +200,9 @@ class Commit(Filter[CommitSheet]):
 
     def _written(self, group: Sequence[_Ended], written: list[Archive | RowLog]) -> list[Location | None]:
         with self.ledger.group() as staged:
+            queueing = self._queueing(staged)
             for ended in group:
-                self._decide(ended, staged)
+                self._decide(ended, staged, queueing)
             visits = [ended.visit for ended in group]
             written.append(self.archive)
             locations = self.archive.append(visits)
@@ -253,7 +211,7 @@ class Commit(Filter[CommitSheet]):
             self.log.append(visits, locations)
             crash_at(Point.ARCHIVE_WRITTEN)
             for ended, location in zip(group, locations, strict=True):
-                self._stage(ended, location, staged)
+                self._stage(ended, location, staged, queueing)
             self._stage_learnt(staged)
             for name, those in _by_host(group).items():
                 staged.host(self._host_state(staged.host_state(name), those))
@@ -275,7 +233,11 @@ class Commit(Filter[CommitSheet]):
         self.metrics.count(f"barred:{rule}")
         return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
 
-    def _decide(self, ended: _Ended, staged: Group) -> None:
+    def _queueing(self, staged: Group) -> Queueing:
+        gates = self.task_gates.get("schedule", ())
+        return Queueing(self.sheet, Choosers(self.seen, self.traversal, self.prioritizer, gates), staged)
+
+    def _decide(self, ended: _Ended, staged: Group, queueing: Queueing) -> None:
         """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
         visit = ended.visit
         if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body:
@@ -286,46 +248,7 @@ class Commit(Filter[CommitSheet]):
             ended.uncovered = self._uncovered(visit)
         for name in ended.uncovered:
             staged.count(f"found:{name}")
-        ended.visit = self._with_new(visit, staged)
-
-    def _with_new(self, visit: Visit, staged: Group) -> Visit:
-        """The visit with its tasks that are queued, each at its level."""
-        rejected = dict(visit.rejected)
-        offered = self._offered(visit, staged, rejected)
-        if not offered:
-            return msgspec.structs.replace(visit, new=(), rejected=rejected) if visit.new else visit
-        new = [task for task in offered if self._is_within_budget(task, staged, rejected)]
-        urgencies = self.prioritizer.levels(new, [_STANDING] * len(new))
-        level = self.traversal.level
-        levelled = [with_level(task, level(task, urgency)) for task, urgency in zip(new, urgencies, strict=True)]
-        staged.push(levelled)
-        return msgspec.structs.replace(visit, new=tuple(levelled), rejected=rejected)
-
-    def _offered(self, visit: Visit, staged: Group, rejected: dict[str, int]) -> Sequence[Task]:
-        """The visit's tasks that are gone after and new. What the gate refuses is not offered: it may pass another time."""
-        limit = self.sheet.depth
-        if limit is None or visit.is_robots:
-            if not visit.new:
-                return ()
-            passing = self._passing(visit.new, staged, rejected)
-            tasks = {task.url: task for task in self.traversal.follow(passing, visit.task)}
-            urls = list(tasks) if self.sheet.again else self.seen.offer(list(tasks))
-            return [tasks[url] for url in urls]
-        # A nearer way to this page may have been found while it was in flight: its links are counted from there.
-        source, depth = visit.task, staged.depth_of(visit.task)
-        staged.links(visit.url, [(link.url, link.relation) for link in visit.links])
-        met = [
-            Task(
-                link.url,
-                host_of(link.url),
-                child_depth(depth, link.relation),
-                source.url,
-                link.relation,
-                hops=source.hops + 1 if link.relation == "redirect" else 0,
-            )
-            for link in visit.links
-        ]
-        return announced(self.traversal.follow(self._passing(met, staged, rejected), source), staged, limit)
+        ended.visit = queueing.queued(visit)
 
     def _uncovered(self, visit: Visit) -> Sequence[str]:
         """What those who learn from visits find in this one; it is counted with its host, for `why`."""
@@ -352,32 +275,6 @@ class Commit(Filter[CommitSheet]):
         for one in self._learnt.values():
             staged.learnt(one.host, one.what, one.data)
 
-    def _passing(self, tasks: Sequence[Task], staged: Group, rejected: dict[str, int]) -> list[Task]:
-        """Those that the gate `schedule` lets pass; the others are counted by rule."""
-        verdicts = verdicts_on(self.task_gates.get("schedule", ()), "schedule", tasks)
-        for verdict in filter(None, verdicts):
-            rejected[verdict] = rejected.get(verdict, 0) + 1
-            staged.count(f"cut:{verdict}")
-        return [task for task, verdict in zip(tasks, verdicts, strict=True) if not verdict]
-
-    def _is_within_budget(self, task: Task, staged: Group, rejected: dict[str, int]) -> bool:
-        """Whether its host and domain may queue one more, which is then counted; what is cut is counted by the budget."""
-        sheet = self.sheet
-        domain = registered_domain(task.host)
-        if sheet.max_per_host is not None and staged.tally("host", task.host) >= sheet.max_per_host:
-            cut = "budget:host"
-        elif sheet.max_per_domain is not None and staged.tally("domain", domain) >= sheet.max_per_domain:
-            cut = "budget:domain"
-        else:
-            if staged.tally("host", task.host, 1) == 1:
-                staged.count("hosts")
-            if sheet.max_per_domain is not None:
-                staged.tally("domain", domain, 1)
-            return True
-        rejected[cut] = rejected.get(cut, 0) + 1
-        staged.count(f"cut:{cut}")
-        return False
-
     def _host_state(self, state: HostState, group: Sequence[_Ended]) -> HostState:
         """What is kept of a host after these visits."""
         counters, address = dict(state.counters), state.address
@@ -396,12 +293,14 @@ class Commit(Filter[CommitSheet]):
             delay=self.politeness.delay(state.host),
         )
 
-    def _stage(self, ended: _Ended, location: Location | None, staged: Group) -> None:
+    def _stage(self, ended: _Ended, location: Location | None, staged: Group, queueing: Queueing) -> None:
         """What becomes of one page."""
         visit = ended.visit
         task = visit.task
         if ended.lesson is not None:
             self._learn(ended.site, ended.lesson, visit.response, staged)
+            if self.sheet.sitemaps:
+                queueing.announce(ended.lesson.sitemaps, ended.site)
         elif ended.ruling.what is What.KEEP:
             staged.tried(visit)
         elif ended.ruling.what is What.RETRY:
@@ -419,16 +318,10 @@ class Commit(Filter[CommitSheet]):
         staged.robots(site, host, self.robots.state(site))
         staged.host(msgspec.structs.replace(staged.host_state(host), robots_state=lesson.state, robots_date=now))
         staged.count("robots")
-        if self.sheet.sitemaps:
-            self._announce(lesson.sitemaps, site, staged)
         if response.outcome not in ANSWERED:
             staged.count(f"outcome:{response.outcome}")
         elif not lesson.settled and response.outcome in (Outcome.SERVER_ERROR, Outcome.RATE_LIMITED):
             staged.count(f"outcome:{Outcome.ROBOTS_UNREACHABLE}")
-
-
-#: What is known of every new URL: one link leads to it, and of its site nothing.
-_STANDING = Standing(in_degree=1)
 
 
 def is_full(error: BaseException) -> bool:
