@@ -4,15 +4,23 @@ Place in the flow: :mod:`crawl` asks here what may be done with the directory th
 into it: that file makes a directory a crawl.
 """
 
+import itertools
 import shutil
 from pathlib import Path
 
+import msgspec
+
+from gossamer.assembly.olden import with_roles
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import properties
 from gossamer.flow.wiring import Wiring, read, write
 from gossamer.model.errors import UsageError
 from gossamer.query.places import CRAWL_FILE
+from gossamer.stores.rowlog import LOG_PATH
+
+#: Failed fetches that are told of a crawl that nothing came of.
+TOLD = 5
 
 
 def kept_wiring(output: str) -> Wiring:
@@ -26,7 +34,7 @@ def kept_wiring(output: str) -> Wiring:
     path = Path(output, CRAWL_FILE)
     if not path.is_file():
         raise UsageError(f"{path.parent} holds no crawl (no {CRAWL_FILE} in it); begin one without --resume")
-    return read(path)
+    return with_roles(read(path))
 
 
 class CrawlPlace:
@@ -76,20 +84,18 @@ class CrawlPlace:
             made = not path.exists()
             path.mkdir(parents=True, exist_ok=True)
             if not self._options.resume:
-                if _holds_secrets(graph):
-                    (path / CRAWL_FILE).touch(mode=0o600)
-                self.write(wiring)
+                self.write(wiring, graph)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
         return made
 
-    def write(self, wiring: Wiring) -> None:
-        """Write the wiring that runs from now on.
+    def write(self, wiring: Wiring, graph: Graph) -> None:
+        """Write the wiring that runs from now on; where it holds a password, for its owner alone.
 
         Raises:
             OSError: it cannot be written; what stood there stands there.
         """
-        write(self.path / CRAWL_FILE, wiring)
+        write(self.path / CRAWL_FILE, wiring, is_private=_holds_secrets(wiring, graph))
 
     def settle(self, made: bool, has_begun: bool) -> None:
         """A crawl that could not begin leaves no directory, and the one that it was to replace comes back."""
@@ -104,11 +110,24 @@ class CrawlPlace:
         """Leave nothing behind."""
         shutil.rmtree(self.path, ignore_errors=True)
 
+    def failures(self) -> list[str]:
+        """How the first fetches ended, in words: of a crawl that nothing came of, before it is removed."""
+        try:
+            with (self.path / LOG_PATH).open("rb") as log:
+                rows = [msgspec.json.decode(line) for line in itertools.islice(log, TOLD)]
+        except (OSError, msgspec.DecodeError):
+            return []
+        # Errors may quote what a server sent.
+        texts = (f"{row['url']}: {row['outcome']}; {row.get('error', '')}".rstrip("; ") for row in rows)
+        return ["".join(one if one.isprintable() else ascii(one)[1:-1] for one in text) for text in texts]
 
-def _holds_secrets(graph: Graph) -> bool:
-    """A setting that may hold a password was given: what it is written into is its owner's alone."""
+
+def _holds_secrets(wiring: Wiring, graph: Graph) -> bool:
+    """A setting that may hold a password was given."""
+    units = (
+        *((wiring.components[name].settings, node.sheet) for name, node in graph.components.items()),
+        *((wiring.providers[name].settings, node.sheet) for name, node in graph.providers.items()),
+    )
     return any(
-        prop.secret and getattr(node.sheet, prop.name) != prop.default
-        for node in graph.providers.values()
-        for prop in properties(type(node.sheet))
+        prop.secret and given.get(prop.name) for given, sheet in units if given for prop in properties(type(sheet))
     )

@@ -8,6 +8,7 @@ from gossamer.contracts.seen import SeenSet
 from gossamer.flow.component import Filter
 from gossamer.flow.ports import In, Out, Uses
 from gossamer.flow.sheet import Sheet, setting
+from gossamer.model.requisites import REDIRECTS
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Visit
@@ -42,7 +43,7 @@ class UrlSeen(Filter[UrlSeenSheet]):
         for url in links if self.sheet.again else self.seen.unseen(list(links), nearest):
             relation = links[url].relation
             depth = child_depth(source.depth, relation)
-            hops = source.hops + 1 if relation == "redirect" else 0
+            hops = source.hops + 1 if relation in REDIRECTS else 0
             if limit is None or depth <= limit:
                 new.append(Task(url, host_of(url), depth, source.url, relation, hops=hops))
             else:

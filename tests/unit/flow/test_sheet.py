@@ -1,12 +1,12 @@
 """Property sheets: built from what people write, changed while running, read by reflection; messages that help."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
 
 from gossamer.flow.errors import SettingError
-from gossamer.flow.sheet import NoSettings, Sheet, build, change, nearest, properties, setting
+from gossamer.flow.sheet import HIDDEN, NoSettings, Sheet, build, change, nearest, properties, setting, shown
 from gossamer.flow.unit import Unit
 
 
@@ -19,6 +19,14 @@ class FetchSheet(Sheet, frozen=True):
     pages: Annotated[int, setting("Stop after so many.", unit="pages", ge=1)] | None = None
     follow: Annotated[bool, setting("Follow redirects.")] = True
     hosts: Annotated[tuple[str, ...], setting("Only these.")] = ()
+
+
+class Words(Sheet, frozen=True):
+    """Settings that take words of a closed list."""
+
+    scope: Annotated[Literal["page", "host"], setting("How far.")] = "host"
+    wait: Annotated[float | Literal["auto"], setting("How long.", unit="s")] = "auto"
+    kept: Annotated[tuple[Literal["pages", "links"], ...], setting("What.")] = ()
 
 
 class Contact(Sheet, frozen=True):
@@ -40,6 +48,21 @@ class Bare(Unit[NoSettings]):
 
 
 # -- building
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("scope", "hots", "setting 'scope': unknown value 'hots'; did you mean 'host'? Known: host, page"),
+        ("kept", ["page"], "setting 'kept': unknown value 'page'; did you mean 'pages'? Known: links, pages"),
+        ("scope", "it's", "setting 'scope': unknown value \"it's\"; known: host, page"),
+        ("wait", "atuo", "setting 'wait': 'atuo' is not a quantity; write 10m, 90s, 250ms, 1.5h or 1h30m"),
+    ],
+)
+def test_a_word_that_is_not_in_a_closed_list_is_refused_with_the_nearest(name: str, value: Any, says: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        build(Words, {name: value})
+    assert str(caught.value) == says
 
 
 @pytest.mark.parametrize(
@@ -184,3 +207,26 @@ def test_a_list_is_read_from_text_as_json_or_as_its_only_entry() -> None:
         assert build(Listing, {"names": text}).names == names
     with pytest.raises(SettingError, match="no JSON list"):
         build(Listing, {"names": "[a"})
+
+
+class SecretSheet(Sheet, frozen=True):
+    """A sheet with something to hide."""
+
+    password: Annotated[str, setting("Said to nobody.", secret=True, min_length=3)] = ""
+    fields: Annotated[tuple[str, ...], setting("Likewise.", secret=True)] = ()
+    user: Annotated[str, setting("Anybody may know.")] = ""
+
+
+def test_a_secret_is_shown_nowhere_and_what_was_shown_is_no_secret() -> None:
+    given = SecretSheet(password="hunter2", fields=("hunter2", "hunter3"), user="me")
+    expected = {"password": HIDDEN, "fields": [HIDDEN, HIDDEN], "user": "me"}
+    assert shown(given) == expected
+    assert shown(SecretSheet()) == {"password": "", "fields": (), "user": ""}
+    assert "hunter" not in repr(given)
+    for name in ("password", "fields"):
+        with pytest.raises(SettingError, match=f"{name!r} was hidden where this was printed; give it again"):
+            build(SecretSheet, {name: expected[name]})
+    for name, value in (("password", "h2"), ("fields", '["hunter2')):
+        with pytest.raises(SettingError) as refusal:
+            build(SecretSheet, {name: value})
+        assert value not in str(refusal.value)

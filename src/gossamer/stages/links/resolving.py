@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from gossamer.model.errors import UnreadableUrl, UrlTooLong
 from gossamer.model.normal import Normalise
+from gossamer.model.requisites import REDIRECTS
 from gossamer.model.url import MAX_URL_BYTES, authority_of, canonical, scheme_rule
 from gossamer.model.visit import Found, Link
 
@@ -145,7 +146,7 @@ def resolve_links(
             if one.nofollow:
                 disowned.add(place)
     cache.grown(len(table) - before if directory else 0)
-    if len(found) == 1 and not links and not rejected and found[0].relation == "redirect":
+    if len(found) == 1 and not links and not rejected and found[0].relation in REDIRECTS:
         links = _insisted(found[0], base, page_url)
     return tuple(links), rejected
 

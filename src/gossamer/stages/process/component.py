@@ -21,9 +21,10 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import In, Out, UsesMany
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.document import Document
-from gossamer.model.language import primary
+from gossamer.model.language import CODES, primary
 from gossamer.model.mime import sniff
 from gossamer.model.outcome import Outcome
+from gossamer.model.requisites import redirect_of
 from gossamer.model.visit import HTML_TYPES, Found, Response, Visit
 from gossamer.stages.process.html import refresh_target
 from gossamer.stages.process.isolation import ParserFailed, Parsers, spec_of
@@ -56,9 +57,7 @@ class ProcessSheet(Sheet, frozen=True):
     ] = ()
     parsers: Annotated[
         int,
-        setting(
-            "Parser processes at most; 0: pages that need one are only scanned.", unit="processes", restart=_PROCESSES
-        ),
+        setting("Parser processes at most; 0: pages that need one get no tree.", unit="processes", restart=_PROCESSES),
     ] = 1
     apart: Annotated[int, setting("Documents larger than this are read in a parser process.", unit="bytes", ge=0)] = (
         2_000_000
@@ -185,7 +184,7 @@ class Process(Filter[ProcessSheet]):
         return document.mime in HTML_TYPES and bool(document.trouble)
 
     async def _parsed(self, visit: Visit, processors: Sequence[ProcessorSpec]) -> Findings:
-        """A page that may cost too much: parsed after all where that can be killed, scanned where it had to be."""
+        """A page that may cost too much: its tree is built where that can be killed, and done without where it had to be."""
         trouble = ""
         for _ in range(2):
             try:
@@ -260,8 +259,10 @@ class Process(Filter[ProcessSheet]):
 
 def _languages(sheet: ProcessSheet) -> frozenset[str]:
     for tag in sheet.languages:
-        if not primary(tag):
-            raise SettingError(f"setting 'languages': {tag!r} is no language; write it as de, fr or pt-BR")
+        code = primary(tag)
+        # Codes of three letters are those of languages that ISO 639-1 leaves out: pages name them, too.
+        if not code or (len(code) == _CODE and code not in CODES):
+            raise SettingError(f"setting 'languages': {tag!r} is no language of ISO 639; write it as de, fr or pt-BR")
     return frozenset(map(primary, sheet.languages))
 
 
@@ -288,4 +289,4 @@ def _with_target(visit: Visit) -> Visit:
     target = visit.response.header("location")
     if not target:
         return visit
-    return msgspec.structs.replace(visit, base=visit.url, found=(Found(target, "redirect"),))
+    return msgspec.structs.replace(visit, base=visit.url, found=(Found(target, redirect_of(visit.task.relation)),))

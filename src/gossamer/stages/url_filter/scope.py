@@ -7,13 +7,12 @@ judged once and its links by their beginning; only links that leave it are taken
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from publicsuffixlist import PublicSuffixList
-
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
-from gossamer.model.requisites import belongs
+from gossamer.model.requisites import REDIRECTS, belongs
 from gossamer.model.task import Task
 from gossamer.model.url import authority_of, canonical, host_of, scheme_rule, site_of
 from gossamer.model.visit import Link
@@ -67,8 +66,7 @@ class ScopeFilter(Provider[ScopeSheet]):
         # What most links in scope begin with, so that they need not be taken apart.
         self._starts = tuple(sorted({_directory_of(seed) for seed in seeds}))
         self._hosts = frozenset(map(host_of, seeds))
-        self._suffixes = PublicSuffixList() if self.sheet.scope == "domain" else None
-        self._domains = frozenset(map(self._domain, self._hosts)) if self._suffixes else frozenset()
+        self._domains = frozenset(map(registered_domain, self._hosts)) if self.sheet.scope == "domain" else frozenset()
         self._verdicts: dict[str, str] = {}
         self._of_url = Remembered(self._judge_host)
 
@@ -97,9 +95,7 @@ class ScopeFilter(Provider[ScopeSheet]):
         if scope == "any":
             return ""
         if scope == "page":
-            inside = _rest(link.url) in self._pages or (
-                link.relation == "redirect" and host_of(link.url) in self._hosts
-            )
+            inside = _rest(link.url) in self._pages or (link.relation in REDIRECTS and host_of(link.url) in self._hosts)
             return "" if inside else self._rule
         if scope == "prefix":
             inside = link.url.startswith(self._starts) or _rest(link.url).startswith(self._prefixes)
@@ -111,18 +107,11 @@ class ScopeFilter(Provider[ScopeSheet]):
         verdict = self._verdicts.get(authority)
         if verdict is None:
             host = host_of(url)
-            inside = self._domain(host) in self._domains if self._suffixes else host in self._hosts
+            inside = registered_domain(host) in self._domains if self._domains else host in self._hosts
             if len(self._verdicts) >= REMEMBERED_HOSTS:
                 self._verdicts.clear()
             verdict = self._verdicts[authority] = "" if inside else self._rule
         return verdict
-
-    def _domain(self, host: str) -> str:
-        """The registered domain of a host; the host itself where it has none (addresses, public suffixes)."""
-        assert self._suffixes is not None
-        if ":" in host or host.replace(".", "").isdigit():
-            return host
-        return self._suffixes.privatesuffix(host) or host
 
 
 def _directory_of(url: str) -> str:
