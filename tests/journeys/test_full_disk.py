@@ -15,7 +15,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import build
 from gossamer.model.visit import Location, Visit
 from gossamer.services.traps.provider import LearntTraps
-from gossamer.stages import commit
+from gossamer.stages.commit import component
 from gossamer.stores.warc import WarcArchive
 from gossamer.testing.fakeweb import FakeWeb
 
@@ -44,7 +44,7 @@ class Witness(LearntTraps):
 
 
 def test_a_full_disk_makes_the_crawl_wait_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit, "DISK_WAIT", 0.01)
+    monkeypatch.setattr(component, "DISK_WAIT", 0.01)
     known = catalog()
     known.add("warc", FullOnce)
     known.add("traps", Witness)

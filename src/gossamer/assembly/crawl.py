@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,13 +24,11 @@ from gossamer.assembly.compiling import (
     with_durability,
 )
 from gossamer.assembly.control.server import ControlServer
-from gossamer.assembly.control.standing import ENDED
-from gossamer.assembly.control.steering import Steering
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
-from gossamer.assembly.seeds import check_addresses
-from gossamer.assembly.summary import Summary, cpu_seconds, peak_rss
+from gossamer.assembly.seeds import check_addresses, check_schemes
+from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, peak_rss
 from gossamer.assembly.tables import TableMaker, cut_back, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
@@ -43,7 +41,6 @@ from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring, with_settings
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
-from gossamer.model.url import scheme_of
 from gossamer.query.places import CRAWL_FILE
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier
@@ -51,6 +48,9 @@ from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.ledger.ledger import Ledger
 from gossamer.stores.recovery import QUARANTINE, Restored
+
+if TYPE_CHECKING:
+    from gossamer.assembly.control.messages import Answered, Asked
 
 #: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
 GRACE = 8.0
@@ -88,7 +88,7 @@ class Crawl:
         self.seeds = self._seeds()
         if not self.seeds:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
-        self._check_schemes()
+        check_schemes(self.seeds, self.graph)
         self._place = CrawlPlace(self.directory, self.options)
         self._place.check()
         self.tables = TableMaker(self.directory, report) if tables else None
@@ -113,16 +113,6 @@ class Crawl:
             if isinstance(node.sheet, SeedsSheet)
             for url in read_seeds(node.sheet.urls)
         )
-
-    def _check_schemes(self) -> None:
-        served: set[str] = set()
-        for node in self.graph.components.values():
-            protocols = node.roles.get("protocols", {})
-            served.update(() if isinstance(protocols, str) else protocols)
-        for url in self.seeds:
-            if scheme_of(url) not in served:
-                known = ", ".join(sorted(served)) or "none"
-                raise UsageError(f"seed {url}: no protocol module serves {scheme_of(url)}:; this wiring has {known}")
 
     def _choose_directory(self, wiring: Wiring) -> Path:
         if self.options.output:
@@ -155,7 +145,7 @@ class Crawl:
             has_begun = True
             if self.options.resume:
                 # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
-                self._place.write(self.wiring)
+                self._place.write(self.wiring, self.graph)
             self._tell_restored(cut_back(running, self.directory))
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
@@ -197,7 +187,7 @@ class Crawl:
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
         """Wait for the end of the work, or for :meth:`abort`. Meanwhile it can be steered from outside."""
         self._work = asyncio.ensure_future(work)
-        control = ControlServer(self.directory, Steering(self).answer, self.report)
+        control = ControlServer(self.directory, self._steer, self.report)
         try:
             await control.start()
             await self._work
@@ -206,6 +196,12 @@ class Crawl:
                 raise
         finally:
             await control.stop()
+
+    async def _steer(self, request: "Asked") -> "Answered":
+        """Do what is asked from outside: few crawls are, so what it takes is imported then."""
+        from gossamer.assembly.control.steering import Steering
+
+        return await Steering(self).answer(request)
 
     @property
     def _aborted(self) -> bool:
@@ -261,7 +257,7 @@ class Crawl:
         new = msgspec.to_builtins(running.set(unit, settings))
         self.wiring = with_settings(before, unit, {name: new[name] for name in settings})
         try:
-            self._place.write(self.wiring)
+            self._place.write(self.wiring, self.graph)
         except OSError as error:
             self.wiring = before
             running.set(unit, {name: getattr(old, name) for name in settings})

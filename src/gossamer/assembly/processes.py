@@ -17,7 +17,6 @@ import msgspec
 from gossamer.assembly.compiling import provider_names
 from gossamer.flow.errors import FlowError, WiringError
 from gossamer.flow.graph import Graph
-from gossamer.flow.remote.frames import FRAME_LIMIT
 from gossamer.flow.sheet import nearest
 from gossamer.flow.wiring import MAIN_PROCESS, ProviderPlan, Wiring, to_toml
 from gossamer.model.visit import Record, Visit
@@ -60,6 +59,8 @@ def check_bodies_cross(graph: Graph) -> None:
     for name, node in graph.connectors.items():
         if node.scheme not in _WITH_FRAMES or node.item_type not in (Visit, Record):
             continue
+        from gossamer.flow.remote.frames import FRAME_LIMIT  # for a crawl that is divided
+
         limit = int(node.plan.options.get("frame_limit", FRAME_LIMIT))
         if 2 * largest > limit:
             raise WiringError(

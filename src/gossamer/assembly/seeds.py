@@ -1,7 +1,4 @@
-"""The addresses of a crawl's seeds, judged before anything is touched (DESIGN 8).
-
-Place in the flow: :mod:`crawl` asks here before it makes its directory, with resolvers as the crawl will have them.
-"""
+"""Seeds, judged before a crawl touches anything: somebody serves their scheme, and their addresses may be asked (DESIGN 8)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,26 +8,38 @@ from gossamer.flow.graph import Graph
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.url import endpoint_of, scheme_of
 from gossamer.services.dns import GuardedResolver
+from gossamer.stages.frontier.sheet import FrontierSheet
+
+
+def check_schemes(seeds: Sequence[str], graph: Graph) -> None:
+    """Refuse seeds that no protocol module of the graph serves.
+
+    Raises:
+        UsageError: one of them; says what the wiring has.
+    """
+    served: set[str] = set()
+    for node in graph.components.values():
+        protocols = node.roles.get("protocols", {})
+        served.update(() if isinstance(protocols, str) else protocols)
+    for url in seeds:
+        if scheme_of(url) not in served:
+            known = ", ".join(sorted(served)) or "none"
+            raise UsageError(f"seed {url}: no protocol module serves {scheme_of(url)}:; this wiring has {known}")
 
 
 async def check_addresses(
     seeds: Sequence[str], graph: Graph, options: CrawlOptions, report: Callable[[str], None]
 ) -> None:
-    """Refuse seeds that a crawl must not ask, and tell of those that have no address.
+    """Refuse seeds that this crawl must not ask; report those whose names lead nowhere.
 
     Raises:
-        UsageError: a seed is refused; says what would open it.
+        UsageError: one must not be asked; says what to do about it.
     """
-    nodes = graph.providers.values()
-    through_proxy = any(getattr(node.sheet, "proxy", "") for node in nodes)
-    for node in nodes:
-        if not issubclass(node.unit, GuardedResolver):
-            continue
-        resolver = node.unit(node.sheet)
+    proxied = any(isinstance(node.sheet, FrontierSheet) and node.sheet.proxied for node in graph.components.values())
+    for resolver in _resolvers(graph):
         await resolver.start()
         try:
             for url in seeds:
-                proxied = through_proxy and scheme_of(url) in ("http", "https")
                 try:
                     await _check(url, resolver, proxied=proxied)
                 except AddressRefused as error:
@@ -40,6 +49,11 @@ async def check_addresses(
                         report(f"seed {url}: {error}")
         finally:
             await resolver.stop()
+
+
+def _resolvers(graph: Graph) -> list[GuardedResolver[Any]]:
+    """Resolvers as the crawl will have them, for the time before it starts."""
+    return [node.unit(node.sheet) for node in graph.providers.values() if issubclass(node.unit, GuardedResolver)]
 
 
 async def _check(url: str, resolver: GuardedResolver[Any], *, proxied: bool) -> None:

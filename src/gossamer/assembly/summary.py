@@ -5,6 +5,9 @@ import sys
 
 import msgspec
 
+#: Under this name the ledger keeps the summary of the run that ended last; empty while one is at work.
+ENDED = "ended"
+
 
 class Summary(msgspec.Struct, frozen=True):
     """What INTERFACE prints with `--json`, field for field."""

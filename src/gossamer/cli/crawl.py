@@ -1,23 +1,24 @@
-"""`gossamer crawl`: options to a crawl, progress while it runs, one line or one report at the end."""
+"""`gossamer crawl`: options to a crawl, progress while it runs, one line or one report at the end.
 
-import asyncio
+Options are read before the crawler is imported: who asks for help, or mistypes, waits for a third of it.
+"""
+
 import contextlib
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
 
-from gossamer.assembly.compiling import find_wiring
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.summary import Summary
 from gossamer.assembly.tuning import allow_open_files, loop_factory, tune_collector
 from gossamer.cli.options import crawl_options, read_options, read_seed_files, read_sets, resume_options
-from gossamer.cli.progress import progress_display
 from gossamer.flow.quantities import show_bytes, show_seconds
+
+if TYPE_CHECKING:
+    from gossamer.assembly.crawl import Crawl
+    from gossamer.assembly.summary import Summary
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,6 +79,9 @@ def crawl(
     gossamer crawl http://localhost:8000/docs/ --scope prefix --depth 3 --max-time 10m -o docs
     """
     options = read_options(given, config)
+    from gossamer.assembly.compiling import find_wiring
+    from gossamer.assembly.crawl import Crawl
+
     wiring = find_wiring(wiring_name) if wiring_name else None
     seeds = [*seed, *read_seed_files(seed_files)]
     job = Crawl(seeds, options, wiring=wiring, settings=read_sets(sets), report=_say)
@@ -102,12 +106,17 @@ def resume(
     gossamer resume mycrawl --max-pages 100000 --set politeness.delay=5s
     """
     given |= {"output": directory, "resume": True}
-    job = Crawl([], read_options(given, config), settings=read_sets(sets), report=_say)
+    options = read_options(given, config)
+    from gossamer.assembly.crawl import Crawl
+
+    job = Crawl([], options, settings=read_sets(sets), report=_say)
     return _run(job, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
-def _run(job: Crawl, *, as_json: bool, quiet: bool, verbose: bool) -> int:
+def _run(job: "Crawl", *, as_json: bool, quiet: bool, verbose: bool) -> int:
     """Run a crawl and report how it went; returns its exit status."""
+    import asyncio
+
     tune_collector()
     allow_open_files()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -123,8 +132,13 @@ def _say(line: str) -> None:
     print(f"gossamer: {line}", file=sys.stderr, flush=True)
 
 
-async def run_interruptible(job: Crawl, *, show: bool) -> Summary:
+async def run_interruptible(job: "Crawl", *, show: bool) -> "Summary":
     """Run with progress, if it is to be shown, and signals handled: the first asks, the second insists."""
+    import asyncio
+    import signal
+
+    from gossamer.cli.progress import progress_display
+
     loop = asyncio.get_running_loop()
     asked = 0
 
@@ -147,7 +161,7 @@ async def run_interruptible(job: Crawl, *, show: bool) -> Summary:
             loop.remove_signal_handler(number)
 
 
-def _print_report(job: Crawl, summary: Summary, verbose: bool) -> None:
+def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
     outcomes = ", ".join(
         f"{count} {name}" for name, count in sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
     )

@@ -23,7 +23,7 @@ from gossamer.cli.options import options_named, read_options
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical
 from gossamer.model.visit import Response
-from gossamer.stores.rows import printable
+from gossamer.stores.printable import printable
 
 #: Name of a document that came by standard input, where no base was given.
 _NAMELESS = "about:blank"

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gossamer._version import __version__
+from gossamer.assembly.tuning import load_without_collecting
 
 #: Command -> (module, one line of help). Loaded only when called, so that the command starts at once.
 COMMANDS = {
@@ -85,7 +86,9 @@ def commands() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status of INTERFACE."""
+    """Run the command line; returns the exit status of INTERFACE. Without `arguments` the process is this command's alone."""
+    if arguments is None:
+        load_without_collecting()
     try:
         result = commands.main(args=list(arguments) if arguments is not None else None, standalone_mode=False)
     except click.exceptions.Exit as leaving:

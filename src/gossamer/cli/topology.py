@@ -5,12 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import compile_wiring, find_wiring, read_seeds
 from gossamer.cli.options import crawl_options, read_options, read_seed_files, read_sets
-from gossamer.flow import render
-from gossamer.flow.planning import plan
-from gossamer.flow.wiring import to_toml, with_settings
 
 
 @click.command()
@@ -34,12 +29,20 @@ def topology(
 ) -> None:
     """Show components, connectors and providers of WIRING (a file, or the name of a shipped one; default: default).
 
-    Crawl options fill it in, so that --format toml prints a whole crawl, to be edited and run again:
+    Crawl options fill it in, so that --format toml prints a whole crawl, to be edited and run again. Passwords are not shown: give
+    their options once more when it runs.
 
     \b
     gossamer topology http://localhost:8000/ --depth 3 --format toml > my.toml
     gossamer crawl --wiring my.toml
     """
+    # What follows imports every part that the wiring names; help does not.
+    from gossamer.assembly.catalog import catalog
+    from gossamer.assembly.compiling import compile_wiring, find_wiring, read_seeds
+    from gossamer.flow import render
+    from gossamer.flow.planning import plan
+    from gossamer.flow.wiring import to_toml, with_settings
+
     seeds = read_seeds([*(name for name in names if "://" in name), *read_seed_files(seed_files)])
     named = [name for name in names if "://" not in name]
     if len(named) > 1:
@@ -50,7 +53,7 @@ def topology(
         wiring = with_settings(wiring, unit, values)
     graph = plan(wiring, catalog())
     if form == "toml":
-        print(to_toml(wiring), end="")
+        print(to_toml(render.without_secrets(wiring, graph)), end="")
     elif form == "json":
         print(msgspec.json.format(msgspec.json.encode(render.to_json(graph))).decode())
     else:

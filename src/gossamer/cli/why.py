@@ -55,5 +55,6 @@ def lines_of(story: "Story") -> list[str]:
         lines.append(
             f"host:       {story.host['host']} ({story.host['ip']}), delay {story.host['delay']:g} s, "
             f"robots.txt {story.host['robots_state'] or 'not asked for'}"
+            + "".join(f", also called {name}" for name in story.host["aliases"])
         )
     return lines

@@ -19,6 +19,7 @@ class Politeness(Protocol):
         2. `next` gives out a host that may be asked now, once for each `put`; a blocked one never.
         3. Every request that `begin` let go out gets one ruling, whoever brings its answer first.
         4. A host restored from its note is asked no earlier than it would have been.
+    5. A host that was missed waits, although no request of it began.
     """
 
     def put(self, host: str, address: str, level: int = 0) -> None:
@@ -51,6 +52,10 @@ class Politeness(Protocol):
 
     def hold(self, host: str, seconds: float) -> None:
         """Do not ask this host for so long: its robots.txt is out of reach, say."""
+        ...
+
+    def missed(self, host: str) -> None:
+        """Its name has no address: it failed without being asked, and waits for the next try."""
         ...
 
     def received(self, size: int) -> None:

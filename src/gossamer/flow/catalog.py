@@ -1,10 +1,11 @@
 """The catalog: which class stands behind a name that a wiring uses.
 
-The composition root registers what ships; other packages register by entry points, which are loaded only when a wiring
-names them (`gossamer.components`, `gossamer.providers`).
+The composition root says where what ships is; other packages say it by entry points (`gossamer.components`,
+`gossamer.providers`). Both are imported only when a wiring names them, and listing names imports nothing.
 """
 
-from collections.abc import Callable, Mapping
+import importlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gossamer.flow.component import Component
@@ -22,18 +23,15 @@ class Catalog:
 
     def __init__(
         self,
-        components: Mapping[str, type[Component[Any]]] = {},
-        providers: Mapping[str, type[Provider[Any]]] = {},
-        later: Mapping[str, Callable[[], type[Provider[Any]]]] = {},
+        components: Mapping[str, type[Component[Any]] | str] = {},
+        providers: Mapping[str, type[Provider[Any]] | str] = {},
     ) -> None:
         """A catalog.
 
         Args:
-            components, providers: classes by name.
-            later: providers that are dear to import, each with what imports it when a wiring names it.
+            components, providers: classes by name, or where they are, as `package.module:Class`.
         """
-        self._classes: dict[str, dict[str, type]] = {"components": dict(components), "providers": dict(providers)}
-        self._later = dict(later)
+        self._known: dict[str, dict[str, type | str]] = {"components": dict(components), "providers": dict(providers)}
 
     def component(self, name: str) -> type[Component[Any]]:
         """The component class of this name.
@@ -61,20 +59,21 @@ class Catalog:
         """
         for table, base in (("components", Component), ("providers", Provider)):
             if isinstance(unit, type) and issubclass(unit, base):
-                self._classes[table][name] = unit
+                self._known[table][name] = unit
                 return
         raise WiringError(f"{name!r}: {unit!r} is neither a component nor a provider class; derive it from one of them")
 
     def names(self, table: str) -> list[str]:
         """Every known name of `components` or `providers`, those of entry points included."""
-        later = self._later if table == "providers" else {}
-        return sorted({*self._classes[table], *later, *(entry.name for entry in offered(f"gossamer.{table}"))})
+        return sorted({*self._known[table], *(entry.name for entry in offered(f"gossamer.{table}"))})
 
     def _find(self, table: str, name: str, base: type) -> Any:
-        known = self._classes[table]
-        if name not in known and table == "providers" and name in self._later:
-            known[name] = self._later[name]()
-        if name not in known:
+        known = self._known[table]
+        place = known.get(name)
+        if isinstance(place, str):
+            module, _, attribute = place.partition(":")
+            known[name] = getattr(importlib.import_module(module), attribute)
+        elif place is None:
             entries = offered(f"gossamer.{table}", name)
             if len({entry.value for entry in entries}) > 1:
                 packages = ", ".join(sorted(_package(entry) for entry in entries))

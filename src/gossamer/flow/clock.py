@@ -1,6 +1,5 @@
 """The only source of time. Units read it from their `clock`, so tests can hand them one that stands still."""
 
-import asyncio
 import time
 from typing import Protocol
 
@@ -49,4 +48,6 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         """Sleep on the running event loop."""
+        import asyncio  # units are used without a loop, too: in parser processes, and to judge what a person gave
+
         await asyncio.sleep(seconds)

@@ -18,7 +18,7 @@ import types
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -32,6 +32,12 @@ DEFAULT_CAPACITY = 256
 
 #: Items that one `receive_many` takes at most, unless it says otherwise.
 DEFAULT_LIMIT = 100
+
+Side = Literal["both", "send", "receive"]
+"""Which ends of a connector are in this process."""
+
+#: The name of a process that has not been given one: enough where there is one sender.
+DEFAULT_SLOT = "main"
 
 Receipts = Sequence[Receipt | None] | None
 """The receipt of each received item, or None where none of them has one."""

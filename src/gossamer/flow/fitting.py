@@ -8,6 +8,7 @@ import graphlib
 import inspect
 import typing
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from gossamer.flow import ports
@@ -133,12 +134,18 @@ def _rings(graph: Graph) -> Iterator[Finding]:
         yield "components", f"{ring} is a ring without a spill and can stop dead; one input on it must spill to disk"
 
 
-def lacking(unit: type, interface: Any) -> list[str]:
+def lacking(unit: type, interface: Any) -> tuple[str, ...]:
     """Methods of a Protocol (or base class) that a class lacks or takes other parameters for."""
+    return _lacking(unit, interface)
+
+
+@lru_cache(maxsize=512)  # the same pairs are asked for in each plan of a process, and when a unit is exchanged
+def _lacking(unit: type, interface: Any) -> tuple[str, ...]:
     bare = typing.get_origin(interface) or interface
     missing = []
-    for name, wanted in inspect.getmembers(bare, callable):
-        if name.startswith("_"):
+    for name in dir(bare):
+        wanted = None if name.startswith("_") else getattr(bare, name, None)
+        if not callable(wanted):
             continue
         offered = getattr(unit, name, None)
         if not callable(offered):
@@ -146,11 +153,16 @@ def lacking(unit: type, interface: Any) -> list[str]:
         elif inspect.isfunction(offered) and inspect.isfunction(wanted) and not _takes(offered, wanted):
             names = [p for p in inspect.signature(wanted).parameters if p != "self"]
             missing.append(f"{name}({', '.join(names)})")
-    return missing
+    return tuple(missing)
 
 
 def _takes(offered: Any, wanted: Any) -> bool:
     """Whether one method can be called as another is: as many by position, and every keyword that it names."""
+    if not hasattr(offered, "__wrapped__") and not hasattr(wanted, "__wrapped__"):
+        # As many by position, and nothing by keyword alone: as nearly all methods are.
+        has_code, needs_code = offered.__code__, wanted.__code__
+        if has_code.co_argcount == needs_code.co_argcount and not needs_code.co_kwonlyargcount:
+            return True
     has, needs = inspect.signature(offered).parameters.values(), inspect.signature(wanted).parameters.values()
     if any(p.kind is p.VAR_POSITIONAL for p in has):
         return True

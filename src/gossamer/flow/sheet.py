@@ -10,11 +10,11 @@ Reflection (:func:`properties`) is what reference, `topology`, `set` and the das
 needs to know it.
 """
 
-import difflib
 import re
 import types
 import typing
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,12 +24,17 @@ from gossamer.flow.errors import SettingError
 
 S = TypeVar("S", bound="Sheet")
 
+#: What stands where a secret would be shown.
+HIDDEN = "(hidden)"
 #: How msgspec begins when a word is none of a `Literal`'s; the word follows in quotes.
 _NO_SUCH_WORD = "Invalid enum value "
 
 
 class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Base of property sheets. A subclass is `frozen=True` and every field is annotated with :func:`setting`."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown(self).items())})"
 
 
 class NoSettings(Sheet, frozen=True):
@@ -73,6 +78,21 @@ class Property(msgspec.Struct, frozen=True):
         return tuple(re.findall(r"'([^']*)'", listed[1])) if listed else ()
 
 
+def shown(sheet: Sheet) -> dict[str, Any]:
+    """The settings of a sheet as plain values, for people and programs: a secret that was given is :data:`HIDDEN`."""
+    return hidden(type(sheet), msgspec.to_builtins(sheet))
+
+
+def hidden(sheet: type[Sheet], values: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of plain values of some settings in which each secret that was given is :data:`HIDDEN`."""
+    secret = {prop.name for prop in properties(sheet) if prop.secret}
+    return {name: _hidden(value) if name in secret and value else value for name, value in values.items()}
+
+
+def _hidden(value: Any) -> Any:
+    return [HIDDEN] * len(value) if isinstance(value, list | tuple) else HIDDEN
+
+
 _BOUNDS = (
     ("ge", ">="),
     ("gt", ">"),
@@ -105,6 +125,12 @@ def _type_name(hint: Any) -> str:
 
 def properties(sheet: type[Sheet]) -> tuple[Property, ...]:
     """Every field of a sheet class, in order."""
+    kind: type = sheet
+    return _properties(kind)
+
+
+@lru_cache(maxsize=256)  # classes of sheets do not change; evaluating their annotations takes 0.3 ms
+def _properties(sheet: type) -> tuple[Property, ...]:
     hints = typing.get_type_hints(sheet, include_extras=True)
     plain_hints = typing.get_type_hints(sheet)
     found = []
@@ -135,6 +161,8 @@ def properties(sheet: type[Sheet]) -> tuple[Property, ...]:
 
 def nearest(name: str, known: typing.Iterable[str]) -> str:
     """` (did you mean X?)`, or the whole list where nothing is near; for messages about unknown names."""
+    import difflib  # for somebody who mistyped; others start without it
+
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
@@ -148,12 +176,19 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
     Raises:
         SettingError: unknown name, wrong type or out of bounds; the message names the setting and what would be right.
     """
+    if not values and base is None:
+        try:
+            return msgspec.convert({}, sheet)
+        except msgspec.ValidationError:
+            pass  # one without default is not set: told below
     known = {p.name: p for p in properties(sheet)}
     plain: dict[str, Any] = {} if base is None else typing.cast("dict[str, Any]", msgspec.to_builtins(base))
     for name, value in values.items():
         if name not in known:
             raise SettingError(f"unknown setting {name!r}{nearest(name, known)}")
         plain[name] = _read(value, known[name])
+        if known[name].secret and plain[name] and plain[name] == _hidden(plain[name]):
+            raise SettingError(f"setting {name!r} was hidden where this was printed; give it again")
     for name, prop in known.items():
         if prop.default is msgspec.NODEFAULT and name not in plain:
             raise SettingError(f"setting {name!r} is not set and has no default{_hint(prop)}")
@@ -162,12 +197,15 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
     except msgspec.ValidationError as error:
         reason, _, where = str(error).partition(" - at `$")
         name = where.strip("`.").split("[")[0].split(".")[0]
-        shown = f"setting {name!r}: {plain.get(name)!r} does not do: " if name in known else ""
-        if name in known and reason.startswith(_NO_SUCH_WORD):
+        is_secret = name in known and known[name].secret
+        told = (
+            f"setting {name!r}: {HIDDEN if is_secret else repr(plain.get(name))} does not do: " if name in known else ""
+        )
+        if name in known and not is_secret and reason.startswith(_NO_SUCH_WORD):
             # A word of a closed list: the nearest says more than the type does.
             word = reason.removeprefix(_NO_SUCH_WORD)[1:-1]
             raise SettingError(f"setting {name!r}: unknown value {word!r}{nearest(word, known[name].words)}") from None
-        raise SettingError(f"{shown}{reason[:1].lower() + reason[1:]}{_hint(known.get(name))}") from None
+        raise SettingError(f"{told}{reason[:1].lower() + reason[1:]}{_hint(known.get(name))}") from None
 
 
 def _read(value: Any, prop: Property) -> Any:
@@ -202,7 +240,8 @@ def _read_list(text: str, prop: Property) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise SettingError(f"setting {prop.name!r}: {text!r} is no JSON list: {error}") from None
+        told = HIDDEN if prop.secret else repr(text)
+        raise SettingError(f"setting {prop.name!r}: {told} is no JSON list: {error}") from None
 
 
 def _hint(prop: Property | None) -> str:

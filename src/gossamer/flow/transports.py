@@ -13,19 +13,21 @@ A scheme of one's own is a :class:`Transport` that an installed package names in
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.flow.connector import DEFAULT_CAPACITY, Connector
+from gossamer.flow.connector import DEFAULT_CAPACITY, DEFAULT_SLOT, Connector, Side
 from gossamer.flow.errors import SettingError, UnknownName, WiringError
 from gossamer.flow.fused import FusedConnector
 from gossamer.flow.installed import offered
 from gossamer.flow.local import LocalConnector
 from gossamer.flow.priority import PriorityConnector
-from gossamer.flow.remote.connector import DEFAULT_SLOT, RemoteConnector, RemoteSheet, Side
-from gossamer.flow.remote.links import Exchange
 from gossamer.flow.sheet import NoSettings, Sheet, build, nearest
+
+if TYPE_CHECKING:
+    from gossamer.flow.remote.links import Exchange
 
 #: Entry points of other packages.
 GROUP = "gossamer.connectors"
@@ -46,7 +48,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     """How many senders there are, or their slots."""
     options: Mapping[str, Any] = {}
     """Values for the scheme's sheet, as the wiring has them."""
-    exchange: Exchange | None = None
+    exchange: "Exchange | None" = None
     """The links of this process; remote schemes need them."""
 
 
@@ -85,36 +87,44 @@ def _priority(opening: Opening, rest: str, sheet: NoSettings) -> Connector[Any]:
     return PriorityConnector(opening.name, opening.item_type, opening.capacity, field=rest)
 
 
-def _remote(opening: Opening, rest: str, sheet: RemoteSheet) -> Connector[Any]:
-    if opening.exchange is None:
-        raise WiringError(
-            f"connector {opening.name!r}: {opening.address} needs this process' links, and none were given"
-        )
-    return RemoteConnector(
-        opening.name,
-        opening.item_type,
-        opening.address,
-        opening.capacity,
-        exchange=opening.exchange,
-        side=opening.side,
-        slot=opening.slot,
-        senders=opening.senders,
-        options=sheet,
-    )
-
-
 _BUILT_IN: Mapping[str, Transport] = {
     "local": Transport(_local, "local:"),
     "fused": Transport(_fused, "fused:"),
     "priority": Transport(_priority, "priority:FIELD"),
-    "unix": Transport(_remote, "unix:PATH", RemoteSheet, remote=True),
-    "tcp": Transport(_remote, "tcp:HOST:PORT", RemoteSheet, remote=True),
 }
+
+#: Schemes between processes, with how an address is written. Few crawls are divided, and what they need is large.
+_BETWEEN_PROCESSES = {"unix": "unix:PATH", "tcp": "tcp:HOST:PORT"}
+
+
+@cache
+def _between_processes(scheme: str) -> Transport:
+    """One of them, imported when a wiring uses it."""
+    from gossamer.flow.remote.connector import RemoteConnector, RemoteSheet
+
+    def remote(opening: Opening, rest: str, sheet: RemoteSheet) -> Connector[Any]:
+        if opening.exchange is None:
+            raise WiringError(
+                f"connector {opening.name!r}: {opening.address} needs this process' links, and none were given"
+            )
+        return RemoteConnector(
+            opening.name,
+            opening.item_type,
+            opening.address,
+            opening.capacity,
+            exchange=opening.exchange,
+            side=opening.side,
+            slot=opening.slot,
+            senders=opening.senders,
+            options=sheet,
+        )
+
+    return Transport(remote, _BETWEEN_PROCESSES[scheme], RemoteSheet, remote=True)
 
 
 def known_schemes() -> list[str]:
     """Every scheme, built in or installed. Nothing is imported for it."""
-    return sorted({*_BUILT_IN, *(entry.name for entry in offered(GROUP))})
+    return sorted({*_BUILT_IN, *_BETWEEN_PROCESSES, *(entry.name for entry in offered(GROUP))})
 
 
 def transport_of(address: str) -> Transport:
@@ -129,6 +139,8 @@ def transport_of(address: str) -> Transport:
         raise WiringError(f"address {address!r} has no scheme; write SCHEME:..., as local: or unix:PATH")
     if scheme in _BUILT_IN:
         return _BUILT_IN[scheme]
+    if scheme in _BETWEEN_PROCESSES:
+        return _between_processes(scheme)
     for entry in offered(GROUP, scheme):
         found = entry.load()
         if not isinstance(found, Transport):

@@ -5,7 +5,8 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.flow.component import Component
@@ -14,12 +15,14 @@ from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import FlowError, UnknownName
 from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles, used_names
 from gossamer.flow.performing import Policy
-from gossamer.flow.remote.links import Exchange
 from gossamer.flow.runner import Runner
 from gossamer.flow.sheet import nearest
-from gossamer.flow.transports import Opening, open_connector
+from gossamer.flow.transports import Opening, open_connector, transport_of
 from gossamer.flow.unit import Provider, Unit
 from gossamer.flow.wiring import MAIN_PROCESS
+
+if TYPE_CHECKING:
+    from gossamer.flow.remote.links import Exchange
 
 
 class Units:
@@ -42,7 +45,6 @@ class Units:
         self.runners: dict[str, Runner] = {}
         """By instance: `fetch`, or `fetch.1`, `fetch.2` where there are several."""
         self._whole = graph
-        self._exchange = Exchange()
         self._started: set[Unit[Any] | Connector[Any]] = set()
 
     @property
@@ -151,9 +153,16 @@ class Units:
                 slot=self.process,
                 senders=frozenset(where[name] for name in node.producers),
                 options=node.plan.options,
-                exchange=self._exchange,
+                exchange=self._exchange if transport_of(node.plan.address).remote else None,
             )
         )
+
+    @cached_property
+    def _exchange(self) -> "Exchange":
+        """The links to other processes; a graph that is not divided has none."""
+        from gossamer.flow.remote.links import Exchange
+
+        return Exchange()
 
     def make_component(self, node: ComponentNode) -> list[Runner]:
         """All instances of a component, bound to their connectors and providers, each with its runner."""

@@ -1,14 +1,19 @@
 """`python -m gossamer.query DIRECTORY [--ended]`: what a crawl starts beside itself and at its end."""
 
+import gc
 import os
 import sys
 from pathlib import Path
 
-from gossamer.query.convert import convert
+#: New containers until the collector looks for cycles: more than are there when all is imported, and rows are no cycles.
+COLLECT_AFTER = 100_000
 
 
 def main(arguments: list[str]) -> int:
     """Convert; 0 where that is done, or somebody else is doing it."""
+    gc.set_threshold(COLLECT_AFTER, 20, 20)
+    from gossamer.query.convert import convert
+
     ended = "--ended" in arguments
     if not ended:
         os.nice(10)  # beside a running crawl

@@ -8,26 +8,13 @@ after its segment, and the segment goes only when its files are there. Who reads
 import tempfile
 from pathlib import Path
 
-import duckdb
 import msgspec
 
-from gossamer.query.places import TABLES, Manifest, converting, manifest, removing, table_files, write_manifest
+from gossamer.query.engine import ParquetWriter, select_from_log, select_table
+from gossamer.query.places import TABLES, Manifest, converting, manifest, reading, removing, table_files, write_manifest
 from gossamer.query.schema import HOSTS_VIEW, LOGGED, Table
 from gossamer.stores.cdxj import INDEX, merge, write_run
 from gossamer.stores.segments import Segment, closed, mark_closed, open_runs, segments
-
-#: What DuckDB may take while it converts; beyond, it spills to the disk.
-MEMORY = "256MB"
-
-#: Bytes of the largest line of a row log, with room to spare (`stores.rows` bounds items and frames).
-LARGEST_LINE = 8 << 20
-
-#: Rows of a Parquet file that are packed together. DuckDB's own 122,880 cost the converter 40 MB more.
-ROW_GROUP = 20_480
-
-
-#: How tables are written.
-PARQUET = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP}"
 
 
 class Converted(msgspec.Struct, frozen=True):
@@ -57,7 +44,7 @@ def convert(directory: Path, *, ended: bool = False) -> Converted:
         directory: the crawl directory.
         ended: the crawl has ended and everything is committed: all segments are closed, and the index is written.
     """
-    with converting(directory, wait=ended) as held:
+    with converting(directory, wait=ended) as held, ParquetWriter() as writer:
         if not held:
             return Converted(busy=True)
         if ended:
@@ -67,54 +54,27 @@ def convert(directory: Path, *, ended: bool = False) -> Converted:
         done = 0
         for segment in closed(segments(directory), still_open):
             if not parquet_of(directory, segment).exists():
-                _convert_one(directory, segment)
+                _convert_one(directory, segment, writer)
                 done += 1
         _remove_converted(directory, still_open)
         captures = 0
         if ended:
             captures = write_index(directory)
-            write_hosts(directory)
+            write_hosts(directory, writer)
         return Converted(done, captures)
 
 
-def _convert_one(directory: Path, segment: Segment) -> None:
+def _convert_one(directory: Path, segment: Segment, writer: ParquetWriter) -> None:
     if segment.table == "pages":
         with segment.path.open("rb") as rows:
             write_run(rows, run_of(directory, segment))
     table = LOGGED.get(segment.table)
     if table is not None:
-        _write_parquet(table, segment.path, parquet_of(directory, segment))
+        _write_parquet(table, segment.path, parquet_of(directory, segment), writer)
 
 
-def _write_parquet(table: Table, log: Path, target: Path) -> None:
-    """Through links under names of our own, since DuckDB would read wildcards into those of the user."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
-        link, out = Path(folder, "rows.jsonl"), Path(folder, "out")
-        link.symlink_to(log.resolve())
-        out.symlink_to(target.parent.resolve())
-        fresh = out / f"{target.name}.new"
-        with connect(folder) as connection:
-            source = select_from_log(table, [link])
-            connection.execute(f"COPY ({source}) TO '{fresh}' ({PARQUET})")
-    target.with_name(f"{target.name}.new").replace(target)
-
-
-def connect(workspace: str, memory: str = MEMORY, threads: int = 1) -> duckdb.DuckDBPyConnection:
-    """A connection in memory that keeps to `memory` and spills into `workspace`."""
-    connection = duckdb.connect(config={"memory_limit": memory, "threads": threads, "temp_directory": workspace})
-    connection.execute("SET preserve_insertion_order = true")
-    return connection
-
-
-def select_from_log(table: Table, logs: list[Path]) -> str:
-    """SQL that reads a table's rows out of row logs; their names hold nothing that SQL or a wildcard could mean."""
-    names = ", ".join(f"'{path}'" for path in logs)
-    log = (
-        f"read_json([{names}], format = 'newline_delimited', columns = {table.logged}, "
-        f"maximum_object_size = {LARGEST_LINE})"
-    )
-    return table.select.replace("{log}", log)
+def _write_parquet(table: Table, log: Path, target: Path, writer: ParquetWriter) -> None:
+    writer.write(select_from_log(table, [writer.link(log)]), target)
 
 
 def _remove_converted(directory: Path, still_open: set[tuple[str, str]]) -> None:
@@ -164,11 +124,15 @@ def index_now(directory: Path, workspace: Path) -> Path:
     return target
 
 
-def write_hosts(directory: Path) -> None:
-    """The table of hosts as one file, for tools that read Parquet: it is made anew from pages and notes each time."""
-    from gossamer.query.database import Database
+def write_hosts(directory: Path, writer: ParquetWriter) -> None:
+    """The table of hosts as one file, for tools that read Parquet: it is made anew from pages and notes each time.
 
-    if not table_files(directory, "pages").current:
-        return
-    with Database(directory, memory=MEMORY, threads=1) as database:
-        database.write_parquet(HOSTS_VIEW, directory / TABLES / "hosts" / "hosts.parquet")
+    Call it when everything that was logged is a table.
+    """
+    with reading(directory):
+        files = {name: table_files(directory, name).current for name in ("pages", "host_notes")}
+        if not files["pages"]:
+            return
+        for name, paths in files.items():
+            writer.view(name, select_table(name, [writer.link(path) for path in paths]))
+        writer.write(HOSTS_VIEW, directory / TABLES / "hosts" / "hosts.parquet")

@@ -14,10 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from gossamer.model.errors import UsageError
-from gossamer.query.convert import connect, parquet_of, select_from_log
+from gossamer.query.convert import parquet_of
+from gossamer.query.engine import Connection, Error, StatementType, connect, select_table
 from gossamer.query.places import reading, table_files, table_names
 from gossamer.query.schema import HOST_NOTES, HOSTS, HOSTS_VIEW, ITEMS, LINKS, LOGGED, PAGES, Table
 from gossamer.stores.segments import segments
@@ -98,14 +97,7 @@ class Database:
         self.tables.append(name)
         if not files and not logs:
             self.without_rows.append(name)
-        table = LOGGED.get(name)
-        parts = [table.empty] if table is not None else []
-        if files:
-            names = ", ".join(f"'{path}'" for path in files)
-            parts.append(f"SELECT * FROM read_parquet([{names}], union_by_name = true)")
-        if table is not None and logs:
-            parts.append(select_from_log(table, logs))
-        self._connection.execute(f'CREATE VIEW "{name}" AS {" UNION ALL BY NAME ".join(parts)}')
+        self._connection.execute(f'CREATE VIEW "{name}" AS {select_table(name, files, logs)}')
 
     def _linked(self, name: str, files: Sequence[Path]) -> list[Path]:
         links = []
@@ -176,13 +168,13 @@ class Database:
             raise UsageError("one question at a time, as SELECT ... FROM pages; the tables are only read")
 
 
-_ASKING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
+_ASKING = frozenset({StatementType.SELECT, StatementType.EXPLAIN})
 
 
 class Answer:
     """Rows of an answer, read bit by bit."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.columns: list[str] = [column[0] for column in connection.description or ()]
 
@@ -200,7 +192,7 @@ def _told() -> Iterator[None]:
     """DuckDB's refusals in one line, as the fault of who asked."""
     try:
         yield
-    except duckdb.Error as error:
+    except Error as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         hint = next((line for line in lines[1:] if line.startswith(("Did you mean", "Candidate"))), "")
         raise UsageError(" ".join(filter(None, (lines[0] if lines else type(error).__name__, hint)))) from None

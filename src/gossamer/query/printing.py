@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from gossamer.stores.rows import printable
+from gossamer.stores.printable import printable
 
 #: Rows by which the widths of a table are set; later ones may be wider.
 MEASURED = 1_000

@@ -7,16 +7,18 @@ are joined with the tables as they stood, and the manifest is switched. A run th
 import tempfile
 from pathlib import Path
 
-import duckdb
 import msgspec
 
-from gossamer.query.convert import PARQUET, connect, select_from_log
+from gossamer.query.engine import PARQUET, Connection, connect, select_from_log
 from gossamer.query.places import Manifest, converting, manifest, run_file, table_files, write_manifest
 from gossamer.query.schema import ITEMS, LINKS, PAGES, Table
 from gossamer.stores.segments import segments
 
 #: What processing finds out of a page; the rest of a row is what the fetch brought.
-DETAILS = ("canonical_url", "charset", "language", "title", "simhash", "trouble", "links", "rejected")
+DETAILS = (
+    *("canonical_url", "charset", "language", "title", "simhash", "near_duplicate_of", "discarded"),
+    *("trouble", "links", "rejected"),
+)
 
 
 class Basis(msgspec.Struct, frozen=True):
@@ -62,9 +64,7 @@ def replace(directory: Path, workspace: Path, before: Basis, *, items_only: bool
     return rows
 
 
-def _views(
-    connection: duckdb.DuckDBPyConnection, place: Path, table: Table, files: list[Path], workspace: Path
-) -> None:
+def _views(connection: Connection, place: Path, table: Table, files: list[Path], workspace: Path) -> None:
     """`old_TABLE` and `new_TABLE`."""
     old, new = [table.empty], [table.empty]
     links = [_link(place / f"{table.name}-{number}.parquet", path) for number, path in enumerate(files)]

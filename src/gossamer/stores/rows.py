@@ -8,7 +8,6 @@ other character that is not printable: DEL, C1 controls, line separators, bidire
 a terminal or a pager would obey. Lone surrogates become U+FFFD, since no strict JSON reader takes them (FAULTS 58).
 """
 
-import json
 import re
 
 import msgspec
@@ -20,6 +19,7 @@ from gossamer.model.kept import HostState
 from gossamer.model.outcome import Outcome
 from gossamer.model.robots_tags import keeps_copy
 from gossamer.model.visit import Item, Link, Location, Visit
+from gossamer.stores.printable import printable
 
 #: Bytes of an item's line. Whoever reads rows holds a line in memory, and one page must not fill the log (FAULTS 74).
 MAX_ITEM_BYTES = 4 << 20
@@ -30,7 +30,6 @@ MAX_FRAME_LINKS = 500
 #: Characters of ETag and Last-Modified that are kept (FAULTS 78).
 MAX_VALIDATOR = 512
 
-_NOT_ASCII = re.compile("[\x7f-\U0010ffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -221,14 +220,6 @@ def line(row: Row, encoder: msgspec.json.Encoder) -> bytes:
     return printable(text) + b"\n"
 
 
-def printable(text: bytes) -> bytes:
-    """JSON in which everything that is not printable is escaped."""
-    if text.isascii() and b"\x7f" not in text:
-        return text
-    shown = text.decode()
-    return text if shown.isprintable() else _NOT_ASCII.sub(_escape, shown).encode()
-
-
 def item_line(item: Item, encoder: msgspec.json.Encoder) -> tuple[bytes, str]:
     """An item's line, and what was wrong with its value: empty, `items_without_json` or `items_too_large`.
 
@@ -244,12 +235,6 @@ def item_line(item: Item, encoder: msgspec.json.Encoder) -> tuple[bytes, str]:
         told = {"too_large": len(text), "most": MAX_ITEM_BYTES}
         return line(ItemRow(item.kind[:256], item.url, told), encoder), "items_too_large"
     return text, trouble
-
-
-def _escape(match: re.Match[str]) -> str:
-    """One character, as a JSON escape where it cannot be seen or does something to its surroundings."""
-    character = match[0]
-    return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
 def _without_surrogates(value: object) -> object:

@@ -18,6 +18,7 @@ def check_politeness(make: Callable[[FakeClock], Politeness]) -> None:
     _check_one_at_a_time(make)
     _check_rulings(make)
     _check_notes(make)
+    _check_missed(make)
 
 
 def _check_one_at_a_time(make: Callable[[FakeClock], Politeness]) -> None:
@@ -37,6 +38,20 @@ def _check_one_at_a_time(make: Callable[[FakeClock], Politeness]) -> None:
     assert until >= clock.monotonic() + 1.0, "but when its delay is over"
     clock.jump(-86_400)
     assert polite.next(until) == "a.test", "whatever wall clocks do meanwhile"
+
+
+def _check_missed(make: Callable[[FakeClock], Politeness]) -> None:
+    clock = FakeClock()
+    polite = make(clock)
+    polite.put("nowhere.test", "")
+    assert polite.next(clock.monotonic()) == "nowhere.test"
+    polite.missed("nowhere.test")
+    polite.put("nowhere.test", "")
+    until = polite.next(clock.monotonic())
+    assert isinstance(until, float), "a host whose name was not found is not given out again at once"
+    assert until > clock.monotonic(), "but after a while"
+    assert polite.next(until) == "nowhere.test", "without any request having begun"
+    assert polite.note("nowhere.test"), "what is known of it can be kept"
 
 
 def _check_rulings(make: Callable[[FakeClock], Politeness]) -> None:

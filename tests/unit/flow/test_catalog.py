@@ -1,5 +1,6 @@
 """The catalog finds classes by name: those that ship, one's own, and those of other packages by entry points."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,16 @@ def test_names_lead_to_classes() -> None:
     assert catalog.component("mine") is Log
     assert catalog.provider("shelf") is Disk
     assert {"log", "mine"} <= set(catalog.names("components"))
+
+
+def test_a_place_is_imported_when_its_name_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "placed.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    catalog = Catalog({"keep": "placed:Keep"}, {"shelf": "placed:Shelf"})
+    assert "keep" in catalog.names("components") and "shelf" in catalog.names("providers")
+    assert "placed" not in sys.modules
+    assert catalog.component("keep") is catalog.component("keep") is sys.modules["placed"].Keep
+    assert catalog.provider("shelf") is sys.modules["placed"].Shelf
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

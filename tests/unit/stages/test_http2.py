@@ -88,6 +88,25 @@ def continuations(connection: Any, stream: int, writer: asyncio.StreamWriter) ->
     writer.write((b"\0\0\0\x09\0" + struct.pack("!I", stream)) * 100_000)
 
 
+def settings(connection: Any, stream: int, writer: asyncio.StreamWriter) -> None:
+    """A hundred thousand SETTINGS, each to be acknowledged (CVE-2019-9515)."""
+    writer.write(connection.data_to_send())
+    writer.write((b"\0\0\6\4\0" + struct.pack("!IHI", 0, 3, 100)) * 100_000)
+
+
+def table(connection: Any, stream: int, writer: asyncio.StreamWriter) -> None:
+    """A head of 11 KB whose references to one field of 3 KB unfold to 24 MB (CVE-2016-6581)."""
+    fields = b"\x88\x40\x01x\x7f\xb9\x16" + b"y" * 3000 + b"\xbe" * 8000
+    writer.write(connection.data_to_send())
+    writer.write(struct.pack("!I", len(fields))[1:] + b"\1\5" + struct.pack("!I", stream) + fields)
+
+
+def resets(connection: Any, stream: int, writer: asyncio.StreamWriter) -> None:
+    """A hundred thousand RST_STREAM for the one stream there is."""
+    writer.write(connection.data_to_send())
+    writer.write((b"\0\0\4\3\0" + struct.pack("!II", stream, 8)) * 100_000)
+
+
 @asynccontextmanager
 async def speaking(
     fetching: Any, folder: Path, answers: dict[str, Answer], clock: FakeClock | None = None, **settings: Any
@@ -134,6 +153,21 @@ def test_answers(
                 assert response.header("content-type") == "text/html"
                 assert not response.header("link")
             assert (await module.fetch(task("/well"))).outcome is Outcome.OK
+
+    run(whole())
+
+
+@pytest.mark.parametrize("flood", [continuations, settings, table, resets])
+def test_a_flood_of_frames_costs_one_connection_and_the_host_goes_on(
+    run: Any, fetching: Any, tmp_path: Path, flood: Answer
+) -> None:
+    async def whole() -> None:
+        async with speaking(fetching, tmp_path, {"/": flood, "/well": page()}) as (module, _):
+            response = await module.fetch(task("/"))
+            assert (response.outcome, response.status, response.body) == (Outcome.PROTOCOL_FAILED, 0, b"")
+            # libcurl may see only at the next request that a flooded connection has been given up.
+            tries = [(await module.fetch(task("/well"))).outcome for _ in range(2)]
+            assert tries[1] is Outcome.OK
 
     run(whole())
 

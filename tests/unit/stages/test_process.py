@@ -14,8 +14,8 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
 from gossamer.model.document import Document
-from gossamer.model.markup import MAX_DEPTH, MAX_TAGS
 from gossamer.model.outcome import Outcome
+from gossamer.model.suspicion import MAX_DEPTH, MAX_TAGS
 from gossamer.model.visit import Found, Item, Visit
 from gossamer.stages.process.component import Process, ProcessSheet
 from gossamer.stages.process.html import HtmlLinks

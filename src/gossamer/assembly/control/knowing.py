@@ -7,9 +7,14 @@ import msgspec
 from gossamer.model.kept import DocumentRow, HostState
 from gossamer.model.task import Task
 from gossamer.model.url import host_of, site_of
+from gossamer.services.aliases import WHAT as ALIASES
+from gossamer.services.traps.memory import WHAT as TRAPS
 
 if TYPE_CHECKING:
     from gossamer.stores.ledger.ledger import Ledger
+
+#: Names under which watchers keep what they have learnt of a host and its story tells.
+TOLD = (TRAPS, ALIASES)
 
 #: Chunks of a host's queue that are looked at for a URL, 128 tasks each: some 20 ms, which a crawl can spare.
 LOOKED_AT = 1_000
@@ -34,6 +39,8 @@ class Known(msgspec.Struct, frozen=True):
     host: HostState | None = None
     robots: bytes = b""
     """What the robots part keeps of its site."""
+    learnt: dict[str, bytes] = {}
+    """What watchers have learnt of its host, by their names for it."""
 
 
 def known_of(ledger: "Ledger", url: str) -> Known:
@@ -50,4 +57,5 @@ def known_of(ledger: "Ledger", url: str) -> Known:
         row=ledger.document(url),
         host=ledger.host_states([host])[0] if host else None,
         robots=ledger.robots(site_of(url), host) or b"" if host else b"",
+        learnt={what: data for what in TOLD if (data := ledger.learnt((host,), what)[0])} if host else {},
     )

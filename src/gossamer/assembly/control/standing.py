@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.assembly.summary import ENDED, Summary
 from gossamer.flow.graph import ComponentNode, ProviderNode
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.outcome import Outcome
@@ -17,13 +18,9 @@ from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
 
 if TYPE_CHECKING:
     from gossamer.assembly.crawl import Crawl
-    from gossamer.assembly.summary import Summary
 
 #: Hosts that are named as the slowest.
 SLOWEST = 10
-
-#: Under this name the ledger keeps the summary of the run that ended last; empty while one is at work.
-ENDED = "ended"
 
 #: Outcomes of fetches that were meant to bring something, and on which nobody decided.
 ERRORS = frozenset(Outcome) - {
@@ -127,7 +124,7 @@ def standing_of(crawl: "Crawl", process: int, *, units: bool) -> Standing:
     )
 
 
-def _shared(summary: "Summary") -> dict[str, Any]:
+def _shared(summary: Summary) -> dict[str, Any]:
     """The fields that a summary has too, but for the state."""
     plain = msgspec.structs.asdict(summary)
     del plain["state"]

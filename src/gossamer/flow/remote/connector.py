@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn, TypeVar
 
-from gossamer.flow.connector import DEFAULT_CAPACITY, Connector, Receipts, Statistics
+from gossamer.flow.connector import DEFAULT_CAPACITY, DEFAULT_SLOT, Connector, Receipts, Side, Statistics
 from gossamer.flow.errors import Closed, ConnectorError, WiringError
 from gossamer.flow.receipt import Receipt
 from gossamer.flow.remote import handshake
@@ -22,11 +22,6 @@ from gossamer.flow.remote.watch import Watch
 from gossamer.flow.sheet import Sheet, setting
 
 T = TypeVar("T")
-
-Side = Literal["both", "send", "receive"]
-
-#: The name of a process that has not been given one: enough where there is one sender.
-DEFAULT_SLOT = "main"
 
 _WIRED = "it is part of how the two sides are connected"
 

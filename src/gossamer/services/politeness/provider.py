@@ -126,8 +126,10 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def answered(self, answer: Answer) -> None:
         """See the contract."""
-        flight = next((flight for flight in self._flights.get(answer.url, ()) if flight.ruling is None), None)
-        if flight is None:
+        for flight in self._flights.get(answer.url, ()):
+            if flight.ruling is None:
+                break
+        else:
             return
         now, wall = self.clock.monotonic(), self.clock.now()
         host, domain, address = flight.host, flight.domain, flight.address
@@ -157,6 +159,10 @@ class HostPoliteness(Provider[PolitenessSheet]):
     def hold(self, host: str, seconds: float) -> None:
         """See the contract."""
         self.gates.hold(host, self.clock.monotonic() + seconds)
+
+    def missed(self, host: str) -> None:
+        """See the contract."""
+        self.gates.missed(host, self.clock.monotonic(), self.clock.now())
 
     def received(self, size: int) -> None:
         """See the contract."""

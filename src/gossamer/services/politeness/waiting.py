@@ -1,7 +1,8 @@
 """`Retry-After`, as strangers write it: seconds, a date, a date long past, ten years, or junk (FAULTS 88)."""
 
 from datetime import UTC
-from email.utils import parsedate_to_datetime
+
+from gossamer.model.dates import read_date
 
 #: Seconds of the longest wait that a server can ask for: a day. Who wants to be left alone longer has robots.txt.
 DAY = 86_400.0
@@ -27,7 +28,7 @@ def asked_wait(text: str, wall: float) -> float:
     if len(text) > _LONGEST_TEXT:
         return 0.0
     try:
-        date = parsedate_to_datetime(text)
+        date = read_date(text)
         instant = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError, TypeError, IndexError):
         return 0.0

@@ -1,8 +1,8 @@
 """What came of a request for robots.txt: from a :class:`~gossamer.model.visit.Response` to an event of the machine. Pure."""
 
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 
+from gossamer.model.dates import read_date
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import canonical, scheme_of
@@ -89,7 +89,9 @@ def seconds_of(retry_after: str, now: float) -> float:
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
         return float(text[:12])
+    if not text:
+        return 0.0
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+        return max(0.0, read_date(text).timestamp() - now)
     except (ValueError, TypeError, IndexError, OverflowError, OSError):
         return 0.0  # What the standard library's reader of dates raises is not of one kind.

@@ -9,19 +9,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from gossamer.model.outcome import Outcome
-from gossamer.simweb.hostile.case import HTML, OK, PAGE, Act, Case, Script, Step, answer, redirect
+from gossamer.simweb.hostile.case import HTML, OK, PAGE, Case, Script, Step, answer, redirect
 
 PLAIN: Final = b"Content-Type: text/plain\r\n"
 
 
-def _leads(number: str, name: str, location: bytes, then: str, waits_for: str = "") -> Case:
+def _leads(number: str, name: str, location: bytes, then: str) -> Case:
     """A redirect to somewhere that must not be followed blindly."""
     shown = location.decode("ascii", "backslashreplace")
     does = f"Redirects to {shown if len(shown) < 60 else f'a URL of {len(shown):,} bytes'}."
     script = redirect(location)
-    return Case(
-        number=number, name=name, does=does, outcome=Outcome.REDIRECT, script=script, then=then, waits_for=waits_for
-    )
+    return Case(number=number, name=name, does=does, outcome=Outcome.REDIRECT, script=script, then=then)
 
 
 def _page(number: str, name: str, does: str, body: bytes, then: str, fields: bytes = HTML) -> Case:
@@ -66,7 +64,6 @@ _REDIRECTS: Final = (
         outcome=Outcome.REDIRECT,
         script=_further,
         then="ends after 10",
-        waits_for="a cap on chains of redirects: today the length of a URL ends them",
     ),
     _leads("C29a", "to a file", b"file:///etc/passwd", "refused"),
     _leads("C29b", "to data", b"data:text/html,<a href=/x>x</a>", "refused"),
@@ -104,7 +101,6 @@ _PAGES: Final = (
         outcome=Outcome.OK,
         script=_deeper,
         then="cut by depth and by the host's budget",
-        waits_for="budgets of hosts",
     ),
     _page(
         "C39",
@@ -118,14 +114,14 @@ _PAGES: Final = (
         "nested tags",
         "100,000 tags one in another.",
         b"<div>" * _DEEP,
-        "not parsed, and flagged, until it can be parsed where it can be killed",
+        "read in a process that can be killed, or flagged",
     ),
     _page(
         "E55",
         "fifty thousand attributes",
         "One tag with 50,000 attributes.",
         b"<p " + b"".join(b"a%d=1 " % n for n in range(50_000)) + b">",
-        "not parsed, and flagged, until it can be parsed where it can be killed",
+        "read in a process that can be killed, or flagged",
     ),
     _page(
         "E56",
@@ -258,29 +254,4 @@ _ROBOTS: Final = (
     ),
 )
 
-
-def _nothing(target: str) -> tuple[Step, ...]:
-    return (Act.STAY,)
-
-
-_CERTIFICATES: Final = tuple(
-    Case(
-        number=number,
-        name=name,
-        does=does,
-        outcome=Outcome.TLS_FAILED,
-        script=_nothing,
-        tls=tls,
-        stalls=tls == "stalled",
-        then="no request is sent",
-    )
-    for number, name, does, tls in (
-        ("G98a", "unknown authority", "A certificate by an authority that nobody knows.", "unknown"),
-        ("G98b", "expired", "A certificate that has expired.", "expired"),
-        ("G98c", "wrong name", "A certificate for another name.", "name"),
-        ("G99a", "stalled handshake", "Accepts the connection and never begins TLS.", "stalled"),
-        ("G99b", "no TLS", "Speaks plain HTTP on the port for HTTPS.", "plain"),
-    )
-)
-
-CASES: Final = (*_REDIRECTS, *_PAGES, *_ROBOTS, *_CERTIFICATES)
+CASES: Final = (*_REDIRECTS, *_PAGES, *_ROBOTS)

@@ -63,6 +63,16 @@ def _found_anyway(target: str) -> Iterator[Step]:
     yield OK + HTML + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
+def _further_down(target: str) -> Iterator[Step]:
+    """A page that links to twenty sub-domains that nobody has met, each with such a page."""
+    base, _, trail = target.partition("?")[0].rpartition("/")
+    trail = trail if trail.isdigit() and len(trail) < 200 else "1"
+    base = base if trail != "1" else "/D47/endless-sub-domains"
+    names = (f'<a href="http://n{trail}x{n}.wild.test{base}/{trail}{n + 10}">x</a>' for n in range(20))
+    body = ("<title>further down</title>" + "".join(names)).encode("ascii", "replace")
+    yield OK + HTML + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
 def _spelt(*spellings: bytes) -> Script:
     """A page that links to one page below it in many spellings, whose own pages are plain."""
 
@@ -118,6 +128,13 @@ CASES: Final = (
         "Answers 200 for every path, with a link to one more.",
         _found_anyway,
         "cut by depth and by the host's budget",
+    ),
+    _page(
+        "D47",
+        "endless sub-domains",
+        "Each page links to twenty sub-domains of wild.test that were never met, all of which exist.",
+        _further_down,
+        "one share of requests for the whole domain, and a budget of URLs",
     ),
     _page(
         "E60a",

@@ -7,12 +7,11 @@ as the process; every bound drops the oldest, and a domain that is a public suff
 import re
 from collections import OrderedDict
 from collections.abc import Iterator
-from email.utils import parsedate_to_datetime
-from functools import cached_property
 
 import msgspec
-from publicsuffixlist import PublicSuffixList
 
+from gossamer.model.dates import read_date
+from gossamer.model.domains import below_suffix
 from gossamer.model.url import host_of, path_of, scheme_of
 
 #: Cookies of one domain, bytes of one cookie, cookies in all (FAULTS 27; RFC 6265, section 6.1 asks for no fewer).
@@ -57,10 +56,6 @@ class CookieJar:
     def __len__(self) -> int:
         return self._count
 
-    @cached_property
-    def _suffixes(self) -> PublicSuffixList:
-        return PublicSuffixList()
-
     def receive(self, url: str, fields: tuple[tuple[str, str], ...], now: float) -> None:
         """Take what an answer sets.
 
@@ -85,7 +80,7 @@ class CookieJar:
     def _may_set(self, host: str, domain: str) -> bool:
         """A host sets cookies for itself and for domains above it, up to the registered one (RFC 6265, 5.3)."""
         inside = host == domain or (host.endswith(f".{domain}") and not _ADDRESS.match(host))
-        return inside and bool(self._suffixes.privatesuffix(domain))
+        return inside and bool(below_suffix(domain))
 
     def _keep(self, domain: str, cookie: Cookie, now: float) -> None:
         cookies = self._domains.setdefault(domain, {})
@@ -173,7 +168,7 @@ def _expiry(given: dict[str, str], now: float) -> float:
         return 0.0 if age.startswith("-") else now + min(float(age[:12]), MAX_AGE)
     if "expires" in given:
         try:
-            moment = parsedate_to_datetime(given["expires"]).timestamp()
+            moment = read_date(given["expires"]).timestamp()
         except (ValueError, TypeError, IndexError, OverflowError, OSError):
             return now + MAX_AGE
         return min(moment, now + MAX_AGE)

@@ -15,7 +15,7 @@ REMEMBERED = 8_192
 class Host:
     """One host that takes turns, or that a robots.txt led to."""
 
-    __slots__ = ("address", "asking", "crawl_delay", "errands", "is_held", "level", "name", "ports")
+    __slots__ = ("address", "asking", "crawl_delay", "errands", "is_held", "is_lively", "level", "name", "ports")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -25,6 +25,8 @@ class Host:
         """Ports that were looked up -> why they must not be asked; empty where they may."""
         self.is_held = False
         """The queues have handed it over: its tasks may be popped."""
+        self.is_lively = False
+        """The last page that it was asked for came, and soon."""
         self.level = 0
         """Of the task that was popped last: which front queue it stands in."""
         self.crawl_delay = 0.0

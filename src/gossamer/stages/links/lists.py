@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 
 from gossamer.flow.errors import SettingError
@@ -15,7 +14,7 @@ MAX_BYTES = 1 << 20
 @lru_cache(maxsize=1)
 def shipped_parameters() -> Sequence[Parameter]:
     """The list that ships, `data/parameters.txt`."""
-    text = resources.files(__package__).joinpath("data", "parameters.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("data").joinpath("parameters.txt").read_text(encoding="utf-8")
     return tuple(read_parameters(text.splitlines()))
 
 

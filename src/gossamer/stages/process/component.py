@@ -24,6 +24,7 @@ from gossamer.model.document import Document
 from gossamer.model.language import CODES, primary
 from gossamer.model.mime import sniff
 from gossamer.model.outcome import Outcome
+from gossamer.model.requisites import redirect_of
 from gossamer.model.visit import HTML_TYPES, Found, Response, Visit
 from gossamer.stages.process.html import refresh_target
 from gossamer.stages.process.isolation import ParserFailed, Parsers, spec_of
@@ -56,9 +57,7 @@ class ProcessSheet(Sheet, frozen=True):
     ] = ()
     parsers: Annotated[
         int,
-        setting(
-            "Parser processes at most; 0: pages that need one are only scanned.", unit="processes", restart=_PROCESSES
-        ),
+        setting("Parser processes at most; 0: pages that need one get no tree.", unit="processes", restart=_PROCESSES),
     ] = 1
     apart: Annotated[int, setting("Documents larger than this are read in a parser process.", unit="bytes", ge=0)] = (
         2_000_000
@@ -192,7 +191,7 @@ class Process(Filter[ProcessSheet]):
         return document.mime in HTML_TYPES and bool(document.trouble)
 
     async def _parsed(self, visit: Visit, processors: Sequence[ProcessorSpec]) -> Findings:
-        """A page that may cost too much: parsed after all where that can be killed, scanned where it had to be."""
+        """A page that may cost too much: its tree is built where that can be killed, and done without where it had to be."""
         trouble = ""
         for _ in range(2):
             try:
@@ -297,4 +296,4 @@ def _with_target(visit: Visit) -> Visit:
     target = visit.response.header("location")
     if not target:
         return visit
-    return msgspec.structs.replace(visit, base=visit.url, found=(Found(target, "redirect"),))
+    return msgspec.structs.replace(visit, base=visit.url, found=(Found(target, redirect_of(visit.task.relation)),))

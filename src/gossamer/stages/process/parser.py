@@ -5,8 +5,8 @@ in four bytes, then msgpack) on its standard input and output. It trusts its par
 the documents, nobody trusts, and what comes out is typed data again: no pickle crosses (FAULTS 113).
 """
 
-import asyncio
 import contextlib
+import gc
 import importlib
 import os
 import resource
@@ -15,11 +15,16 @@ import sys
 from typing import Any, BinaryIO
 
 import msgspec
+from selectolax.lexbor import SelectolaxError
 
 from gossamer.flow.unit import Provider
 from gossamer.model.document import Document
-from gossamer.model.visit import Visit
+from gossamer.model.suspicion import suspicion
+from gossamer.model.visit import HTML_TYPES, Visit
 from gossamer.stages.process.reading import Details, Findings, read
+
+#: New containers until the collector looks for cycles: documents hold none, and the parent bounds the memory.
+COLLECT_AFTER = 50_000
 
 #: Bytes of the longest frame either way: a document of 16 MiB with its head, or what was found in one.
 MAX_FRAME = 64 << 20
@@ -45,7 +50,7 @@ class Request(msgspec.Struct, frozen=True, array_like=True):
     details: Details
     language: bool
     trouble: str
-    """What to take for known: empty parses whatever comes, anything else scans."""
+    """What to take for known: empty builds the tree whatever the page looks like, anything else builds none."""
     deadline: float
     """Seconds."""
 
@@ -62,6 +67,7 @@ class Setup(msgspec.Struct, frozen=True, array_like=True):
 def main() -> int:
     """Serve until the parent closes the pipe."""
     frames_in, frames_out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    gc.set_threshold(COLLECT_AFTER, 20, 20)
     os.dup2(2, 1)  # what a processor prints must not get between the frames
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process by the pipe
     setup = _next(frames_in, msgspec.msgpack.Decoder(Setup))
@@ -77,9 +83,11 @@ def main() -> int:
         try:
             processors = [_processor(spec, made) for spec in request.processors]
             document = Document(request.visit, request.agent, trouble=request.trouble)
+            if not request.trouble:
+                _try_tree(document)
             findings = read(document, processors, request.details, language=request.language)
             reply = msgspec.msgpack.encode(findings, enc_hook=repr)
-        except MemoryError:
+        except (MemoryError, SelectolaxError):
             return 1
         if "raised:MemoryError" in findings.counts:
             return 1  # half of what the page says would pass for all of it
@@ -88,6 +96,12 @@ def main() -> int:
             reply = msgspec.msgpack.encode(Findings(base=request.visit.url, trouble="too_many_findings"))
         _send(frames_out, reply)
     return 0
+
+
+def _try_tree(document: Document) -> None:
+    """Build the tree of a page that may cost too much before anyone asks: whether it can be built is what the page's flag says."""
+    if document.mime in HTML_TYPES and suspicion(document.markup, document.skim):
+        assert document.tree is not None
 
 
 def _send(frames: BinaryIO, frame: bytes) -> None:
@@ -120,7 +134,10 @@ def _processor(spec: ProcessorSpec, made: dict[bytes, Provider[Any]]) -> Any:
         for name in spec.name.split("."):
             kind = getattr(kind, name)
         provider: Provider[Any] = kind(msgspec.convert(spec.sheet, kind.sheet_type))
-        asyncio.run(provider.start())
+        if kind.start is not Provider.start:
+            import asyncio  # 30 ms, and no processor that ships has anything to start
+
+            asyncio.run(provider.start())
         made[key] = provider
     return made[key]
 

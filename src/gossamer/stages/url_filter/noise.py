@@ -15,7 +15,6 @@ the list once. Lists come in three forms, which may be mixed:
 
 import re
 from collections.abc import Iterable, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
@@ -178,7 +177,7 @@ def _read(file: str) -> NoiseList:
         SettingError: it cannot be read, is too long, or holds nothing that could be used.
     """
     if not file:
-        text = resources.files(__package__).joinpath("data", "noise.txt").read_text(encoding="utf-8")
+        text = Path(__file__).with_name("data").joinpath("noise.txt").read_text(encoding="utf-8")
         return NoiseList(text.splitlines())
     try:
         with Path(file).open("rb") as opened:

@@ -7,16 +7,16 @@ judged once and its links by their beginning; only links that leave it are taken
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from publicsuffixlist import PublicSuffixList
-
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
-from gossamer.model.requisites import belongs
+from gossamer.model.requisites import REDIRECTS, belongs
 from gossamer.model.task import Task
-from gossamer.model.url import authority_of, canonical, host_of, scheme_of, scheme_rule
+from gossamer.model.url import authority_of, canonical, host_of, scheme_rule, site_of
 from gossamer.model.visit import Link
+from gossamer.stages.url_filter.remembering import Remembered
 
 #: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
 REMEMBERED_HOSTS = 65_536
@@ -66,9 +66,9 @@ class ScopeFilter(Provider[ScopeSheet]):
         # What most links in scope begin with, so that they need not be taken apart.
         self._starts = tuple(sorted({_directory_of(seed) for seed in seeds}))
         self._hosts = frozenset(map(host_of, seeds))
-        self._suffixes = PublicSuffixList() if self.sheet.scope == "domain" else None
-        self._domains = frozenset(map(self._domain, self._hosts)) if self._suffixes else frozenset()
+        self._domains = frozenset(map(registered_domain, self._hosts)) if self.sheet.scope == "domain" else frozenset()
         self._verdicts: dict[str, str] = {}
+        self._of_url = Remembered(self._judge_host)
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`scope:...` for each link that is refused."""
@@ -85,9 +85,9 @@ class ScopeFilter(Provider[ScopeSheet]):
             return [""] * len(links)
         if self.sheet.scope in ("page", "prefix"):
             return [self._judge_place(link) for link in links]
-        home = f"{scheme_of(source.url)}://{authority_of(source.url)}/"
-        at_home = self._judge_host(home)
-        return [at_home if link.url.startswith(home) else self._judge_host(link.url) for link in links]
+        home = f"{site_of(source.url)}/"
+        at_home, of_url = self._judge_host(home), self._of_url
+        return [at_home if link.url.startswith(home) else of_url[link.url] for link in links]
 
     def _judge_place(self, link: Link) -> str:
         """The verdict of the scope alone on one link."""
@@ -95,9 +95,7 @@ class ScopeFilter(Provider[ScopeSheet]):
         if scope == "any":
             return ""
         if scope == "page":
-            inside = _rest(link.url) in self._pages or (
-                link.relation == "redirect" and host_of(link.url) in self._hosts
-            )
+            inside = _rest(link.url) in self._pages or (link.relation in REDIRECTS and host_of(link.url) in self._hosts)
             return "" if inside else self._rule
         if scope == "prefix":
             inside = link.url.startswith(self._starts) or _rest(link.url).startswith(self._prefixes)
@@ -109,18 +107,11 @@ class ScopeFilter(Provider[ScopeSheet]):
         verdict = self._verdicts.get(authority)
         if verdict is None:
             host = host_of(url)
-            inside = self._domain(host) in self._domains if self._suffixes else host in self._hosts
+            inside = registered_domain(host) in self._domains if self._domains else host in self._hosts
             if len(self._verdicts) >= REMEMBERED_HOSTS:
                 self._verdicts.clear()
             verdict = self._verdicts[authority] = "" if inside else self._rule
         return verdict
-
-    def _domain(self, host: str) -> str:
-        """The registered domain of a host; the host itself where it has none (addresses, public suffixes)."""
-        assert self._suffixes is not None
-        if ":" in host or host.replace(".", "").isdigit():
-            return host
-        return self._suffixes.privatesuffix(host) or host
 
 
 def _directory_of(url: str) -> str:

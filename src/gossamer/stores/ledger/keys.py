@@ -13,8 +13,10 @@ links      the same                                    a visited page's links, w
 hosts      domain 4, host 6, `c`                       the cursors of its lanes
 hosts      domain 4, host 6, `s`                       a HostState
 hosts      domain 4, host 6, `x`, site                 robots bytes of a site of this host
+hosts      domain 4, host 6, `t`, name                 what a watcher has learnt of this host, under its name for it
 hosts      domain 4, host 6, `n` or `d`                tally of the host, or of the domain of this name
 contents   digest                                      the URL that its bytes were first met at
+contents   0 or 1, ...                                 fingerprints of texts: :mod:`~gossamer.stores.ledger.fingerprints`
 frontier   `q`, domain 4, host 6, level, serial 8      a chunk of tasks
 frontier   `l`, milliseconds since the epoch 8, 8      a chunk with the one task that is due then
 frontier   `r`, serial 8                               hosts that wait for their turn, in order
@@ -26,11 +28,10 @@ meta       `own/NAME`                                  a value of somebody else'
 """
 
 import math
-from functools import cache
 
-from publicsuffixlist import PublicSuffixList
 from xxhash import xxh3_128_digest, xxh32_digest
 
+from gossamer.model.domains import below_suffix
 from gossamer.model.url import host_of
 
 #: Bytes of the fingerprint of a domain, of a host, of a URL within its host. Domains share 4 bytes at the cost of
@@ -45,7 +46,7 @@ HOST_ID_BYTES = DOMAIN_BYTES + HOST_BYTES
 REMEMBERED_HOSTS, REMEMBERED_BEGINNINGS = 131_072, 32_768
 
 CHUNK, LATER, ROTATION, HELD, RESTING = b"q", b"l", b"r", b"a", b"w"
-CURSOR, STATE, ROBOTS = b"c", b"s", b"x"
+CURSOR, STATE, ROBOTS, LEARNT = b"c", b"s", b"x", b"t"
 SCHEMA_KEY, SECRET_KEY, STATE_KEY, END_PREFIX, OWN_PREFIX = b"schema", b"secret", b"state", b"end/", b"own/"
 
 #: How keys of tallies end, by what is tallied.
@@ -55,20 +56,13 @@ TALLIES = {"host": b"n", "domain": b"d"}
 _LEVELS = [bytes([level]) for level in range(256)]
 
 
-@cache
-def _suffixes() -> PublicSuffixList:
-    """The bundled list, read once for all ledgers of a process: 60 ms."""
-    return PublicSuffixList()
-
-
 class Keys:
     """Makes keys. XXH3 resists accidents, not people, so it is keyed with a secret of this crawl that no server knows."""
 
-    __slots__ = ("_by_beginning", "_ids", "_secret", "_suffixes")
+    __slots__ = ("_by_beginning", "_ids", "_secret")
 
     def __init__(self, secret: int) -> None:
         self._secret = secret
-        self._suffixes = _suffixes()
         self._ids: dict[str, bytes] = {}
         self._by_beginning: dict[str, bytes] = {}
 
@@ -102,7 +96,7 @@ class Keys:
         """The registered domain of a host; the host itself where it has none (addresses, public suffixes)."""
         if ":" in host or host.replace(".", "").isdigit():
             return host
-        return self._suffixes.privatesuffix(host) or host
+        return below_suffix(host) or host
 
 
 def serial_key(kind: bytes, serial: int) -> bytes:

@@ -11,7 +11,6 @@ first. The write buffers of the store are the enqueue buffers.
 
 from collections import OrderedDict, deque
 from collections.abc import Mapping
-from itertools import islice
 
 import msgspec
 
@@ -26,22 +25,14 @@ from gossamer.stores.ledger.keys import (
     ROTATION,
     Keys,
     after,
-    due_key,
     lane_key,
     serial_key,
     time_key,
-    time_of,
 )
 from gossamer.stores.ledger.later import LaterTasks
 from gossamer.stores.ledger.plan import Changes, Ending, Marks, Plan
-from gossamer.stores.ledger.remembered import Remembered
+from gossamer.stores.ledger.rotation import ROTATION_NAMES, Rotation
 from gossamer.stores.ledger.store import Batch, Store
-
-#: Names in one value of the rotation: it is read whole.
-ROTATION_NAMES = 512
-
-#: Hosts that are surely waiting, remembered so that they do not stand in the rotation once for each push.
-WAITING_REMEMBERED = 65_536
 
 
 class QueueLimits(msgspec.Struct, frozen=True):
@@ -79,13 +70,7 @@ class HostQueues:
         self._buffers: OrderedDict[str, Held] = OrderedDict()
         self._buffered = 0
         self._moves: dict[str, tuple[Leaving | None, float]] = {}
-        self._spent: list[bytes] = []
-        self._turns: deque[str] = deque()
-        self._turns_key = b""
-        self._rotation_ends = False
-        self._waiting: Remembered[str, bool] = Remembered(WAITING_REMEMBERED)
-        self._rested = RESTING
-        self._next_rest = self._first_rest()
+        self._rotation = Rotation(store, marks)
         self.later = LaterTasks(store)
         for _, name in store.scan("frontier", HELD, after(HELD)):
             self._hold(name.decode())
@@ -115,12 +100,12 @@ class HostQueues:
     @property
     def moved(self) -> bool:
         """Whether a host has changed its place since the last commit: it is not found there before the next."""
-        return bool(self._moves or self._spent)
+        return bool(self._moves or self._rotation.spent)
 
     @property
     def next_rest(self) -> float:
         """When the next resting host is due, in seconds since the epoch; infinite where none rests."""
-        return self._next_rest
+        return self._rotation.next_rest
 
     def flights(self, url: str) -> int:
         """How many tasks of this URL are in flight."""
@@ -138,52 +123,17 @@ class HostQueues:
                 found.append(name)
         room = min(most - len(found), self.limits.held - len(self._held))
         if room > 0:
-            found += self._wake(now, room)
+            woken = self._rotation.woken(now, room)
+            for name in woken:
+                self._hold(name)
+                self._moves[name] = (None, 0.0)
+            found += woken
         while (room := min(most - len(found), self.limits.held - len(self._held))) > 0:
-            names = self._next_turns(room)
+            names = self._rotation.next_turns(room)
             if not names:
                 break
             found += self._take_turns(names)
         return found
-
-    def _wake(self, now: float, room: int) -> list[str]:
-        """Hosts whose rest is over."""
-        if now < self._next_rest:
-            return []
-        names: list[str] = []
-        rows = self._store.scan("frontier", self._rested, due_key(RESTING, now))
-        for key, value in islice(rows, room):
-            self._rested = key + b"\x00"
-            self._spent.append(key)
-            names.append(value.decode())
-        self._next_rest = self._first_rest()
-        for name in names:
-            self._hold(name)
-            self._moves[name] = (None, 0.0)
-        return names
-
-    def _first_rest(self) -> float:
-        row = next(self._store.scan("frontier", self._rested, after(RESTING)), None)
-        return float("inf") if row is None else time_of(row[0])
-
-    def _next_turns(self, room: int) -> list[str]:
-        """The names that follow in the rotation, at most `room`; none where it ends."""
-        if not self._turns and not self._rotation_ends:
-            start = serial_key(ROTATION, self.marks.rotation)
-            row = next(self._store.scan("frontier", start, after(ROTATION)), None)
-            if row is None:
-                self._rotation_ends = True
-            else:
-                self._turns_key, value = row
-                self._turns.extend(msgspec.msgpack.decode(value, type=list[str]))
-        names = [self._turns.popleft() for _ in range(min(room, len(self._turns)))]
-        if names and not self._turns:
-            # Only now: until its last name has left, the value must be found again after a kill.
-            self.marks.rotation = int.from_bytes(self._turns_key[1:]) + 1
-            self._spent.append(self._turns_key)
-        for name in names:
-            self._waiting.forget(name)
-        return names
 
     def _take_turns(self, names: list[str]) -> list[str]:
         """Those of `names` that are not held yet and do not rest."""
@@ -210,7 +160,7 @@ class HostQueues:
         entry = self._held.get(name)
         if entry is None or entry.leaving is not None:
             return []
-        if entry.popped >= self.limits.turn and len(self._held) >= self.limits.held and not self._rotation_ends:
+        if entry.popped >= self.limits.turn and len(self._held) >= self.limits.held and not self._rotation.is_over:
             self._leave(entry, Leaving.TURN)
             return []
         taken: list[Task] = []
@@ -263,7 +213,7 @@ class HostQueues:
         self._buffers[entry.name] = entry
         if entry.leaving is not None and not entry.is_flying:
             if entry.leaving is Leaving.REST:
-                self._next_rest = min(self._next_rest, entry.until)
+                self._rotation.rests(entry.until)
             self._let_go(entry)
         self._trim()
 
@@ -315,7 +265,7 @@ class HostQueues:
         if entry.leaving is not Leaving.REST:
             entry.leaving = Leaving.TURN if entry.has_work else Leaving.EMPTY
         if entry.leaving is Leaving.REST:
-            self._next_rest = min(self._next_rest, entry.until)
+            self._rotation.rests(entry.until)
         self._moves[entry.name] = (entry.leaving, entry.until)
         self._buffered -= entry.empty_buffers()
         self._buffers.pop(entry.name, None)
@@ -326,7 +276,7 @@ class HostQueues:
     def plan(self, changes: Changes) -> Plan:
         """What is to be written for these changes, and for the hosts that came and went."""
         plan = Plan(changes, self.marks)
-        plan.moves, plan.spent = dict(self._moves), list(self._spent)
+        plan.moves, plan.spent = dict(self._moves), list(self._rotation.spent)
         for lane, places in self._ended(changes.ended).items():
             ending = plan.ended.get(lane.entry.name)
             if ending is None:
@@ -335,7 +285,7 @@ class HostQueues:
         for ending in plan.ended.values():
             ending.decide()
         plan.rotated = [name for name, (why, _) in plan.moves.items() if why is Leaving.TURN]
-        held, waiting, known = self._held, self._waiting, set(plan.rotated)
+        held, waiting, known = self._held, self._rotation.waiting, set(plan.rotated)
         for name, _ in changes.pushed:
             if name not in held and name not in known and name not in waiting:
                 known.add(name)
@@ -397,19 +347,16 @@ class HostQueues:
         """The plan was written: make it so in memory."""
         self.marks = plan.marks
         self._moves.clear()
-        self._spent.clear()
-        for name, (why, until) in plan.moves.items():
-            if why is Leaving.REST:
-                self._next_rest = min(self._next_rest, until)
-                self._rested = min(self._rested, time_key(RESTING, until, self._keys.host(name)))
+        resting = [
+            time_key(RESTING, until, self._keys.host(name))
+            for name, (why, until) in plan.moves.items()
+            if why is Leaving.REST
+        ]
+        self._rotation.applied(plan.marks, resting, plan.rotated)
         changes, held = plan.changes, self._held
         for url, count in changes.ended.items():
             self._flying -= count
             self._land(url, count)
-        if plan.rotated:
-            self._rotation_ends = False
-            for name in plan.rotated:
-                self._waiting.set(name, True)
         self.later.applied(changes.later, changes.woken)
         for name, level in changes.pushed:
             if name in held:

@@ -1,70 +1,47 @@
 """The commit: the one place where a visit's consequences become durable, in groups (DESIGN 4.1).
 
+Place in the flow: the last stage; which links become tasks is said in :mod:`gossamer.stages.commit.queueing`.
+
 Archive and row log are written first, then everything else goes into the ledger in one batch that knows where their bytes
 end: rows, new URLs and their tasks, what becomes of the page, what was learnt of its host. Only after that the frontier
 learns that the slots are free, and subscribers see the records. Whatever fails before the batch is written leaves the
 ledger as it was, and bytes that nobody points to: the next start cuts them off.
+
+A visit whose body is on disk is a group of its own: the archive lays it down first, while a second worker goes on with
+what is small.
 """
 
 import errno
-from collections import Counter
+from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Annotated
 
 import msgspec
 
-from gossamer.contracts.filtering import TaskFilter, VisitFilter, refusal, verdicts_on
+from gossamer.contracts.filtering import TaskFilter, VisitFilter, refusal
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.politeness import Politeness
-from gossamer.contracts.prioritizing import Prioritizer, Standing
+from gossamer.contracts.prioritizing import Prioritizer
 from gossamer.contracts.robots import Lesson, RobotsGate
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.storing import Archive, RowLog
 from gossamer.contracts.traversal import Traversal
-from gossamer.contracts.watching import Watcher
+from gossamer.contracts.watching import Learner, Learnt, Watcher
 from gossamer.flow.component import Filter
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses, UsesMany
-from gossamer.flow.sheet import Sheet, setting
-from gossamer.model.domains import registered_domain
-from gossamer.model.errors import DiskFull, UnreadableUrl
+from gossamer.flow.receipt import Receipt, current
+from gossamer.model.body import StoredBody
+from gossamer.model.errors import DiskFull
 from gossamer.model.kept import HostState
 from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
 from gossamer.model.ruling import Ruling, What
-from gossamer.model.task import Answer, Committed, Task, with_level
-from gossamer.model.url import canonical, host_of, scheme_of
+from gossamer.model.task import Answer, Committed, Task
+from gossamer.model.url import host_of
 from gossamer.model.visit import Location, Record, Response, Visit
-from gossamer.services.depths import announced, child_depth
-
-
-class CommitSheet(Sheet, frozen=True):
-    """Settings of :class:`Commit`."""
-
-    again: Annotated[bool, setting("URLs may be fetched again: there is no URL-seen test (random walks).")] = False
-    depth: (
-        Annotated[
-            int,
-            setting(
-                "Links from the nearest seed; then pages' links are kept, so that a nearer way counts (DESIGN 9.4).",
-                unit="links",
-                ge=0,
-            ),
-        ]
-        | None
-    ) = None
-    sitemaps: Annotated[bool, setting("Fetch the sitemaps that robots.txt names.")] = False
-    max_per_host: Annotated[int, setting("URLs ever queued of one host; more are cut.", unit="URLs", ge=1)] | None = (
-        1_000_000
-    )
-    max_per_domain: (
-        Annotated[int, setting("URLs ever queued of one registered domain; more are cut.", unit="URLs", ge=1)] | None
-    ) = 4_000_000
-
-
-#: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
-MAX_SITEMAPS = 100
+from gossamer.stages.commit.queueing import Choosers, Queueing
+from gossamer.stages.commit.sheet import CommitSheet
 
 #: Seconds between two tries to write while the disk is full.
 DISK_WAIT = 1.0
@@ -108,6 +85,10 @@ class Commit(Filter[CommitSheet]):
     def __init__(self, sheet: CommitSheet | None = None) -> None:
         super().__init__(sheet)
         self._since = 0.0
+        self._large: deque[tuple[_Ended, Receipt | None]] = deque()
+        self._is_laying = False
+        self._learnt: dict[tuple[str, str], Learnt] = {}
+        """What watchers have learnt and no group has kept yet, by host and name."""
         self.metrics.gauge("pages", lambda: self.ledger.counters().get("pages", 0))
         self.metrics.gauge("bytes", lambda: self.ledger.counters().get("bytes", 0))
 
@@ -119,8 +100,39 @@ class Commit(Filter[CommitSheet]):
         """Commit a group; what a link sent twice has no flight any more and is dropped."""
         group = [self._ended(visit) for visit in visits if self.flights.arrive(visit.url)]
         self.metrics.count("repeated", len(visits) - len(group))
-        if not group:
+        large = [ended for ended in group if type(ended.visit.response.body) is StoredBody]
+        if large:
+            group = [ended for ended in group if type(ended.visit.response.body) is not StoredBody]
+        if group:
+            await self._commit(group)
+        if large:
+            await self._commit_aside(large)
+
+    async def _commit_aside(self, large: Sequence[_Ended]) -> None:
+        """Commit large visits one by one. A worker that finds another at it leaves them to that one, and is free."""
+        receipt = current.get()
+        for ended in large:
+            if receipt is not None:
+                receipt.hold()
+            self._large.append((ended, receipt))
+        if self._is_laying:
             return
+        self._is_laying = True
+        try:
+            while self._large:
+                ended, receipt = self._large.popleft()
+                token = current.set(receipt)
+                try:
+                    await self._commit([ended])
+                finally:
+                    current.reset(token)
+                if receipt is not None:
+                    receipt.release()
+        finally:
+            self._is_laying = False
+
+    async def _commit(self, group: list[_Ended]) -> None:
+        """Keep a group, and tell of it."""
         locations = await self._kept_in_the_end(group)
         await self.committed.send_many([_committed(ended) for ended in group])
         records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
@@ -136,6 +148,9 @@ class Commit(Filter[CommitSheet]):
         is_waiting = False
         while True:
             try:
+                for ended in group:
+                    if type(ended.visit.response.body) is StoredBody:
+                        await self.archive.lay(ended.visit)
                 locations = self._kept(group)
                 await self.ledger.settle()
             except Exception as error:
@@ -155,21 +170,6 @@ class Commit(Filter[CommitSheet]):
                     self.report("there is room on the disk again; the crawl goes on")
                 return locations
 
-    def _announce(self, sitemaps: Sequence[str], site: str, staged: Group) -> None:
-        """Queue the sitemaps of a site's own host; what they list passes scope and filters like any link."""
-        tasks: dict[str, Task] = {}
-        for text in sitemaps[:MAX_SITEMAPS]:
-            try:
-                url = canonical(text, site + "/")
-            except UnreadableUrl:
-                continue
-            if host_of(url) == host_of(site) and scheme_of(url) in ("http", "https"):
-                tasks[url] = Task(url, host_of(url), 0, site + "/robots.txt", "sitemap")
-        if self.sheet.depth is None:
-            staged.push([tasks[url] for url in self.seen.offer(list(tasks))])
-        else:
-            staged.push(announced(tasks.values(), staged, self.sheet.depth))
-
     def _ended(self, visit: Visit) -> _Ended:
         """What becomes of the visit's page. The answer may be news to politeness, if the visit was quicker."""
         response = visit.response
@@ -183,7 +183,7 @@ class Commit(Filter[CommitSheet]):
             error = f"{response.outcome} at try {visit.task.attempt}; {response.error}".rstrip("; ")
             gone = msgspec.structs.replace(response, outcome=Outcome.GONE_AFTER_RETRIES, error=error)
             visit = msgspec.structs.replace(visit, response=gone)
-        return _Ended(visit, ruling)
+        return _Ended(self._judged(visit), ruling)
 
     def _kept(self, group: Sequence[_Ended]) -> list[Location | None]:
         """Write a group: archive, log, ledger. What it wrote is taken back where any of them fails.
@@ -200,8 +200,9 @@ class Commit(Filter[CommitSheet]):
 
     def _written(self, group: Sequence[_Ended], written: list[Archive | RowLog]) -> list[Location | None]:
         with self.ledger.group() as staged:
+            queueing = self._queueing(staged)
             for ended in group:
-                self._decide(ended, staged)
+                self._decide(ended, staged, queueing)
             visits = [ended.visit for ended in group]
             written.append(self.archive)
             locations = self.archive.append(visits)
@@ -210,7 +211,8 @@ class Commit(Filter[CommitSheet]):
             self.log.append(visits, locations)
             crash_at(Point.ARCHIVE_WRITTEN)
             for ended, location in zip(group, locations, strict=True):
-                self._stage(ended, location, staged)
+                self._stage(ended, location, staged, queueing)
+            self._stage_learnt(staged)
             for name, those in _by_host(group).items():
                 staged.host(self._host_state(staged.host_state(name), those))
             for file, end in (*self.archive.ends().items(), *self.log.ends().items()):
@@ -218,6 +220,7 @@ class Commit(Filter[CommitSheet]):
             now = self.clock.monotonic()
             staged.count("elapsed_ms", round(1000 * (now - self._since)))
         self._since = now
+        self._learnt.clear()
         return locations
 
     def _judged(self, visit: Visit) -> Visit:
@@ -230,9 +233,13 @@ class Commit(Filter[CommitSheet]):
         self.metrics.count(f"barred:{rule}")
         return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
 
-    def _decide(self, ended: _Ended, staged: Group) -> None:
+    def _queueing(self, staged: Group) -> Queueing:
+        gates = self.task_gates.get("schedule", ())
+        return Queueing(self.sheet, Choosers(self.seen, self.traversal, self.prioritizer, gates), staged)
+
+    def _decide(self, ended: _Ended, staged: Group, queueing: Queueing) -> None:
         """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
-        visit = self._judged(ended.visit)
+        visit = ended.visit
         if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body:
             owner = staged.first(visit.digest, visit.url)
             if owner != visit.duplicate_of:
@@ -241,46 +248,7 @@ class Commit(Filter[CommitSheet]):
             ended.uncovered = self._uncovered(visit)
         for name in ended.uncovered:
             staged.count(f"found:{name}")
-        ended.visit = self._with_new(visit, staged)
-
-    def _with_new(self, visit: Visit, staged: Group) -> Visit:
-        """The visit with its tasks that are queued, each at its level."""
-        rejected = dict(visit.rejected)
-        offered = self._offered(visit, staged, rejected)
-        if not offered:
-            return msgspec.structs.replace(visit, new=(), rejected=rejected) if visit.new else visit
-        new = [task for task in offered if self._is_within_budget(task, staged, rejected)]
-        urgencies = self.prioritizer.levels(new, [_STANDING] * len(new))
-        level = self.traversal.level
-        levelled = [with_level(task, level(task, urgency)) for task, urgency in zip(new, urgencies, strict=True)]
-        staged.push(levelled)
-        return msgspec.structs.replace(visit, new=tuple(levelled), rejected=rejected)
-
-    def _offered(self, visit: Visit, staged: Group, rejected: dict[str, int]) -> Sequence[Task]:
-        """The visit's tasks that are gone after and new. What the gate refuses is not offered: it may pass another time."""
-        limit = self.sheet.depth
-        if limit is None or visit.is_robots:
-            if not visit.new:
-                return ()
-            passing = self._passing(visit.new, staged, rejected)
-            tasks = {task.url: task for task in self.traversal.follow(passing, visit.task)}
-            urls = list(tasks) if self.sheet.again else self.seen.offer(list(tasks))
-            return [tasks[url] for url in urls]
-        # A nearer way to this page may have been found while it was in flight: its links are counted from there.
-        source, depth = visit.task, staged.depth_of(visit.task)
-        staged.links(visit.url, [(link.url, link.relation) for link in visit.links])
-        met = [
-            Task(
-                link.url,
-                host_of(link.url),
-                child_depth(depth, link.relation),
-                source.url,
-                link.relation,
-                hops=source.hops + 1 if link.relation == "redirect" else 0,
-            )
-            for link in visit.links
-        ]
-        return announced(self.traversal.follow(self._passing(met, staged, rejected), source), staged, limit)
+        ended.visit = queueing.queued(visit)
 
     def _uncovered(self, visit: Visit) -> Sequence[str]:
         """What those who learn from visits find in this one; it is counted with its host, for `why`."""
@@ -296,57 +264,43 @@ class Commit(Filter[CommitSheet]):
                 found.append(name)
         return found
 
-    def _passing(self, tasks: Sequence[Task], staged: Group, rejected: dict[str, int]) -> list[Task]:
-        """Those that the gate `schedule` lets pass; the others are counted by rule."""
-        verdicts = verdicts_on(self.task_gates.get("schedule", ()), "schedule", tasks)
-        for verdict in filter(None, verdicts):
-            rejected[verdict] = rejected.get(verdict, 0) + 1
-            staged.count(f"cut:{verdict}")
-        return [task for task, verdict in zip(tasks, verdicts, strict=True) if not verdict]
-
-    def _is_within_budget(self, task: Task, staged: Group, rejected: dict[str, int]) -> bool:
-        """Whether its host and domain may queue one more, which is then counted; what is cut is counted by the budget."""
-        sheet = self.sheet
-        domain = registered_domain(task.host)
-        if sheet.max_per_host is not None and staged.tally("host", task.host) >= sheet.max_per_host:
-            cut = "budget:host"
-        elif sheet.max_per_domain is not None and staged.tally("domain", domain) >= sheet.max_per_domain:
-            cut = "budget:domain"
-        else:
-            if staged.tally("host", task.host, 1) == 1:
-                staged.count("hosts")
-            if sheet.max_per_domain is not None:
-                staged.tally("domain", domain, 1)
-            return True
-        rejected[cut] = rejected.get(cut, 0) + 1
-        staged.count(f"cut:{cut}")
-        return False
+    def _stage_learnt(self, staged: Group) -> None:
+        """What watchers know outlives the process with the visits that they learnt it from."""
+        for watcher in self.watchers.get("visits", ()):
+            if isinstance(watcher, Learner):
+                try:
+                    self._learnt.update({(one.host, one.what): one for one in watcher.learnt()})
+                except Exception as error:
+                    self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")
+        for one in self._learnt.values():
+            staged.learnt(one.host, one.what, one.data)
 
     def _host_state(self, state: HostState, group: Sequence[_Ended]) -> HostState:
         """What is kept of a host after these visits."""
-        counters = Counter(state.counters)
-        visits = [ended.visit for ended in group]
+        counters, address = dict(state.counters), state.address
         for ended in group:
-            counters.update(dict(_figures(ended.visit)))
-            counters.update(ended.uncovered or ())
+            for name, number in (*_figures(ended.visit), *((found, 1) for found in ended.uncovered or ())):
+                counters[name] = counters.get(name, 0) + number
+            address = ended.visit.response.address or address
         now = self.clock.now()
-        address = next((visit.response.address for visit in reversed(visits) if visit.response.address), state.address)
         return msgspec.structs.replace(
             state,
             note=self.politeness.note(state.host),
-            counters=dict(counters),
+            counters=counters,
             first_seen=state.first_seen or now,
             last_seen=now,
             address=address,
             delay=self.politeness.delay(state.host),
         )
 
-    def _stage(self, ended: _Ended, location: Location | None, staged: Group) -> None:
+    def _stage(self, ended: _Ended, location: Location | None, staged: Group, queueing: Queueing) -> None:
         """What becomes of one page."""
         visit = ended.visit
         task = visit.task
         if ended.lesson is not None:
             self._learn(ended.site, ended.lesson, visit.response, staged)
+            if self.sheet.sitemaps:
+                queueing.announce(ended.lesson.sitemaps, ended.site)
         elif ended.ruling.what is What.KEEP:
             staged.tried(visit)
         elif ended.ruling.what is What.RETRY:
@@ -364,16 +318,10 @@ class Commit(Filter[CommitSheet]):
         staged.robots(site, host, self.robots.state(site))
         staged.host(msgspec.structs.replace(staged.host_state(host), robots_state=lesson.state, robots_date=now))
         staged.count("robots")
-        if self.sheet.sitemaps:
-            self._announce(lesson.sitemaps, site, staged)
         if response.outcome not in ANSWERED:
             staged.count(f"outcome:{response.outcome}")
         elif not lesson.settled and response.outcome in (Outcome.SERVER_ERROR, Outcome.RATE_LIMITED):
             staged.count(f"outcome:{Outcome.ROBOTS_UNREACHABLE}")
-
-
-#: What is known of every new URL: one link leads to it, and of its site nothing.
-_STANDING = Standing(in_degree=1)
 
 
 def is_full(error: BaseException) -> bool:

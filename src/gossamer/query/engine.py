@@ -1,0 +1,105 @@
+"""DuckDB as this package uses it: how it is opened, how row logs and Parquet are named to it, and how tables are written.
+
+It is imported as `_duckdb`, the module that all of it is in: `duckdb` around it adds data frames and other guests, for 60 ms of
+CPU at the end of every crawl.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+
+import _duckdb
+
+from gossamer.query.schema import LOGGED, Table
+
+Connection = _duckdb.DuckDBPyConnection
+Error = _duckdb.Error
+StatementType = _duckdb.StatementType
+
+#: What DuckDB may take while it converts; beyond, it spills to the disk.
+MEMORY = "256MB"
+
+#: Bytes of the largest line of a row log, with room to spare (`stores.rows` bounds items and frames).
+LARGEST_LINE = 8 << 20
+
+#: Rows of a Parquet file that are packed together. DuckDB's own 122,880 cost the converter 40 MB more.
+ROW_GROUP = 20_480
+
+
+#: How tables are written.
+PARQUET = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP}"
+
+
+def connect(workspace: str, memory: str = MEMORY, threads: int = 1) -> Connection:
+    """A connection in memory that keeps to `memory` and spills into `workspace`."""
+    connection = _duckdb.connect(config={"memory_limit": memory, "threads": threads, "temp_directory": workspace})
+    connection.execute("SET preserve_insertion_order = true")
+    return connection
+
+
+def select_from_log(table: Table, logs: Sequence[Path]) -> str:
+    """SQL that reads a table's rows out of row logs; their names hold nothing that SQL or a wildcard could mean."""
+    names = ", ".join(f"'{path}'" for path in logs)
+    log = (
+        f"read_json([{names}], format = 'newline_delimited', columns = {table.logged}, "
+        f"maximum_object_size = {LARGEST_LINE})"
+    )
+    return table.select.replace("{log}", log)
+
+
+def select_table(name: str, files: Sequence[Path], logs: Sequence[Path] = ()) -> str:
+    """SQL that reads a table out of Parquet files and row logs, with the columns that it has to have; names as above."""
+    table = LOGGED.get(name)
+    parts = [table.empty] if table is not None else []
+    if files:
+        names = ", ".join(f"'{path}'" for path in files)
+        parts.append(f"SELECT * FROM read_parquet([{names}], union_by_name = true)")
+    if table is not None and logs:
+        parts.append(select_from_log(table, logs))
+    return " UNION ALL BY NAME ".join(parts)
+
+
+class ParquetWriter:
+    """Writes Parquet files, each whole or not at all; a context manager.
+
+    One DuckDB serves for all, and is opened when the first is written: opening takes 20 ms, a small table 2. It sees files
+    through links under names of our own, since it would read wildcards into those of the user.
+    """
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._links = 0
+
+    def __enter__(self) -> "ParquetWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @cached_property
+    def _folder(self) -> Path:
+        return Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-")))
+
+    @cached_property
+    def _connection(self) -> Connection:
+        return self._stack.enter_context(connect(str(self._folder)))
+
+    def link(self, path: Path) -> Path:
+        """A name for a file or directory that SQL can hold."""
+        self._links += 1
+        link = self._folder / f"link-{self._links}{path.suffix}"
+        link.symlink_to(path.resolve())
+        return link
+
+    def view(self, name: str, sql: str) -> None:
+        """Give an answer a name for what is written later."""
+        self._connection.execute(f'CREATE VIEW "{name}" AS {sql}')
+
+    def write(self, sql: str, target: Path) -> None:
+        """The answer as the file `target`."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.with_name(f"{target.name}.new")
+        self._connection.execute(f"COPY ({sql}) TO '{self.link(target.parent) / fresh.name}' ({PARQUET})")
+        fresh.replace(target)

@@ -1,0 +1,1 @@
+"""The commit: the one place where a visit's consequences become durable."""

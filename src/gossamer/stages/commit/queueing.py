@@ -1,0 +1,132 @@
+"""What is queued: which of a page's links become tasks that wait for their turn, and at which level.
+
+Place in the flow: the commit asks for each visit of a group, while the group is open; what is refused here is offered again
+another time, or counted.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from gossamer.contracts.filtering import TaskFilter, verdicts_on
+from gossamer.contracts.ledger import Group
+from gossamer.contracts.prioritizing import Prioritizer, Standing
+from gossamer.contracts.seen import SeenSet
+from gossamer.contracts.traversal import Traversal
+from gossamer.model.domains import registered_domain
+from gossamer.model.errors import UnreadableUrl
+from gossamer.model.task import Task, with_level
+from gossamer.model.url import canonical, host_of, scheme_of
+from gossamer.model.visit import Visit
+from gossamer.services.depths import announced, child_depth
+from gossamer.stages.commit.sheet import CommitSheet
+
+#: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
+MAX_SITEMAPS = 100
+
+#: What is known of every new URL: one link leads to it, and of its site nothing.
+_STANDING = Standing(in_degree=1)
+
+
+class Choosers(msgspec.Struct, frozen=True):
+    """Who has a say in it."""
+
+    seen: SeenSet
+    traversal: Traversal
+    prioritizer: Prioritizer
+    gates: Sequence[TaskFilter]
+
+
+class Queueing:
+    """Puts tasks into the queues of one open group."""
+
+    def __init__(self, sheet: CommitSheet, choosers: Choosers, staged: Group) -> None:
+        self._sheet = sheet
+        self._staged = staged
+        self._seen = choosers.seen
+        self._traversal = choosers.traversal
+        self._prioritizer = choosers.prioritizer
+        self._gates = choosers.gates
+
+    def __repr__(self) -> str:
+        return f"<Queueing into {self._staged!r}>"
+
+    def queued(self, visit: Visit) -> Visit:
+        """The visit with its tasks that are queued, each at its level."""
+        rejected = dict(visit.rejected)
+        offered = self._offered(visit, rejected)
+        if not offered:
+            return msgspec.structs.replace(visit, new=(), rejected=rejected) if visit.new else visit
+        new = [task for task in offered if self._is_within_budget(task, rejected)]
+        urgencies = self._prioritizer.levels(new, [_STANDING] * len(new))
+        level = self._traversal.level
+        levelled = [with_level(task, level(task, urgency)) for task, urgency in zip(new, urgencies, strict=True)]
+        self._staged.push(levelled)
+        return msgspec.structs.replace(visit, new=tuple(levelled), rejected=rejected)
+
+    def announce(self, sitemaps: Sequence[str], site: str) -> None:
+        """Queue the sitemaps of a site's own host; what they list passes scope and filters like any link."""
+        tasks: dict[str, Task] = {}
+        for text in sitemaps[:MAX_SITEMAPS]:
+            try:
+                url = canonical(text, site + "/")
+            except UnreadableUrl:
+                continue
+            if host_of(url) == host_of(site) and scheme_of(url) in ("http", "https"):
+                tasks[url] = Task(url, host_of(url), 0, site + "/robots.txt", "sitemap")
+        if self._sheet.depth is None:
+            self._staged.push([tasks[url] for url in self._seen.offer(list(tasks))])
+        else:
+            self._staged.push(announced(tasks.values(), self._staged, self._sheet.depth))
+
+    def _offered(self, visit: Visit, rejected: dict[str, int]) -> Sequence[Task]:
+        """The visit's tasks that are gone after and new. What the gate refuses is not offered: it may pass another time."""
+        limit = self._sheet.depth
+        if limit is None or visit.is_robots:
+            if not visit.new:
+                return ()
+            passing = self._passing(visit.new, rejected)
+            tasks = {task.url: task for task in self._traversal.follow(passing, visit.task)}
+            urls = list(tasks) if self._sheet.again else self._seen.offer(list(tasks))
+            return [tasks[url] for url in urls]
+        # A nearer way to this page may have been found while it was in flight: its links are counted from there.
+        source, depth = visit.task, self._staged.depth_of(visit.task)
+        self._staged.links(visit.url, [(link.url, link.relation) for link in visit.links])
+        met = [
+            Task(
+                link.url,
+                host_of(link.url),
+                child_depth(depth, link.relation),
+                source.url,
+                link.relation,
+                hops=source.hops + 1 if link.relation == "redirect" else 0,
+            )
+            for link in visit.links
+        ]
+        return announced(self._traversal.follow(self._passing(met, rejected), source), self._staged, limit)
+
+    def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
+        """Those that the gate `schedule` lets pass; the others are counted by rule."""
+        verdicts = verdicts_on(self._gates, "schedule", tasks)
+        for verdict in filter(None, verdicts):
+            rejected[verdict] = rejected.get(verdict, 0) + 1
+            self._staged.count(f"cut:{verdict}")
+        return [task for task, verdict in zip(tasks, verdicts, strict=True) if not verdict]
+
+    def _is_within_budget(self, task: Task, rejected: dict[str, int]) -> bool:
+        """Whether its host and domain may queue one more, which is then counted; what is cut is counted by the budget."""
+        sheet = self._sheet
+        domain = registered_domain(task.host)
+        if sheet.max_per_host is not None and self._staged.tally("host", task.host) >= sheet.max_per_host:
+            cut = "budget:host"
+        elif sheet.max_per_domain is not None and self._staged.tally("domain", domain) >= sheet.max_per_domain:
+            cut = "budget:domain"
+        else:
+            if self._staged.tally("host", task.host, 1) == 1:
+                self._staged.count("hosts")
+            if sheet.max_per_domain is not None:
+                self._staged.tally("domain", domain, 1)
+            return True
+        rejected[cut] = rejected.get(cut, 0) + 1
+        self._staged.count(f"cut:{cut}")
+        return False

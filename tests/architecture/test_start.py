@@ -1,0 +1,116 @@
+"""What a process imports before it does anything: the half of what a small crawl costs. Each list is what it does without."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gossamer.assembly.catalog import COMPONENTS, PROVIDERS, catalog
+from gossamer.flow.component import Component
+from gossamer.flow.unit import Provider
+
+#: Parts and libraries that a plain crawl does not use.
+NOT_OF_A_PLAIN_CRAWL = {
+    "_duckdb", "brotli", "duckdb", "email", "http", "importlib.metadata", "importlib.resources", "multiprocessing",
+    "numpy", "pyarrow", "resiliparse", "rich", "sqlite3", "xml", "zipfile",
+    "gossamer.api", "gossamer.assembly.control.standing", "gossamer.assembly.control.steering", "gossamer.assembly.reprocess",
+    "gossamer.assembly.story", "gossamer.bench", "gossamer.flow.remote.connector", "gossamer.flow.remote.links",
+    "gossamer.query.convert", "gossamer.query.database", "gossamer.query.engine", "gossamer.simweb",
+    "gossamer.stages.application", "gossamer.stages.near_duplicates", "gossamer.stages.process.images",
+    "gossamer.stages.process.tags", "gossamer.stores.diverse", "gossamer.stores.fingerprints", "gossamer.stores.sieve",
+    "gossamer.stores.trie", "gossamer.testing",
+}  # fmt: skip
+
+#: What the process that makes tables has no use for: it begins when the crawl has ended, and somebody waits for it.
+NOT_OF_THE_CONVERTER = {
+    "asyncio", "click", "duckdb", "numpy", "pycurl", "rocksdict", "selectolax", "uvloop",
+    "gossamer.assembly", "gossamer.cli", "gossamer.flow", "gossamer.query.database", "gossamer.services", "gossamer.stages",
+}  # fmt: skip
+
+#: What a parser process has no use for: a crawl starts one when it meets the first page that its parser could choke on.
+NOT_OF_A_PARSER = {
+    "asyncio", "click", "numpy", "pycurl", "rocksdict", "ssl", "uvloop",
+    "gossamer.assembly", "gossamer.cli", "gossamer.query", "gossamer.services", "gossamer.stores",
+}  # fmt: skip
+
+#: What no command needs to tell its options, or that it does not understand.
+NOT_OF_HELP = {
+    "asyncio", "pycurl",
+    "gossamer.assembly.crawl", "gossamer.query", "gossamer.services", "gossamer.stages", "gossamer.stores",
+}  # fmt: skip
+
+#: What the command as a whole needs as little.
+NOT_OF_A_LIST = NOT_OF_HELP | {"msgspec", "gossamer.flow", "gossamer.model"}
+
+
+def imported(program: str, *arguments: str) -> set[str]:
+    """Names of what a process has imported when it has run the program to its end."""
+    tell = "import sys\ntry:\n  {}\nfinally:\n  print('\\nimported', *sys.modules, file=sys.stderr)"
+    line = [sys.executable, "-c", tell.format(program), *arguments]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert "Traceback" not in done.stderr, done.stderr
+    return set(done.stderr.rpartition("\nimported ")[2].split())
+
+
+COMMAND = "from gossamer.cli.main import main; main(sys.argv[1:])"
+
+
+def test_a_plain_crawl_imports_only_what_it_uses(tmp_path: Path) -> None:
+    page = tmp_path / "site" / "index.html"
+    page.parent.mkdir()
+    page.write_text("<title>A page</title><a href='other.html'>Another</a>", encoding="utf-8")
+    loaded = imported(COMMAND, "crawl", page.as_uri(), "--quiet", "--json", "-o", str(tmp_path / "crawl"))
+    assert list((tmp_path / "crawl" / "tables" / "pages").glob("*.parquet")), "it was no crawl"
+    assert "gossamer.stages.process.html" in loaded
+    assert loaded & NOT_OF_A_PLAIN_CRAWL == set()
+
+
+def test_the_converter_imports_neither_crawl_nor_data_frames(tmp_path: Path) -> None:
+    program = "from gossamer.query.__main__ import main; main(sys.argv[1:])"
+    loaded = imported(program, str(tmp_path), "--ended")
+    assert "_duckdb" in loaded
+    assert loaded & NOT_OF_THE_CONVERTER == set()
+
+
+def test_a_parser_imports_no_crawl() -> None:
+    loaded = imported(
+        "import gossamer.stages.process.parser, gossamer.stages.process.html, gossamer.stages.process.css"
+    )
+    assert loaded & NOT_OF_A_PARSER == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "without"),
+    [
+        ("--version", NOT_OF_A_LIST),
+        ("--help", NOT_OF_A_LIST),
+        ("crawl --help", NOT_OF_HELP),
+        ("crawl --nonsense", NOT_OF_HELP),
+        ("resume", NOT_OF_HELP),
+        ("topology --help", NOT_OF_HELP),
+        ("query --help", NOT_OF_HELP),
+    ],
+)
+def test_who_asks_for_help_waits_for_no_import(line: str, without: set[str]) -> None:
+    loaded = imported(COMMAND, *line.split())
+    assert "click" in loaded
+    assert loaded & without == set()
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_every_component_of_the_catalog_is_where_it_says(name: str) -> None:
+    assert issubclass(catalog().component(name), Component)
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_every_provider_of_the_catalog_is_where_it_says(name: str) -> None:
+    assert issubclass(catalog().provider(name), Provider)
+
+
+def test_names_are_listed_without_an_import() -> None:
+    program = (
+        "from gossamer.assembly.catalog import catalog; catalog().names('providers'); catalog().names('components')"
+    )
+    loaded = imported(program)
+    assert not [name for name in loaded if name.startswith(("gossamer.stages", "gossamer.services", "gossamer.stores"))]
