@@ -315,6 +315,13 @@ def test_a_processor_that_no_other_process_could_make_is_not_isolated_in_silence
         run(processed([], ProcessSheet(isolated=("local",)), {"*": [local]}))
 
 
+def test_a_name_that_no_processor_has_is_not_isolated_in_silence(run: Run) -> None:
+    links = HtmlLinks()
+    links.name = "html"
+    with pytest.raises(SettingError, match="no processor 'htm'; did you mean 'html'"):
+        run(processed([], ProcessSheet(isolated=("htm",)), {"text/html": [links]}))
+
+
 def test_parser_processes_end_with_the_stage(run: Run) -> None:
     async def pids() -> list[int]:
         stage = Process()

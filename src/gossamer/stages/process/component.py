@@ -19,7 +19,7 @@ from gossamer.contracts.processing import Processor
 from gossamer.flow.component import Filter
 from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import In, Out, UsesMany
-from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.sheet import Sheet, nearest, setting
 from gossamer.model.document import Document
 from gossamer.model.language import CODES, primary
 from gossamer.model.mime import sniff
@@ -90,21 +90,28 @@ class Process(Filter[ProcessSheet]):
         self.metrics.gauge("parsers_killed", lambda: self._parsers.killed)
 
     def changed(self, before: ProcessSheet) -> None:
-        """Take the new languages."""
+        """Take the new languages, and see who is to be isolated now."""
+        self._check_isolated()
         self._languages = _languages(self.sheet)
 
     async def start(self) -> None:
-        """Refuse a processor that is to be isolated and cannot be.
+        """Refuse a processor that is to be isolated and cannot be, or that nobody knows: it would run unisolated.
 
         Raises:
             SettingError: says which.
         """
+        self._check_isolated()
         for processor in {p for group in self.processors.values() for p in group if self._is_isolated(p)}:
             if spec_of(processor) is None:
                 raise SettingError(
                     f"processor {getattr(processor, 'name', processor)!r} cannot be isolated: it has to be a class of a "
                     "module that can be imported, without providers of its own"
                 )
+
+    def _check_isolated(self) -> None:
+        known = {getattr(one, "name", "") for group in self.processors.values() for one in group}
+        if strange := [name for name in self.sheet.isolated if name not in known]:
+            raise SettingError(f"isolated: no processor {strange[0]!r}{nearest(strange[0], known)}")
 
     async def stop(self) -> None:
         """End the parser processes."""
