@@ -20,6 +20,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.assembly.control.resting import has_gone_back
 from gossamer.assembly.control.standing import ledgers_of
+from gossamer.model.body import Body, pieces
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.kept import DocumentRow
 from gossamer.model.outcome import ANSWERED, Outcome
@@ -169,8 +170,11 @@ def _records_of(path: Path, name: str, committed: int, told: Verified) -> Iterat
     told.check(f"end of the last committed record of {name}", end, committed)
 
 
-def _digest(body: bytes) -> str:
-    return base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
+def _digest(body: Body) -> str:
+    digest = hashlib.sha1(usedforsecurity=False)
+    for piece in pieces(body):
+        digest.update(piece)
+    return base64.b32encode(digest.digest()).decode()
 
 
 def _logged(directory: Path, told: Verified) -> Iterator[dict[str, Any]]:

@@ -33,10 +33,12 @@ CUTS: dict[str, Sequence[str]] = {
 }
 
 
-def crawl_divided(elsewhere: Sequence[str], web: FakeWeb, folder: Path, kill_at: Sequence[int] = ()) -> Summary:
+def crawl_divided(
+    elsewhere: Sequence[str], web: FakeWeb, folder: Path, kill_at: Sequence[int] = (), **more: object
+) -> Summary:
     """Crawl a fake web with some stages in another process, which is killed (-9) at these request counts."""
     wiring = divide(shipped("default"), elsewhere, "elsewhere")
-    options = build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8})
+    options = build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8, **more})
     job = Crawl([web.url("/")], options, wiring=wiring)
 
     async def crawl() -> Summary:
@@ -81,6 +83,17 @@ def test_a_stage_that_is_killed_comes_back_and_nothing_is_lost_or_doubled(tmp_pa
         assert_same(crawl_divided(CUTS["checked"], web, tmp_path, kill_at=(30, 120)), web, killed=True)
     rows = (tmp_path / "crawl" / "logs" / "crawl.jsonl").read_text()
     assert rows.count('"event":"page"') == len(web.expected)
+
+
+@pytest.mark.parametrize("cut", ["checked", "processed", "filtered, visits"])
+def test_near_duplicates_are_compared_where_the_ledger_is(cut: str, tmp_path: Path) -> None:
+    text = " ".join(f"Paragraph {number} of a long page about bridges and rivers." for number in range(80))
+    pages = {"/": '<a href="/one">x</a>', "/one": f'<p>{text}<a href="/two">x</a>'}
+    pages["/two"] = f'<p>{text.replace("Paragraph 40", "Paragraph forty")}<a href="/three">x</a>'
+    with FakeWeb(pages) as web:
+        summary = crawl_divided(CUTS[cut], web, tmp_path, near_duplicates="skip")
+        assert sorted(web.targets()) == ["/", "/one", "/two"]
+    assert (summary.state, summary.pages) == ("finished", 2)
 
 
 @pytest.mark.long

@@ -93,6 +93,39 @@ def test_page_requisites_are_fetched_off_scope_and_beyond_the_depth(tmp_path: Pa
         assert len(web.requests) == 1
 
 
+def moved(target: str) -> Page:
+    return Page("", status=302, headers=(("Location", target),))
+
+
+def test_one_page_is_fetched_whole_also_where_its_parts_have_moved(tmp_path: Path) -> None:
+    """As `wget -p` does: parts that moved come along, wherever they went; what moved pages to elsewhere does not."""
+    pages = {
+        "http://a.test/": '<link rel=stylesheet href="http://cdn.test/s"><img src="/p.png"><a href="/other">x</a><iframe src="http://b.test/">',
+        "http://a.test/p.png": moved("http://img.test/p.png"),
+        "http://img.test/p.png": moved("http://img2.test/p.png"),
+        "http://img2.test/p.png": Page(b"z", type="image/png"),
+        "http://cdn.test/s": moved("http://cdn2.test/s.css"),
+        "http://cdn2.test/s.css": Page(
+            "@import 'http://cdn.test/more'; p { background: url(/bg.png) }", type="text/css"
+        ),
+        "http://cdn2.test/bg.png": Page(b"x", type="image/png"),
+        "http://cdn.test/more": moved("http://cdn2.test/more.css"),
+        "http://cdn2.test/more.css": Page("@import 'http://cdn2.test/last.css';", type="text/css"),
+        "http://cdn2.test/last.css": Page("", type="text/css"),
+        "http://a.test/other": moved("http://b.test/"),
+        "http://b.test/": "elsewhere",
+    }
+    given = {"page_requisites": True, "allow_network": ["127.0.0.0/8"]}
+    left = {"page": 3, "host": 2}
+    for scope, missing in left.items():
+        with FakeWeb(pages, root="http://a.test/") as web:
+            crawl(web, tmp_path / scope, **given, scope=scope, resolve=[web.resolve])
+            fetched = {f"http://{one.host}{one.target}" for one in web.requests}
+        assert "http://img2.test/p.png" in fetched and "http://cdn2.test/bg.png" in fetched
+        assert len(pages) - len(fetched & set(pages)) == missing, sorted(set(pages) - fetched)
+        assert not fetched & {"http://b.test/", "http://cdn2.test/last.css"}
+
+
 def test_feeds_and_sitemaps_lead_on(tmp_path: Path) -> None:
     feed = "<rss><channel><item><link>/one</link></item></channel></rss>"
     sitemap = "<urlset><url><loc>/two</loc></url></urlset>"

@@ -1,5 +1,6 @@
 """What the frontier promises of whole crawls: robots first, order, budgets, no racing, and going on after a kill."""
 
+import asyncio
 import itertools
 import json
 import os
@@ -18,6 +19,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
+from gossamer.testing.fakedns import FakeDns
 from gossamer.testing.fakeweb import FakeWeb, Page, html
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
@@ -36,6 +38,40 @@ def elsewhere(web: FakeWeb) -> dict[str, object]:
 
 def robots(text: str) -> Page:
     return Page(text, type="text/plain")
+
+
+# -- names
+
+
+def with_names(names: FakeDns, seeds: list[str], folder: Path, **options: object) -> Summary:
+    """Crawl by a name server of the test's own, until the end."""
+    given = {"delay": 0, "output": str(folder), "scope": "any", "allow_network": ("127.0.0.0/8",), **options}
+
+    async def body() -> Summary:
+        async with names:
+            settings = {"dns": {"servers": [names.server]}}
+            return await Crawl(seeds, build(CrawlOptions, given), settings=settings).run()
+
+    return asyncio.run(body())
+
+
+def test_names_that_do_not_exist_are_counted_and_kept_and_no_request_is_made_for_them(tmp_path: Path) -> None:
+    links = [f"http://nowhere{number}.test/{page}" for number in range(600) for page in range(3)]
+    with FakeWeb({"/": html("x", links)}) as web:
+        names = FakeDns({})
+        summary = with_names(names, [web.url("/")], tmp_path / "crawl", retries=0)
+        assert web.targets().count("/") == 1
+    assert summary.outcomes == {"ok": 1, "dns_failed": 600}
+    assert (summary.state, summary.queued, summary.hosts) == ("incomplete", 1800, 601)
+    assert all(names.asked[f"nowhere{number}.test"] == 1 for number in range(600))
+
+
+def test_behind_a_proxy_no_name_is_looked_up_here(tmp_path: Path) -> None:
+    names = FakeDns({})
+    with FakeWeb({"http://elsewhere.test/": "by the proxy"}) as web:
+        proxy = web.url("/").rstrip("/")
+        summary = with_names(names, ["http://elsewhere.test/"], tmp_path / "crawl", proxy=proxy, retries=0)
+    assert (summary.outcomes, dict(names.asked)) == ({"ok": 1}, {})
 
 
 # -- robots.txt

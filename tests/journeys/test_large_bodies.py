@@ -1,5 +1,6 @@
 """Bodies far larger than memory is meant to be: archived whole, and memory does not follow them (MISSION M2)."""
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -7,7 +8,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,13 +17,17 @@ from pathlib import Path
 import msgspec
 import pytest
 from warcio.archiveiterator import ArchiveIterator
+from warcio.recordloader import ArcWarcRecord
 
+from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import shipped
-from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.processes import divide
 from gossamer.flow.errors import WiringError
-from gossamer.model.visit import sha1_base32
+from gossamer.flow.sheet import build
+from gossamer.model.visit import Location, Visit, sha1_base32
+from gossamer.stores.warc import WarcArchive
 
 #: What memory may rise by for a body of any size.
 RISE = 64 << 20
@@ -78,6 +84,13 @@ def serving(*links: str) -> Iterator[str]:
         thread.join(10)
 
 
+def responses(folder: Path) -> Iterator[ArcWarcRecord]:
+    """The response records of all archive files."""
+    for archive in sorted(folder.glob("warc/*.gz")):
+        with archive.open("rb") as stream:
+            yield from (record for record in ArchiveIterator(stream) if record.rec_type == "response")
+
+
 def crawl(seed: str, folder: Path, *options: str) -> dict[str, int]:
     """Crawl in a process of its own, whose memory is its own; returns the summary."""
     command = [
@@ -108,18 +121,44 @@ def test_memory_does_not_follow_the_size_of_bodies(links: list[str], size: int, 
         summary = crawl(large, tmp_path / "large", "--max-page-size", "1GB", "--per-host", "8")
     assert summary["bytes"] > size * MEGABYTE
     assert summary["peak_rss_bytes"] - plain["peak_rss_bytes"] <= RISE
-    [archive] = (tmp_path / "large").glob("warc/*.gz")
     found = 0
-    with archive.open("rb") as stream:
-        for record in ArchiveIterator(stream):
-            if record.rec_type == "response" and record.rec_headers["WARC-Target-URI"].rpartition("/")[2].isdigit():
-                content, hashed = record.content_stream(), hashlib.sha1()
-                while data := content.read(MEGABYTE):
-                    hashed.update(data)
-                    found += len(data)
-                digest = base64.b32encode(hashed.digest()).decode()
-                assert record.rec_headers["WARC-Payload-Digest"] == f"sha1:{digest}"
+    for record in responses(tmp_path / "large"):
+        if record.rec_headers["WARC-Target-URI"].rpartition("/")[2].isdigit():
+            content, hashed = record.content_stream(), hashlib.sha1()
+            while data := content.read(MEGABYTE):
+                hashed.update(data)
+                found += len(data)
+            digest = base64.b32encode(hashed.digest()).decode()
+            assert record.rec_headers["WARC-Payload-Digest"] == f"sha1:{digest}"
     assert found == size * MEGABYTE
+
+
+class WaitsForSmall(WarcArchive):
+    """Lays nothing down before ten small pages are archived: where these wait for it, the crawl never ends."""
+
+    small = 0
+
+    async def lay(self, visit: Visit) -> None:
+        async with asyncio.timeout(30):
+            while self.small < 10:
+                await asyncio.sleep(0.001)
+        await super().lay(visit)
+
+    def append(self, visits: Sequence[Visit]) -> list[Location | None]:
+        self.small += sum(visit.url.endswith("/0") for visit in visits)
+        return super().append(visits)
+
+
+def test_small_pages_are_kept_while_large_bodies_are_laid_down(tmp_path: Path) -> None:
+    known = catalog()
+    known.add("warc", WaitsForSmall)
+    small, large = [f"/{n}/0" for n in range(1, 11)], ["/0/2", "/2/3", "/9/2"]
+    with serving(*large, *small) as seed:
+        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0, "per_host": 8})
+        summary = run(Crawl([seed], options, catalog=known))
+    assert summary.fetched == 14
+    archived = Counter(record.rec_headers["WARC-Target-URI"].removeprefix(seed) for record in responses(tmp_path / "c"))
+    assert {path[1:]: archived[path[1:]] for path in large} == dict.fromkeys((path[1:] for path in large), 1)
 
 
 def test_the_digest_of_a_body_on_disk_is_that_of_its_bytes(tmp_path: Path) -> None:
@@ -128,6 +167,7 @@ def test_the_digest_of_a_body_on_disk_is_that_of_its_bytes(tmp_path: Path) -> No
     rows = [json.loads(line) for line in (tmp_path / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines()]
     [row] = [row for row in rows if row["url"] == f"{seed}7/2"]
     assert row["digest"] == sha1_base32(piece(7) + piece(8))
+    assert row["sha256"] == hashlib.sha256(piece(7) + piece(8)).hexdigest()
 
 
 def test_a_body_that_could_not_cross_to_another_process_is_refused_before_anything_starts(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 import gossamer
 from gossamer import api
 from gossamer.assembly.catalog import catalog
+from gossamer.assembly.compiling import compile_wiring
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.reprocess import Reprocessed, crawl_wiring, reprocess
@@ -89,6 +90,46 @@ def test_what_is_set_otherwise_is_found_otherwise(tmp_path: Path) -> None:
     # The body of the page that must not be kept is not there: what was known of it stays.
     assert asked(directory, "SELECT count(*) FROM links WHERE source LIKE '%/secret'") == [(1,)]
     assert asked(directory, "SELECT title FROM pages WHERE url LIKE '%/secret'") == [("Secret",)]
+
+
+TEXT = " ".join(
+    f"Paragraph {number} of a long page about bridges, rivers and those who cross them." for number in range(80)
+)
+
+LIKES: dict[str, str | Page] = {
+    "/": '<a href="/one">x</a>',
+    "/one": f'<title>One</title><p>{TEXT}<a href="/two">x</a>',
+    "/two": f'<title>Two</title><p>{TEXT.replace("Paragraph 40", "Paragraph forty")}<a href="/">x</a>',
+}
+
+
+def named(directory: str) -> list[tuple[Any, ...]]:
+    return asked(directory, "SELECT title, right(near_duplicate_of, 4), discarded, language FROM pages ORDER BY url")
+
+
+def likes(folder: Path, **more: object) -> str:
+    with FakeWeb(LIKES) as web:
+        options = build(CrawlOptions, {"output": str(folder / "crawl"), "delay": 0, **more})
+        run(Crawl([web.url("/")], options, settings={"log": {"tables": ["pages", "links", "items"]}}))
+    return str(folder / "crawl")
+
+
+def test_details_that_the_crawl_did_without_are_found_in_its_archive(tmp_path: Path) -> None:
+    directory = likes(tmp_path)
+    assert named(directory) == [(None, None, None, None), ("One", None, None, None), ("Two", None, None, None)]
+    again(directory, wiring=compile_wiring((), CrawlOptions(details="full"), crawl_wiring(directory)))
+    assert named(directory) == [(None, None, None, None), ("One", None, None, "en"), ("Two", "/one", None, "en")]
+    again(directory)
+    assert named(directory)[2] == ("Two", None, None, None), "what the wiring does not look for is not there"
+
+
+def test_a_page_whose_body_was_not_kept_stays_as_it_was(tmp_path: Path) -> None:
+    directory = likes(tmp_path, near_duplicates="skip", filter=("store: not path(/one)",))
+    before = state(directory)
+    assert [row[2] for row in named(directory)] == [None, None, "near-duplicate"]
+    done = again(directory)
+    assert (done.documents, done.unreadable) == (1, 0)
+    assert state(directory) == before
 
 
 def test_a_processor_that_is_named_runs_alone_and_replaces_its_items(tmp_path: Path) -> None:

@@ -1,11 +1,19 @@
 """Credentials in a whole crawl: they reach their site, and are written down nowhere but in the owner's own file."""
 
+import asyncio
 import gzip
 import stat
 from pathlib import Path
 
+import pytest
+
+from gossamer.assembly.control.messages import Change
+from gossamer.assembly.control.steering import Steering
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
+from gossamer.cli.main import main
+from gossamer.flow.errors import SettingError
+from gossamer.flow.sheet import HIDDEN
 from gossamer.testing.fakeweb import FakeWeb, Page, Request
 
 SECRET = b"bWU6c2VjcmV0"
@@ -36,3 +44,56 @@ def test_a_password_opens_its_site_and_no_other_and_is_in_no_record(tmp_path: Pa
         data = gzip.decompress(data) if path.suffix == ".gz" else data
         assert (SECRET in data) == (path.name == "crawl.toml"), path
     assert stat.S_IMODE((tmp_path / "c" / "crawl.toml").stat().st_mode) == 0o600
+
+
+def mode(directory: Path) -> int:
+    return stat.S_IMODE((directory / "crawl.toml").stat().st_mode)
+
+
+@pytest.mark.parametrize("form", ["toml", "json", "text"])
+def test_topology_shows_no_password(form: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    given = ["--auth", "me:secret", "--proxy", "http://me:secret@proxy.test:1", "--header", "Cookie: secret=1"]
+    assert main(["topology", "http://a.test/", *given, "--format", form]) == 0
+    shown = capsys.readouterr().out
+    assert "secret" not in shown and SECRET.decode() not in shown
+    assert (HIDDEN in shown) is (form != "text")
+    if form == "toml":
+        (tmp_path / "printed.toml").write_text(shown)
+        assert main(["crawl", "--wiring", str(tmp_path / "printed.toml"), "-o", str(tmp_path / "c")]) == 2
+        assert "was hidden where this was printed; give it again" in capsys.readouterr().err
+
+
+def test_a_password_that_is_set_while_a_crawl_runs_is_told_to_nobody(tmp_path: Path, socket_folder: Path) -> None:
+    directory = tmp_path / "c"
+    value = f"http://other.test Authorization: Basic {SECRET.decode()}"
+    told = []
+
+    async def crawl(web: FakeWeb) -> None:
+        job = Crawl([web.url("/")], CrawlOptions(output=str(directory), delay=0))
+        running = asyncio.ensure_future(job.run())
+        while not job.working and not running.done():
+            await asyncio.sleep(0.001)
+        assert mode(directory) != 0o600
+        told.append(str(await Steering(job).answer(Change({"http.credentials": value, "proxy": ""}))))
+        with pytest.raises(SettingError) as refusal:
+            await Steering(job).answer(Change({"http.credentials": f"[{SECRET.decode()}"}))
+        told.append(str(refusal.value))
+        job.stop()
+        await running
+
+    with FakeWeb.tree(3, 4) as web:
+        asyncio.run(crawl(web))
+    told.append((directory / "logs" / "steering.jsonl").read_text())
+    assert SECRET.decode() not in "".join(told) and HIDDEN in told[0]
+    assert mode(directory) == 0o600
+    assert SECRET in (directory / "crawl.toml").read_bytes(), "a crawl that goes on needs it"
+
+
+def test_a_password_that_is_given_on_resume_closes_the_file_to_others(tmp_path: Path) -> None:
+    directory = tmp_path / "c"
+    with FakeWeb.tree(3, 3) as web:
+        run(Crawl([web.url("/")], CrawlOptions(output=str(directory), delay=0, max_pages=5)))
+        assert mode(directory) != 0o600
+        options = CrawlOptions(output=str(directory), delay=0, resume=True, auth=("other.test=me:secret",))
+        assert run(Crawl([], options)).state == "limit"
+    assert mode(directory) == 0o600

@@ -70,3 +70,21 @@ def test_a_bomb_stops_at_its_ratio(coding: str, megabytes: int) -> None:
     came = decode(sent, [coding], Keeping(1 << 30, 1 << 20))
     assert len(came.data) <= max(RATIO_FROM, MAX_RATIO * len(sent)) + (1 << 17)
     assert bool(came.cut) == (len(came.data) < megabytes << 20)
+
+
+@given(st.sampled_from(["gzip", "zstd"]), st.integers(1, 40), st.integers(1, 900))
+@settings(deadline=None)
+def test_members_may_begin_and_end_anywhere_in_what_is_fed(coding: str, size: int, members: int) -> None:
+    member = encoded(bytes(range(size)), [coding])
+    came = decode(member * members, [coding], Keeping(ROOM, ROOM))
+    assert (came.cut, came.error) == ("", "")
+    assert came.data == bytes(range(size)) * members
+
+
+@given(st.sampled_from(sorted(ENCODE)))
+@settings(max_examples=8, deadline=None)
+def test_a_bomb_is_stopped_soon_after_its_ratio_shows_however_large_it_is(coding: str) -> None:
+    sent = encoded(bytes(40 << 20), [coding])
+    came = decode(sent + sent, [coding], Keeping(1 << 30, 1 << 20))
+    assert came.cut
+    assert len(came.data) <= RATIO_FROM + (1 << 17)

@@ -73,6 +73,7 @@ PROVIDERS = {
     "ledger": "gossamer.stores.ledger.ledger:Ledger",
     "ledger-seen": "gossamer.stores.ledger.providers:LedgerSeen",
     "ledger-contents": "gossamer.stores.ledger.providers:LedgerContents",
+    "ledger-fingerprints": "gossamer.stores.ledger.providers:LedgerFingerprints",
     "ledger-frontier": "gossamer.stores.ledger.providers:LedgerFrontier",
     "sieve": "gossamer.stores.sieve.providers:LedgerSieve",
     "sieve-hint": "gossamer.stores.sieve.front:SieveHint",

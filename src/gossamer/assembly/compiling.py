@@ -57,9 +57,12 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "resolve": (("dns", "resolve"),),
     "allow_network": (("dns", "allow_networks"),),
     "cookies": (("http", "cookies"),),
-    "proxy": (("http", "proxy"),),
+    "proxy": (("http", "proxy"), ("frontier", "proxied")),
     "http2": (("http", "http2"),),
 }
+
+#: Settings that an option turns on by being given at all.
+_SWITCHES = frozenset({"depths", "proxied"})
 
 #: Providers that keep large bodies on disk while they are used.
 _SPOOLING = frozenset({"http", "ftp", "gopher", "file"})
@@ -176,7 +179,7 @@ def _with_option(wiring: Wiring, option: str, given: Any) -> Wiring:
     for unit, setting in SETTINGS[option]:
         if unit in _OPTIONAL and not _has(wiring, unit):
             continue
-        wiring = _set(wiring, option, unit, {setting: True if setting == "depths" else given})
+        wiring = _set(wiring, option, unit, {setting: True if setting in _SWITCHES else given})
     return wiring
 
 

@@ -145,7 +145,7 @@ class Crawl:
             has_begun = True
             if self.options.resume:
                 # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
-                self._place.write(self.wiring)
+                self._place.write(self.wiring, self.graph)
             self._tell_restored(cut_back(running, self.directory))
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
@@ -254,7 +254,7 @@ class Crawl:
         new = msgspec.to_builtins(running.set(unit, settings))
         self.wiring = with_settings(before, unit, {name: new[name] for name in settings})
         try:
-            self._place.write(self.wiring)
+            self._place.write(self.wiring, self.graph)
         except OSError as error:
             self.wiring = before
             running.set(unit, {name: getattr(old, name) for name in settings})

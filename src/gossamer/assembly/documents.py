@@ -10,7 +10,7 @@ import msgspec
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import WiringError
-from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
+from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 
 
 def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:
@@ -38,7 +38,7 @@ def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:
 
 
 def with_near_duplicates(wiring: Wiring, *, skip: bool) -> Wiring:
-    """A copy in which every page passes a comparison of fingerprints behind the process stage.
+    """A copy in which every page passes a comparison of fingerprints behind the process stage, in the process that has the ledger.
 
     Raises:
         WiringError: the wiring has no component `process` with an outbox.
@@ -48,24 +48,41 @@ def with_near_duplicates(wiring: Wiring, *, skip: bool) -> Wiring:
         raise WiringError(f"--near-duplicates stands behind unit 'process', but {wiring.source} has none")
     if "near-duplicates" in wiring.components:
         return _set(wiring, "near-duplicates", "near-duplicates", {"skip": skip})
-    before, behind = process.ports["outbox"], "compared"
+    taker, behind = _first_at_home(wiring, process), "compared"
+    before = wiring.components[taker].ports["inbox"] if taker else process.ports["outbox"]
     components = {
-        name: _taking(plan, before, behind) if name != "process" else plan for name, plan in wiring.components.items()
+        name: _taking(plan, before, behind) if before == plan.ports.get("inbox") else plan
+        for name, plan in wiring.components.items()
     }
+    is_kept = "ledger" in wiring.providers and bool(taker)
+    index = (
+        ProviderPlan("ledger-fingerprints", {"ledger": "ledger"}) if is_kept else ProviderPlan("memory-fingerprints")
+    )
     components["near-duplicates"] = ComponentPlan(
         use="near-duplicates",
         ports={"inbox": before, "outbox": behind},
         providers={"index": "fingerprints"},
         settings={"skip": True} if skip else {},
         workers=process.workers,
-        process=process.process,
+        process=MAIN_PROCESS if taker else process.process,
     )
     return msgspec.structs.replace(
         wiring,
         components=components,
         connectors={**wiring.connectors, behind: ConnectorPlan(address="fused:")},
-        providers={**wiring.providers, "fingerprints": ProviderPlan(use="memory-fingerprints")},
+        providers={**wiring.providers, "fingerprints": index},
     )
+
+
+def _first_at_home(wiring: Wiring, plan: ComponentPlan) -> str:
+    """The first stage behind this one that stands in the main process; empty where there is none."""
+    by_inbox = {other.ports["inbox"]: name for name, other in wiring.components.items() if "inbox" in other.ports}
+    for _ in wiring.components:
+        taker = by_inbox.get(plan.ports.get("outbox", ""), "")
+        if not taker or wiring.components[taker].process == MAIN_PROCESS:
+            return taker
+        plan = wiring.components[taker]
+    return ""
 
 
 def _taking(plan: ComponentPlan, before: str, behind: str) -> ComponentPlan:

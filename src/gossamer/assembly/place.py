@@ -7,6 +7,7 @@ into it: that file makes a directory a crawl.
 import shutil
 from pathlib import Path
 
+from gossamer.assembly.olden import with_roles
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import properties
@@ -26,7 +27,7 @@ def kept_wiring(output: str) -> Wiring:
     path = Path(output, CRAWL_FILE)
     if not path.is_file():
         raise UsageError(f"{path.parent} holds no crawl (no {CRAWL_FILE} in it); begin one without --resume")
-    return read(path)
+    return with_roles(read(path))
 
 
 class CrawlPlace:
@@ -76,20 +77,18 @@ class CrawlPlace:
             made = not path.exists()
             path.mkdir(parents=True, exist_ok=True)
             if not self._options.resume:
-                if _holds_secrets(graph):
-                    (path / CRAWL_FILE).touch(mode=0o600)
-                self.write(wiring)
+                self.write(wiring, graph)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
         return made
 
-    def write(self, wiring: Wiring) -> None:
-        """Write the wiring that runs from now on.
+    def write(self, wiring: Wiring, graph: Graph) -> None:
+        """Write the wiring that runs from now on; where it holds a password, for its owner alone.
 
         Raises:
             OSError: it cannot be written; what stood there stands there.
         """
-        write(self.path / CRAWL_FILE, wiring)
+        write(self.path / CRAWL_FILE, wiring, is_private=_holds_secrets(wiring, graph))
 
     def settle(self, made: bool, has_begun: bool) -> None:
         """A crawl that could not begin leaves no directory, and the one that it was to replace comes back."""
@@ -105,10 +104,12 @@ class CrawlPlace:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def _holds_secrets(graph: Graph) -> bool:
-    """A setting that may hold a password was given: what it is written into is its owner's alone."""
+def _holds_secrets(wiring: Wiring, graph: Graph) -> bool:
+    """A setting that may hold a password was given."""
+    units = (
+        *((wiring.components[name].settings, node.sheet) for name, node in graph.components.items()),
+        *((wiring.providers[name].settings, node.sheet) for name, node in graph.providers.items()),
+    )
     return any(
-        prop.secret and getattr(node.sheet, prop.name) != prop.default
-        for node in graph.providers.values()
-        for prop in properties(type(node.sheet))
+        prop.secret and given.get(prop.name) for given, sheet in units if given for prop in properties(type(sheet))
     )

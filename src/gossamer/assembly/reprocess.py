@@ -2,7 +2,8 @@
 
 The wiring of the crawl, or another one, is cut at both ends: a producer that reads visits out of the archive stands where fetch
 was, a consumer that writes rows where commit was. What remembers other pages (content-seen, URL-seen) is left out: what it
-decided is in the tables. Then the tables are switched to the new rows at once (:mod:`gossamer.query.replacing`).
+decided is in the tables. Near-duplicates are compared anew, in the order of the archive, since texts may be read otherwise.
+Then the tables are switched to the new rows at once (:mod:`gossamer.query.replacing`).
 """
 
 import shutil
@@ -42,9 +43,12 @@ from gossamer.stores.warc_reading import ArchivedRecord, read_record
 #: Stages that remember other pages, by what a wiring uses: their answers of that time are in the tables.
 REMEMBERING = frozenset({"content-seen", "url-seen"})
 
+#: Fingerprints that a run over the archive compares at the most, 330 bytes each in memory: the ledger belongs to the crawl.
+FINGERPRINTS = 1_000_000
+
 _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest,
-       duplicate_of, truncated, error, warc_file, warc_offset, warc_length
+       duplicate_of, bytes, truncated, error, warc_file, warc_offset, warc_length
 FROM pages WHERE warc_file IS NOT NULL AND NOT noarchive ORDER BY warc_file, warc_offset
 """
 
@@ -176,6 +180,9 @@ class _Source:
             except (UsageError, CrawlDirectoryError):
                 self.unreadable += 1
                 continue
+            if row["bytes"] and not visit.response.body:
+                # Its body was not to be kept: what was found in it at that time is all that is known.
+                continue
             self.documents += 1
             yield visit
 
@@ -298,8 +305,16 @@ def _take(wiring: Wiring, roles: Mapping[str, Any], taken: dict[str, ProviderPla
         for names in [bound] if isinstance(bound, str) else bound.values():
             for name in [names] if isinstance(names, str) else names:
                 if name in wiring.providers and name not in taken:
-                    taken[name] = wiring.providers[name]
-                    _take(wiring, wiring.providers[name].providers, taken)
+                    taken[name] = _without_ledger(wiring.providers[name])
+                    _take(wiring, taken[name].providers, taken)
+
+
+def _without_ledger(plan: ProviderPlan) -> ProviderPlan:
+    """A provider of the same kind that keeps nothing; most do not."""
+    if plan.use != "ledger-fingerprints":
+        return plan
+    capacity = min(FINGERPRINTS, int(plan.settings.get("capacity", FINGERPRINTS)))
+    return ProviderPlan("memory-fingerprints", settings={"capacity": capacity})
 
 
 def _with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> Wiring:

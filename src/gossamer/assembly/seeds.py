@@ -8,6 +8,7 @@ from gossamer.flow.graph import Graph
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.url import endpoint_of, scheme_of
 from gossamer.services.dns import GuardedResolver
+from gossamer.stages.frontier.sheet import FrontierSheet
 
 
 def check_schemes(seeds: Sequence[str], graph: Graph) -> None:
@@ -34,11 +35,17 @@ async def check_addresses(
     Raises:
         UsageError: one must not be asked; says what to do about it.
     """
+    proxied = _is_proxied(graph)
     for resolver in _resolvers(graph):
         await resolver.start()
         try:
             for url in seeds:
-                await _check(url, resolver, options, report)
+                try:
+                    await _check(url, resolver, proxied=proxied)
+                except AddressRefused as error:
+                    raise UsageError(f"seed {url}: {error}{_remedy(resolver, options)}") from None
+                except ResolutionFailed as error:
+                    report(f"seed {url}: {error}")
         finally:
             await resolver.stop()
 
@@ -48,18 +55,19 @@ def _resolvers(graph: Graph) -> list[GuardedResolver[Any]]:
     return [node.unit(node.sheet) for node in graph.providers.values() if issubclass(node.unit, GuardedResolver)]
 
 
-async def _check(
-    url: str, resolver: GuardedResolver[Any], options: CrawlOptions, report: Callable[[str], None]
-) -> None:
+def _is_proxied(graph: Graph) -> bool:
+    sheets = (node.sheet for node in graph.components.values())
+    return any(isinstance(sheet, FrontierSheet) and sheet.proxied for sheet in sheets)
+
+
+async def _check(url: str, resolver: GuardedResolver[Any], *, proxied: bool) -> None:
     host, port = endpoint_of(url)
     if not host:
         return  # a file of this machine
-    try:
+    if proxied:
+        resolver.judge(host, port)  # its name is the proxy's to look up
+    else:
         await resolver.resolve(host, port)
-    except AddressRefused as error:
-        raise UsageError(f"seed {url}: {error}{_remedy(resolver, options)}") from None
-    except ResolutionFailed as error:
-        report(f"seed {url}: {error}")
 
 
 def _remedy(resolver: GuardedResolver[Any], options: CrawlOptions) -> str:

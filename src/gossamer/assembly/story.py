@@ -9,7 +9,7 @@ import asyncio
 import mmap
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ from gossamer.assembly.catalog import catalog
 from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
 from gossamer.assembly.control.knowing import Known, known_of
 from gossamer.assembly.control.messages import Why
+from gossamer.assembly.olden import with_roles
 from gossamer.contracts.filtering import verdicts_on
 from gossamer.contracts.robots import Ruling, Verdict
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
+from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
 from gossamer.flow.units import bind
 from gossamer.flow.wiring import read
@@ -32,8 +34,10 @@ from gossamer.model.task import Task
 from gossamer.model.url import canonical, host_of, site_of
 from gossamer.model.visit import Link
 from gossamer.query.places import CRAWL_FILE
+from gossamer.services.depths import keeps_depth
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.traps.watch import FOUND
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.links.component import LinksSheet, normaliser
 from gossamer.stages.seeds import SeedsSheet
@@ -117,7 +121,7 @@ def story_of(directory: Path, text: str) -> Story:
     except UnreadableUrl as error:
         raise UsageError(f"{error}; write it in full, as https://example.org/") from None
     check_is_crawl(directory)
-    graph = plan(read(directory / CRAWL_FILE), catalog())
+    graph = plan(with_roles(read(directory / CRAWL_FILE)), catalog())
     known = _known(directory, url)
     normal = _normal_form(graph, url)
     if normal != url and not known.is_seen:
@@ -160,7 +164,7 @@ class _Verdicts(msgspec.Struct, frozen=True):
 async def _verdicts(graph: Graph, known: Known) -> _Verdicts:
     """What the crawl's own parts say about the URL now."""
     is_seed = known.url in _seeds(graph)
-    units = await _started(graph)
+    units = await _started(graph, known)
     try:
         return _Verdicts(
             filters=_filtered(graph, units, known, is_seed=is_seed),
@@ -199,13 +203,31 @@ def _judges(graph: Graph) -> _Judges:
     return found
 
 
-async def _started(graph: Graph) -> dict[str, Provider[Any]]:
+class _Looked(Provider[NoSettings]):
+    """The ledger, as judges may ask it here: it knows of one URL, and nobody writes."""
+
+    known: Known
+
+    def counters(self) -> dict[str, int]:
+        """Whatever has been learnt may have led to a verdict."""
+        return {name: 1 for what in self.known.learnt for name in (f"learnt:{what}", f"found:{FOUND}")}
+
+    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
+        """What a watcher has learnt of the URL's host."""
+        return [self.known.learnt.get(what) if host == host_of(self.known.url) else None for host in hosts]
+
+
+async def _started(graph: Graph, known: Known) -> dict[str, Provider[Any]]:
     """The providers that judge, and what they use: made as the crawl makes them, in a life of their own."""
     judges = _judges(graph)
     wanted = graph.reached([*judges.follow, *judges.fetch, *judges.robots])
     units: dict[str, Provider[Any]] = {}
     for name, node in graph.providers.items():
         if name in wanted:
+            if node.use == "ledger":
+                units[name] = looked = _Looked()
+                looked.known = known
+                continue
             unit = node.unit(node.sheet)
             unit.name = name
             bind(unit, node.roles, units)
@@ -221,7 +243,7 @@ def _filtered(graph: Graph, units: Mapping[str, Any], known: Known, *, is_seed: 
     found = []
     if not is_seed:
         page = source or next(iter(sorted(_seeds(graph))), known.url)
-        above = Task(page, host_of(page), depth=depth if relation == "redirect" else max(0, depth - 1))
+        above = Task(page, host_of(page), depth=depth if keeps_depth(relation) else max(0, depth - 1))
         for name in judges.follow:
             try:
                 verdict = units[name].judge([Link(known.url, task.relation)], above)[0]

@@ -1,49 +1,95 @@
 """What hostile servers do to the others: the pace of healthy hosts and the memory, while every case of a chapter is under way.
 
 Healthy hosts are asked at a pace that leaves the processor mostly idle, so that what is lost is lost to the hostile ones
-and not to the neighbours of this machine. The pace is counted in the healthy server's own log. Each hostile case has a
-host of its own.
+and not to the neighbours of this machine. Each hostile case has a host of its own. They are there from the start, when the
+healthy hosts must still be found, or join when those have their pace; what counts is the time from the moment of joining
+on, in the healthy server's own log.
 """
 
+import os
 import re
 import tempfile
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO
 
-from gossamer.bench.report import Report
-from gossamer.bench.web import SEED, at, served, simulated, subject
+import msgspec
+
+from gossamer.bench.report import Report, Table
+from gossamer.bench.web import SEED, at, served, subject
+from gossamer.model.errors import UsageError
 
 #: Healthy hosts, and seconds between two requests to one: 80 requests a second in all, a fifth of a processor.
 HOSTS, DELAY = 40, 0.5
 
-#: Seconds of a run that count, after those in which the hosts are found.
-WINDOW, WARM = 8.0, 4.0
+#: Seconds in which the healthy hosts are found, and those that count after it, in which the hostile ones are there too.
+WARM, WINDOW = 4.0, 10.0
 
 #: FAULTS, section 2: healthy hosts keep this much of their pace, and memory rises by so many bytes at most.
 KEPT, RISE = 0.95, 64 << 20
 
 
-def run() -> Report:
-    """Measure each chapter beside nothing hostile at all."""
+#: Healthy hosts: all of one size, without delays and traps of their own.
+_PLAIN = tuple(word for rule in ("host_exponent=10", "plain_robots=true", "trap_share=0") for word in ("--set", rule))
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """One crawl of healthy hosts beside hostile ones."""
+
+    pace: float
+    """Requests a second to the healthy hosts."""
+    worst: int
+    """The same in the slowest second."""
+    peak: int
+    """Bytes of memory at the most, processes that parse included."""
+
+
+def run(chapters: Sequence[str] = ()) -> Report:
+    """Measure each chapter (A to G; none: all of them) beside nothing hostile at all, which is measured twice.
+
+    Raises:
+        UsageError: there is no such chapter.
+    """
     report = Report("hostile")
     table = report.table(
         f"{HOSTS} healthy hosts, a request each {DELAY} s to each; kept >= {KEPT:.0%}, memory <= {RISE >> 20} MiB more",
-        *("beside", "cases", "healthy requests/s", "of the pace alone", "MiB more", "held"),
+        *(
+            "beside",
+            "cases",
+            "healthy requests/s",
+            "in the worst second",
+            "of the pace alone",
+            "MiB more",
+            "held",
+            "load",
+        ),
     )
-    with served("--hostile") as (port, said):
-        chapters = _chapters(said, port)
-        alone, level = _measure([], port)
-        table.add("nothing", 0, f"{alone:.1f}", "100 %", "", "")
-        for chapter, seeds in chapters.items():
-            pace, peak = _measure(seeds, port)
-            more = max(0, peak - level)
-            held = "yes" if pace >= KEPT * alone and more <= RISE else "NO"
-            table.add(chapter, len(seeds), f"{pace:.1f}", f"{pace / alone:.0%}", f"{more / (1 << 20):.0f}", held)
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
+        trusted = Path(folder, "ca.pem")
+        with served("--hostile", "--ca-file", str(trusted)) as (port, said):
+            found = _chapters(said, port)
+            if unknown := set(chapters) - found.keys():
+                raise UsageError(f"chapter {min(unknown)} has no cases; there are {', '.join(found)}")
+            alone = _measure([], [], port, trusted)
+            _add(table, "nothing", [], alone, alone)
+            for chapter in chapters or found:
+                seeds = found[chapter]
+                _add(table, f"{chapter}, from the start", seeds, _measure(seeds, [], port, trusted), alone)
+                _add(table, f"{chapter}, joining", seeds, _measure([], seeds, port, trusted), alone)
+            _add(table, "nothing, again", [], _measure([], [], port, trusted), alone)
     return report
 
 
-def _chapters(said: Any, port: int) -> dict[str, list[str]]:
+def _add(table: Table, beside: str, seeds: Sequence[str], one: Measured, alone: Measured) -> None:
+    more = max(0, one.peak - alone.peak)
+    held = "yes" if one.pace >= KEPT * alone.pace and more <= RISE else "NO"
+    share = f"{one.pace / alone.pace:.0%}"
+    load = f"{os.getloadavg()[0]:.1f}"
+    table.add(beside, len(seeds), f"{one.pace:.1f}", one.worst, share, f"{more / (1 << 20):.0f}", held, load)
+
+
+def _chapters(said: IO[str], port: int) -> dict[str, list[str]]:
     """The cases by chapter, each at a host of its own, from what the hostile server says of itself."""
     found: dict[str, list[str]] = defaultdict(list)
     # The line that told the port was the first case's.
@@ -51,27 +97,44 @@ def _chapters(said: Any, port: int) -> dict[str, list[str]]:
     while not (line := said.readline()).startswith("All of them"):
         lines.append(line)
     for line in lines:
-        case = re.search(r"http://hostile\.sim:\d+(/([A-Z])\w+/\S+)", line)
+        case = re.search(r"(https?)://hostile\.sim(:\d+)(/([A-Z])(\w+)/\S+)", line)
         if case is not None:
-            found[case[2]].append(f"http://{case[1].split('/')[1].lower()}.hostile.sim{case[1]}")
+            scheme, listens, path, chapter, number = case.groups()
+            # Plain ports are in the table of names; a case of TLS has one of its own.
+            listens = listens if scheme == "https" else ""
+            found[chapter].append(f"{scheme}://{chapter.lower()}{number}.hostile.sim{listens}{path}")
     return dict(found)
 
 
-def _measure(hostile: list[str], port: int) -> tuple[float, int]:
-    """Crawl healthy and hostile hosts at once: requests a second to the healthy, and the most bytes of memory."""
+def _name_server(said: IO[str]) -> str:
+    """The name server of a simulated web, from what it says of itself."""
+    while line := said.readline():
+        if found := re.search(r"by DNS +(\S+)", line):
+            return found[1]
+    raise UsageError("the simulated web has no name server")
+
+
+def _measure(first: Sequence[str], later: Sequence[str], port: int, trusted: Path) -> Measured:
+    """Crawl healthy hosts, and hostile ones from the start and from :data:`WARM` on."""
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         log = Path(folder, "requests.log")
-        with simulated(HOSTS * 400, HOSTS, "host_exponent=10", "plain_robots=true", "trap_share=0", log=log) as healthy:
+        web = "--pages", str(HOSTS * 400), "--hosts", str(HOSTS), "--log", str(log), "--dns-port", "0", *_PLAIN
+        with served(*web) as (healthy, said_by):
             told = subject(
                 "watch",
                 Path(folder, "crawl"),
-                [SEED, *hostile],
-                WARM + WINDOW,
+                [SEED, *first],
+                WARM + WINDOW + 1.0,
+                later=(WARM, later),
+                # Names that pages make up are asked for here, and no name server of the machine's hears of them.
+                settings={"http": {"ca_file": str(trusted)}, "dns": {"servers": [_name_server(said_by)]}},
                 delay=DELAY,
-                resolve=(f"*.hostile.sim=127.0.0.1:{port}", *at(healthy)),
+                resolve=("g*.hostile.sim=127.0.0.1", f"*.hostile.sim=127.0.0.1:{port}", *at(healthy)),
             )
-        # The first column is microseconds of the clock at the start of each request.
-        starts = sorted(int(line.partition(b"\t")[0]) for line in log.read_bytes().splitlines()[1:])
-    end = starts[-1]
-    counted = sum(end - WINDOW * 1e6 < start for start in starts)
-    return counted / WINDOW, max(int(look["rss"]) for look in told["looks"])
+        # The first column is the start of each request, in microseconds of the monotonic clock.
+        starts = (int(line.partition(b"\t")[0]) / 1e6 - told["joined"] for line in log.read_bytes().splitlines()[1:])
+    seconds = [0] * int(WINDOW)
+    for start in starts:
+        if 0 <= start < WINDOW:
+            seconds[int(start)] += 1
+    return Measured(sum(seconds) / WINDOW, min(seconds), told["summary"]["peak_rss_bytes"])

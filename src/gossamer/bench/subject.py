@@ -5,7 +5,8 @@ in JSON.
 the stack, finds the stage, and books to it all the time of the main thread since it last looked; what other threads used
 in the meantime is booked to them. So the parts add up to what the kernel counts, whatever the timer misses.
 
-`watch` notes what the crawl holds and how much memory it takes, every so often. Either prints one line of JSON.
+`watch` notes what the crawl holds and how much memory it takes, every so often; further seeds may join the crawl once it
+has found its pace. Either prints one line of JSON.
 """
 
 import asyncio
@@ -27,6 +28,8 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.assembly.tuning import loop_factory, tune_collector
 from gossamer.flow.sheet import build
+from gossamer.model.task import Task
+from gossamer.model.url import host_of
 
 #: Seconds of processor time between looks at the stack: a page takes a few milliseconds, a crawl thousands of pages.
 TICK = 0.001
@@ -50,7 +53,11 @@ PARTS = {
     "gossamer.services": "other services",
     "gossamer.stores.ledger": "ledger",
     **dict.fromkeys(
-        (f"gossamer.stores.{name}" for name in ("warc", "warc_records", "segments", "cdxj", "surt", "files")), "archive"
+        (
+            f"gossamer.stores.{name}"
+            for name in ("warc", "warc_files", "warc_records", "segments", "cdxj", "surt", "files")
+        ),
+        "archive",
     ),
     **dict.fromkeys((f"gossamer.stores.{name}" for name in ("rowlog", "tablelog", "rows", "printable")), "tables"),
     "gossamer.stores": "other stores",
@@ -70,6 +77,12 @@ class Job(msgspec.Struct, frozen=True):
     """Options of the crawl, by their names in the Python API; lists stand for tuples."""
     seconds: float | None = None
     """watch: break the crawl off after so long."""
+    later: list[str] = []
+    """watch: seeds that join the crawl while it runs."""
+    later_at: float = 0.0
+    """Seconds of the crawl at which they do."""
+    settings: dict[str, dict[str, Any]] = {}
+    """Settings of units, by their names."""
 
 
 def part_of(module: str) -> str | None:
@@ -128,20 +141,25 @@ class Profile:
 class Watch:
     """What a crawl holds, over time."""
 
-    def __init__(self, job: Crawl, seconds: float | None) -> None:
+    def __init__(self, crawl: Crawl, job: Job) -> None:
         nothing = dict.fromkeys(("seconds", "pages", "queued", "seen", "hosts"), 0.0)
         self.looks: list[dict[str, float]] = [{**nothing, "rss": resident()}]
-        self._job, self._seconds = job, seconds
+        self.joined = 0.0
+        """When further seeds joined, in seconds of the monotonic clock; 0 where they have not."""
+        self._crawl, self._job = crawl, job
 
     async def follow(self) -> None:
         """Look until cancelled."""
         while True:
             await asyncio.sleep(LOOK)
-            if self._job.working:
-                now = self._job.progress()
+            if self._crawl.working:
+                now = self._crawl.progress()
                 self.look(now)
-                if self._seconds is not None and now.seconds > self._seconds:
-                    self._job.abort()
+                if not self.joined and now.seconds >= self._job.later_at:
+                    self.joined = time.monotonic()
+                    self._crawl.frontier.on_seeds_many([Task(url, host_of(url)) for url in self._job.later])
+                if self._job.seconds is not None and now.seconds > self._job.seconds:
+                    self._crawl.abort()
 
     def look(self, now: Summary) -> None:
         """Write down what there is."""
@@ -168,14 +186,14 @@ def crawl_of(job: Job) -> Crawl:
         "allow_network": ("127.0.0.0/8",),
         **job.options,
     }
-    return Crawl(job.seeds, build(CrawlOptions, options))
+    return Crawl(job.seeds, build(CrawlOptions, options), settings=job.settings)
 
 
-async def _watched(job: Crawl, seconds: float | None) -> tuple[Summary, Watch]:
-    watch = Watch(job, seconds)
+async def _watched(crawl: Crawl, job: Job) -> tuple[Summary, Watch]:
+    watch = Watch(crawl, job)
     task = asyncio.create_task(watch.follow())
     try:
-        summary = await job.run()
+        summary = await crawl.run()
         watch.look(summary)
         return summary, watch
     finally:
@@ -192,8 +210,8 @@ def main(job: Job) -> dict[str, Any]:
     """Run the crawl; what was measured."""
     crawl = crawl_of(job)
     if job.how == "watch":
-        summary, watch = _run(lambda: _watched(crawl, job.seconds))
-        return {"summary": msgspec.structs.asdict(summary), "looks": watch.looks}
+        summary, watch = _run(lambda: _watched(crawl, job))
+        return {"summary": msgspec.structs.asdict(summary), "looks": watch.looks, "joined": watch.joined}
     profile = Profile()
     profile.start()
     summary = _run(crawl.run)

@@ -52,14 +52,38 @@ def simulated(pages: int, hosts: int, *settings: str, log: Path | None = None) -
 
 
 def subject(
-    how: str, directory: Path, seeds: Sequence[str] = (SEED,), seconds: float | None = None, **options: Any
+    how: str,
+    directory: Path,
+    seeds: Sequence[str] = (SEED,),
+    seconds: float | None = None,
+    *,
+    later: tuple[float, Sequence[str]] = (0.0, ()),
+    settings: dict[str, dict[str, Any]] | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Run the crawl that is measured from inside (:mod:`gossamer.bench.subject`), on a processor of its own.
+
+    Args:
+        how: profile or watch.
+        directory: of the crawl.
+        seeds: where it begins.
+        seconds: after which it is broken off.
+        later: seconds after which further seeds join it, and these.
+        settings: of its units, by their names.
+        options: of the crawl.
 
     Raises:
         UsageError: it failed.
     """
-    job = {"how": how, "seeds": list(seeds), "options": {"output": str(directory), **options}, "seconds": seconds}
+    job = {
+        "how": how,
+        "seeds": list(seeds),
+        "options": {"output": str(directory), **options},
+        "seconds": seconds,
+        "later": list(later[1]),
+        "later_at": later[0],
+        "settings": settings or {},
+    }
     command = [sys.executable, "-m", "gossamer.bench.subject", msgspec.json.encode(job).decode()]
     with pinned(min):
         done = subprocess.run(command, check=False, stdout=subprocess.PIPE, env={**os.environ, **source()})

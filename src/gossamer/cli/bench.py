@@ -23,6 +23,7 @@ BENCHES = {
     "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
     "pages": "a whole crawl by its parts: where each microsecond of a page goes",
     "memory": "what a crawl holds as it goes on: pages, queue and seen set against memory",
+    "bodies": "bodies of a gigabyte, and ten thousand of a megabyte: memory, and the pace of other hosts; takes minutes",
     "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
     "diversity": "how evenly hosts come out of the task queues, plain and by pages",
@@ -49,11 +50,14 @@ PEER_PAGES = 2_000
     type=click.Choice(sorted(PROFILES)),
     help="peers: what our crawl does: plain (no archive, no robots.txt), archive (all that a plain command does) or everything.",
 )
-@click.option("--pages", type=click.IntRange(100), help="peers, pages, memory: pages of the crawl.")
+@click.option(
+    "--pages", type=click.IntRange(100), help="peers, pages, memory: pages of the crawl. bodies: bodies of a megabyte."
+)
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
 @click.option(
     "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, ledger or sieve (repeatable)."
 )
+@click.option("--chapter", "chapters", metavar="LETTER", multiple=True, help="hostile: only this chapter (repeatable).")
 @click.option("--json", "json_file", metavar="FILE", help="Also write the figures as JSON.")
 def bench(
     name: str | None,
@@ -63,6 +67,7 @@ def bench(
     pages: int | None,
     urls: tuple[int, ...],
     sets: tuple[str, ...],
+    chapters: tuple[str, ...],
     json_file: str | None,
 ) -> None:
     """Run benchmark NAME and print its tables, with machine and versions. Without NAME: list them.
@@ -84,13 +89,15 @@ def bench(
     if name == "peers":
         with _sites(sites, pages or PEER_PAGES) as roots:
             report = module.run(roots, repeats, profiles or tuple(PROFILES))
-    elif name in ("pages", "memory") and pages is not None:
+    elif name in ("pages", "memory", "bodies") and pages is not None:
         report = module.run(pages)
     elif name == "seen":
         unknown = [one for one in sets if one not in module.SETS]
         if unknown:
             raise click.UsageError(f"--set {unknown[0]}{nearest(unknown[0], module.SETS)}")
         report = module.run(urls or module.SIZES, sets)
+    elif name == "hostile":
+        report = module.run([chapter.upper() for chapter in chapters])
     else:
         report = module.run()
     report.command = shlex.join(["gossamer", *sys.argv[1:]])

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import click
 
+from gossamer.model.body import Body
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical
 
@@ -31,7 +32,8 @@ def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
     document = ArchiveReader(crawl_directory(directory)).document(wanted, digits)
     out = sys.stdout.buffer
     if raw:
-        out.write(document.record.raw)
+        for piece in document.record.raw():
+            out.write(piece)
     elif headers:
         out.write(document.record.head)
     else:
@@ -41,7 +43,7 @@ def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
     return 0
 
 
-def _decoded(url: str, body: bytes, applied: str) -> Iterator[bytes]:
+def _decoded(url: str, body: Body, applied: str) -> Iterator[bytes]:
     """The document without content coding; as it came, with a word on standard error, where that cannot be undone."""
     from gossamer.model.body import THRESHOLD, pieces
     from gossamer.stages.fetch.coding import codings, decode, refusal
@@ -56,7 +58,7 @@ def _decoded(url: str, body: bytes, applied: str) -> Iterator[bytes]:
             return pieces(undone.data)
     if trouble:
         print(f"gossamer: {url}: {trouble}; written as it came", file=sys.stderr)
-    return iter((body,))
+    return pieces(body)
 
 
 #: Most bytes of a decoded document: no page is larger, and a bomb is.

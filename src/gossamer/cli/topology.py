@@ -29,7 +29,8 @@ def topology(
 ) -> None:
     """Show components, connectors and providers of WIRING (a file, or the name of a shipped one; default: default).
 
-    Crawl options fill it in, so that --format toml prints a whole crawl, to be edited and run again:
+    Crawl options fill it in, so that --format toml prints a whole crawl, to be edited and run again. Passwords are not shown: give
+    their options once more when it runs.
 
     \b
     gossamer topology http://localhost:8000/ --depth 3 --format toml > my.toml
@@ -52,7 +53,7 @@ def topology(
         wiring = with_settings(wiring, unit, values)
     graph = plan(wiring, catalog())
     if form == "toml":
-        print(to_toml(wiring), end="")
+        print(to_toml(render.without_secrets(wiring, graph)), end="")
     elif form == "json":
         print(msgspec.json.format(msgspec.json.encode(render.to_json(graph))).decode())
     else:

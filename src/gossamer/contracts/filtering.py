@@ -74,7 +74,8 @@ def verdicts_on(filters: Sequence[TaskFilter], gate: TaskGate, tasks: Sequence[T
     for one in filters:
         try:
             verdicts = one.judge_tasks(gate, tasks)
-            found = [first or verdict for first, verdict in zip(found, verdicts, strict=True)]
+            if len(verdicts) != len(tasks) or verdicts.count("") != len(tasks):
+                found = [first or verdict for first, verdict in zip(found, verdicts, strict=True)]
         except Exception as error:
             return [first or f"broken filter {type(one).__name__}: {type(error).__name__}" for first in found]
     return found

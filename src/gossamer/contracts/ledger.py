@@ -89,6 +89,10 @@ class Noting(Protocol):
         """Keep the robots bytes of a site of this host."""
         ...
 
+    def learnt(self, host: str, what: str, data: bytes) -> None:
+        """Keep what a watcher has learnt of this host, by the watcher's name for it, in the place of what was kept before."""
+        ...
+
     def tally(self, what: Tallied, name: str, add: int = 0) -> int:
         """Add to the tally of a host or registered domain; returns what it is then, kept and staged here."""
         ...
@@ -126,6 +130,10 @@ class Kept(Protocol):
 
     def robots(self, site: str, host: str) -> bytes | None:
         """The robots bytes of a site of this host; None where nothing is kept."""
+        ...
+
+    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
+        """What a watcher has learnt of hosts, in order; None where nothing is kept under its name for it."""
         ...
 
     def tally(self, what: Tallied, name: str) -> int:

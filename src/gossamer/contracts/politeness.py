@@ -53,6 +53,10 @@ class Politeness(Protocol):
         """Do not ask this host for so long: its robots.txt is out of reach, say."""
         ...
 
+    def missed(self, host: str) -> None:
+        """Its name has no address: it failed without being asked, and waits for the next try."""
+        ...
+
     def received(self, size: int) -> None:
         """So many bytes came in: they count against the bandwidth."""
         ...

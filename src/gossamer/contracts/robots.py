@@ -35,6 +35,9 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     """Of `fetch_first`: the URL to fetch, which may be of another host after a redirect."""
     address: int = 0
     """Of `fetch_first`: which of the host's addresses to begin with, from 0."""
+    etag: str = ""
+    last_modified: str = ""
+    """Of `fetch_first`: validators of the copy that is known, so that a server may say that it still holds."""
     until: float = 0.0
     """Of `wait`: seconds since the epoch."""
     delay: float = 0.0

@@ -15,7 +15,16 @@ class Archive(Protocol):
         3. Nothing that a server sends can end a record, start one, or forge a field.
         4. `ends` names every file that was written since it was last asked, by its path in the crawl directory, with
            the byte where it ends now: what the commit notes, and what a file is cut back to after a kill.
+        5. What was laid down and not appended is nowhere when the archive has stopped.
     """
+
+    async def lay(self, visit: Visit) -> None:
+        """Write a large answer ahead of the `append` that has its visit, so that nobody waits for it meanwhile.
+
+        One is laid at a time; other groups may be appended while it is. Nothing of it counts before its own group. An
+        archive for which no answer is large does nothing.
+        """
+        ...
 
     def append(self, visits: Sequence[Visit]) -> list[Location | None]:
         """Write a group of visits; one location for each, in order."""

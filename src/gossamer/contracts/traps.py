@@ -34,10 +34,6 @@ class Traps(Protocol):
         """A verdict for each task: empty, or the trap whose budget is spent."""
         ...
 
-    def allowance(self, host: str) -> float:
-        """The share of its usual budget that a host should have by what its last pages brought: 1.0, or 0.1."""
-        ...
-
     def story(self, url: str) -> str:
         """What is known of the part of the host that a URL belongs to, for `why`; empty where there is nothing to tell."""
         ...

@@ -1,11 +1,24 @@
 """Watchers: what learns from every visit that is committed, and decides nothing about it (MISSION S13).
 
-Suite: `gossamer.testing.check_watcher`.
+Suites: `gossamer.testing.check_watcher`, `check_learner`.
 """
 
-from typing import Protocol
+from collections.abc import Iterable
+from typing import Protocol, runtime_checkable
+
+import msgspec
 
 from gossamer.model.visit import Visit
+
+
+class Learnt(msgspec.Struct, frozen=True):
+    """What is known of a host, as the ledger keeps it."""
+
+    host: str
+    what: str
+    """The watcher's name for it, the same for all hosts."""
+    data: bytes
+    """All of it, in a form of the watcher's own; it replaces what was kept before."""
 
 
 class Watcher(Protocol):
@@ -22,4 +35,19 @@ class Watcher(Protocol):
 
         The visit's tasks are those that the URL-seen test had not seen; not all of them need be new after all.
         """
+        ...
+
+
+@runtime_checkable
+class Learner(Watcher, Protocol):
+    """A watcher whose knowledge outlives the process: the committer keeps it with the visits that it was learnt from.
+
+    Promises:
+        1. What is kept of one host is bounded, whatever the host does.
+        2. It is given only when it has changed.
+        3. One that finds in the ledger what another gave decides as that one did; what it cannot read, it never knew.
+    """
+
+    def learnt(self) -> Iterable[Learnt]:
+        """What has changed since this was last asked."""
         ...

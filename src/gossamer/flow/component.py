@@ -67,7 +67,8 @@ class Component(Unit[S]):
         if produced:
             await self._only_output().send_many(produced)
         for out in self.outs.values():
-            await out.flush()
+            if out.pending:
+                await out.flush()
 
     def _only_output(self) -> Out[Any]:
         if len(self.outs) != 1:

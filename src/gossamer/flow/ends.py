@@ -23,14 +23,15 @@ class Out(Generic[T]):
     Sync: :meth:`try_send`. Suspending: :meth:`send`, :meth:`send_many`. In the background: :meth:`send_soon`.
     """
 
-    __slots__ = ("_clones", "_connector", "_held", "_open", "_pending", "role")
+    __slots__ = ("_clones", "_connector", "_held", "_open", "pending", "role")
 
     def __init__(self, role: str, connector: Connector[T]) -> None:
         self.role = role
         self._connector = connector
         self._held: asyncio.Event | None = None
         self._open = True
-        self._pending: list[tuple[T, Receipt | None]] = []
+        self.pending: list[tuple[T, Receipt | None]] = []
+        """What was put by for :meth:`flush`."""
         self._clones: list[Out[T]] = []
         connector.add_producer()
 
@@ -74,25 +75,20 @@ class Out(Generic[T]):
         if receipt is not None:
             # Whoever flushes first sends this too, perhaps another worker while it handles something else.
             receipt.hold()
-        self._pending.append((item, receipt))
-
-    @property
-    def put_by(self) -> int:
-        """How many items wait for :meth:`flush`."""
-        return len(self._pending)
+        self.pending.append((item, receipt))
 
     def take_back(self, keep: int) -> None:
         """Forget what was put by after the first `keep` items: their handler raised, and will be asked again."""
-        for _, receipt in self._pending[keep:]:
+        for _, receipt in self.pending[keep:]:
             if receipt is not None:
                 receipt.release()
-        del self._pending[keep:]
+        del self.pending[keep:]
 
     async def flush(self) -> None:
         """Send what was put by, as one bulk (one for each receipt)."""
-        if not self._pending:
+        if not self.pending:
             return
-        pending, self._pending = self._pending, []
+        pending, self.pending = self.pending, []
         for receipt, group in itertools.groupby(pending, key=operator.itemgetter(1)):
             items = [item for item, _ in group]
             token = current.set(receipt)

@@ -70,7 +70,10 @@ class Gate:
     def leave(self, number: int) -> None:
         """What was let in is finished."""
         self._inside.discard(number)
-        self._pass_place_on()
+        if self._queue:
+            self._pass_place_on()
+        elif self._free is not None:
+            self._free += 1
         if self._repairing:
             self._moved.set()
         if self._turnovers:

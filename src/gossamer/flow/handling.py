@@ -84,9 +84,13 @@ def _each(component: "Component[Any]", single: Callable[..., Any]) -> Handler:
         produced: list[Any] = []
         position = made = 0
         marks: list[int] = []
+        # Plain code is not interrupted, so these lists stay the same ones until the last item.
+        put_by = [out.pending for out in component.outs.values()]
+        only = put_by[0] if len(put_by) == 1 else None
         try:
             for position, item in enumerate(items):
-                made, marks = len(produced), _marks(component)
+                made = len(produced)
+                marks = list(map(len, put_by)) if only is None else [len(only)]
                 result = single(item)
                 if result is not None:
                     produced.extend(result)
@@ -118,7 +122,7 @@ def _each_async(component: "Component[Any]", single: Callable[..., Any]) -> Hand
 
 
 def _marks(component: "Component[Any]") -> list[int]:
-    return [out.put_by for out in component.outs.values()]
+    return [len(out.pending) for out in component.outs.values()]
 
 
 def _take_back(component: "Component[Any]", marks: list[int]) -> None:

@@ -77,7 +77,10 @@ class LocalConnector(Connector[T]):
     def __init__(self, name: str, item_type: type[T], capacity: int = DEFAULT_CAPACITY) -> None:
         super().__init__(name, item_type, capacity)
         self._buffer: Buffer[T] = self.make_buffer()
-        self._consumers: deque[asyncio.Future[None]] = deque()
+        self._consumers: deque[tuple[asyncio.Future[None], int]] = deque()
+        """Who waits for items, and how many it takes at once."""
+        self._expected = 0
+        """Items that consumers can take who are woken and have not looked yet."""
         self._turns: deque[asyncio.Future[None]] = deque()
         self._rooms: deque[asyncio.Future[None]] = deque()
         self._idlers: list[asyncio.Future[None]] = []
@@ -107,7 +110,7 @@ class LocalConnector(Connector[T]):
         if waiting > self._peak:
             self._peak = waiting
         if self._consumers:
-            self._wake_consumers(len(items))
+            self._wake_consumers()
         return True
 
     async def send(self, items: Sequence[T], receipt: Receipt | None) -> None:
@@ -127,7 +130,7 @@ class LocalConnector(Connector[T]):
                 start += len(piece)
                 self._waiting += len(piece)
                 self._peak = max(self._peak, self._waiting)
-                self._wake_consumers(len(piece))
+                self._wake_consumers()
         finally:
             self._stalled += time.monotonic() - began
             self._pass_turn()
@@ -137,7 +140,7 @@ class LocalConnector(Connector[T]):
         self._buffer.put(items, receipt)
         self._waiting += len(items)
         self._peak = max(self._peak, self._waiting)
-        self._wake_consumers(len(items))
+        self._wake_consumers()
 
     async def room(self) -> int:
         """Wait for free slots; other producers may be faster."""
@@ -170,7 +173,7 @@ class LocalConnector(Connector[T]):
         self._wake(self._rooms)
         self._tell_idlers()
         if self._ended:
-            self._wake(self._consumers)
+            self._wake_all_consumers()
 
     # -- consuming
 
@@ -197,29 +200,31 @@ class LocalConnector(Connector[T]):
                 raise Retired
             self._check_failure()
             arrival = asyncio.get_running_loop().create_future()
-            self._consumers.append(arrival)
+            self._consumers.append((arrival, limit))
             try:
                 await arrival
             except asyncio.CancelledError:
-                if arrival.done() and not arrival.cancelled() and len(self._buffer):
-                    self._wake_consumers(1)
+                if arrival.done() and not arrival.cancelled():
+                    self._expected -= limit
+                    self._wake_consumers()
                 raise
+            self._expected -= limit
         return self.poll(limit)
 
     def retire(self) -> None:
         """Send waiting consumers to the successor."""
         self._retired = True
-        self._wake(self._consumers)
+        self._wake_all_consumers()
 
     def end(self) -> None:
         """No producer is left."""
         self._ended = True
-        self._wake(self._consumers)
+        self._wake_all_consumers()
 
     def fail(self, error: ConnectorError) -> None:
         """Who waits here now or later gets `error`: for a remote connector, whose other side may refuse it for good."""
         self._failure = error
-        self._wake(self._consumers)
+        self._wake_all_consumers()
         self._wake(self._turns)
         self._wake(self._rooms)
         self._wake(deque(self._idlers))
@@ -238,14 +243,20 @@ class LocalConnector(Connector[T]):
             self._idlers.append(future)
             await future
 
-    def _wake_consumers(self, items: int) -> None:
-        """Wake one consumer for each new item, at most: who finds nothing waits again."""
-        consumers = self._consumers
-        while consumers and items > 0:
-            arrival = consumers.popleft()
-            if not arrival.done():
-                arrival.set_result(None)
-                items -= 1
+    def _wake_consumers(self) -> None:
+        """Wake as many as can take what waits, and no more: who finds nothing has woken for nothing, and waits again."""
+        while self._consumers and self._expected < self._waiting:
+            self._wake_consumer()
+
+    def _wake_all_consumers(self) -> None:
+        while self._consumers:
+            self._wake_consumer()
+
+    def _wake_consumer(self) -> None:
+        arrival, limit = self._consumers.popleft()
+        if not arrival.done():
+            arrival.set_result(None)
+            self._expected += limit
 
     async def _wait_in(self, line: deque[asyncio.Future[None]]) -> None:
         self._check_failure()

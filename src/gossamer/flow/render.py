@@ -1,10 +1,15 @@
-"""The graph for people and programs: text, DOT, Mermaid, JSON (TOML is the wiring itself). Reads nothing but the graph."""
+"""The graph for people and programs: text, DOT, Mermaid, JSON (TOML is the wiring itself). Reads nothing but the graph.
+
+What a sheet calls secret is shown nowhere.
+"""
 
 from typing import Any
 
 import msgspec
 
 from gossamer.flow.graph import Graph, used_names
+from gossamer.flow.sheet import hidden, shown
+from gossamer.flow.wiring import Wiring
 
 
 def _doc(unit: type) -> str:
@@ -29,7 +34,7 @@ def to_json(graph: Graph) -> dict[str, Any]:
                 "inputs": dict(node.inputs),
                 "outputs": dict(node.outputs),
                 "providers": sorted(set(used_names(node.roles))),
-                "settings": msgspec.to_builtins(node.sheet),
+                "settings": shown(node.sheet),
                 "doc": _doc(node.unit),
             }
             for node in graph.components.values()
@@ -48,12 +53,25 @@ def to_json(graph: Graph) -> dict[str, Any]:
             node.name: {
                 "use": node.use,
                 "providers": sorted(set(used_names(node.roles))),
-                "settings": msgspec.to_builtins(node.sheet),
+                "settings": shown(node.sheet),
                 "doc": _doc(node.unit),
             }
             for node in graph.providers.values()
         },
     }
+
+
+def without_secrets(wiring: Wiring, graph: Graph) -> Wiring:
+    """The wiring of a graph, to be shown: with secrets hidden, which are to be given again before it runs."""
+    components = {
+        name: msgspec.structs.replace(plan, settings=hidden(type(graph.components[name].sheet), plan.settings))
+        for name, plan in wiring.components.items()
+    }
+    providers = {
+        name: msgspec.structs.replace(plan, settings=hidden(type(graph.providers[name].sheet), plan.settings))
+        for name, plan in wiring.providers.items()
+    }
+    return msgspec.structs.replace(wiring, components=components, providers=providers)
 
 
 def to_text(graph: Graph) -> str:

@@ -23,9 +23,15 @@ from gossamer.flow.errors import SettingError
 
 S = TypeVar("S", bound="Sheet")
 
+#: What stands where a secret would be shown.
+HIDDEN = "(hidden)"
+
 
 class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Base of property sheets. A subclass is `frozen=True` and every field is annotated with :func:`setting`."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown(self).items())})"
 
 
 class NoSettings(Sheet, frozen=True):
@@ -61,6 +67,21 @@ class Property(msgspec.Struct, frozen=True):
     """As `>= 1, <= 10`; empty where there are none."""
     secret: bool = False
     """Its value is not to be shown."""
+
+
+def shown(sheet: Sheet) -> dict[str, Any]:
+    """The settings of a sheet as plain values, for people and programs: a secret that was given is :data:`HIDDEN`."""
+    return hidden(type(sheet), msgspec.to_builtins(sheet))
+
+
+def hidden(sheet: type[Sheet], values: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of plain values of some settings in which each secret that was given is :data:`HIDDEN`."""
+    secret = {prop.name for prop in properties(sheet) if prop.secret}
+    return {name: _hidden(value) if name in secret and value else value for name, value in values.items()}
+
+
+def _hidden(value: Any) -> Any:
+    return [HIDDEN] * len(value) if isinstance(value, list | tuple) else HIDDEN
 
 
 _BOUNDS = (
@@ -157,6 +178,8 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
         if name not in known:
             raise SettingError(f"unknown setting {name!r}{nearest(name, known)}")
         plain[name] = _read(value, known[name])
+        if known[name].secret and plain[name] and plain[name] == _hidden(plain[name]):
+            raise SettingError(f"setting {name!r} was hidden where this was printed; give it again")
     for name, prop in known.items():
         if prop.default is msgspec.NODEFAULT and name not in plain:
             raise SettingError(f"setting {name!r} is not set and has no default{_hint(prop)}")
@@ -165,8 +188,11 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
     except msgspec.ValidationError as error:
         reason, _, where = str(error).partition(" - at `$")
         name = where.strip("`.").split("[")[0].split(".")[0]
-        shown = f"setting {name!r}: {plain.get(name)!r} does not do: " if name in known else ""
-        raise SettingError(f"{shown}{reason[:1].lower() + reason[1:]}{_hint(known.get(name))}") from None
+        is_secret = name in known and known[name].secret
+        told = (
+            f"setting {name!r}: {HIDDEN if is_secret else repr(plain.get(name))} does not do: " if name in known else ""
+        )
+        raise SettingError(f"{told}{reason[:1].lower() + reason[1:]}{_hint(known.get(name))}") from None
 
 
 def _read(value: Any, prop: Property) -> Any:
@@ -201,7 +227,8 @@ def _read_list(text: str, prop: Property) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise SettingError(f"setting {prop.name!r}: {text!r} is no JSON list: {error}") from None
+        told = HIDDEN if prop.secret else repr(text)
+        raise SettingError(f"setting {prop.name!r}: {told} is no JSON list: {error}") from None
 
 
 def _hint(prop: Property | None) -> str:

@@ -130,14 +130,19 @@ def read(path: Path) -> Wiring:
     return parse(text, str(path))
 
 
-def write(path: Path, wiring: Wiring) -> None:
+def write(path: Path, wiring: Wiring, *, is_private: bool = False) -> None:
     """Write a plan beside its place, then into it: whatever kills us, a whole one stands there, as closed as before.
+
+    Args:
+        path: the file.
+        wiring: the plan.
+        is_private: it is its owner's alone to read, whatever stood there.
 
     Raises:
         OSError: it cannot be written; what stood there stands there.
     """
     fresh = path.with_name(f"{path.name}.new")
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666
+    mode = 0o600 if is_private else path.stat().st_mode & 0o777 if path.exists() else 0o666
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
         file.write(to_toml(wiring))

@@ -14,7 +14,7 @@ import io
 import os
 import tempfile
 from collections.abc import Iterator
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, final
 
 import msgspec
 
@@ -77,12 +77,19 @@ class SpoolFile:
         return file
 
 
+@final
 class StoredBody(msgspec.Struct, frozen=True, gc=False):
-    """A body on disk. Its length and its truth are those of bytes."""
+    """A body on disk. Its length and its truth are those of bytes.
+
+    Code that sees every page asks `type(body) is StoredBody`: `isinstance` of bytes costs 0.3 us here, by way of the
+    abstract base classes that structs are made with.
+    """
 
     file: SpoolFile
     sha1: str = ""
-    """SHA-1 in base32, where it was computed while the body came in."""
+    """SHA-1 in base32, where it was computed while the body came in: read again, it would hold up everybody else."""
+    sha256: str = ""
+    """SHA-256 in hexadecimal digits, likewise."""
 
     def __len__(self) -> int:
         return self.file.size
@@ -95,14 +102,14 @@ Body = bytes | StoredBody
 class BodyWriter:
     """Takes a body piece by piece. What is held in memory never exceeds the threshold and one piece."""
 
-    __slots__ = ("_directory", "_file", "_pieces", "_sha1", "_threshold", "size")
+    __slots__ = ("_directory", "_file", "_pieces", "_sha1", "_sha256", "_threshold", "size")
 
     def __init__(self, threshold: int = THRESHOLD, directory: str = "", *, digest: bool = False) -> None:
         """An empty body.
 
         Args:
             threshold: bytes above which the body is stored in `directory` (empty: the system's for temporary files).
-            digest: compute SHA-1 on the way, if it is stored.
+            digest: compute SHA-1 and SHA-256 on the way, if it is stored.
         """
         self.size = 0
         self._threshold = threshold
@@ -110,6 +117,7 @@ class BodyWriter:
         self._pieces: list[bytes] = []
         self._file: SpoolFile | None = None
         self._sha1 = hashlib.sha1(usedforsecurity=False) if digest else None
+        self._sha256 = hashlib.sha256(usedforsecurity=False) if digest else None
 
     def write(self, piece: bytes) -> None:
         """Append a piece (OSError where the disk does not take it)."""
@@ -122,14 +130,17 @@ class BodyWriter:
             piece = b"".join(self._pieces)
             self._pieces.clear()
         self._file.append(piece)
-        if self._sha1 is not None:
+        if self._sha1 is not None and self._sha256 is not None:
             self._sha1.update(piece)
+            self._sha256.update(piece)
 
     def take(self) -> Body:
         """The body, complete; the writer is of no use after."""
         if self._file is None:
             return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-        return StoredBody(self._file, _base32(self._sha1.digest()) if self._sha1 is not None else "")
+        if self._sha1 is None or self._sha256 is None:
+            return StoredBody(self._file)
+        return StoredBody(self._file, _base32(self._sha1.digest()), self._sha256.hexdigest())
 
 
 def pieces(body: Body) -> Iterator[bytes]:
@@ -161,14 +172,16 @@ def reader(body: Body) -> BinaryIO:
 
 def sha1(body: Body) -> str:
     """SHA-1 as WARC and CDX tools write it: base32, without a label (WARC/1.1, section 5.8)."""
-    if not isinstance(body, StoredBody):
+    if type(body) is not StoredBody:
         return _base32(hashlib.sha1(body, usedforsecurity=False).digest())
     return body.sha1 or _base32(_hashed("sha1", body))
 
 
 def sha256(body: Body) -> str:
     """SHA-256 in hexadecimal digits."""
-    return _hashed("sha256", body).hex()
+    if type(body) is not StoredBody:
+        return hashlib.sha256(body, usedforsecurity=False).hexdigest()
+    return body.sha256 or _hashed("sha256", body).hex()
 
 
 def _hashed(name: str, body: Body) -> bytes:

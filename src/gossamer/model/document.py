@@ -8,7 +8,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.model import charset, language, markup, robots_tags, simhash
 from gossamer.model.errors import ParseSkipped, UnreadableUrl
-from gossamer.model.text import main_text
+from gossamer.model.text import GIST, main_text
 from gossamer.model.url import canonical, scheme_of
 from gossamer.model.visit import Response, Visit
 
@@ -178,6 +178,11 @@ class Document:
         return main_text(self.markup)
 
     @cached_property
+    def gist(self) -> str:
+        """The beginning of :attr:`text`, as far as language and fingerprint need it (:data:`gossamer.model.text.GIST`)."""
+        return main_text(self.markup, GIST)
+
+    @cached_property
     def declared_language(self) -> str:
         """The tag that the page gives itself: `lang` of the root element, or `Content-Language`."""
         root = None if self.trouble else self.tree.css_first("html")
@@ -187,12 +192,12 @@ class Document:
     @cached_property
     def language(self) -> str:
         """The language of the text, as an ISO 639-1 code; empty where nothing tells it."""
-        return language.detect(self.text, self.declared_language)
+        return language.detect(self.gist, self.declared_language)
 
     @cached_property
     def fingerprint(self) -> int:
-        """64 bits of the text, close for near-duplicates (:mod:`gossamer.model.simhash`); 0 for short texts."""
-        return simhash.fingerprint(self.text)
+        """64 bits of the gist, close for near-duplicates (:mod:`gossamer.model.simhash`); 0 for short texts."""
+        return simhash.fingerprint(self.gist)
 
     def css(self, selector: str) -> list[LexborNode]:
         """Nodes that match a CSS selector.

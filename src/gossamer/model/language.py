@@ -17,6 +17,10 @@ MIN_LETTERS = 100
 #: Candidates among which the page's own word decides.
 CANDIDATES = 3
 
+#: Languages that the library is asked for, since it knows some that are told by their script, or not told at all. To name it
+#: those that count would cost as much as the answer.
+_ASKED_FOR = 20
+
 #: Share of the letters that must be of a script.
 _SHARE = 0.25
 
@@ -51,7 +55,7 @@ _COMMON = "en es de fr ru pt it nl pl tr fa vi id cs uk hu ar sv ro da fi he sk 
 _RARE = "af az be bn br cy eo eu fo fy ga gl hi is kk la lb mk mn mr mt ne pa ps so sq sw tg tl ur uz yi"
 
 _COMMON_ONES = frozenset(_COMMON.split())
-_BY_LETTERS = tuple(f"{_COMMON} {_RARE}".split())
+_BY_LETTERS = frozenset(f"{_COMMON} {_RARE}".split())
 
 #: Ranks are distances of letter statistics. A common language this close to the nearest is taken for a rare one.
 _CLOSE = 80
@@ -104,8 +108,9 @@ def _by_letters(sample: str) -> Sequence[str]:
     """Languages with the nearest letter statistics, the nearest first."""
     from resiliparse.parse.lang import detect_fast
 
-    found = detect_fast(sample.lower() if sample.isupper() else sample, n_results=CANDIDATES, langs=_BY_LETTERS)
-    if not isinstance(found, list) or not found:
+    nearest = detect_fast(sample.lower() if sample.isupper() else sample, n_results=_ASKED_FOR)
+    found = [pair for pair in nearest if pair[0] in _BY_LETTERS][:CANDIDATES] if isinstance(nearest, list) else []
+    if not found:
         return []
     close = found[0][1] + _CLOSE
     return [language for language, _ in sorted(found, key=lambda pair: pair[0] not in _COMMON_ONES or pair[1] > close)]

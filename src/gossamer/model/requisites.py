@@ -34,15 +34,28 @@ RELATIONS = frozenset(
     }
 )
 
+_PREFIX = "redirect "
+
+#: Relations of what a redirect leads to: one that moved a requisite says which kind, as `redirect img src`, so that its target is
+#: one too.
+REDIRECTS = frozenset({"redirect", *(_PREFIX + relation for relation in RELATIONS)})
+
+
+def redirect_of(relation: str) -> str:
+    """The relation of where something that was found by `relation` redirects to."""
+    kind = relation.removeprefix(_PREFIX)
+    return _PREFIX + kind if kind in RELATIONS else "redirect"
+
 
 def belongs(relation: str, source_relation: str) -> bool:
     """Whether something found by `relation` on what was itself found by `source_relation` is fetched off scope too.
 
     One hop from a page; from there on only what style sheets name, and of those only one import deep. So the way ends
-    whatever a server says: page, sheet, imported sheet, picture.
+    whatever a server says: page, sheet, imported sheet, picture. Redirects are no hops; they have a limit of their own.
     """
     if relation not in RELATIONS:
-        return False
+        return relation != "redirect" and relation in REDIRECTS
+    source_kind = source_relation.removeprefix(_PREFIX)
     if relation == CSS_IMPORT:
-        return source_relation != CSS_IMPORT
-    return relation == CSS_URL or source_relation not in RELATIONS
+        return source_kind != CSS_IMPORT
+    return relation == CSS_URL or source_kind not in RELATIONS

@@ -4,13 +4,14 @@ M. Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2
 Sarma used it on eight billion pages, "Detecting Near-Duplicates for Web Crawling", WWW 2007: 64 bits, and three of them may
 differ. The features of a text are its runs of three words, each once.
 
+All words are hashed together: the hash of a word is a polynomial of its bytes, and those of all beginnings of a text, which
+are one sum, hold those of all its words (R. M. Karp, M. O. Rabin, "Efficient randomized pattern-matching algorithms", 1987).
 NumPy is imported on the first fingerprint, so that a plain crawl does without it.
 """
 
 import re
+from functools import cache
 from typing import Any
-
-from xxhash import xxh3_64_intdigest
 
 #: Bits in which the fingerprints of near-duplicates differ at the most (Manku et al., section 5.1.1).
 THRESHOLD = 3
@@ -21,40 +22,75 @@ SHINGLE = 3
 #: Words below which a text has no fingerprint: two short texts are alike by chance ("not found", "log in").
 MIN_WORDS = 24
 
-#: Words that count, and characters in which they are looked for: a fingerprint of more says the same.
-MAX_WORDS = 5_000
-MAX_TEXT = 8 * MAX_WORDS
-
-#: Word hashes that are remembered; about 150 bytes each.
-REMEMBERED = 50_000
+#: Bytes of a text that count, some 5,000 words: a fingerprint of more says the same.
+MAX_BYTES = 32 << 10
 
 # Of ASCII only letters and digits belong to words; of everything else all.
 _ONLY_WORDS = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
 # Scripts without spaces: there each character is a word.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
+# The place where the polynomial is evaluated: odd, so that powers have inverses.
+_BASE = 0x9FB21C65
 # Odd multipliers of a multiply-shift mix (Stafford's variant 13 of the finaliser of MurmurHash3), and one for each place.
 _PLACES = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
+#: Counts of 16 bits are added up four in a word: there are fewer runs than bytes.
+_LANES = 16
+_EVERY_LANE = 0x0001_0001_0001_0001
+
 
 def fingerprint(text: str) -> int:
     """64 bits for a text; 0 for one that is too short to have any."""
-    words = _words(text)
-    if len(words) < MIN_WORDS:
+    text = text[:MAX_BYTES].lower()
+    if not text.isascii() and _UNSPACED.search(text):
+        text = _UNSPACED.sub(r" \g<0> ", text)
+    hashes = _hashes(text.encode("utf-8", "replace")[:MAX_BYTES].translate(_ONLY_WORDS))
+    if len(hashes) < MIN_WORDS:
         return 0
     import numpy as np
 
-    if len(_hashes) > REMEMBERED:
-        _hashes.clear()
-    hashes = np.array([_hashes[word] for word in words], dtype=np.uint64)
-    runs = np.zeros(len(hashes) - SHINGLE + 1, dtype=np.uint64)
-    for place, factor in enumerate(_PLACES):
-        runs += hashes[place : place + len(runs)] * np.uint64(factor)
-    runs = np.unique(_mixed(runs))
-    bits = np.unpackbits(runs.view(np.uint8)).reshape(-1, 64)
-    majority = 2 * bits.sum(axis=0, dtype=np.int64) > len(runs)
-    return int.from_bytes(np.packbits(majority).tobytes(), "little") or 1
+    hashes = hashes.astype(np.uint64)
+    runs = hashes[:-2] * np.uint64(_PLACES[0])
+    runs += hashes[1:-1] * np.uint64(_PLACES[1])
+    runs += hashes[2:] * np.uint64(_PLACES[2])
+    runs = _mixed(runs)
+    runs.sort()
+    different = np.concatenate((runs[:1], runs[1:][runs[1:] != runs[:-1]]))
+    lanes = different >> np.arange(_LANES, dtype=np.uint64)[:, None]
+    lanes &= np.uint64(_EVERY_LANE)
+    # A row for each place in a lane, a column for each lane; the lowest first, whatever the machine's order is.
+    counts = lanes.sum(axis=1).astype("<u8").view("<u2").reshape(_LANES, -1).T.ravel()
+    return int.from_bytes(np.packbits(counts > len(different) // 2, bitorder="little").tobytes(), "little") or 1
+
+
+def _hashes(words: bytes) -> Any:
+    """A number for each word, the same for the same word; words have one space or more between them."""
+    import numpy as np
+
+    codes = np.frombuffer(b" %b " % words, dtype=np.uint8)
+    space = codes == ord(" ")
+    edges = (space[1:] != space[:-1]).nonzero()[0]
+    before, last = edges[::2], edges[1::2]
+    powers, inverse = _powers()
+    beginnings = codes.astype(np.uint32)
+    beginnings *= powers[: len(codes)]
+    beginnings.cumsum(out=beginnings)
+    return (beginnings[last] - beginnings[before]) * inverse[before]
+
+
+@cache
+def _powers() -> tuple[Any, Any]:
+    """The powers of the base modulo 2**32, and their inverses: a quarter of a megabyte."""
+    import numpy as np
+
+    def powers(base: int) -> Any:
+        every = np.full(MAX_BYTES + 2, base, dtype=np.uint32)
+        every[0] = 1
+        return np.multiply.accumulate(every, dtype=np.uint32)
+
+    return powers(_BASE), powers(pow(_BASE, -1, 1 << 32))
 
 
 def _mixed(values: Any) -> Any:
@@ -67,25 +103,6 @@ def _mixed(values: Any) -> Any:
     values *= np.uint64(_MIX[1])
     values ^= values >> np.uint64(31)
     return values
-
-
-def _words(text: str) -> list[bytes]:
-    """The words of a text in lower case, without what stands between them."""
-    text = text[:MAX_TEXT].lower()
-    if not text.isascii() and _UNSPACED.search(text):
-        text = _UNSPACED.sub(r" \g<0> ", text)
-    return text.encode("utf-8", "replace").translate(_ONLY_WORDS).split()[:MAX_WORDS]
-
-
-class _Hashes(dict[bytes, int]):
-    """Hashes of words, computed once."""
-
-    def __missing__(self, word: bytes) -> int:
-        self[word] = found = xxh3_64_intdigest(word)
-        return found
-
-
-_hashes = _Hashes()
 
 
 def distance(one: int, other: int) -> int:

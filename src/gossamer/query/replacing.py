@@ -15,7 +15,10 @@ from gossamer.query.schema import ITEMS, LINKS, PAGES, Table
 from gossamer.stores.segments import segments
 
 #: What processing finds out of a page; the rest of a row is what the fetch brought.
-DETAILS = ("canonical_url", "charset", "language", "title", "simhash", "trouble", "links", "rejected")
+DETAILS = (
+    *("canonical_url", "charset", "language", "title", "simhash", "near_duplicate_of", "discarded"),
+    *("trouble", "links", "rejected"),
+)
 
 
 class Basis(msgspec.Struct, frozen=True):

@@ -34,7 +34,7 @@ def child_depth(depth: int, relation: str) -> int:
 
 def keeps_depth(relation: str) -> bool:
     """Whether what is found by a relation is no further from the seeds than what it was found on."""
-    return relation == "redirect" or relation in requisites.RELATIONS
+    return relation in requisites.REDIRECTS or relation in requisites.RELATIONS
 
 
 def _behind(task: Task, group: Group) -> Iterable[Task]:

@@ -4,10 +4,13 @@ Archive and row log are written first, then everything else goes into the ledger
 end: rows, new URLs and their tasks, what becomes of the page, what was learnt of its host. Only after that the frontier
 learns that the slots are free, and subscribers see the records. Whatever fails before the batch is written leaves the
 ledger as it was, and bytes that nobody points to: the next start cuts them off.
+
+A visit whose body is on disk is a group of its own: the archive lays it down first, while a second worker goes on with
+what is small.
 """
 
 import errno
-from collections import Counter
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -22,12 +25,14 @@ from gossamer.contracts.robots import Lesson, RobotsGate
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.storing import Archive, RowLog
 from gossamer.contracts.traversal import Traversal
-from gossamer.contracts.watching import Watcher
+from gossamer.contracts.watching import Learner, Learnt, Watcher
 from gossamer.flow.component import Filter
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses, UsesMany
+from gossamer.flow.receipt import Receipt, current
 from gossamer.flow.sheet import Sheet, setting
+from gossamer.model.body import StoredBody
 from gossamer.model.domains import registered_domain
 from gossamer.model.errors import DiskFull, UnreadableUrl
 from gossamer.model.kept import HostState
@@ -108,6 +113,10 @@ class Commit(Filter[CommitSheet]):
     def __init__(self, sheet: CommitSheet | None = None) -> None:
         super().__init__(sheet)
         self._since = 0.0
+        self._large: deque[tuple[_Ended, Receipt | None]] = deque()
+        self._is_laying = False
+        self._learnt: dict[tuple[str, str], Learnt] = {}
+        """What watchers have learnt and no group has kept yet, by host and name."""
         self.metrics.gauge("pages", lambda: self.ledger.counters().get("pages", 0))
         self.metrics.gauge("bytes", lambda: self.ledger.counters().get("bytes", 0))
 
@@ -119,8 +128,39 @@ class Commit(Filter[CommitSheet]):
         """Commit a group; what a link sent twice has no flight any more and is dropped."""
         group = [self._ended(visit) for visit in visits if self.flights.arrive(visit.url)]
         self.metrics.count("repeated", len(visits) - len(group))
-        if not group:
+        large = [ended for ended in group if type(ended.visit.response.body) is StoredBody]
+        if large:
+            group = [ended for ended in group if type(ended.visit.response.body) is not StoredBody]
+        if group:
+            await self._commit(group)
+        if large:
+            await self._commit_aside(large)
+
+    async def _commit_aside(self, large: Sequence[_Ended]) -> None:
+        """Commit large visits one by one. A worker that finds another at it leaves them to that one, and is free."""
+        receipt = current.get()
+        for ended in large:
+            if receipt is not None:
+                receipt.hold()
+            self._large.append((ended, receipt))
+        if self._is_laying:
             return
+        self._is_laying = True
+        try:
+            while self._large:
+                ended, receipt = self._large.popleft()
+                token = current.set(receipt)
+                try:
+                    await self._commit([ended])
+                finally:
+                    current.reset(token)
+                if receipt is not None:
+                    receipt.release()
+        finally:
+            self._is_laying = False
+
+    async def _commit(self, group: list[_Ended]) -> None:
+        """Keep a group, and tell of it."""
         locations = await self._kept_in_the_end(group)
         await self.committed.send_many([_committed(ended) for ended in group])
         records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
@@ -136,6 +176,9 @@ class Commit(Filter[CommitSheet]):
         is_waiting = False
         while True:
             try:
+                for ended in group:
+                    if type(ended.visit.response.body) is StoredBody:
+                        await self.archive.lay(ended.visit)
                 locations = self._kept(group)
                 await self.ledger.settle()
             except Exception as error:
@@ -183,7 +226,7 @@ class Commit(Filter[CommitSheet]):
             error = f"{response.outcome} at try {visit.task.attempt}; {response.error}".rstrip("; ")
             gone = msgspec.structs.replace(response, outcome=Outcome.GONE_AFTER_RETRIES, error=error)
             visit = msgspec.structs.replace(visit, response=gone)
-        return _Ended(visit, ruling)
+        return _Ended(self._judged(visit), ruling)
 
     def _kept(self, group: Sequence[_Ended]) -> list[Location | None]:
         """Write a group: archive, log, ledger. What it wrote is taken back where any of them fails.
@@ -211,6 +254,7 @@ class Commit(Filter[CommitSheet]):
             crash_at(Point.ARCHIVE_WRITTEN)
             for ended, location in zip(group, locations, strict=True):
                 self._stage(ended, location, staged)
+            self._stage_learnt(staged)
             for name, those in _by_host(group).items():
                 staged.host(self._host_state(staged.host_state(name), those))
             for file, end in (*self.archive.ends().items(), *self.log.ends().items()):
@@ -218,6 +262,7 @@ class Commit(Filter[CommitSheet]):
             now = self.clock.monotonic()
             staged.count("elapsed_ms", round(1000 * (now - self._since)))
         self._since = now
+        self._learnt.clear()
         return locations
 
     def _judged(self, visit: Visit) -> Visit:
@@ -232,7 +277,7 @@ class Commit(Filter[CommitSheet]):
 
     def _decide(self, ended: _Ended, staged: Group) -> None:
         """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
-        visit = self._judged(ended.visit)
+        visit = ended.visit
         if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body:
             owner = staged.first(visit.digest, visit.url)
             if owner != visit.duplicate_of:
@@ -296,6 +341,17 @@ class Commit(Filter[CommitSheet]):
                 found.append(name)
         return found
 
+    def _stage_learnt(self, staged: Group) -> None:
+        """What watchers know outlives the process with the visits that they learnt it from."""
+        for watcher in self.watchers.get("visits", ()):
+            if isinstance(watcher, Learner):
+                try:
+                    self._learnt.update({(one.host, one.what): one for one in watcher.learnt()})
+                except Exception as error:
+                    self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")
+        for one in self._learnt.values():
+            staged.learnt(one.host, one.what, one.data)
+
     def _passing(self, tasks: Sequence[Task], staged: Group, rejected: dict[str, int]) -> list[Task]:
         """Those that the gate `schedule` lets pass; the others are counted by rule."""
         verdicts = verdicts_on(self.task_gates.get("schedule", ()), "schedule", tasks)
@@ -324,17 +380,16 @@ class Commit(Filter[CommitSheet]):
 
     def _host_state(self, state: HostState, group: Sequence[_Ended]) -> HostState:
         """What is kept of a host after these visits."""
-        counters = Counter(state.counters)
-        visits = [ended.visit for ended in group]
+        counters, address = dict(state.counters), state.address
         for ended in group:
-            counters.update(dict(_figures(ended.visit)))
-            counters.update(ended.uncovered or ())
+            for name, number in (*_figures(ended.visit), *((found, 1) for found in ended.uncovered or ())):
+                counters[name] = counters.get(name, 0) + number
+            address = ended.visit.response.address or address
         now = self.clock.now()
-        address = next((visit.response.address for visit in reversed(visits) if visit.response.address), state.address)
         return msgspec.structs.replace(
             state,
             note=self.politeness.note(state.host),
-            counters=dict(counters),
+            counters=counters,
             first_seen=state.first_seen or now,
             last_seen=now,
             address=address,

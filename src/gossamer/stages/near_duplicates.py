@@ -41,11 +41,12 @@ class NearDuplicates(Filter[NearDuplicatesSheet]):
         if not visit.simhash or visit.duplicate_of or visit.discarded:
             return (visit,)
         original = self.index.near(visit.simhash, visit.url)
-        if not original:
+        # A page that is fetched again, after a kill say, is no duplicate of itself.
+        if original in ("", visit.url):
             return (visit,)
         self.metrics.counters["near_duplicates"] += 1
         visit = msgspec.structs.replace(visit, near_duplicate_of=original)
         if self.sheet.skip:
             barred = {**visit.barred, "store": RULE}
-            visit = msgspec.structs.replace(visit, found=(), items=(), discarded=RULE, barred=barred)
+            visit = msgspec.structs.replace(visit, found=(), links=(), new=(), items=(), discarded=RULE, barred=barred)
         return (visit,)

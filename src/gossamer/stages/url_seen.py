@@ -8,6 +8,7 @@ from gossamer.contracts.seen import SeenSet
 from gossamer.flow.component import Filter
 from gossamer.flow.ports import In, Out, Uses
 from gossamer.flow.sheet import Sheet, setting
+from gossamer.model.requisites import REDIRECTS
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Visit
@@ -36,12 +37,13 @@ class UrlSeen(Filter[UrlSeenSheet]):
             return (visit,)
         links = {link.url: link for link in visit.links}
         source, limit = visit.task, self.sheet.depth
-        nearest = source.depth if any(keeps_depth(link.relation) for link in visit.links) else source.depth + 1
+        relations = {link.relation for link in visit.links}
+        nearest = source.depth if any(map(keeps_depth, relations)) else source.depth + 1
         new, too_deep = [], 0
         for url in links if self.sheet.again else self.seen.unseen(list(links), nearest):
             relation = links[url].relation
             depth = child_depth(source.depth, relation)
-            hops = source.hops + 1 if relation == "redirect" else 0
+            hops = source.hops + 1 if relation in REDIRECTS else 0
             if limit is None or depth <= limit:
                 new.append(Task(url, host_of(url), depth, source.url, relation, hops=hops))
             else:

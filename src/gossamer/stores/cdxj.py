@@ -78,7 +78,8 @@ def index_line(capture: Capture) -> bytes | None:
     entry = Entry(
         url=capture.url,
         mime="warc/revisit" if is_revisit else capture.mime or "unk",
-        status=str(capture.status),
+        # A `resource` record has none, whatever code an FTP server said: the dash of all CDX formats, as pywb's indexer does.
+        status=str(capture.status) if capture.url.startswith("http") and capture.status else "-",
         digest=f"sha1:{capture.digest}" if capture.digest else "-",
         length=str(capture.warc_length),
         offset=str(capture.warc_offset),

@@ -2,7 +2,8 @@
 
 Two fingerprints that differ in three bits agree in one of four blocks of 16 bits at least, so four tables by block find all
 candidates. The paper sorts and compresses eight billion in many tables; here are as many as memory is given for, the oldest
-leave, and a look-up costs some ten microseconds. Nothing survives the process.
+leave, and a look-up costs some ten microseconds. Nothing survives the process: it is for runs over an archive, and for wirings
+whose stages are all in other processes than the ledger (:mod:`gossamer.stores.ledger.fingerprints`).
 """
 
 from array import array

@@ -86,6 +86,7 @@ class JsonLog(Provider[JsonLogSheet]):
     def take_back(self) -> None:
         """See the contract."""
         self._last.take_back()
+        self._ends.clear()
 
     def ends(self) -> Mapping[str, int]:
         """The log and its end, if it was written since the last call."""

@@ -56,6 +56,8 @@ class TableLog(Provider[TableLogSheet]):
         self._encoder = msgspec.json.Encoder()
         self._run = ""
         self._open: dict[str, AppendFile] = {}
+        self._names: dict[str, str] = {}
+        """Of the open files, as the ledger knows them."""
         self._serials: dict[str, int] = {}
         self._ends: dict[str, int] = {}
         self._last = LastWrites()
@@ -122,6 +124,7 @@ class TableLog(Provider[TableLogSheet]):
     def take_back(self) -> None:
         """See the contract."""
         self._last.take_back()
+        self._ends.clear()
         if self._log is not None:
             self._log.take_back()
 
@@ -139,7 +142,7 @@ class TableLog(Provider[TableLogSheet]):
         data = b"".join(lines)
         self._last.about_to(file)
         file.append(data, sync=self.sheet.sync)
-        self._ends[file.path.relative_to(self.sheet.directory).as_posix()] = file.end
+        self._ends[self._names[table]] = file.end
         self.metrics.count("rows", len(lines))
         self.metrics.count("bytes", len(data))
 
@@ -158,6 +161,7 @@ class TableLog(Provider[TableLogSheet]):
         if file is not None:
             file.close()
         self._open[table] = fresh
+        self._names[table] = path.relative_to(directory).as_posix()
         return fresh
 
 

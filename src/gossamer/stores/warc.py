@@ -4,87 +4,42 @@ Place in the flow: the committing component calls `append` with the visits of a 
 what the ledger points to is there (DESIGN 4.1), and notes the ends in the same commit. Bytes of records:
 :mod:`gossamer.stores.warc_records`; what a kill leaves behind: :mod:`gossamer.stores.recovery`.
 
+An answer whose body is on disk is *laid down* before its group, in a thread and into a file for such answers alone: packing
+a gigabyte takes seconds, in which the groups of others go on into theirs.
+
 A run writes into files of its own. Whoever goes on with a crawl begins new ones: a file that was cut back is never
 written into again, so nothing that goes wrong later can touch what was committed.
 """
 
+import asyncio
 import contextlib
-import errno
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Iterator, Mapping, Sequence
 
-from gossamer._version import __version__
-from gossamer.flow.sheet import NoSettings, Sheet, setting
+import msgspec
+
+from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
+from gossamer.model.body import SpoolFile, StoredBody
 from gossamer.model.robots_tags import keeps_copy
 from gossamer.model.visit import Location, Visit
 from gossamer.stores.files import AppendFile, LastWrites
-from gossamer.stores.warc_records import Form, Written, exchange, form_of, warcinfo
+from gossamer.stores.warc_files import WARC_DIRECTORY, Lane, WarcFiles, WarcSheet
+from gossamer.stores.warc_records import Form, Written, exchange, form_of
 
-#: Directory of the WARC files inside the crawl directory (DESIGN 7).
-WARC_DIRECTORY = "warc"
+__all__ = ["WARC_DIRECTORY", "NoArchive", "WarcArchive", "WarcSheet"]
 
 #: Stands for the date of a document that was fetched and whose body was not kept: nothing may refer to it.
 _NO_BODY = -1.0
 
-#: What says that a disk is full or broken, and another may not be.
-_DISK_TROUBLE = frozenset(
-    {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENODEV, errno.ENOENT, errno.EACCES}
-)
 
-_IN_USE = "it is part of the file that is open"
-_TOLD = "it is told in the first record of each file"
+class _Laid(msgspec.Struct, frozen=True):
+    """An answer that lies in its file, and in no group that is kept."""
 
-
-class WarcSheet(Sheet, frozen=True):
-    """Settings of :class:`WarcArchive`."""
-
-    directory: Annotated[str, setting("The crawl directory; records lie in `warc/` below it.", restart=_IN_USE)] = "."
-    prefix: Annotated[
-        str,
-        setting(
-            "How file names begin: `PREFIX-AGENT-TIMESTAMP-SERIAL.warc.gz`.",
-            restart=_IN_USE,
-            pattern=r"^[A-Za-z0-9._-]+$",
-        ),
-    ] = "gossamer"
-    agent: Annotated[
-        str, setting("Whose files they are: agents share a directory.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")
-    ] = "agent-00"
-    disks: Annotated[
-        tuple[str, ...],
-        setting(
-            "Further directories, on other disks, that take archive files in turn with the crawl directory; links to them "
-            "lie in `warc/`. A disk that fails is left out, and the next one takes its group.",
-            restart=_IN_USE,
-        ),
-    ] = ()
-    rotate_bytes: Annotated[
-        int, setting("A file that has reached this size is followed by a new one.", unit="bytes", ge=1)
-    ] = 1_000_000_000
-    sync: Annotated[
-        bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
-    ] = False
-    metadata: Annotated[
-        bool, setting("Write a metadata record beside an answer that was found on another page, or had trouble.")
-    ] = True
-    originals: Annotated[
-        int,
-        setting(
-            "Documents whose date is remembered, so that a revisit record can name it; about 150 bytes each.",
-            unit="documents",
-            ge=0,
-        ),
-    ] = 65_536
-    operator: Annotated[str, setting("Who runs the crawl.", restart=_TOLD)] = ""
-    contact: Annotated[str, setting("Where the operator can be reached.", restart=_TOLD)] = ""
-    user_agent: Annotated[str, setting("The User-Agent field that was sent.", restart=_TOLD)] = ""
-    description: Annotated[str, setting("What the crawl is for.", restart=_TOLD)] = ""
-    robots: Annotated[str, setting("How robots.txt was obeyed: `obey` or `ignore`.", restart=_TOLD)] = ""
-    software: Annotated[str, setting("The program's name and version.", restart=_TOLD)] = f"Gossamer/{__version__}"
+    body: SpoolFile
+    start: int
+    """Where its first record begins: the file is cut back to there when it is not wanted."""
+    location: Location
 
 
 class WarcArchive(Provider[WarcSheet]):
@@ -95,18 +50,79 @@ class WarcArchive(Provider[WarcSheet]):
 
     def __init__(self, sheet: WarcSheet | None = None) -> None:
         super().__init__(sheet)
-        self._file: AppendFile | None = None
-        self._serial = 0
+        self._main, self._large = Lane(), Lane()
+        self._laying: asyncio.Future[Location] | None = None
+        self._is_stopping = False
+        self._laid: _Laid | None = None
+        self._is_laid_kept = False
+        """Whether the last group has the answer that is laid down: the next one shows that it was kept."""
         self._ends: dict[str, int] = {}
         self._last = LastWrites()
-        self._places = [Path(self.sheet.directory, WARC_DIRECTORY), *map(Path, self.sheet.disks)]
-        self._place = self._places[0]
+        self._files = WarcFiles(self)
         self._dates: OrderedDict[str, float] = OrderedDict()
         self.metrics.gauge("originals", lambda: len(self._dates))
 
     async def stop(self) -> None:
-        """Close the open file."""
-        self._close()
+        """Close the open files; what was laid down for nothing goes."""
+        self._begin_group()
+        if self._laying is not None:  # it writes into one of them
+            self._is_stopping = True
+            await asyncio.wait([self._laying])
+        with contextlib.suppress(OSError):  # the next start cuts it off
+            self._unlay()
+        self._main.close()
+        self._large.close()
+
+    async def lay(self, visit: Visit) -> None:
+        """See the contract: this concerns bodies on disk that are kept whole.
+
+        Raises:
+            OSError: it could not be written; nothing of it is in the file.
+        """
+        body = visit.response.body
+        if type(body) is not StoredBody or not visit.is_answered:
+            return
+        if self._laid is not None and _has(visit, self._laid.body):
+            return  # the group that was to have it could not be kept, and is tried again
+        self._begin_group()
+        self._unlay()
+        if self._form(visit) is not Form.WHOLE:
+            return
+        while True:
+            file = self._files.open(self._large)
+            start = file.end
+            writing = asyncio.to_thread(self._lay_down, file, self._exchange(visit, Form.WHOLE))
+            self._laying = asyncio.ensure_future(writing)
+            try:
+                location = await asyncio.shield(self._laying)
+            except OSError as error:
+                if not self._files.leave(self._large, error):
+                    raise
+                continue
+            finally:
+                if self._laying.done():
+                    self._laying = None
+            self._laid = _Laid(body.file, start, location)
+            self.metrics.count("bytes", file.end - start)
+            return
+
+    def _lay_down(self, file: AppendFile, records: Written) -> Location:
+        """Write the records of one visit, whole or not at all. In a thread: nobody else has this file meanwhile."""
+        start = file.end
+        try:
+            [location] = self._write(file, [records])
+            if self.sheet.sync:
+                file.sync()
+        except OSError:
+            file.cut_back(start)
+            raise
+        return location
+
+    def _unlay(self) -> None:
+        """Drop what was laid down, if no group has it."""
+        laid, self._laid = self._laid, None
+        if laid is not None and self._large.file is not None:
+            self._large.file.cut_back(laid.start)
 
     def append(self, visits: Sequence[Visit]) -> list[Location | None]:
         """Write the answers of a group in one write; a location for each visit, None where nothing was answered.
@@ -114,88 +130,126 @@ class WarcArchive(Provider[WarcSheet]):
         Raises:
             OSError: the group could not be written; nothing of it is in the file.
         """
-        self._last.begin()
-        written = [self._records(visit) if visit.is_answered else None for visit in visits]
+        self._begin_group()
+        written = self._records(visits)
         if not any(written):
             return [None] * len(visits)
         while True:
             try:
                 locations = self._kept(written)
             except OSError as error:
-                if len(self._places) == 1 or error.errno not in _DISK_TROUBLE:
+                if not self._files.leave(self._main, error):
                     raise
-                self._leave_disk()
+                self._last.begin()  # nothing of this group is there, and the file is closed
                 # A body on disk is packed while it is written: what was begun has to be made anew.
-                written = [self._records(visit) if visit.is_answered else None for visit in visits]
+                written = self._records(visits)
                 continue
             self.metrics.count("visits", len(visits) - locations.count(None))
             return locations
 
-    def _kept(self, group: Sequence[Written | None]) -> list[Location | None]:
+    def _begin_group(self) -> None:
+        """What the group before wrote stays, what it had of what was laid down too."""
+        self._last.begin()
+        if self._is_laid_kept:
+            self._laid, self._is_laid_kept = None, False
+
+    def _kept(self, group: Sequence[Written | Location | None]) -> list[Location | None]:
         """Write a group to the open file, whole or not at all."""
-        file = self._open()
+        fresh = [records for records in group if type(records) is Written]
+        if not fresh:
+            return self._located(group, iter(()))
+        file = self._files.open(self._main)
         self._last.about_to(file)
         start = file.end
         try:
-            locations = self._write(file, group)
+            locations = self._write(file, fresh)
             if self.sheet.sync:
                 file.sync()
         except OSError:
             file.cut_back(start)
             raise
+        self._ends[f"{WARC_DIRECTORY}/{file.path.name}"] = file.end
         self.metrics.count("bytes", file.end - start)
+        return self._located(group, iter(locations))
+
+    def _located(
+        self, group: Sequence[Written | Location | None], written: Iterator[Location]
+    ) -> list[Location | None]:
+        """The location of each: of what was written, of what was laid down before, or none."""
+        locations: list[Location | None] = []
+        for records in group:
+            if type(records) is Location:
+                self._ends[records.file] = records.offset + records.length
+                self._is_laid_kept = True
+                locations.append(records)
+            else:
+                locations.append(None if records is None else next(written))
         return locations
 
-    def _leave_disk(self) -> None:
-        """A disk has failed: what is committed on it stays, nothing more goes there."""
-        self.metrics.count("disks_left")
-        self._places.remove(self._place)
-        self._close()
-
-    def _write(self, file: AppendFile, group: Sequence[Written | None]) -> list[Location | None]:
+    def _write(self, file: AppendFile, group: Sequence[Written]) -> list[Location]:
         """Write records in as few writes as their bodies allow: one, where all of them are in memory."""
         name = f"{WARC_DIRECTORY}/{file.path.name}"
-        locations: list[Location | None] = []
+        locations: list[Location] = []
         waiting: list[bytes] = []
         end = file.end
         for records in group:
-            if records is None:
-                locations.append(None)
-                continue
             waiting.append(records.data)
             start, end = end + records.start, end + len(records.data)
             if records.rest is not None:
                 file.append(b"".join(waiting))
                 waiting.clear()
                 for piece in records.rest:
+                    if self._is_stopping:
+                        raise InterruptedError("the archive stops")
                     file.append(piece)
                 end = file.end
             locations.append(Location(name, start, end - start))
         file.append(b"".join(waiting))
-        self._ends[name] = file.end
         return locations
 
     def take_back(self) -> None:
-        """See the contract."""
+        """See the contract. What was laid down stays for the next try."""
         self._last.take_back()
+        self._is_laid_kept = False
+        self._ends.clear()
 
     def ends(self) -> Mapping[str, int]:
         """The file that was written since the last call, and its end."""
         ends, self._ends = self._ends, {}
         return ends
 
-    def _records(self, visit: Visit) -> Written:
-        at = visit.response.started or self.clock.now()
-        known = self._dates.get(visit.digest, 0.0)
-        keep = "store" not in visit.barred and keeps_copy(visit.directives, visit.response.headers)
-        form = form_of(visit, keep=keep, original_kept=known != _NO_BODY)
+    def _records(self, visits: Sequence[Visit]) -> list[Written | Location | None]:
+        """What is to be written of each visit, or where that lies already; None where nothing was answered."""
+        return [self._records_of(visit) if visit.is_answered else None for visit in visits]
+
+    def _records_of(self, visit: Visit) -> Written | Location:
+        form = self._form(visit)
         if form is Form.HEAD_ONLY:
             self.metrics.count("noarchive")
             self._remember(visit.digest, _NO_BODY)
+        records: Written | Location
+        if self._laid is None or not _has(visit, self._laid.body):
+            records = self._exchange(visit, form)
         elif form is Form.WHOLE:
-            self._remember(visit.digest, at)
+            records = self._laid.location
+        else:  # another group was kept meanwhile that has the same document
+            self._unlay()
+            records = self._exchange(visit, form)
+        if form is Form.WHOLE:
+            self._remember(visit.digest, self._sent_at(visit))
+        return records
+
+    def _form(self, visit: Visit) -> Form:
+        keep = "store" not in visit.barred and keeps_copy(visit.directives, visit.response.headers)
+        return form_of(visit, keep=keep, original_kept=self._dates.get(visit.digest, 0.0) != _NO_BODY)
+
+    def _exchange(self, visit: Visit, form: Form) -> Written:
         lines = _beside(visit, form) if self.sheet.metadata else {}
-        return exchange(visit, at, form, original_at=max(known, 0.0), lines=lines)
+        known = self._dates.get(visit.digest, 0.0)
+        return exchange(visit, self._sent_at(visit), form, original_at=max(known, 0.0), lines=lines)
+
+    def _sent_at(self, visit: Visit) -> float:
+        return visit.response.started or self.clock.now()
 
     def _remember(self, digest: str, at: float) -> None:
         """Keep the date of a document's first record, the newest ones only: memory does not follow the crawl."""
@@ -206,61 +260,10 @@ class WarcArchive(Provider[WarcSheet]):
         while len(self._dates) > self.sheet.originals:
             self._dates.popitem(last=False)
 
-    def _open(self) -> AppendFile:
-        """The file that takes the next group."""
-        if self._file is not None and self._file.end >= self.sheet.rotate_bytes:
-            self._close()
-        if self._file is None:
-            self._file = self._create()
-        return self._file
 
-    def _create(self) -> AppendFile:
-        """A new file under a name that nobody has, with its warcinfo record."""
-        now = self.clock.now()
-        stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S")
-        begin = f"{self.sheet.prefix}-{self.sheet.agent}"
-        while True:
-            self._place = self._places[self._serial % len(self._places)]
-            path = self._place / f"{begin}-{stamp}-{self._serial:05d}.warc.gz"
-            link = Path(self.sheet.directory, WARC_DIRECTORY, path.name)
-            self._serial += 1
-            if link.exists() or link.is_symlink():
-                continue
-            try:
-                file = AppendFile(path, fresh=True)
-            except FileExistsError:
-                continue
-            break
-        try:
-            if link != path:
-                link.parent.mkdir(parents=True, exist_ok=True)
-                link.symlink_to(path.resolve())
-            file.append(warcinfo(path.name, now, self._told()), sync=self.sheet.sync)
-        except OSError:
-            file.close()
-            with contextlib.suppress(OSError):  # a disk that takes nothing may not let go either
-                link.unlink(missing_ok=True)
-                path.unlink(missing_ok=True)
-            raise
-        self.metrics.count("files")
-        return file
-
-    def _told(self) -> dict[str, str]:
-        """The lines of the warcinfo record, by the names that ISO 28500 recommends (section 6.2)."""
-        sheet = self.sheet
-        return {
-            "software": sheet.software,
-            "conformsTo": "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-            "operator": " ".join(part for part in (sheet.operator, sheet.contact and f"<{sheet.contact}>") if part),
-            "http-header-user-agent": sheet.user_agent,
-            "robots": sheet.robots,
-            "description": sheet.description,
-        }
-
-    def _close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+def _has(visit: Visit, file: SpoolFile) -> bool:
+    body = visit.response.body
+    return type(body) is StoredBody and body.file is file
 
 
 def _beside(visit: Visit, form: Form) -> dict[str, str]:
@@ -282,6 +285,9 @@ def _beside(visit: Visit, form: Form) -> dict[str, str]:
 
 class NoArchive(Provider[NoSettings]):
     """Keeps nothing: `--no-warc`. Contract: `storing.Archive`, whose first promise it extends to every visit."""
+
+    async def lay(self, visit: Visit) -> None:
+        """Nothing."""
 
     def append(self, visits: Sequence[Visit]) -> list[Location | None]:
         """No location for any visit."""

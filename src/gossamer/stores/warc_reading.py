@@ -2,14 +2,20 @@
 
 It reads what Gossamer writes: one gzip member a record. For archives of others there are warcio and FastWARC; a library
 that iterates over files buys nothing where the place of every record is known.
+
+A record is read piece by piece: a body that is too large for memory goes to disk again, as when it was fetched.
 """
 
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
+from gossamer.model.body import PIECE, Body, BodyWriter, pieces
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.visit import Location
 
@@ -18,15 +24,21 @@ _END_OF_HEAD = b"\r\n\r\n"
 #: The fields of a record end within so many bytes: ours have a URL or two and some hashes.
 _MOST_FIELDS = 64 << 10
 
+#: A header block ends within so many bytes: libcurl takes 300 KB.
+_MOST_HEAD = 1 << 20
+
 
 class ArchivedRecord(msgspec.Struct, frozen=True):
     """A record as it stands in the archive."""
 
     fields: dict[str, str]
     """Names in lower case."""
-    raw: bytes
-    """The whole record: version, fields, block."""
-    block: bytes
+    preamble: bytes
+    """Version and fields, with the empty line that ends them."""
+    head: bytes
+    """The HTTP header block, with the empty line that ends it; empty where it did not come by HTTP."""
+    body: Body
+    """What follows the header block: the body as it came, with its content coding."""
 
     @property
     def kind(self) -> str:
@@ -36,20 +48,11 @@ class ArchivedRecord(msgspec.Struct, frozen=True):
     @property
     def is_http(self) -> bool:
         """The block begins with a header block; that of a `resource` record is the document alone."""
-        return self.fields.get("content-type", "").startswith("application/http")
+        return _is_http(self.fields)
 
-    @property
-    def head(self) -> bytes:
-        """The HTTP header block, with the empty line that ends it; empty where it did not come by HTTP."""
-        if not self.is_http:
-            return b""
-        end = self.block.find(_END_OF_HEAD)
-        return self.block if end < 0 else self.block[: end + len(_END_OF_HEAD)]
-
-    @property
-    def body(self) -> bytes:
-        """What follows the header block: the body as it came, with its content coding."""
-        return self.block[len(self.head) :]
+    def raw(self) -> Iterator[bytes]:
+        """The whole record in pieces: version, fields, block."""
+        return chain((self.preamble, self.head), pieces(self.body))
 
     @property
     def status(self) -> int:
@@ -83,26 +86,95 @@ def read_record(directory: Path, location: Location) -> ArchivedRecord:
 
     Raises:
         CrawlDirectoryError: there is none: the file is missing or damaged.
+        OSError: its body is large, and there is no room for it in the directory for temporary files.
     """
     path = directory / location.file
     try:
-        with path.open("rb") as file:
-            file.seek(location.offset)
-            packed = file.read(location.length)
+        file = path.open("rb")
     except OSError as error:
-        raise CrawlDirectoryError(f"{path} cannot be read: {error.strerror}; bring it back from a copy") from None
+        raise _unreadable(path, error) from None
+    with file:
+        try:
+            return _record(_Pieces(_unpacked(file, path, location)))
+        except (IsalError, _NotWhole):  # type: ignore[misc]  # a class, which its stubs call an instance
+            text = f"{path} has no whole record at byte {location.offset}; bring it back from a copy"
+            raise CrawlDirectoryError(text) from None
+
+
+class _NotWhole(Exception):
+    """The record ends before its end, or was never one."""
+
+
+def _unreadable(path: Path, error: OSError) -> CrawlDirectoryError:
+    return CrawlDirectoryError(f"{path} cannot be read: {error.strerror}; bring it back from a copy")
+
+
+def _unpacked(file: BinaryIO, path: Path, location: Location) -> Iterator[bytes]:
+    """What a gzip member holds, in pieces."""
+    unpacker = isal_zlib.decompressobj(isal_zlib.MAX_WBITS | 16)
+    left = location.length
     try:
-        raw = isal_zlib.decompress(packed, isal_zlib.MAX_WBITS | 16)
-    except IsalError:  # type: ignore[misc]  # a class, which its stubs call an instance
-        raw = b""
-    end = raw.find(_END_OF_HEAD, 0, _MOST_FIELDS)
-    if not raw.startswith(b"WARC/1.") or end < 0:
-        raise CrawlDirectoryError(f"{path} has no whole record at byte {location.offset}; bring it back from a copy")
+        file.seek(location.offset)
+        while left and not unpacker.eof:
+            packed = file.read(min(left, PIECE))
+            if not packed:
+                break
+            left -= len(packed)
+            is_full = True  # it may hold more, with nothing left to be given
+            while (packed or is_full) and not unpacker.eof:
+                piece = unpacker.decompress(packed, PIECE)
+                is_full = len(piece) == PIECE
+                yield piece
+                packed = unpacker.unconsumed_tail
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if not unpacker.eof:
+        raise _NotWhole
+
+
+class _Pieces:
+    """Pieces, taken by what is in them."""
+
+    def __init__(self, source: Iterator[bytes]) -> None:
+        self._source = source
+        self._ahead = b""
+
+    def until(self, mark: bytes, most: int) -> bytes:
+        """What comes up to a mark, and the mark; all of `most` bytes, or up to the end, where there is none."""
+        while (end := self._ahead.find(mark, 0, most)) < 0 and len(self._ahead) < most:
+            piece = next(self._source, None)
+            if piece is None:
+                break
+            self._ahead += piece
+        end = min(most, len(self._ahead)) if end < 0 else end + len(mark)
+        taken, self._ahead = self._ahead[:end], self._ahead[end:]
+        return taken
+
+    def take(self, length: int) -> Iterator[bytes]:
+        """So many bytes, in pieces; the rest is read too, so that the checksum at the end is compared."""
+        for piece in chain((self._ahead,), self._source):
+            if length and piece:
+                yield piece[:length]
+                length -= min(length, len(piece))
+        if length:
+            raise _NotWhole
+
+
+def _record(unpacked: _Pieces) -> ArchivedRecord:
+    preamble = unpacked.until(_END_OF_HEAD, _MOST_FIELDS)
+    if not preamble.startswith(b"WARC/1.") or not preamble.endswith(_END_OF_HEAD):
+        raise _NotWhole
     fields = {}
-    for line in raw[:end].decode("utf-8", "replace").split("\r\n")[1:]:
+    for line in preamble[: -len(_END_OF_HEAD)].decode("utf-8", "replace").split("\r\n")[1:]:
         name, _, value = line.partition(":")
         fields[name.strip().lower()] = value.strip()
-    start = end + len(_END_OF_HEAD)
-    length = fields.get("content-length", "")
-    stop = start + (int(length) if length.isdigit() else 0)
-    return ArchivedRecord(fields, raw[:stop], raw[start:stop])
+    length = int(fields["content-length"]) if fields.get("content-length", "").isdigit() else 0
+    head = unpacked.until(_END_OF_HEAD, min(length, _MOST_HEAD)) if _is_http(fields) else b""
+    writer = BodyWriter()
+    for piece in unpacked.take(length - len(head)):
+        writer.write(piece)
+    return ArchivedRecord(fields, preamble, head, writer.take())
+
+
+def _is_http(fields: dict[str, str]) -> bool:
+    return fields.get("content-type", "").startswith("application/http")

@@ -93,6 +93,8 @@ def uri_field(uri: str) -> str:
 
 def text_field(text: str) -> str:
     """A text for a header field or a warcinfo line: control characters and line separators become one space."""
+    if text.isprintable():  # so none of these is in it: a fifth of the cost of looking for each
+        return text.strip()
     return _CONTROL.sub(" ", text).strip()
 
 
@@ -107,7 +109,8 @@ def http_head(head: bytes) -> bytes:
         head = b"".join(line + b"\r\n" for line in lines if line.strip()) + b"\r\n"
         if head == b"\r\n":
             return b"HTTP/0.9 000\r\n\r\n"  # a block without a first line has no end that readers agree on
-    return _TRANSFER_ENCODING.sub(ORIGINAL_TRANSFER_ENCODING, head)
+    # Nearly none has the field here, and a look at a copy in lower case costs a third of the search for it.
+    return _TRANSFER_ENCODING.sub(ORIGINAL_TRANSFER_ENCODING, head) if b"transfer-enc" in head.lower() else head
 
 
 def member(fields: str, block: bytes, body: bytes = b"") -> bytes:
@@ -197,7 +200,7 @@ def exchange(
         fields += f"WARC-Payload-Digest: sha1:{_digest(visit)}\r\n"
         if form is Form.DUPLICATE:
             answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields, head)
-        elif isinstance(response.body, StoredBody):
+        elif type(response.body) is StoredBody:
             stored = member_pieces(_response_fields(response.cut, fields), head, response.body)
             return Written(before, len(before), 0, stored)
         else:
@@ -217,7 +220,7 @@ def _resource(visit: Visit, before: bytes, fields: str, form: Form, original_at:
         answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields, b"", kind)
         return Written(before + answer, len(before), len(answer))
     fields = f"WARC-Type: resource\r\n{fields}{_cut(response.cut)}Content-Type: {kind}\r\n"
-    if isinstance(response.body, StoredBody):
+    if type(response.body) is StoredBody:
         return Written(before, len(before), 0, member_pieces(fields, b"", response.body))
     answer = member(fields, response.body)
     return Written(before + answer, len(before), len(answer))

@@ -58,6 +58,8 @@ def check_ledger(reopen: Reopen) -> None:
         group.host(_KNOWN)
         group.robots("http://a.test:80", "a.test", b"rules")
         group.robots("https://a.test", "a.test", b"other rules")
+        group.learnt("a.test", "traps", b"a calendar")
+        group.learnt("a.test", "aliases", b"www.a.test")
         assert (group.tally("host", "a.test", 2), group.tally("host", "a.test", 1)) == (2, 3), "a tally adds up"
         assert group.tally("domain", "a.test", 7) == 7, "host and domain of one name are apart"
         group.meta("clean", b"yes")
@@ -92,6 +94,8 @@ def _check_kept(ledger: Ledger) -> None:
         7,
         0,
     )
+    assert ledger.learnt(["b.test", "a.test"], "traps") == [None, b"a calendar"], "what was learnt was forgotten"
+    assert ledger.learnt(["a.test"], "aliases") == [b"www.a.test"], "what two watchers have learnt is apart"
     assert (ledger.meta("clean"), ledger.meta("other")) == (b"yes", None)
 
 

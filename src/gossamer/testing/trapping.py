@@ -1,9 +1,10 @@
 """Conformance suites for watchers and trap detection: run them over an implementation of your own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
+from gossamer.contracts.ledger import Ledger
 from gossamer.contracts.traps import Traps
-from gossamer.contracts.watching import Watcher
+from gossamer.contracts.watching import Learner, Learnt, Watcher
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response, Visit
@@ -32,6 +33,45 @@ def check_watcher(watcher: Watcher) -> None:
         said = watcher.observe(one)
         assert isinstance(said, str), f"{said!r} is no name"
         assert repr(one) == before, "the visit was changed"
+
+
+#: Bytes of one host in the ledger, at the most.
+KEPT_BYTES = 16_384
+
+
+def check_learner(make: Callable[[], Learner], ledger: Ledger, visits: Sequence[Visit]) -> None:
+    """A watcher that remembers keeps its promises.
+
+    Args:
+        make: gives one that goes on from what `ledger` holds.
+        ledger: empty.
+        visits: something is found at several of them, some of it by the earlier ones.
+    """
+    told = [make().observe(one) for one in visits]
+    assert not any(told), "it found in one visit what takes several: these visits prove nothing"
+    alone = make()
+    expected = [alone.observe(one) for one in visits]
+    assert any(expected), "it found nothing: these visits prove nothing"
+    found = []
+    for one in visits:
+        watcher = make()
+        found.append(watcher.observe(one))
+        _keep(watcher.learnt(), ledger)
+        assert list(watcher.learnt()) == [], "what had not changed was given again"
+    assert found == expected, "one that went on decided otherwise"
+    kept = list(alone.learnt())
+    with ledger.group() as group:
+        for known in kept:
+            group.learnt(known.host, known.what, b"\xc1 of another program")
+    watcher = make()
+    assert [watcher.observe(one) for one in visits] == expected, "what nobody can read was no reason to begin anew"
+
+
+def _keep(learnt: Iterable[Learnt], ledger: Ledger) -> None:
+    with ledger.group() as group:
+        for one in learnt:
+            assert len(one.data) <= KEPT_BYTES, f"{len(one.data)} bytes of one host"
+            group.learnt(one.host, one.what, one.data)
 
 
 def visit(url: str, text: str, *links: str, title: str = "A page") -> Visit:
@@ -88,7 +128,6 @@ def _check_news_return(traps: Traps) -> None:
 
 def _check_plain_sites_pass(traps: Traps) -> None:
     assert traps.story("http://a.test/") == "", "a story of what nobody has seen"
-    assert traps.allowance("a.test") == 1.0, "a host that nobody has seen is cut"
     for number in range(100):
         # Pages that are all alike, each linked to from the one before, and a list of equal leaves: dull, and not endless.
         assert traps.observe(visit(f"/pages/{number}.html", "A page", f"/pages/{number + 1}.html")) == ""

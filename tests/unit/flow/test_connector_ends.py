@@ -23,7 +23,7 @@ def test_what_is_emitted_waits_for_flush_and_can_be_taken_back(run: Any) -> None
         out = Out("out", queue)
         out.emit(1)
         out.emit(2)
-        assert out.put_by == 2
+        assert len(out.pending) == 2
         out.take_back(1)
         await out.flush()
         await out.flush()
@@ -196,3 +196,38 @@ def test_ends_and_connectors_show_their_state() -> None:
     queue = connector()
     assert repr(Out("out", queue)) == "<Out out to <LocalConnector arrow: 0 of 4 waiting, 0 passed>>"
     assert repr(In("in", queue)) == "<In in from <LocalConnector arrow: 0 of 4 waiting, 0 passed>>"
+
+
+def test_who_is_not_needed_is_not_woken_and_keeps_its_place_in_the_line(run: Any) -> None:
+    async def body() -> None:
+        queue = connector()
+        out, port = Out("out", queue), In("in", queue)
+        first, second, third = (asyncio.create_task(port.receive_many(4)) for _ in range(3))
+        await asyncio.sleep(0)
+        assert out.try_send(1)
+        assert out.try_send(2)
+        assert await first == [1, 2]
+        assert out.try_send(3)
+        assert await second == [3]
+        out.close()
+        with pytest.raises(EndOfItems):
+            await third
+
+    run(body())
+
+
+def test_what_a_cancelled_consumer_was_woken_for_wakes_the_next(run: Any) -> None:
+    async def body() -> None:
+        queue = connector()
+        out, port = Out("out", queue), In("in", queue)
+        first, second = (asyncio.create_task(port.receive_many(8)) for _ in range(2))
+        await asyncio.sleep(0)
+        assert out.try_send(1)
+        first.cancel()
+        assert await second == [1]
+        again = asyncio.create_task(port.receive_many(8))
+        await asyncio.sleep(0)
+        assert out.try_send(2)
+        assert await again == [2]
+
+    run(body())

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gossamer.flow.errors import SettingError
-from gossamer.flow.sheet import NoSettings, Sheet, build, change, nearest, properties, setting
+from gossamer.flow.sheet import HIDDEN, NoSettings, Sheet, build, change, nearest, properties, setting, shown
 from gossamer.flow.unit import Unit
 
 
@@ -184,3 +184,26 @@ def test_a_list_is_read_from_text_as_json_or_as_its_only_entry() -> None:
         assert build(Listing, {"names": text}).names == names
     with pytest.raises(SettingError, match="no JSON list"):
         build(Listing, {"names": "[a"})
+
+
+class SecretSheet(Sheet, frozen=True):
+    """A sheet with something to hide."""
+
+    password: Annotated[str, setting("Said to nobody.", secret=True, min_length=3)] = ""
+    fields: Annotated[tuple[str, ...], setting("Likewise.", secret=True)] = ()
+    user: Annotated[str, setting("Anybody may know.")] = ""
+
+
+def test_a_secret_is_shown_nowhere_and_what_was_shown_is_no_secret() -> None:
+    given = SecretSheet(password="hunter2", fields=("hunter2", "hunter3"), user="me")
+    expected = {"password": HIDDEN, "fields": [HIDDEN, HIDDEN], "user": "me"}
+    assert shown(given) == expected
+    assert shown(SecretSheet()) == {"password": "", "fields": (), "user": ""}
+    assert "hunter" not in repr(given)
+    for name in ("password", "fields"):
+        with pytest.raises(SettingError, match=f"{name!r} was hidden where this was printed; give it again"):
+            build(SecretSheet, {name: expected[name]})
+    for name, value in (("password", "h2"), ("fields", '["hunter2')):
+        with pytest.raises(SettingError) as refusal:
+            build(SecretSheet, {name: value})
+        assert value not in str(refusal.value)

@@ -1,5 +1,7 @@
 """The prose of a page, its language and its fingerprint."""
 
+import re
+import statistics
 import time
 
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from gossamer.model import simhash
 from gossamer.model.language import detect, primary
-from gossamer.model.text import MAX_MARKUP, MAX_TEXT, main_text
+from gossamer.model.text import GIST, MAX_MARKUP, MAX_PARTS, MAX_TEXT, PART, main_text
 
 PROSE = "The committee has decided that the old bridge over the river will be replaced by a new one in the coming year, because"
 PROSE += " it is no longer safe for the many people who walk across it every day on their way to work."
@@ -33,6 +35,9 @@ def text(page: str) -> str:
         "<ul><li><a href=1>Home</a><li><a href=2>News</a><li><a href=3>Contact us</a></ul>",
         "<div>Copyright 2026</div>",
         "<head><title>" + PROSE + "</title></head>",
+        "<SCRIPT>" + PROSE + "</SCRIPT><pre\nclass=x>" + PROSE + "</pre >",
+        "<!-- > " + PROSE + " <nav> --><!---->",
+        "<body><ul><li>&nbsp;<a href=1>Home</a>&nbsp;|&nbsp;<li>\u00a0<a href=2>News</a>, <li>(<a href=3>Contact us</a>)</ul>",
     ],
 )
 def test_boilerplate_and_code_are_left_out(noise: str) -> None:
@@ -59,8 +64,55 @@ def test_text_is_bounded() -> None:
     assert len(text("<p>" + "word " * MAX_MARKUP)) <= MAX_TEXT
 
 
+def test_what_is_never_closed_is_kept() -> None:
+    assert text(f"<p>{PROSE}</p><nav><p>{PROSE}</p><!-- <p>{PROSE}</p>") == "\n".join([PROSE] * 3)
+
+
+def test_an_element_that_begins_like_one_without_prose_is_none() -> None:
+    assert text(f"<nav-bar>{PROSE}</nav-bar><prelude>{PROSE}</prelude>") == f"{PROSE}\n{PROSE}"
+
+
 @pytest.mark.parametrize(
-    "piece", ["<nav>", "<a ", "<", "<!--", "<pre>", "</", "&#x", "<code>", "<p>", "<A\n", "</nav>", "x "]
+    ("opens", "closes"), [("<script>", "</script>"), ("<STYLE>", "</STYLE>"), ("<!-- ", "-->"), ("<nav>", "</nav>")]
+)
+def test_prose_is_found_behind_megabytes_without_any(opens: str, closes: str) -> None:
+    page = f"<body><p>{PROSE}</p>{opens}{'<p>word ' * 50_000}{closes}<p>{PROSE}</p>"
+    assert text(page) == f"{PROSE}\n{PROSE}"
+
+
+def test_prose_is_found_behind_a_long_head() -> None:
+    assert text(f"<head>{'<meta content=x>' * 4_000}</head><body><p>{PROSE}</p>") == PROSE
+
+
+@pytest.mark.parametrize("paragraph", [f"<p>{PROSE}</p>\n", f"{PROSE}<br>", f"<div><i>{PROSE}</i></div><hr>"])
+def test_nothing_is_lost_where_a_part_ends(paragraph: str) -> None:
+    page = paragraph * (3 * PART // len(paragraph))
+    assert text(page).split("\n") == [PROSE] * page.count(PROSE)
+
+
+def test_the_gist_is_the_beginning() -> None:
+    page = f"<p>{PROSE}</p>".encode() * 1_000
+    gist = main_text(page, GIST)
+    assert GIST < len(gist) <= PART
+    assert main_text(page).startswith(gist)
+
+
+def test_no_more_than_some_parts_are_read() -> None:
+    """FAULTS 76: a page is as long as its author likes."""
+    assert text("<a href=x>link</a> " * (MAX_PARTS * PART) + f"<p>{PROSE}</p>") == ""
+
+
+def test_words_of_scripts_without_spaces_are_counted() -> None:
+    page = f"<ul><li><a href=1>首页</a></ul><p>{SENTENCES['zh']}</p><ul><li><a href=2>关于我们</a></ul>"
+    assert text(page) == SENTENCES["zh"]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *("<nav>", "<a ", "<", "<!--", "<pre>", "</", "&#x", "<code>", "<p>", "<A\n", "</nav>", "x ", "<!---->", "\0"),
+        *("<nav></nav>", "<nav><pre></nav>", "<p>x", "<!-- <p>x", "<script>x</script>", "<nav-x>", "漢"),
+    ],
 )
 def test_hostile_markup_is_read_in_linear_time(piece: str) -> None:
     began = time.process_time()
@@ -122,20 +174,51 @@ WORDS = [f"word{n}" for n in range(400)]
 
 def test_similar_texts_have_near_fingerprints_and_others_do_not() -> None:
     one = simhash.fingerprint(" ".join(WORDS))
-    changed = simhash.fingerprint(" ".join([*WORDS[:200], "other", *WORDS[201:]]))
-    backwards = simhash.fingerprint(" ".join(reversed(WORDS)))
-    assert 0 <= simhash.distance(one, changed) <= simhash.THRESHOLD
-    assert simhash.distance(one, backwards) > 10
+    changed = [
+        simhash.distance(one, simhash.fingerprint(" ".join([*WORDS[:place], "other", *WORDS[place + 1 :]])))
+        for place in range(10, 390, 10)
+    ]
+    assert statistics.median(changed) <= simhash.THRESHOLD
+    assert max(changed) < 10
+    for other in (" ".join(reversed(WORDS)), " ".join(f"{word}s" for word in WORDS), PROSE):
+        assert simhash.distance(one, simhash.fingerprint(other)) > 10
+
+
+def test_a_fingerprint_is_what_its_definition_says() -> None:
+    """The same with Python's integers, word by word."""
+    words = re.findall(rb"[0-9a-z\x80-\xff]+", SENTENCES["de"].lower().encode())
+    hashes = [
+        sum(code * pow(simhash._BASE, place, 1 << 32) for place, code in enumerate(word, 1)) % (1 << 32)
+        for word in words
+    ]
+    runs = set()
+    for three in zip(hashes, hashes[1:], hashes[2:], strict=False):
+        run = sum(number * factor for number, factor in zip(three, simhash._PLACES, strict=True)) % (1 << 64)
+        run = (run ^ run >> 30) * simhash._MIX[0] % (1 << 64)
+        run = (run ^ run >> 27) * simhash._MIX[1] % (1 << 64)
+        runs.add(run ^ run >> 31)
+    votes = [sum(run >> bit & 1 for run in runs) for bit in range(64)]
+    expected = sum(1 << bit for bit, vote in enumerate(votes) if 2 * vote > len(runs))
+    assert simhash.fingerprint(SENTENCES["de"]) == expected
 
 
 def test_a_fingerprint_is_the_same_in_every_process() -> None:
-    assert simhash.fingerprint(" ".join(WORDS)) == 0xAC35B9033D61FD82
+    assert simhash.fingerprint(" ".join(WORDS)) == 0xD5400C50D8CF61CB
 
 
 def test_case_punctuation_and_repetition_do_not_matter() -> None:
     one = simhash.fingerprint(PROSE)
     assert one == simhash.fingerprint(PROSE.upper().replace(",", " -- "))
     assert simhash.fingerprint((" ".join(WORDS) + " ") * 2) != 0
+
+
+def test_a_fingerprint_sees_the_beginning_of_a_long_text() -> None:
+    long = " ".join(f"{word}{n}" for n in range(30) for word in WORDS)
+    assert (
+        simhash.fingerprint(long)
+        == simhash.fingerprint(long[: simhash.MAX_BYTES])
+        != simhash.fingerprint(long[:-1000:-1])
+    )
 
 
 def test_short_texts_have_none() -> None:

@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from gossamer.model import body as bodies
+from gossamer.model.body import PIECE, THRESHOLD, StoredBody
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Visit
@@ -28,7 +30,7 @@ def test_a_document_is_found_in_logs_runs_and_index(kept: Open, page: Make, stat
         assert document.source.body == f"body {number}".encode()
         assert document.record.status == 200
         assert document.record.header("content-type") == "text/html"
-        assert document.record.raw.startswith(b"WARC/1.1\r\n")
+        assert next(document.record.raw()).startswith(b"WARC/1.1\r\n")
 
 
 def test_what_is_not_there_is_said_in_one_line(kept: Open, page: Make) -> None:
@@ -98,3 +100,26 @@ def test_a_document_without_a_header_block_comes_back(kept: Open, page: Make) ->
     document = ArchiveReader(crawl.directory).document("http://a.test/1")
     assert (document.source.body, document.source.head) == (b"a\r\n\r\nb", b"")
     assert document.source.header("content-type") == "text/html"
+
+
+@pytest.mark.parametrize("filler", [b"x", bytes(range(256))])
+@pytest.mark.parametrize("more", [-400, -1, 0, 1, 3 * PIECE])
+def test_a_record_is_read_piece_by_piece_and_comes_back_whole(kept: Open, filler: bytes, more: int) -> None:
+    crawl = kept()
+    body = (filler * (4 * PIECE))[: 4 * PIECE + more]
+    crawl.commit(visit("http://a.test/large", body))
+    document = ArchiveReader(crawl.directory).document("http://a.test/large")
+    assert b"".join(bodies.pieces(document.source.body)) == body
+    assert document.source.head == visit().response.response_head
+    assert b"".join(document.record.raw()).endswith(document.source.head + body)
+    assert (type(document.source.body) is StoredBody) == (len(body) > THRESHOLD), "a large one is not held in memory"
+
+
+@pytest.mark.parametrize("missing", [1, 8, 100])
+def test_a_record_that_was_cut_is_no_document(kept: Open, page: Make, missing: int) -> None:
+    crawl = kept()
+    crawl.commit(page(1, bytes(range(256)) * 8))
+    [path] = crawl.directory.glob("warc/*")
+    path.write_bytes(path.read_bytes()[:-missing])
+    with pytest.raises(CrawlDirectoryError, match="has no whole record at byte"):
+        ArchiveReader(crawl.directory).document("http://a.test/1")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.model.document import Document
-from gossamer.model.requisites import CSS_IMPORT, CSS_URL, belongs
+from gossamer.model.requisites import CSS_IMPORT, CSS_URL, belongs, redirect_of
 from gossamer.stages.process.css import MAX_URLS, CssLinks, CssLinksSheet, css_links
 from gossamer.testing.storing import visit
 
@@ -50,6 +50,15 @@ def test_hostile_sheets_are_read_in_linear_time(piece: str) -> None:
 @given(st.text(alphabet="url()@import'\"\\/* \n;a", max_size=200))
 def test_any_text_is_read(text: str) -> None:
     assert all(found.href for found in css_links(text))
+
+
+def test_redirects_of_requisites_are_requisites_and_no_way_around_the_end() -> None:
+    assert redirect_of("img src") == redirect_of(redirect_of("img src")) == "redirect img src"
+    assert redirect_of("a href") == redirect_of("redirect") == redirect_of("seed") == "redirect"
+    assert belongs("redirect img src", "img src") and not belongs("redirect", "a href")
+    assert belongs(CSS_IMPORT, redirect_of("link stylesheet"))
+    assert not belongs(CSS_IMPORT, redirect_of(CSS_IMPORT))
+    assert not belongs("img src", redirect_of("img src"))
 
 
 def test_the_way_of_requisites_ends() -> None:

@@ -292,7 +292,7 @@ def test_a_pages_links_are_judged_as_each_would_be_alone(source: str, links: lis
     for link, verdict in zip(links, rule.judge_links(links, page), strict=True):
         facts = {
             "url": link.url,
-            "depth": depth + (link.relation != "redirect"),
+            "depth": depth + (link.relation not in ("redirect", "img src")),
             "relation": link.relation,
             "nofollow": link.nofollow,
         }

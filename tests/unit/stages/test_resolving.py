@@ -1,7 +1,10 @@
 """Found links become URLs."""
 
+import pytest
+
 from gossamer.model.normal import USUAL, Normaliser
 from gossamer.model.visit import Found, Link
+from gossamer.stages.links import resolving
 from gossamer.stages.links.lists import shipped_parameters
 from gossamer.stages.links.resolving import JoinCache, resolve_links
 
@@ -23,6 +26,27 @@ def test_each_url_once_in_document_order() -> None:
         "http://a.test/dir/page?r",
     ]
     assert rejected == {}
+
+
+def test_most_links_need_no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolving, "canonical", None)
+    urls, _ = resolve("b", "c/d.html", "../e-f/", "../../g", "/h/i~1", "https://www.b.test/j/k_l.html")
+    assert urls == [
+        "http://a.test/dir/b",
+        "http://a.test/dir/c/d.html",
+        "http://a.test/e-f/",
+        "http://a.test/g",
+        "http://a.test/h/i~1",
+        "https://www.b.test/j/k_l.html",
+    ]
+
+
+def test_a_whole_url_is_remembered_for_all_directories(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = JoinCache()
+    found = [Found("https://b.test/x%20y")]
+    first, _ = resolve_links(found, "http://a.test/one/", PAGE, cache)
+    monkeypatch.setattr(resolving, "canonical", None)
+    assert resolve_links(found, "http://a.test/two/", PAGE, cache) == (first, {})
 
 
 def test_the_page_itself_is_no_link() -> None:

@@ -96,6 +96,15 @@ def test_revisits_say_so(columns: dict[str, object]) -> None:
     assert b'"mime":"warc/revisit"' in (index_line(capture("http://a.test/", **columns)) or b"")
 
 
+@pytest.mark.parametrize(("url", "status"), [("file:///b", 0), ("ftp://a.test/b", 226), ("http://a.test/b", 0)])
+def test_what_did_not_come_by_http_has_a_dash_for_a_status(url: str, status: int) -> None:
+    line = index_line(capture(url, status=status))
+    assert line is not None
+    assert json.loads(line.split(b" ", 2)[2])["status"] == "-", (
+        "as in an index that pywb makes; 0 is no status of anything"
+    )
+
+
 def test_no_type_of_a_server_forges_a_line() -> None:
     line = index_line(capture("http://a.test/", mime="a\r\n\x1b[31m\u202e x {"))
     assert line is not None

@@ -38,6 +38,16 @@ def test_pages_and_items_are_kept_unless_told_otherwise(tmp_path: Path) -> None:
     assert len((tmp_path / LOG_PATH).read_bytes().splitlines()) == 2
 
 
+def test_what_is_taken_back_has_no_end_that_another_group_could_commit(tmp_path: Path) -> None:
+    log = TableLog(TableLogSheet(directory=str(tmp_path)))
+    log.append([msgspec.structs.replace(visit(), items=(Item("k", "http://a.test/", 1),))], [None])
+    log.take_back()
+    log.append([visit()], [None])
+    ends = log.ends()
+    assert {name.rpartition("/")[2].partition("-")[0] for name in ends} == {"pages", "crawl.jsonl"}
+    assert all((tmp_path / name).stat().st_size == end for name, end in ends.items())
+
+
 def test_what_is_not_kept_or_never_comes_leaves_nothing(tmp_path: Path, run: Any) -> None:
     log = table_log(tmp_path / "new", "links", "items", log=False)
     log.append([visit()], [None])

@@ -1,5 +1,6 @@
 """What readers other than ours find in an archive of ours."""
 
+import asyncio
 import errno
 import gzip
 import io
@@ -16,6 +17,7 @@ from gossamer.model.body import BodyWriter, SpoolFile, StoredBody
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Visit, sha1_base32
 from gossamer.stores.files import AppendFile
+from gossamer.stores.recovery import restore
 from gossamer.stores.warc import WarcArchive, WarcSheet
 from gossamer.stores.warc_records import (
     NOT_MODIFIED_PROFILE,
@@ -90,6 +92,89 @@ def test_a_body_on_disk_is_archived_like_one_in_memory(tmp_path: Path) -> None:
         for name in ("memory", "disk")
     )
     assert in_memory == on_disk
+
+
+def on_disk(url: str, body: bytes) -> Visit:
+    made = visit(url, body)
+    return msgspec.structs.replace(made, response=msgspec.structs.replace(made.response, body=stored(body)))
+
+
+def lay(keeper: WarcArchive, large: Visit) -> None:
+    asyncio.run(keeper.lay(large))
+
+
+def committed(directory: Path, ends: dict[str, int]) -> list[dict[str, Any]]:
+    """What a resumed crawl finds: the records before the ends."""
+    restore(directory, ends)
+    return records(directory)
+
+
+def test_nothing_that_is_laid_down_counts_before_its_group(tmp_path: Path) -> None:
+    keeper = archive(tmp_path)
+    lay(keeper, on_disk("http://a.test/large", b"x" * 100))
+    keeper.append([visit("http://a.test/small")])
+    responses = [record for record in committed(tmp_path, dict(keeper.ends())) if record["warc-type"] == "response"]
+    assert [record["warc-target-uri"] for record in responses] == ["http://a.test/small"]
+
+
+def test_a_group_takes_what_was_laid_down_for_it(tmp_path: Path) -> None:
+    keeper, large = archive(tmp_path), on_disk("http://a.test/large", bytes(range(256)) * 4000)
+    lay(keeper, large)
+    between = keeper.append([visit("http://a.test/small")])
+    ends = dict(keeper.ends())
+    places = [*between, *keeper.append([large])]
+    ends.update(keeper.ends())
+    asyncio.run(keeper.stop())
+    assert all(ends[place.file] == place.offset + place.length for place in places if place is not None)
+    found = {record["warc-target-uri"]: record["block"] for record in committed(tmp_path, ends) if record["http"]}
+    assert found["http://a.test/large"] == bytes(range(256)) * 4000
+    assert not (tmp_path / "quarantine").exists(), "every byte is committed"
+
+
+def test_what_is_laid_down_stays_for_a_group_that_is_tried_again(tmp_path: Path) -> None:
+    keeper, large = archive(tmp_path), on_disk("http://a.test/large", b"x" * 100)
+    lay(keeper, large)
+    first = keeper.append([large])
+    keeper.take_back()
+    [other] = keeper.append([visit()])
+    assert other is not None
+    assert dict(keeper.ends()) == {other.file: other.offset + other.length}, "of what is kept now alone"
+    lay(keeper, large)
+    assert keeper.append([large]) == first
+    asyncio.run(keeper.stop())
+    found = [record["warc-target-uri"] for record in records(tmp_path) if record["warc-type"] == "response"]
+    assert sorted(found) == ["http://a.test/", "http://a.test/large"], "each once"
+
+
+def test_what_was_laid_down_for_nothing_is_nowhere(tmp_path: Path) -> None:
+    keeper, large = archive(tmp_path), on_disk("http://a.test/large", b"x" * 100)
+    lay(keeper, large)
+    twin = msgspec.structs.replace(large, duplicate_of="http://a.test/twin")
+    keeper.append([twin])
+    lay(keeper, on_disk("http://a.test/never", b"y" * 100))
+    asyncio.run(keeper.stop())
+    kinds = [(record["warc-type"], record.get("warc-target-uri")) for record in records(tmp_path)]
+    assert ("revisit", "http://a.test/large") in kinds, "its document was kept by another group meanwhile"
+    assert not [kind for kind in kinds if kind[0] == "response"]
+
+
+def test_laying_down_goes_on_on_another_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl, disk = tmp_path / "crawl", tmp_path / "disk"
+    keeper = archive(crawl, disks=(str(disk),))
+    whole = AppendFile.append
+
+    def append(file: AppendFile, data: bytes, *, sync: bool = False) -> int:
+        if file.path.parent == crawl / "warc" and file.end:
+            raise OSError(errno.EIO, "Input/output error")
+        return whole(file, data, sync=sync)
+
+    monkeypatch.setattr(AppendFile, "append", append)
+    large = on_disk("http://a.test/large", b"x" * 100)
+    lay(keeper, large)
+    [place] = keeper.append([large])
+    assert place is not None
+    assert (disk / Path(place.file).name).stat().st_size == place.offset + place.length
+    asyncio.run(keeper.stop())
 
 
 def test_a_group_whose_large_body_cannot_be_written_is_cut_back_whole(

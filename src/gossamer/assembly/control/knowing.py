@@ -7,9 +7,13 @@ import msgspec
 from gossamer.model.kept import DocumentRow, HostState
 from gossamer.model.task import Task
 from gossamer.model.url import host_of, site_of
+from gossamer.services.traps.memory import WHAT as TRAPS
 
 if TYPE_CHECKING:
     from gossamer.stores.ledger.ledger import Ledger
+
+#: Names under which judges find again what they have learnt.
+JUDGES = (TRAPS,)
 
 #: Chunks of a host's queue that are looked at for a URL, 128 tasks each: some 20 ms, which a crawl can spare.
 LOOKED_AT = 1_000
@@ -34,6 +38,8 @@ class Known(msgspec.Struct, frozen=True):
     host: HostState | None = None
     robots: bytes = b""
     """What the robots part keeps of its site."""
+    learnt: dict[str, bytes] = {}
+    """What watchers have learnt of its host, by their names for it."""
 
 
 def known_of(ledger: "Ledger", url: str) -> Known:
@@ -50,4 +56,5 @@ def known_of(ledger: "Ledger", url: str) -> Known:
         row=ledger.document(url),
         host=ledger.host_states([host])[0] if host else None,
         robots=ledger.robots(site_of(url), host) or b"" if host else b"",
+        learnt={what: data for what in JUDGES if (data := ledger.learnt((host,), what)[0])} if host else {},
     )

@@ -32,7 +32,7 @@ from gossamer.assembly.control.messages import (
 )
 from gossamer.assembly.control.standing import checkpoint_name, standing_of
 from gossamer.flow.errors import SettingError
-from gossamer.flow.sheet import change, nearest
+from gossamer.flow.sheet import HIDDEN, change, nearest, properties, shown
 from gossamer.model.errors import UsageError
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.stores.printable import printable
@@ -114,7 +114,7 @@ class Steering:
         for unit, settings in by_unit.items():
             self._crawl.set(unit, settings)
         told = [
-            f"{unit}.{setting} = {_shown(getattr(graph.sheet(unit), setting))}"
+            f"{unit}.{setting} = {_shown(shown(graph.sheet(unit))[setting])}"
             for unit, settings in by_unit.items()
             for setting in settings
         ]
@@ -152,7 +152,20 @@ class Steering:
         return f"blocked: {shown}; {len(blocklist)} in all"
 
     def _note(self, request: "Pause | Continue | Stop | Checkpoint | Change | Block") -> None:
-        note_steering(self._crawl.directory, msgspec.to_builtins(request))
+        done = msgspec.to_builtins(request)
+        if isinstance(request, Change):
+            done["values"] = {key: HIDDEN if self._is_secret(key) else value for key, value in request.values.items()}
+        note_steering(self._crawl.directory, done)
+
+    def _is_secret(self, key: str) -> bool:
+        graph = self._crawl.graph_at_work
+        secret = {
+            (unit, prop.name)
+            for unit, _ in self._targets(key)
+            for prop in properties(type(graph.sheet(unit)))
+            if prop.secret
+        }
+        return not secret.isdisjoint(self._targets(key))
 
 
 def note_steering(directory: Path, done: Mapping[str, Any]) -> None:

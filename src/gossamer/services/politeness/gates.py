@@ -46,6 +46,10 @@ UNREACHED = frozenset({Outcome.DNS_FAILED, Outcome.CONNECT_FAILED, Outcome.TIMED
 #: Outcomes that prove that packets come and go.
 REACHED = ANSWERED | {Outcome.TLS_FAILED, Outcome.PROTOCOL_FAILED, Outcome.TOO_SLOW}
 
+#: Seconds that a host waits whose name was not found while our own network seemed down: a resolver's answer that there is
+#: no address is remembered for as long.
+SPARED = 60.0
+
 #: Refusals in a row after which a host is spent: by then its own back-off alone has made it wait for 21 minutes.
 PATIENCE = 8
 
@@ -225,6 +229,16 @@ class Gates:
         spares = ruled.what in (What.RETRY, What.GONE) and outcome in UNREACHED and self.network.is_suspect
         return KEEP if spares else ruled
 
+    def missed(self, host: str, now: float, wall: float) -> None:
+        """A host's name has no address. No request is live; one failure is enough, for the name was asked for more than
+        once. Where our own network seems down the host is not blamed, and waits for as long as the answer is remembered.
+        """
+        entry = self._hosts.setdefault(host, _Host(self.rules.per_host))
+        self._learn(host, entry, Answer("", host, Outcome.DNS_FAILED, 0.0), now, wall, strikes=1)
+        if entry.circuit is None:
+            entry.pace = msgspec.structs.replace(entry.pace, until=max(entry.pace.until, now + SPARED))
+        self._settle(entry)
+
     def received(self, amount: int, now: float) -> None:
         """So many bytes came in: they are paid off before the next request begins."""
         self._bytes.take(amount, now)
@@ -324,7 +338,9 @@ class Gates:
 
     # -- inside
 
-    def _learn(self, host: str, entry: _Host, answer: Answer, now: float, wall: float) -> None:
+    def _learn(
+        self, host: str, entry: _Host, answer: Answer, now: float, wall: float, strikes: int | None = None
+    ) -> None:
         outcome = answer.outcome
         if outcome in UNREACHED:
             spared = self.network.failed(host, (entry.pace, entry.circuit), now)
@@ -340,7 +356,7 @@ class Gates:
             self.network.reached(host)
         entry.pace = pace.after(entry.pace, answer, now, wall, self.rules.pace, self._draw)
         if entry.circuit is not None or outcome in circuit.STRIKING:
-            entry.circuit = circuit.after(entry.circuit, outcome, now, self.rules.waits, self.rules.strikes)
+            entry.circuit = circuit.after(entry.circuit, outcome, now, self.rules.waits, strikes or self.rules.strikes)
 
     def _settle(self, entry: _Host) -> None:
         """Work out when this host is next."""

@@ -158,6 +158,10 @@ class HostPoliteness(Provider[PolitenessSheet]):
         """See the contract."""
         self.gates.hold(host, self.clock.monotonic() + seconds)
 
+    def missed(self, host: str) -> None:
+        """See the contract."""
+        self.gates.missed(host, self.clock.monotonic(), self.clock.now())
+
     def received(self, size: int) -> None:
         """See the contract."""
         self.gates.received(size, self.clock.monotonic())

@@ -229,10 +229,12 @@ def _under_way(
 
 
 def _settled(site: RobotsState, policy: Policy, answered: Answered, effect: Effect, now: float) -> RobotsState:
+    # What was found behind a redirect is no copy of what the site itself has.
+    etag, modified = ("", "") if site.hops else (answered.etag, answered.modified)
     site = msgspec.structs.replace(site, tries=0, hops=0, target="", after=0.0, until=now + policy.keep)
     if effect is Effect.OBEY:
         return msgspec.structs.replace(
-            site, meaning=effect, rules=answered.rules or Rules(), etag=answered.etag, modified=answered.modified
+            site, meaning=effect, rules=answered.rules or Rules(), etag=etag, modified=modified
         )
     if effect in (Effect.ALLOW, Effect.DENY):
         return msgspec.structs.replace(site, meaning=effect, rules=None, etag="", modified="")

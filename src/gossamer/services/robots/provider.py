@@ -104,7 +104,7 @@ class Robots(Provider[RobotsSheet]):
         ready = self._find(name)
         instruction = look(ready.site, self._policy, now)
         if instruction.act is not Act.JUDGE or ready.site.rules is None:
-            return _unjudged(name, url, instruction, ready.verdicts)
+            return _unjudged(name, url, instruction, ready)
         decision = ready.site.rules.decide(self.sheet.agent, url)
         ruling = Ruling.ALLOWED if decision.allowed else Ruling.DENIED
         common = ready.verdicts
@@ -201,11 +201,18 @@ def _size(name: str, state: bytes) -> int:
     return _ENTRY + len(name) + len(state)
 
 
-def _unjudged(name: str, url: str, instruction: Instruction, common: _Verdicts) -> Verdict:
+def _unjudged(name: str, url: str, instruction: Instruction, ready: _Ready) -> Verdict:
     """The verdict where the rules of a robots.txt have no say."""
+    common = ready.verdicts
     if instruction.act is Act.FETCH:
+        # Validators speak of what lay at the site itself: where it leads elsewhere, they say nothing.
+        known = RobotsState() if instruction.target else ready.site
         return Verdict(
-            Ruling.FETCH_FIRST, "", url=instruction.target or name + ROBOTS_PATH, address=instruction.address
+            Ruling.FETCH_FIRST,
+            url=instruction.target or name + ROBOTS_PATH,
+            address=instruction.address,
+            etag=known.etag,
+            last_modified=known.modified,
         )
     if instruction.act is Act.WAIT:
         return Verdict(Ruling.WAIT, instruction.reason, until=instruction.until)

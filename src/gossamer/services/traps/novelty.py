@@ -6,6 +6,7 @@ Words, not bytes: the pages of a trap differ in numbers, dates and the URLs that
 import re
 from collections.abc import Iterable
 
+import msgspec
 from xxhash import xxh32_intdigest
 
 #: Bytes of a page that are looked at: trap pages are small, and a large page has said something by then.
@@ -31,25 +32,28 @@ def words(content: bytes, url: str) -> set[bytes]:
     return set(_WORD.findall(text)) - set(_WORD.findall(url.lower().encode("utf-8", "replace")))
 
 
-class Sketch:
+class Sketch(msgspec.Struct, array_like=True):
     """The words that a family has said, as set bits."""
 
-    __slots__ = ("_bits", "_set")
+    bits: bytearray = msgspec.field(default_factory=lambda: bytearray(_BITS // 8))
+    set: int = 0
+    """How many bits are set."""
 
-    def __init__(self) -> None:
-        self._bits = bytearray(_BITS // 8)
-        self._set = 0
+    def __post_init__(self) -> None:
+        """Refuse what another program has kept."""
+        if len(self.bits) != _BITS // 8:
+            raise ValueError("a sketch of another size")
 
     def is_new(self, said: Iterable[bytes]) -> bool:
         """Whether more than :data:`NOT_NEW` of these words are new; they are remembered."""
         new = 0
         for checksum in sorted(map(xxh32_intdigest, said))[:SAMPLE]:
             place, bit = divmod(checksum % _BITS, 8)
-            if not self._bits[place] >> bit & 1:
-                self._bits[place] |= 1 << bit
-                self._set += 1
+            if not self.bits[place] >> bit & 1:
+                self.bits[place] |= 1 << bit
+                self.set += 1
                 new += 1
-        if self._set > _FULL:
-            self._bits = bytearray(_BITS // 8)
-            self._set = 0
+        if self.set > _FULL:
+            self.bits = bytearray(_BITS // 8)
+            self.set = 0
         return new > NOT_NEW

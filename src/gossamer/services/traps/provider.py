@@ -1,15 +1,19 @@
 """The door to trap detection: a provider that committer and frontier share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
 from gossamer.contracts.filtering import TaskGate
+from gossamer.contracts.ledger import Ledger
+from gossamer.contracts.watching import Learnt
+from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Visit
-from gossamer.services.traps.watch import TrapWatch
+from gossamer.services.traps.memory import WHAT
+from gossamer.services.traps.watch import FOUND, TrapWatch
 
 
 class TrapSheet(Sheet, frozen=True):
@@ -21,19 +25,39 @@ class TrapSheet(Sheet, frozen=True):
         setting("Parts of hosts that are watched, 2 kB each.", unit="families", restart="it sizes the memory", ge=1),
     ] = 8_192
     hosts: Annotated[
-        int, setting("Hosts whose news are remembered.", unit="hosts", restart="it sizes the memory", ge=1)
+        int,
+        setting(
+            "Hosts of which it is remembered what is known of them, if only that nothing is.",
+            unit="hosts",
+            restart="it sizes the memory",
+            ge=1,
+        ),
     ] = 16_384
 
 
 class LearntTraps(Provider[TrapSheet]):
-    """Trap detection by what pages bring. Contract: `traps.Traps`."""
+    """Trap detection by what pages bring. Contracts: `traps.Traps`, `watching.Learner`."""
 
+    ledger: Uses[Ledger]
     keeps_state = True
 
     def __init__(self, sheet: TrapSheet | None = None) -> None:
         super().__init__(sheet)
         self._watch = TrapWatch(self.sheet.families, self.sheet.hosts)
         self.metrics.gauge("families", lambda: len(self._watch))
+
+    async def start(self) -> None:
+        """Go on from what the ledger knows: hosts are recalled when they are touched."""
+        counters = self.ledger.counters()
+        self._watch.go_on(
+            lambda hosts: self.ledger.learnt(hosts, WHAT),
+            is_known=counters.get(f"learnt:{WHAT}", 0) > 0,
+            has_found=any(name.startswith(f"found:{FOUND}") for name in counters),
+        )
+
+    def learnt(self) -> Iterable[Learnt]:
+        """What has changed of hosts since this was last asked."""
+        return self._watch.learnt()
 
     def observe(self, visit: Visit) -> str:
         """Learn from a visit; the trap that it uncovered, or an empty string."""
@@ -51,10 +75,6 @@ class LearntTraps(Provider[TrapSheet]):
             if verdict:
                 self.metrics.count(f"cut:{verdict}")
         return verdicts
-
-    def allowance(self, host: str) -> float:
-        """The share of its usual budget that a host should have."""
-        return self._watch.allowance(host)
 
     def story(self, url: str) -> str:
         """What is known of the part of the host that a URL belongs to."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gossamer.model.outcome import Outcome
-from gossamer.simweb.hostile.case import HTML, OK, PAGE, Act, Case, Script, Step, answer, redirect
+from gossamer.simweb.hostile.case import HTML, OK, PAGE, Case, Script, Step, answer, redirect
 
 PLAIN: Final = b"Content-Type: text/plain\r\n"
 
@@ -258,29 +258,4 @@ _ROBOTS: Final = (
     ),
 )
 
-
-def _nothing(target: str) -> tuple[Step, ...]:
-    return (Act.STAY,)
-
-
-_CERTIFICATES: Final = tuple(
-    Case(
-        number=number,
-        name=name,
-        does=does,
-        outcome=Outcome.TLS_FAILED,
-        script=_nothing,
-        tls=tls,
-        stalls=tls == "stalled",
-        then="no request is sent",
-    )
-    for number, name, does, tls in (
-        ("G98a", "unknown authority", "A certificate by an authority that nobody knows.", "unknown"),
-        ("G98b", "expired", "A certificate that has expired.", "expired"),
-        ("G98c", "wrong name", "A certificate for another name.", "name"),
-        ("G99a", "stalled handshake", "Accepts the connection and never begins TLS.", "stalled"),
-        ("G99b", "no TLS", "Speaks plain HTTP on the port for HTTPS.", "plain"),
-    )
-)
-
-CASES: Final = (*_REDIRECTS, *_PAGES, *_ROBOTS, *_CERTIFICATES)
+CASES: Final = (*_REDIRECTS, *_PAGES, *_ROBOTS)

@@ -8,11 +8,11 @@ each connection ends after so many bytes and so much time.
 from __future__ import annotations
 
 import asyncio
-import datetime
+import itertools
 import socket
 import ssl
 import struct
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Final, Self
 
 from gossamer.simweb.hostile.case import PAGE, Act, Case, Step, answer
@@ -27,13 +27,16 @@ MOST_SECONDS: Final = 600.0
 HEAD_LIMIT: Final = 65_536
 """Bytes of a request's head that are read."""
 
-EXPIRED: Final = datetime.timedelta(days=400)
-"""How long ago the expired certificate was made: longer than any holds."""
-
 HEALTHY: Final = "/healthy"
 
 NAME: Final = "hostile.sim"
-"""The name that the TLS cases' certificates are for, where they are for the right one."""
+"""Where all cases are."""
+
+HANDSHAKE: Final = b"\x16\x03\x03\x40\x00"
+"""The head of a TLS record of 16 KiB that is part of a handshake (RFC 8446, 5.1)."""
+
+SERVER_HELLO: Final = b"\x02\xff\xff\xff"
+"""The head of a handshake message that says it is as long as one can be (RFC 8446, 4)."""
 
 
 _Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -73,21 +76,17 @@ class HostileWeb:
         wrong = sorted({case.tls for case in self.cases.values() if case.tls})
         contexts = self._contexts() if wrong else {}
         for tls in wrong:
-            serve = {"stalled": self._stall, "plain": self._speak_plainly}.get(tls, self._serve)
+            serve = self._oddities.get(tls, self._serve)
             self.tls_ports[tls] = await self._listen(serve, 0, contexts.get(tls))
         return self
 
     def _contexts(self) -> dict[str, ssl.SSLContext]:
         """The TLS contexts that go wrong, by the way in which they do."""
-        from gossamer.simweb.tls import Authority  # makes keys: only where TLS is asked for
+        from gossamer.simweb.hostile.certificates import Signer, contexts  # make keys: only where TLS is asked for
 
-        known, unknown = Authority(), Authority()
-        self.certificate = known.certificate
-        return {
-            "unknown": unknown.fixed_context(NAME),
-            "expired": known.fixed_context(NAME, EXPIRED),
-            "name": known.fixed_context("elsewhere.sim"),
-        }
+        known = Signer("Gossamer hostile web")
+        self.certificate = known.pem
+        return contexts(known)
 
     async def __aexit__(self, *_: object) -> None:
         for server in self._servers:
@@ -122,6 +121,28 @@ class HostileWeb:
     async def _stall(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.stalled.set()
         await asyncio.sleep(MOST_SECONDS)
+
+    @property
+    def _oddities(self) -> dict[str, _Serve]:
+        """What is played on ports where there is no TLS at all, or none that a library would speak."""
+        return {
+            "stalled": self._stall,
+            "plain": self._speak_plainly,
+            "drip": self._drip_handshake,
+            "endless": self._shake_for_ever,
+        }
+
+    async def _drip_handshake(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        steps: Iterator[Step] = (
+            step for byte in HANDSHAKE + SERVER_HELLO + bytes(999) for step in (bytes([byte]), 1.0)
+        )
+        await self._play(steps, writer)
+
+    async def _shake_for_ever(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        record = HANDSHAKE + bytes(16_384)
+        await self._play(itertools.chain((HANDSHAKE + SERVER_HELLO + bytes(16_380),), [record] * 1024), writer)
 
     async def _speak_plainly(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer whatever comes first, as a server does that knows nothing of TLS."""

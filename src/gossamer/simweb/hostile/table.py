@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from gossamer.simweb.hostile import coding, content, documents, framing
+from gossamer.simweb.hostile import coding, content, documents, framing, identity
 from gossamer.simweb.hostile.case import Case
 
-CASES: Final[tuple[Case, ...]] = (*coding.CASES, *framing.CASES, *content.CASES, *documents.CASES)
+CASES: Final[tuple[Case, ...]] = (*coding.CASES, *framing.CASES, *content.CASES, *documents.CASES, *identity.CASES)
 
 NOT_PLAYED: Final[dict[str, str]] = {
     "B13": "a dropped SYN: needs a packet filter",
@@ -24,6 +24,8 @@ NOT_PLAYED: Final[dict[str, str]] = {
     "E66": "documents other than HTML are not parsed",
     "E68, E72, E75": "torn archives, previews, floods of copies: belong to the archive, the screens and the simulated web",
     "F86, F89-F97": "rules and paces over many requests: belong to robots.txt and politeness, and to the auditor",
-    "G100-G103": "downgrades, identity and proxies: belong to the fetcher and the options",
+    "G98, revoked": "nobody is asked whether a certificate was revoked; there is no list to look it up in",
+    "G99, after the handshake": "renegotiation and key updates without an end: Python's TLS cannot begin them",
+    "G101-G103": "who we say that we are, signatures, and proxies: belong to the options; proxies to tests of the fetcher",
 }
 """Faults of the chapters A to G that are not here, and why."""

@@ -141,12 +141,23 @@ def _status_of(line: bytes) -> int:
 
 def _read_field(line: bytes) -> Field:
     name, colon, value = line.partition(b":")
-    if not colon or not _TOKEN.match(name):
+    if not colon:
         raise BrokenHead("a header field without a proper name")
+    shown = _known_name(name) if len(name) <= _REMEMBERED else _read_name(name)
     value = value.removesuffix(b"\n").removesuffix(b"\r")
     if value.translate(None, _PLAIN):
         raise BrokenHead("a control character in a header field")
-    return name.decode("ascii").lower(), value.strip(b" \t").decode("latin-1")
+    return shown, value.strip(b" \t").decode("latin-1")
+
+
+def _read_name(name: bytes) -> str:
+    if not _TOKEN.match(name):
+        raise BrokenHead("a header field without a proper name")
+    return name.decode("ascii").lower()
+
+
+#: Of lines that are new by their value (dates, lengths) the name is known.
+_known_name = lru_cache(maxsize=512)(_read_name)
 
 
 class _Known(dict[bytes, Field]):

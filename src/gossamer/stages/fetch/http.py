@@ -1,8 +1,8 @@
 """The protocol module for http and https: from a task to a response, by libcurl.
 
 Between the fetch component, which chooses a module by scheme, and the resolver, which says where to connect. One
-`pycurl.AsyncCurlMulti` on the running loop drives all transfers and keeps connections alive between them; the handles
-come from a pool of ours (:mod:`gossamer.stages.fetch.transfer`). libcurl asks no name server, follows no redirect, uses
+:mod:`~gossamer.stages.fetch.driver` on the running loop drives all transfers and keeps connections alive between them; the
+handles come from a pool of ours (:mod:`~gossamer.stages.fetch.transfer`). libcurl asks no name server, follows no redirect, uses
 no proxy, decodes nothing and remembers nothing; the deadlines are kept here, by the unit's clock.
 """
 
@@ -17,6 +17,7 @@ import msgspec
 import pycurl
 
 from gossamer.contracts.resolving import Endpoint, Resolver
+from gossamer.flow.gate import Gate
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
@@ -28,6 +29,7 @@ from gossamer.model.task import Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch import coding, request
 from gossamer.stages.fetch.cookies import CookieJar
+from gossamer.stages.fetch.driver import Driver, driver
 from gossamer.stages.fetch.endings import ending_of
 from gossamer.stages.fetch.head import CAPS, Caps, Head
 from gossamer.stages.fetch.keeping import Keeping
@@ -132,8 +134,8 @@ class HttpModule(Provider[HttpSheet]):
 
     resolver: Uses[Resolver]
 
-    _multi: pycurl.AsyncCurlMulti
-    _slots: asyncio.Semaphore
+    _multi: Driver
+    _slots: Gate
     _watch: asyncio.Task[None]
 
     def __init__(self, sheet: HttpSheet | None = None) -> None:
@@ -180,11 +182,11 @@ class HttpModule(Provider[HttpSheet]):
 
     async def start(self) -> None:
         """Open libcurl's pool of connections and begin to watch the clock."""
-        self._multi = pycurl.AsyncCurlMulti()
+        self._multi = driver()
         most = affordable(self.sheet.connections)
         self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, most)
         self._multi.setopt(pycurl.M_MAXCONNECTS, most)
-        self._slots = asyncio.Semaphore(most)
+        self._slots = Gate(most)
         self._watch = asyncio.get_running_loop().create_task(self._watch_clock(), name=f"{self.name} deadlines")
 
     async def stop(self) -> None:
@@ -192,7 +194,7 @@ class HttpModule(Provider[HttpSheet]):
         self._watch.cancel()
         with suppress(asyncio.CancelledError):
             await self._watch
-        await self._multi.aclose()
+        await self._multi.close()
         self._drop_idle()
 
     def _drop_idle(self) -> None:
@@ -218,8 +220,11 @@ class HttpModule(Provider[HttpSheet]):
         except AddressRefused as error:
             return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
         asked = Asked(url, started, self.clock.monotonic() - began, *self._fields_of(task))
-        async with self._slots:
+        slot = self._slots.try_enter() or await self._slots.enter()
+        try:
             response = await self._fetch_from(asked, endpoint)
+        finally:
+            self._slots.leave(slot)
         if self._jar is not None:
             self._jar.receive(url, response.headers, started)
         return response
@@ -246,27 +251,23 @@ class HttpModule(Provider[HttpSheet]):
     async def _attempt(self, asked: Asked, address: str, port: int) -> Response:
         """One request to one address. However it ends, the handle goes back to the pool, clean."""
         transfer = self._idle.pop() if self._idle else Transfer(self._shared)
-        code, message, is_out = 0, "", False
+        code, message = 0, ""
         try:
             transfer.begin(asked.url, address, port, self._keeping, self.clock.monotonic(), asked.shown + asked.secret)
-            future = self._live[transfer] = self._multi.add_handle(transfer.curl)
+            future = self._live[transfer] = self._multi.add(transfer.curl)
             try:
                 await future
             except pycurl.error as error:
                 code, message = error.args
             except _Overdue:
                 pass
-            is_out = True
             return self._response(transfer, asked, address, (code, message))
         finally:
             self._live.pop(transfer, None)
-            self._release(transfer, is_out)
+            self._release(transfer)
 
-    def _release(self, transfer: Transfer, is_out: bool) -> None:
-        if not is_out:
-            # Cancelled, or refused by libcurl: usually the multi has let go of the handle already.
-            with suppress(RuntimeError):
-                self._multi.remove_handle(transfer.curl)
+    def _release(self, transfer: Transfer) -> None:
+        self._multi.discard(transfer.curl)
         transfer.clear()
         if transfer.shared is self._shared and not self._multi.closed:
             self._idle.append(transfer)
@@ -280,7 +281,7 @@ class HttpModule(Provider[HttpSheet]):
             for transfer, future in list(self._live.items()):
                 if not future.done() and (verdict := overdue(transfer, self._limits, now)):
                     transfer.verdict = verdict
-                    # The future's own callback takes the handle out, and libcurl closes the connection.
+                    # Whoever waits for it takes the handle out, and libcurl closes the connection.
                     future.set_exception(_Overdue())
 
     def _response(self, transfer: Transfer, asked: Asked, address: str, ending: tuple[int, str]) -> Response:

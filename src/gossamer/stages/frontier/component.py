@@ -9,6 +9,7 @@ task before it goes out, the traversal says which host comes first. :mod:`hosts`
 take turns; :mod:`stopping` says when a crawl stops.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 from math import inf
@@ -25,6 +26,7 @@ from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
+from gossamer.model.errors import AddressRefused
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
@@ -84,7 +86,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Hosts that were sent to rest on the disk and may still answer."""
         self._seeds_ended = False
         self._draining = False
-        self._lookups = Lookups(lambda: self.resolver, self._known, self._count_broken)
+        self._lookups = Lookups(lambda: self.resolver, self._known, self._missing, self._count_broken)
+        self._nameless: list[str] = []
+        """Hosts whose names turned out to have no address; the ledger is still to be told."""
         self._alarm: Alarm | None = None
         self.metrics.gauge("queued", lambda: len(self.queues))
         self.metrics.gauge("hosts", lambda: len(self._hosts))
@@ -110,6 +114,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if self._alarm is not None:
             self._alarm.cancel()
         await self._lookups.close()
+        self._keep_nameless()
 
     def changed(self, before: FrontierSheet) -> None:
         """More may be handed out now, or less."""
@@ -163,7 +168,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self.queues.put_back(committed.task)
             if committed.site:
                 self._settle(committed.site)
-            self._put(committed.task.host)
+        for host in dict.fromkeys(committed.task.host for committed in group):
+            self._put(host)
         self._is_stirred = True
         self.signal("tasks")
         self._end_if_done()
@@ -181,14 +187,24 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Up to `free` tasks of hosts that are ready, within concurrency and limits."""
         found: list[Task] = []
         now = self.clock.monotonic()
+        self._keep_nameless()
         self._wake_due()
+        has_admitted = False
         while len(found) < free and self._may_hand_out(now):
             host = self.politeness.next(now)
             if isinstance(host, str):
                 task = self._task_of(self._hosts.enter(host, is_held=False), now)
                 if task is not None:
                     found.append(task)
-            elif not (self._refuse_blocked() or self._admit()):
+            elif self._refuse_blocked():
+                continue
+            elif has_admitted and self._is_stirred:
+                # A page may name thousands of hosts: the others go on before more of them come in.
+                asyncio.get_running_loop().call_soon(self.signal, "tasks")
+                break
+            elif self._admit():
+                has_admitted = True
+            else:
                 self._wait(host, now)
                 break
         self._refuse_blocked()
@@ -268,16 +284,17 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def _delayed(self, host: Host, task: Task, verdict: Verdict, now: float) -> Task | None:
         """The host must be asked for its robots.txt first, or waits."""
         if verdict.ruling is Ruling.FETCH_FIRST:
-            return self._ask_robots(host, site_of(task.url), verdict.url, now)
+            return self._ask_robots(host, site_of(task.url), verdict, now)
         if verdict.ruling is Ruling.WAIT:
             self.politeness.hold(host.name, verdict.until - self.clock.steady())
             self.metrics.count("robots_waits")
         self._put(host.name)
         return None
 
-    def _ask_robots(self, host: Host, site: str, url: str, now: float) -> Task | None:
+    def _ask_robots(self, host: Host, site: str, asked: Verdict, now: float) -> Task | None:
         """Begin a request for a site's robots.txt, at its host or where a redirect led."""
-        task = Task(url, host_of(url), source=site, relation=ROBOTS)
+        etag, modified = asked.etag, asked.last_modified
+        task = Task(asked.url, host_of(asked.url), source=site, relation=ROBOTS, etag=etag, last_modified=modified)
         host.asking.add(site)
         if task.host == host.name:
             return self._begin(host, task, now)
@@ -376,8 +393,19 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if not host.name:
             host.ports[port] = ""  # files of this machine: there is nothing to look up
             return True
-        self._lookups.seek(host, task.url, port)
+        if self.sheet.proxied:
+            host.ports[port] = self._judged_unseen(host.name, port)
+            return True
+        self._lookups.seek(host, task, port)
         return False
+
+    def _judged_unseen(self, name: str, port: int) -> str:
+        """Why this host must not be asked through a proxy, which alone looks its name up; empty where it may."""
+        try:
+            self.resolver.judge(name, port)
+        except AddressRefused as error:
+            return str(error)
+        return ""
 
     def _count_broken(self, error: Exception) -> None:
         self.metrics.count(f"broken_resolver:{type(error).__name__}")
@@ -386,6 +414,37 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Its address was looked up."""
         self._put(host.name)
         self.signal("tasks")
+
+    def _missing(self, host: Host) -> None:
+        """Its name has no address: it has failed without being asked, and waits like any host that failed (FAULTS 46)."""
+        if host.errands:
+            # Another host's robots.txt led here, and is not to be had.
+            host.ports[endpoint_of(host.errands[0].url)[1]] = ""
+        else:
+            self.politeness.missed(host.name)
+            self._stopping.answered(Answer("", host.name, Outcome.DNS_FAILED, 0.0))
+            self._nameless.append(host.name)
+        self._known(host)
+
+    def _keep_nameless(self) -> None:
+        """Write down which hosts have no address, all that were found since the last turn together."""
+        if not self._nameless:
+            return
+        names, self._nameless = self._nameless, []
+        now = self.clock.now()
+        with self.ledger.group() as group:
+            group.count(f"outcome:{Outcome.DNS_FAILED}", len(names))
+            for name in names:
+                state = group.host_state(name)
+                group.host(
+                    msgspec.structs.replace(
+                        state,
+                        note=self.politeness.note(name),
+                        counters={**state.counters, "errors": state.counters.get("errors", 0) + 1},
+                        first_seen=state.first_seen or now,
+                        last_seen=now,
+                    )
+                )
 
     # -- when to stop
 

@@ -1,80 +1,107 @@
 """Names that are looked up ahead of their hosts' turn (MISSION M8), a bounded number at once.
 
 Place in the flow: the frontier asks before it hands out a host's first task, so that the address takes its share of politeness,
-and so that a host that must not be asked is known as such before its robots.txt is.
+and so that a host that must not be asked, or that does not exist, is known as such before its robots.txt is.
+
+Whose pages name hosts take turns: one that names thousands that do not exist makes those wait that are its own, and
+nobody else's.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from gossamer.contracts.resolving import Resolver
 from gossamer.model.errors import AddressRefused, ResolutionFailed
-from gossamer.model.url import endpoint_of
+from gossamer.model.task import Task
+from gossamer.model.url import endpoint_of, host_of
 from gossamer.stages.frontier.hosts import Host
 
 #: Names that are looked up at once: a page may link to 6,000 hosts.
 LOOKUPS = 64
 
+_Told = Callable[[Host], None]
+
 
 class Lookups:
-    """Looks up hosts in the order in which they were asked for."""
+    """Looks up hosts: in turn by the host whose page named them, and of each in the order in which they were asked for."""
 
     def __init__(
-        self, resolver: Callable[[], Resolver], known: Callable[[Host], None], broken: Callable[[Exception], None]
+        self,
+        resolver: Callable[[], Resolver],
+        known: _Told,
+        missing: _Told,
+        broken: Callable[[Exception], None],
     ) -> None:
         """Nothing is looked up yet.
 
         Args:
             resolver: gives the present one: it may be exchanged while a crawl runs.
             known: called with each host whose port is known.
+            missing: called with each host whose name has no address now; its port is as unknown as it was.
             broken: called with what a resolver raised against its contract; its host is not held up by that.
         """
         self._resolver = resolver
         self._known = known
+        self._missing = missing
         self._broken = broken
-        self._sought: deque[tuple[Host, str, int]] = deque()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._sought: dict[str, deque[tuple[Host, str, int]]] = {}
+        """By the host that named them, whose turn it is first."""
+        self._waiting = 0
+        self._tasks: set[asyncio.Task[_Told]] = set()
 
     def __len__(self) -> int:
-        return len(self._sought) + len(self._tasks)
+        return self._waiting + len(self._tasks)
 
     def __repr__(self) -> str:
-        return f"<Lookups {len(self._tasks)} under way, {len(self._sought)} wait>"
+        return f"<Lookups {len(self._tasks)} under way, {self._waiting} wait>"
 
-    def seek(self, host: Host, url: str, port: int) -> None:
-        """Find out where a request for this URL would go; the answer is put into the host."""
-        self._sought.append((host, url, port))
+    def seek(self, host: Host, task: Task, port: int) -> None:
+        """Find out where a request for this task would go; the answer is put into the host."""
+        self._sought.setdefault(host_of(task.source) if task.source else "", deque()).append((host, task.url, port))
+        self._waiting += 1
         self._go_on()
 
     async def close(self) -> None:
         """Look up nothing more."""
         self._sought.clear()
+        self._waiting = 0
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _go_on(self) -> None:
         while self._sought and len(self._tasks) < LOOKUPS:
-            task = asyncio.create_task(self._look_up(*self._sought.popleft()))
+            by = next(iter(self._sought))
+            named = self._sought.pop(by)
+            host, url, port = named.popleft()
+            task = asyncio.create_task(self._look_up(host, url, port))
+            if named:
+                self._sought[by] = named
+            self._waiting -= 1
             self._tasks.add(task)
-            task.add_done_callback(self._done)
+            task.add_done_callback(partial(self._done, host))
 
-    def _done(self, task: "asyncio.Task[None]") -> None:
+    def _done(self, host: Host, task: "asyncio.Task[_Told]") -> None:
         self._tasks.discard(task)
         self._go_on()
+        # Only when it is no longer counted: whoever is told may ask whether anything is still being looked up.
+        if not task.cancelled():
+            task.result()(host)
 
-    async def _look_up(self, host: Host, url: str, port: int) -> None:
+    async def _look_up(self, host: Host, url: str, port: int) -> _Told:
+        """Put what is found into the host; returns who is to be told."""
         reason = ""
         try:
             host.address = (await self._resolver().resolve(endpoint_of(url)[0], port)).address
         except AddressRefused as error:
             reason = str(error)
         except ResolutionFailed:
-            # A name without an address: the request itself says so, as the outcome of its task.
             host.address = ""
+            return self._missing
         except Exception as error:
             host.address = ""
             self._broken(error)
         host.ports[port] = reason
-        self._known(host)
+        return self._known

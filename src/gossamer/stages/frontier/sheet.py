@@ -24,3 +24,6 @@ class FrontierSheet(Sheet, frozen=True):
         None
     )
     keep_trying: Annotated[bool, setting("Wait for seeds that do not answer, instead of giving up at once.")] = False
+    proxied: Annotated[bool, setting("A proxy looks names up: they are judged here, and no name server is asked.")] = (
+        False
+    )

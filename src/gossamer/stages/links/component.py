@@ -10,6 +10,7 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import In, Out
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.normal import USUAL, Normaliser, Step
+from gossamer.model.requisites import REDIRECTS
 from gossamer.model.url import canonical, host_of, scheme_of, scheme_rule
 from gossamer.model.visit import Visit
 from gossamer.stages.links.lists import parameters_of
@@ -74,13 +75,13 @@ class Links(Filter[LinksSheet]):
         if not visit.found:
             return (visit,)
         base = visit.base or visit.url
-        if visit.found[0].relation == "redirect" and visit.task.hops >= self.sheet.max_redirects:
+        if visit.found[0].relation in REDIRECTS and visit.task.hops >= self.sheet.max_redirects:
             rule = f"more than {self.sheet.max_redirects} redirects"
             return (msgspec.structs.replace(visit, found=(), rejected={rule: 1}),)
         # A sitemap is a list of links and nothing else: its own limit is that of its standard.
         limit = MAX_LISTED if visit.found[0].relation.startswith("sitemap") else self.sheet.max_links
         links, rejected = resolve_links(visit.found, base, visit.url, self._cache, limit, self._normalise)
-        if links and links[0].relation == "redirect" and not _may_redirect(visit.url, links[0].url):
+        if links and links[0].relation in REDIRECTS and not _may_redirect(visit.url, links[0].url):
             rejected, links = {scheme_rule(links[0].url): 1}, ()
         return (msgspec.structs.replace(visit, found=(), links=links, rejected=rejected),)
 

@@ -5,11 +5,13 @@ owns. Canonicalising is most of the work, and the pages of a site repeat its men
 directory.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 
 from gossamer.model.errors import UnreadableUrl, UrlTooLong
 from gossamer.model.normal import Normalise
+from gossamer.model.requisites import REDIRECTS
 from gossamer.model.url import MAX_URL_BYTES, authority_of, canonical, scheme_rule
 from gossamer.model.visit import Found, Link
 
@@ -22,6 +24,13 @@ _REFUSED = "!"
 # The parser drops white space and C0 controls in front, and `?` and `#` go on from the whole base, not from its
 # directory.
 _CACHEABLE_STARTS = frozenset("/._-~%0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+# Links that the parser would leave as they are, as most are: segments with nothing to escape, none a dot segment (none begins
+# with a dot), no colon that could end a scheme. In front of a whole URL a name of lower-case letters, digits and hyphens whose
+# last label is no number (an address). Linear: what ends a repetition never begins the next.
+_PATH = r"(?:[0-9A-Za-z_~-][0-9A-Za-z_.~-]*/)*(?:[0-9A-Za-z_~-][0-9A-Za-z_.~-]*)?"
+_IS_PLAIN_PATH = re.compile(_PATH).fullmatch
+_IS_PLAIN_URL = re.compile(rf"https?://(?:[0-9a-z][0-9a-z-]*\.)+[a-z]+/{_PATH}").fullmatch
 
 
 #: Bytes of the longest name that can be looked up, and of its longest label (RFC 1035, section 2.3.4; 255 octets on the wire).
@@ -37,19 +46,23 @@ def as_it_is(url: str) -> str:
 class JoinCache:
     """Remembers `(directory of the base, href) -> URL`, within a bound on all entries.
 
-    Whole directories leave, those first that were not asked for the longest.
+    Whole directories leave, those first that were not asked for the longest. Links that name their site are the same from
+    everywhere: they have a quarter of the room to themselves.
     """
 
-    __slots__ = ("_capacity", "_directories", "_entries")
+    __slots__ = ("_directories", "_entries", "_most", "_most_absolute", "absolute")
 
     def __init__(self, capacity: int = 50_000) -> None:
         """`capacity` counts entries; one takes about 250 bytes."""
-        self._capacity = capacity
+        self.absolute: dict[str, str] = {}
+        """Of links that begin with `http://` or `https://`."""
+        self._most_absolute = capacity // 4
+        self._most = capacity - self._most_absolute
         self._directories: OrderedDict[str, dict[str, str]] = OrderedDict()
         self._entries = 0
 
     def __len__(self) -> int:
-        return self._entries
+        return self._entries + len(self.absolute)
 
     def table(self, directory: str) -> dict[str, str]:
         """What is remembered for a directory; to be given back with :meth:`grown`."""
@@ -61,9 +74,11 @@ class JoinCache:
         return table
 
     def grown(self, by: int) -> None:
-        """A table has grown: keep the bound."""
+        """The tables have grown, that of the last directory by so much: keep the bound."""
+        if len(self.absolute) > self._most_absolute:
+            self.absolute.clear()
         self._entries += by
-        while self._entries > self._capacity:
+        while self._entries > self._most:
             _, dropped = self._directories.popitem(last=False)
             self._entries -= len(dropped)
 
@@ -97,24 +112,26 @@ def resolve_links(
     own_fragments = base == page_url
     places: dict[str, int] = {page_url: -1}
     links: list[Link] = []
+    disowned: set[int] = set()
     rejected: dict[str, int] = {}
     for position, one in enumerate(found):
         href = one.href
         # The first `#` begins the fragment of any URL; without it, ten links into one document are one look-up. White
         # space before it has to stay: the parser drops it only at the very end.
         cut = href.find("#")
+        if cut == 0 and own_fragments:
+            continue
         if cut > 0 and href[cut - 1] > " ":
             href = href[:cut]
-        elif cut == 0 and own_fragments:
-            continue
         url = table.get(href)
         if url is None:
-            url = _join(href, base, normalise)
+            url = _met(href, base, directory, cache.absolute, normalise)
             if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES:
                 table[href] = url
         place = places.get(url)
         if place is not None:
-            if place >= 0 and links[place].nofollow and not one.nofollow:
+            if disowned and place in disowned and not one.nofollow:
+                disowned.discard(place)
                 kept = links[place]
                 links[place] = Link(kept.url, kept.relation, kept.anchor)
         elif url[0] == _REFUSED:
@@ -124,11 +141,12 @@ def resolve_links(
             rejected["too_many_links"] = len(found) - position
             break
         else:
-            places[url] = len(links)
+            place = places[url] = len(links)
             links.append(Link(url, one.relation, one.anchor, one.nofollow))
-    if directory:
-        cache.grown(len(table) - before)
-    if len(found) == 1 and not links and not rejected and found[0].relation == "redirect":
+            if one.nofollow:
+                disowned.add(place)
+    cache.grown(len(table) - before if directory else 0)
+    if len(found) == 1 and not links and not rejected and found[0].relation in REDIRECTS:
         links = _insisted(found[0], base, page_url)
     return tuple(links), rejected
 
@@ -145,6 +163,41 @@ def _directory(base: str) -> str:
         return ""
     query = base.find("?")
     return base[: base.rfind("/", 0, query if query >= 0 else len(base)) + 1]
+
+
+def _met(href: str, base: str, directory: str, absolute: dict[str, str], normalise: Normalise) -> str:
+    """The URL of a link, or a marked refusal, when it is first met in this directory."""
+    if not href.startswith(("http://", "https://")):
+        return _appended(href, directory, normalise) or _join(href, base, normalise)
+    url = absolute.get(href) or _plain(href, normalise) or _join(href, base, normalise)
+    if len(href) <= MAX_URL_BYTES:
+        absolute[href] = url
+    return url
+
+
+def _plain(url: str, normalise: Normalise) -> str:
+    """What :func:`_join` gives for a URL that is canonical to be sure; empty for any other."""
+    # What ada makes of international names (`xn--`) is for it to say.
+    if _IS_PLAIN_URL(url) is None or len(url) > MAX_URL_BYTES or "xn--" in url or not _has_host_of_dns(url):
+        return ""
+    return normalise(url)
+
+
+def _appended(href: str, directory: str, normalise: Normalise) -> str:
+    """What :func:`_join` gives for a plain path in or above an http directory; empty for any other link."""
+    if len(href) > MAX_URL_BYTES or not directory.startswith("http"):
+        return ""
+    root = directory.find("/", 8)
+    if href[:1] == "/":
+        href, directory = href[1:], directory[: root + 1]
+    else:
+        while href.startswith("../"):
+            # The root is its own parent.
+            href, directory = href[3:], directory[: directory.rfind("/", root, -1) + 1] or directory
+    url = directory + href
+    if not href or _IS_PLAIN_PATH(href) is None or len(url) > MAX_URL_BYTES or not _has_host_of_dns(url):
+        return ""
+    return normalise(url)
 
 
 def _join(href: str, base: str, normalise: Normalise) -> str:

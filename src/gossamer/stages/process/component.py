@@ -24,6 +24,7 @@ from gossamer.model.document import Document
 from gossamer.model.language import primary
 from gossamer.model.mime import sniff
 from gossamer.model.outcome import Outcome
+from gossamer.model.requisites import redirect_of
 from gossamer.model.visit import HTML_TYPES, Found, Response, Visit
 from gossamer.stages.process.html import refresh_target
 from gossamer.stages.process.isolation import ParserFailed, Parsers, spec_of
@@ -288,4 +289,4 @@ def _with_target(visit: Visit) -> Visit:
     target = visit.response.header("location")
     if not target:
         return visit
-    return msgspec.structs.replace(visit, base=visit.url, found=(Found(target, "redirect"),))
+    return msgspec.structs.replace(visit, base=visit.url, found=(Found(target, redirect_of(visit.task.relation)),))

@@ -36,12 +36,16 @@ class Filtering(Filter[NoSettings]):
         refused: list[Link] = []
         for rule in self.filters.get("follow", ()):
             verdicts = self._judge(rule, links, visit.task)
-            if any(verdicts):
-                for verdict in verdicts:
-                    if verdict:
-                        rejected[verdict] = rejected.get(verdict, 0) + 1
-                refused += [link for link, verdict in zip(links, verdicts, strict=True) if verdict]
-                links = [link for link, verdict in zip(links, verdicts, strict=True) if not verdict]
+            if verdicts.count("") == len(links):
+                continue
+            kept: list[Link] = []
+            for link, verdict in zip(links, verdicts, strict=True):
+                if verdict:
+                    rejected[verdict] = rejected.get(verdict, 0) + 1
+                    refused.append(link)
+                else:
+                    kept.append(link)
+            links = kept
         return (msgspec.structs.replace(visit, links=tuple(links), refused=tuple(refused), rejected=rejected),)
 
     def _judge(self, rule: UrlFilter, links: Sequence[Link], source: Task) -> Sequence[str]:

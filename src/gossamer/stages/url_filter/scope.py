@@ -12,10 +12,11 @@ from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
-from gossamer.model.requisites import belongs
+from gossamer.model.requisites import REDIRECTS, belongs
 from gossamer.model.task import Task
-from gossamer.model.url import authority_of, canonical, host_of, scheme_of, scheme_rule
+from gossamer.model.url import authority_of, canonical, host_of, scheme_rule, site_of
 from gossamer.model.visit import Link
+from gossamer.stages.url_filter.remembering import Remembered
 
 #: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
 REMEMBERED_HOSTS = 65_536
@@ -67,6 +68,7 @@ class ScopeFilter(Provider[ScopeSheet]):
         self._hosts = frozenset(map(host_of, seeds))
         self._domains = frozenset(map(registered_domain, self._hosts)) if self.sheet.scope == "domain" else frozenset()
         self._verdicts: dict[str, str] = {}
+        self._of_url = Remembered(self._judge_host)
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`scope:...` for each link that is refused."""
@@ -83,9 +85,9 @@ class ScopeFilter(Provider[ScopeSheet]):
             return [""] * len(links)
         if self.sheet.scope in ("page", "prefix"):
             return [self._judge_place(link) for link in links]
-        home = f"{scheme_of(source.url)}://{authority_of(source.url)}/"
-        at_home = self._judge_host(home)
-        return [at_home if link.url.startswith(home) else self._judge_host(link.url) for link in links]
+        home = f"{site_of(source.url)}/"
+        at_home, of_url = self._judge_host(home), self._of_url
+        return [at_home if link.url.startswith(home) else of_url[link.url] for link in links]
 
     def _judge_place(self, link: Link) -> str:
         """The verdict of the scope alone on one link."""
@@ -93,9 +95,7 @@ class ScopeFilter(Provider[ScopeSheet]):
         if scope == "any":
             return ""
         if scope == "page":
-            inside = _rest(link.url) in self._pages or (
-                link.relation == "redirect" and host_of(link.url) in self._hosts
-            )
+            inside = _rest(link.url) in self._pages or (link.relation in REDIRECTS and host_of(link.url) in self._hosts)
             return "" if inside else self._rule
         if scope == "prefix":
             inside = link.url.startswith(self._starts) or _rest(link.url).startswith(self._prefixes)

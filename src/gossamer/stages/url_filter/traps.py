@@ -85,7 +85,9 @@ def _depth(url: str) -> int:
 def _most(url: str) -> int:
     """How often the most frequent segment of the path occurs. Numbers do not count: dates and trees repeat them."""
     segments = [one for one in path_of(url).partition("?")[0].split("/") if one and not one.isdecimal()]
-    return max(Counter(segments).values(), default=0)
+    if len(set(segments)) == len(segments):
+        return 1 if segments else 0  # as nearly all
+    return max(Counter(segments).values())
 
 
 def _most_named(url: str) -> int:

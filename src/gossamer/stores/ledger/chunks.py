@@ -1,12 +1,13 @@
 """Chunks: how tasks of one lane of one host lie on the disk, many to a value; and the cursors that say how far they are done.
 
-Tasks that were found together share source, relation, depth, attempt and hops: a chunk holds *runs* of such tasks, which name
-what they share once, so that a page's links cost little more than their URLs.
+Tasks that were found together share source, relation, depth, attempt, hops and validators (mostly none): a chunk holds *runs* of
+such tasks, which name what they share once, so that a page's links cost little more than their URLs.
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
+from typing import Any
 
 import msgspec
 
@@ -24,9 +25,20 @@ PLACE_BITS = 8
 #: against 0.2 us for each of them).
 WALKED_OVER = 64
 
-#: Source, relation, depth, attempt, hops; and the URLs that share them.
-_Run = tuple[str, str, int, int, int, list[str]]
-_shared = attrgetter("source", "relation", "depth", "attempt", "hops")
+_shared = attrgetter("source", "relation", "depth", "attempt", "hops", "etag", "last_modified")
+
+
+class _Run(msgspec.Struct, array_like=True, gc=False):
+    """URLs, and what they share. New fields go to the end, with a default, and are written where they say something."""
+
+    source: str
+    relation: str
+    depth: int
+    attempt: int
+    hops: int
+    urls: list[str]
+    etag: str = ""
+    last_modified: str = ""
 
 
 class _Chunk(msgspec.Struct, array_like=True, gc=False):
@@ -63,8 +75,15 @@ def pack(host: str, tasks: Sequence[Task]) -> list[bytes]:
 def _pack(host: str, tasks: Sequence[Task]) -> bytes:
     if len(tasks) == 1:  # as most are in a broad crawl
         [task] = tasks
-        return _encode((host, ((task.source, task.relation, task.depth, task.attempt, task.hops, (task.url,)),)))
-    return _encode((host, [(*shared, [task.url for task in run]) for shared, run in groupby(tasks, key=_shared)]))
+        return _encode((host, (_run(_shared(task), (task.url,)),)))
+    return _encode((host, [_run(shared, [task.url for task in run]) for shared, run in groupby(tasks, key=_shared)]))
+
+
+def _run(shared: tuple[Any, ...], urls: Sequence[str]) -> tuple[Any, ...]:
+    source, relation, depth, attempt, hops, etag, last_modified = shared
+    if etag or last_modified:
+        return source, relation, depth, attempt, hops, urls, etag, last_modified
+    return source, relation, depth, attempt, hops, urls
 
 
 def unpack(data: bytes, level: int = 0) -> list[Task]:
@@ -79,9 +98,9 @@ def unpack(data: bytes, level: int = 0) -> list[Task]:
         raise CrawlDirectoryError(f"a chunk of the ledger is damaged: {error}; go back to a checkpoint") from None
     host = chunk.host
     return [
-        Task(url, host, depth, source, relation, attempt, level, hops)
-        for source, relation, depth, attempt, hops, urls in chunk.runs
-        for url in urls
+        Task(url, host, run.depth, run.source, run.relation, run.attempt, level, run.hops, run.etag, run.last_modified)
+        for run in chunk.runs
+        for url in run.urls
     ]
 
 

@@ -5,8 +5,11 @@ from collections.abc import Mapping
 from gossamer.stores.ledger.remembered import Remembered
 from gossamer.stores.ledger.store import Batch, Store
 
-#: Digests that are remembered, claimed or looked up; about 300 bytes each. More than can be in flight at once.
+#: Digests that are remembered, claimed or looked up; about 360 bytes each. More than can be in flight at once.
 REMEMBERED = 16_384
+
+#: A URL, and whether the store has it; where not, it is who claims.
+_Known = tuple[str, bool]
 
 
 class SeenContents:
@@ -14,25 +17,33 @@ class SeenContents:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._claims: Remembered[str, str] = Remembered(REMEMBERED)
+        self._known: Remembered[str, _Known] = Remembered(REMEMBERED)
 
     def __repr__(self) -> str:
-        return f"<SeenContents {len(self._claims)} remembered>"
+        return f"<SeenContents {len(self._known)} remembered>"
 
     def __len__(self) -> int:
-        return len(self._claims)
+        return len(self._known)
 
     def owner(self, digest: str) -> str:
-        """The URL that is kept for a digest; empty where none is."""
-        return (self._store.get("contents", _key(digest)) or b"").decode("utf-8", "surrogatepass")
+        """The URL that is kept for a digest; empty where none is. What was claimed was asked for then: not again."""
+        known = self._known.get(digest)
+        if known is None:
+            return self._kept(digest)
+        url, is_kept = known
+        return url if is_kept else ""
 
     def claim(self, digest: str, url: str) -> str:
         """Empty if nobody has or claims `digest` (it is now claimed for `url`), otherwise who does."""
-        known = self._claims.get(digest)
-        if known is None:
-            known = self.owner(digest)
-            self._claims.set(digest, known or url)
-        return known
+        known = self._known.get(digest)
+        if known is not None:
+            return known[0]
+        kept = self._kept(digest)
+        self._known.set(digest, (kept or url, bool(kept)))
+        return kept
+
+    def _kept(self, digest: str) -> str:
+        return (self._store.get("contents", _key(digest)) or b"").decode("utf-8", "surrogatepass")
 
     @staticmethod
     def put(owners: Mapping[str, str], batch: Batch) -> None:
@@ -43,7 +54,7 @@ class SeenContents:
     def applied(self, owners: Mapping[str, str]) -> None:
         """These were written: whoever claimed the same is not the owner."""
         for digest, url in owners.items():
-            self._claims.set(digest, url)
+            self._known.set(digest, (url, True))
 
 
 def _key(digest: str) -> bytes:

@@ -3,7 +3,7 @@
 Nothing outside the group changes before the write, so a group that fails leaves the ledger as it was.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -14,6 +14,7 @@ from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Location, Visit
 from gossamer.stores.ledger.contents import SeenContents
+from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.hosts import Hosts
 from gossamer.stores.ledger.keys import OWN_PREFIX, Keys
 from gossamer.stores.ledger.later import Due
@@ -35,6 +36,7 @@ class Parts(msgspec.Struct, frozen=True):
     hosts: Hosts
     contents: SeenContents
     links: KeptLinks
+    fingerprints: KeptFingerprints
 
 
 class LedgerGroup:
@@ -45,7 +47,7 @@ class LedgerGroup:
         self._seen = parts.seen
         self._queues = parts.queues
         self.changes = Changes()
-        self.counts: Counter[str] = Counter()
+        self.counts: defaultdict[str, int] = defaultdict(int)
         self.ends: dict[str, int] = {}
         self._new: dict[str, bytes] = {}
         self._lowered: dict[str, bytes] = {}
@@ -53,8 +55,10 @@ class LedgerGroup:
         self._rows: dict[bytes, bytes] = {}
         self._links: dict[str, Links] = {}
         self._owners: dict[str, str] = {}
+        self._originals: dict[int, str] = {}
         self._hosts: dict[str, HostState] = {}
         self._robots: dict[tuple[str, str], bytes] = {}
+        self._learnt: dict[tuple[str, str], bytes] = {}
         self._tallies: dict[tuple[Tallied, str], int] = {}
         self._own: dict[str, bytes] = {}
 
@@ -170,6 +174,8 @@ class LedgerGroup:
             return False
         self._rows[self._parts.keys.url(visit.url)] = _encoder.encode(document_row(visit, location))
         self.tried(visit)
+        if visit.simhash and self._parts.fingerprints.is_claimed(visit.simhash, visit.url) and not visit.discarded:
+            self._originals[visit.simhash] = visit.url
         response = visit.response
         counts = self.counts
         counts["pages"] += visit.is_page
@@ -200,6 +206,11 @@ class LedgerGroup:
     def robots(self, site: str, host: str, data: bytes) -> None:
         """Keep the robots bytes of a site of this host."""
         self._robots[site, host] = data
+
+    def learnt(self, host: str, what: str, data: bytes) -> None:
+        """Keep what a watcher has learnt of a host, by its name for it; counted as `learnt:NAME`."""
+        self._learnt[host, what] = data
+        self.counts[f"learnt:{what}"] += 1
 
     def tally(self, what: Tallied, name: str, add: int = 0) -> int:
         """Add to the tally of a host or registered domain; returns what it is then, kept and staged here."""
@@ -233,7 +244,8 @@ class LedgerGroup:
             batch.put("documents", key, row)
         self._parts.links.put(self._links, batch)
         self._parts.contents.put(self._owners, batch)
-        self._parts.hosts.put(self._hosts, self._robots, self._tallies, batch)
+        self._parts.fingerprints.put(self._originals, batch)
+        self._parts.hosts.put(self._hosts, self._robots, self._learnt, self._tallies, batch)
         for name, value in self._own.items():
             batch.put("meta", OWN_PREFIX + name.encode(), value)
 
@@ -242,4 +254,5 @@ class LedgerGroup:
         self._seen.applied(self._new, self._depths)
         self._seen.applied(self._lowered, self._depths)
         self._parts.contents.applied(self._owners)
+        self._parts.fingerprints.applied(self._originals)
         self._parts.hosts.applied(self._hosts, self._tallies)

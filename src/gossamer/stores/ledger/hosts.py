@@ -9,7 +9,7 @@ import msgspec
 
 from gossamer.contracts.ledger import Tallied
 from gossamer.model.kept import HostState
-from gossamer.stores.ledger.keys import HOST_ID_BYTES, ROBOTS, STATE, TALLIES, Keys
+from gossamer.stores.ledger.keys import HOST_ID_BYTES, LEARNT, ROBOTS, STATE, TALLIES, Keys
 from gossamer.stores.ledger.remembered import Remembered
 from gossamer.stores.ledger.store import Batch, Store
 
@@ -21,7 +21,7 @@ _states = msgspec.msgpack.Decoder(HostState)
 
 
 class Hosts:
-    """Rows of hosts, robots bytes of their sites, tallies."""
+    """Rows of hosts, robots bytes of their sites, what watchers learnt of them, tallies."""
 
     def __init__(self, store: Store, keys: Keys) -> None:
         self._store = store
@@ -54,6 +54,10 @@ class Hosts:
         """The robots bytes of a site; None where nothing is kept."""
         return self._store.get("hosts", self._robots_key(site, host))
 
+    def learnt(self, names: Sequence[str], what: str) -> list[bytes | None]:
+        """What is kept of hosts under a watcher's name for it, in order."""
+        return self._store.get_many("hosts", [self._learnt_key(name, what) for name in names])
+
     def tally(self, what: Tallied, name: str) -> int:
         """How many were counted under this name."""
         count = self._tallies.get((what, name))
@@ -66,14 +70,17 @@ class Hosts:
         self,
         states: Mapping[str, HostState],
         robots: Mapping[tuple[str, str], bytes],
+        learnt: Mapping[tuple[str, str], bytes],
         tallies: Mapping[tuple[Tallied, str], int],
         batch: Batch,
     ) -> None:
-        """Put rows, robots bytes by site and host, and tallies into a batch."""
+        """Put rows, robots bytes by site and host, what was learnt by host and name, and tallies into a batch."""
         for name, state in states.items():
             batch.put("hosts", self._keys.host(name) + STATE, _encoder.encode(state))
         for (site, host), data in robots.items():
             batch.put("hosts", self._robots_key(site, host), data)
+        for (name, watcher), data in learnt.items():
+            batch.put("hosts", self._learnt_key(name, watcher), data)
         for (what, name), count in tallies.items():
             batch.put("hosts", self._keys.host(name) + TALLIES[what], count.to_bytes(8))
 
@@ -83,6 +90,9 @@ class Hosts:
             self._states.set(name, state)
         for key, count in tallies.items():
             self._tallies.set(key, count)
+
+    def _learnt_key(self, host: str, what: str) -> bytes:
+        return self._keys.host(host) + LEARNT + what.encode()
 
     def _robots_key(self, site: str, host: str) -> bytes:
         return self._keys.host(host) + ROBOTS + site.encode("utf-8", "surrogatepass")

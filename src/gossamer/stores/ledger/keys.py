@@ -13,8 +13,10 @@ links      the same                                    a visited page's links, w
 hosts      domain 4, host 6, `c`                       the cursors of its lanes
 hosts      domain 4, host 6, `s`                       a HostState
 hosts      domain 4, host 6, `x`, site                 robots bytes of a site of this host
+hosts      domain 4, host 6, `t`, name                 what a watcher has learnt of this host, under its name for it
 hosts      domain 4, host 6, `n` or `d`                tally of the host, or of the domain of this name
 contents   digest                                      the URL that its bytes were first met at
+contents   0 or 1, ...                                 fingerprints of texts: :mod:`~gossamer.stores.ledger.fingerprints`
 frontier   `q`, domain 4, host 6, level, serial 8      a chunk of tasks
 frontier   `l`, milliseconds since the epoch 8, 8      a chunk with the one task that is due then
 frontier   `r`, serial 8                               hosts that wait for their turn, in order
@@ -44,7 +46,7 @@ HOST_ID_BYTES = DOMAIN_BYTES + HOST_BYTES
 REMEMBERED_HOSTS, REMEMBERED_BEGINNINGS = 131_072, 32_768
 
 CHUNK, LATER, ROTATION, HELD, RESTING = b"q", b"l", b"r", b"a", b"w"
-CURSOR, STATE, ROBOTS = b"c", b"s", b"x"
+CURSOR, STATE, ROBOTS, LEARNT = b"c", b"s", b"x", b"t"
 SCHEMA_KEY, SECRET_KEY, STATE_KEY, END_PREFIX, OWN_PREFIX = b"schema", b"secret", b"state", b"end/", b"own/"
 
 #: How keys of tallies end, by what is tallied.

@@ -7,7 +7,6 @@ process that owns the state (DESIGN 9.1).
 
 import asyncio
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from gossamer.model.kept import DocumentRow, HostState
 from gossamer.stores.ledger import schema
 from gossamer.stores.ledger.checkpoints import Places, missing, restore
 from gossamer.stores.ledger.contents import SeenContents
+from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.group import LedgerGroup, Parts
 from gossamer.stores.ledger.hosts import Hosts
 from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, Keys, after
@@ -42,6 +42,9 @@ STATE_DIRECTORY = "state"
 
 #: Name of the value that says how the last process ended.
 _CLEAN = "ledger.clean"
+
+
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class _State(msgspec.Struct, array_like=True):
@@ -120,8 +123,8 @@ class Ledger(Provider[LedgerSheet]):
                 raise
         except OSError as error:
             self._unlock()
-            text = f"cannot write to {places.state}: {error.strerror}; resume where it can be written"
-            raise CrawlDirectoryError(text) from None
+            told = f"cannot write to {places.state}: {error.strerror}"
+            raise CrawlDirectoryError(f"{told}; resume where it can be written") from None
         except BaseException:
             self._unlock()
             raise
@@ -218,7 +221,10 @@ class Ledger(Provider[LedgerSheet]):
         self.contents = SeenContents(self._store)
         self._hosts = Hosts(self._store, self._keys)
         self._links = KeptLinks(self._store, self._keys)
-        self._parts = Parts(self._keys, self.seen, self.queues, self._hosts, self.contents, self._links)
+        self.fingerprints = KeptFingerprints(self._store, self._keys)
+        self._parts = Parts(
+            self._keys, self.seen, self.queues, self._hosts, self.contents, self._links, self.fingerprints
+        )
         self.is_fresh = self._store.get("meta", STATE_KEY) is None
         self.is_clean = self.is_fresh or self.meta(_CLEAN) == b"yes"
 
@@ -252,8 +258,12 @@ class Ledger(Provider[LedgerSheet]):
         plan = self.queues.plan(group.changes)
         self.queues.write(plan, batch)
         group.write(batch)
-        state = _State(plan.marks, dict(Counter(self._state.counters) + group.counts), self._state.commits + 1)
-        batch.put("meta", STATE_KEY, msgspec.msgpack.encode(state))
+        counters = dict(self._state.counters)
+        for name, number in group.counts.items():
+            if number:
+                counters[name] = counters.get(name, 0) + number
+        state = _State(plan.marks, counters, self._state.commits + 1)
+        batch.put("meta", STATE_KEY, _encode(state))
         ends = {file: end for file, end in group.ends.items() if end > self._ends.get(file, -1)}
         for file, end in ends.items():
             batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
@@ -334,6 +344,10 @@ class Ledger(Provider[LedgerSheet]):
     def robots(self, site: str, host: str) -> bytes | None:
         """The robots bytes of a site of this host; None where nothing is kept."""
         return self._hosts.robots(site, host)
+
+    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
+        """What watchers have learnt of hosts under a name, in order; None where nothing is kept."""
+        return self._hosts.learnt(hosts, what)
 
     def tally(self, what: Tallied, name: str) -> int:
         """How many were counted of a host or registered domain, by `Group.tally`."""

@@ -1,9 +1,10 @@
 """The ledger's seen sets and task queues, as the stages know them: thin, since all live in one store."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from gossamer.flow.ports import Uses
-from gossamer.flow.sheet import NoSettings
+from gossamer.flow.sheet import NoSettings, Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.kept import HostState
 from gossamer.model.task import Task
@@ -46,6 +47,42 @@ class LedgerContents(Provider[NoSettings]):
     def first(self, digest: str, url: str) -> str:
         """Empty if `digest` is new (it is now claimed for `url`), otherwise the URL that it belongs to."""
         return self.ledger.contents.claim(digest, url)
+
+
+class FingerprintsSheet(Sheet, frozen=True):
+    """Settings of :class:`LedgerFingerprints`."""
+
+    capacity: Annotated[
+        int,
+        setting(
+            "Pages remembered; about 60 bytes each on the disk. Then the oldest quarter is forgotten.",
+            unit="pages",
+            restart="pages are forgotten a quarter at a time",
+            ge=4,
+            le=100_000_000,
+        ),
+    ] = 1_000_000
+
+
+class LedgerFingerprints(Provider[FingerprintsSheet]):
+    """The test for near-duplicates. Contract: `seen.FingerprintIndex`.
+
+    What it says of pages in flight is a hint, as with :class:`LedgerContents`; what is remembered commits with the pages.
+    """
+
+    ledger: Uses[Ledger]
+    keeps_state = True
+
+    async def start(self) -> None:
+        """Go on from what the ledger remembers."""
+        index = self.ledger.fingerprints
+        index.compare(self.sheet.capacity)
+        self.metrics.gauge("pages", lambda: len(index))
+        self.metrics.gauge("forgotten", lambda: index.forgotten + index.dropped)
+
+    def near(self, fingerprint: int, url: str) -> str:
+        """Empty if nothing near to `fingerprint` is remembered (it is now claimed for `url`), otherwise the URL of what is."""
+        return self.ledger.fingerprints.near(fingerprint, url)
 
 
 class LedgerFrontier(Provider[NoSettings]):

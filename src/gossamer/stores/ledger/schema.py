@@ -10,13 +10,14 @@ from gossamer.stores.ledger.lanes import to_lanes
 from gossamer.stores.ledger.store import Batch, Store
 
 #: The version that this program writes.
-VERSION = 2
+VERSION = 3
 
 #: Takes a store to the next version: it may write as many batches as it needs, if it can go on where a kill interrupted it.
 Migration = Callable[[Store], None]
 
-#: Version -> what takes it to the next one.
-MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: to_lanes})
+#: Version -> what takes it to the next one. Version 3 adds fingerprints, what watchers have learnt, and validators of tasks:
+#: nothing of 2 has another form, but a program that knows 2 would take a chunk with validators for damage.
+MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: to_lanes, 2: lambda store: None})
 
 
 def stamp(batch: Batch, version: int = VERSION, following: int | None = None) -> None:

@@ -319,3 +319,36 @@ def test_an_end_without_a_beginning_is_an_error() -> None:
 )
 def test_the_registered_domain_is_what_one_owner_answers_for(host: str, domain: str) -> None:
     assert registered_domain(host) == domain
+
+
+def test_a_name_without_address_waits_by_the_retry_table_and_is_spent_after_it() -> None:
+    gates, now = Gates(), 0.0
+    for wait in (60.0, 600.0, 3600.0):
+        assert not gates.is_spent("nowhere.test")
+        gates.missed("nowhere.test", now, WALL)
+        assert gates.ready_at("nowhere.test", "nowhere.test", "", now) == now + wait
+        now += wait
+    gates.missed("nowhere.test", now, WALL)
+    assert gates.is_spent("nowhere.test")
+    note = gates.note("nowhere.test", now, WALL)
+    assert note is not None and note.circuit is not None
+    ask(gates, "nowhere.test", now)
+    assert not gates.is_spent("nowhere.test"), "whoever answers is well again"
+
+
+def test_where_no_try_is_left_a_name_without_address_is_spent_at_once() -> None:
+    gates = Gates(GateRules(waits=()))
+    gates.missed("nowhere.test", 0.0, WALL)
+    assert gates.is_spent("nowhere.test")
+
+
+def test_while_our_network_is_down_a_name_without_address_waits_without_blame() -> None:
+    gates, now = crawled(6)
+    while not gates.network.is_down:
+        for number in range(6):
+            gates.missed(f"h{number}.test", now, WALL)
+    gates.missed("new.test", now, WALL)
+    for host in ("h5.test", "new.test"):
+        note = gates.note(host, now, WALL)
+        assert note is not None and note.circuit is None
+        assert now < gates.blocker(host, host, "")[0] <= now + 60.0

@@ -126,6 +126,12 @@ def test_an_unchanged_file_is_good_for_another_day_and_ends_the_trouble() -> Non
     assert after(Event.UNCHANGED).tries == 1, "without a copy 304 is a broken answer"
 
 
+def test_what_lies_behind_a_redirect_is_no_copy_of_what_the_site_has() -> None:
+    site = after(Answered(Event.MOVED, 301, target="http://b.test/robots.txt"), WHOLE)
+    assert site.rules == RULES
+    assert (site.etag, site.modified) == ("", "")
+
+
 def test_after_thirty_days_an_unreachable_robots_txt_counts_as_absent() -> None:
     site, now = after(Event.LIMITED), NOW
     while now < NOW + 30 * DAY:

@@ -7,6 +7,7 @@ import pytest
 from gossamer.model.task import Task
 from gossamer.model.visit import Link
 from gossamer.services.traps.families import trace
+from gossamer.services.traps.memory import FAMILIES_OF_HOST, KEPT_BYTES
 from gossamer.services.traps.novelty import Sketch, words
 from gossamer.services.traps.watch import COMBINATIONS, CUT_AGAIN, MOST_CUTS, RESTORE, WINDOW, TrapWatch
 from gossamer.stages.url_filter.traps import TrapShapes
@@ -147,17 +148,6 @@ def test_news_give_the_budget_back_step_by_step() -> None:
     assert "no longer cut" in watch.story("a.test", tasks[0].url)
 
 
-def test_a_host_that_brings_nothing_has_a_tenth_of_its_allowance() -> None:
-    watch = TrapWatch()
-    for number in range(60):
-        page = visit(f"/{number}.html", "x")
-        watch.observe(type(page)(page.task, page.response, duplicate_of="http://b.test/" if number > 2 else ""))
-    assert watch.allowance("a.test") == 0.1
-    for number in range(6):
-        watch.observe(visit(f"/new{number}.html", "x"))
-    assert watch.allowance("a.test") == 1.0
-
-
 def test_memory_is_bounded_and_what_is_forgotten_is_trusted() -> None:
     watch = TrapWatch(families=3, hosts=2)
     for number in range(WINDOW + 2):
@@ -200,3 +190,81 @@ def test_shapes_are_named() -> None:
 
 def test_combinations_that_decide_are_more_than_sorting_and_paging_make() -> None:
     assert len({("sort", "page"), ("page", "sort"), ("sort", "order", "page")}) < COMBINATIONS
+
+
+def kept(watch: TrapWatch) -> dict[str, bytes]:
+    return {one.host: one.data for one in watch.learnt()}
+
+
+def going_on(records: dict[str, bytes], **bounds: int) -> TrapWatch:
+    """One that finds these records where another would find the ledger."""
+    watch = TrapWatch(**bounds)
+    watch.go_on(lambda hosts: [records.get(host) for host in hosts], is_known=bool(records), has_found=True)
+    return watch
+
+
+def test_a_verdict_holds_for_who_goes_on_and_news_still_take_it_back() -> None:
+    first = TrapWatch()
+    for number in range(WINDOW + 2):
+        first.observe(month(number))
+    tasks = months(1000, 500)
+    second = going_on(kept(first))
+    assert second.judge(tasks) == first.judge(tasks)
+    assert second.story("a.test", tasks[0].url) == first.story("a.test", tasks[0].url)
+    assert second.observe(month(30)) == "", "what was found is not found again"
+    for number in range(RESTORE):
+        second.observe(month(200 + number, spelt(number)))
+    assert set(second.judge(tasks)) == {""}
+
+
+def test_evidence_adds_up_over_restarts() -> None:
+    records: dict[str, bytes] = {}
+    names = []
+    for number in range(WINDOW + 2):
+        watch = going_on(records)
+        names.append(watch.observe(month(number)))
+        records |= kept(watch)
+    assert names.count("trap:calendar") == 1
+    assert names.index("trap:calendar") <= WINDOW
+
+
+def test_nothing_is_kept_of_pages_that_are_not_suspicious_and_nothing_twice() -> None:
+    watch = TrapWatch()
+    watch.observe(visit("/page.html", "text"))
+    assert kept(watch) == {}
+    watch.observe(month(1))
+    assert list(kept(watch)) == ["a.test"]
+    assert kept(watch) == {}
+
+
+def test_what_is_kept_of_a_host_is_bounded_and_begins_with_what_is_cut() -> None:
+    watch = TrapWatch()
+    for number in range(WINDOW + 2):
+        watch.observe(month(number))
+    for number in range(FAMILIES_OF_HOST):
+        watch.observe(visit(f"/{spelt(number)}/2000/01.html", spelt(number) * 50))
+    [(host, record)] = kept(watch).items()
+    assert host == "a.test" and len(record) <= KEPT_BYTES
+    assert len(watch) == FAMILIES_OF_HOST
+
+
+def test_a_record_of_somebody_else_is_none() -> None:
+    first = TrapWatch()
+    first.observe(month(1))
+    [record] = kept(first).values()
+    for strange in (b"", b"\xc1", b"\x80", record[:-3], record.replace(b"/events", b"/x"), b"\x81\xa1/\xc4\x02xx"):
+        watch = going_on({"a.test": strange})
+        assert watch.judge(months(1, 3)) == ["", "", ""]
+        assert watch.observe(month(2)) == ""
+
+
+def test_hosts_that_left_the_memory_are_recalled() -> None:
+    records: dict[str, bytes] = {}
+    watch = going_on(records, hosts=2)
+    for number in range(WINDOW + 2):
+        watch.observe(month(number))
+    records |= kept(watch)
+    tasks = months(100, 20)
+    for host in ("b.test", "c.test", "d.test"):
+        watch.judge([Task(f"http://{host}/", host)])
+    assert any(watch.judge(tasks))

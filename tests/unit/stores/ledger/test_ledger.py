@@ -266,3 +266,30 @@ def test_a_waiting_task_is_found_until_it_is_finished(tmp_path: Path) -> None:
     later = ledger.waiting("http://b.test/", 10)
     assert later is not None and (later.task.attempt, later.due) == (2, 1e9)
     ledger.close()
+
+
+def test_a_document_that_is_new_is_looked_for_on_the_disk_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = opened(tmp_path)
+    asked: list[str] = []
+    look = Store.get
+    monkeypatch.setattr(Store, "get", lambda store, family, key: asked.append(family) or look(store, family, key))
+    assert ledger.contents.claim("D" * 32, "http://a.test/1") == ""
+    with ledger.group() as group:
+        assert group.first("D" * 32, "http://a.test/1") == ""
+    assert asked.count("contents") == 1
+    ledger.close()
+
+
+def test_a_claim_is_no_ownership_until_its_page_is_kept(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    ledger.contents.claim("D" * 32, "http://a.test/claims")
+    with ledger.group() as group:
+        assert group.first("D" * 32, "http://a.test/keeps") == "", (
+            "a claim is a hint: who is kept first owns the document"
+        )
+    with ledger.group() as group:
+        assert group.first("D" * 32, "http://a.test/claims") == "http://a.test/keeps"
+    ledger.close()
+    again = opened(tmp_path)
+    assert again.contents.claim("D" * 32, "http://a.test/later") == "http://a.test/keeps"
+    again.close()

@@ -1,4 +1,4 @@
-"""A ledger of version 1, written by hand as that version lay on the disk, goes on as version 2."""
+"""A ledger of version 1, written by hand as that version lay on the disk, goes on as the present one; so does one of version 2."""
 
 import os
 import subprocess
@@ -10,6 +10,7 @@ import pytest
 
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.kept import HostState
+from gossamer.model.task import Task
 from gossamer.stores.ledger import lanes, schema
 from gossamer.stores.ledger.keys import Keys
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
@@ -79,7 +80,28 @@ def test_nothing_is_lost_on_the_way_from_version_1(old: Path) -> None:
     check_version(old)
 
 
-@pytest.mark.parametrize("passing", range(1, 8))
+def test_a_ledger_of_version_2_goes_on_as_it_is(tmp_path: Path) -> None:
+    ledger = Ledger(LedgerSheet(directory=str(tmp_path)))
+    ledger.open()
+    with ledger.group() as group:
+        group.push([Task("http://a.test/1", "a.test"), Task("http://a.test/2", "a.test")])
+    ledger.put_meta("x", b"y")
+    ledger.close()
+    store = Store(tmp_path / "state/agent-00/ledger", LIMITS)
+    batch = store.batch()
+    schema.stamp(batch, 2)
+    store.write(batch)
+    assert schema.migrate(store) == 2
+    store.close()
+    ledger.open()
+    assert [task.url for task in ledger.queues.pop(ledger.queues.admit(0.0, 1)[0], 9)] == [
+        "http://a.test/1",
+        "http://a.test/2",
+    ]
+    ledger.close()
+
+
+@pytest.mark.parametrize("passing", range(1, 10))
 def test_a_migration_that_a_kill_interrupts_goes_on(old: Path, passing: int) -> None:
     program = (
         "import sys\nfrom gossamer.stores.ledger import lanes\n"
@@ -94,7 +116,7 @@ def test_a_migration_that_a_kill_interrupts_goes_on(old: Path, passing: int) -> 
 
 def check_version(directory: Path) -> None:
     store = Store(directory / "state/agent-00/ledger", LIMITS)
-    assert store.get("meta", b"schema") == b"2"
+    assert store.get("meta", b"schema") == str(schema.VERSION).encode()
     assert not [key for key, _ in store.scan("frontier", b"q", b"r") if len(key) == lanes.OLD_CHUNK_KEY]
     store.close()
 
@@ -102,8 +124,10 @@ def check_version(directory: Path) -> None:
 def test_a_ledger_on_its_way_to_a_newer_version_is_refused(old: Path) -> None:
     store = Store(old / "state/agent-00/ledger", LIMITS)
     batch = store.batch()
-    schema.stamp(batch, 2, 3)
+    schema.stamp(batch, schema.VERSION, schema.VERSION + 1)
     store.write(batch)
-    with pytest.raises(CrawlDirectoryError, match="has version 3, and this program knows 2"):
+    with pytest.raises(
+        CrawlDirectoryError, match=f"has version {schema.VERSION + 1}, and this program knows {schema.VERSION}"
+    ):
         schema.migrate(store)
     store.close()

@@ -7,6 +7,7 @@ from typing import Any
 from gossamer.contracts.filtering import Gate, Predicate
 from gossamer.model.task import Task
 from gossamer.model.visit import Link
+from gossamer.services.depths import keeps_depth
 from gossamer.stages.url_filter.language.facts import READS, gates_of
 from gossamer.stages.url_filter.language.parsing import parse
 from gossamer.stages.url_filter.language.predicates import vocabulary
@@ -50,8 +51,7 @@ class Expression:
             return self._judged(links, 0)
         verdicts = self._judged(links, source.depth + 1)
         for place, link in enumerate(links):
-            if link.relation == "redirect":
-                # It keeps the depth of its source (DESIGN 9.4).
+            if keeps_depth(link.relation):
                 verdicts[place] = self._judged([link], source.depth)[0]
         return verdicts
 

@@ -1,0 +1,23 @@
+"""Wirings that an older version of the program wrote into a crawl directory, so that its crawls go on.
+
+Called where a crawl is resumed, never for a wiring of the user's own: that one is told what it lacks.
+"""
+
+from types import MappingProxyType
+
+import msgspec
+
+from gossamer.flow.wiring import Wiring
+
+#: Provider -> the role that it has got since, and of which provider of the shipped wiring: what is learnt is kept in the ledger.
+_ROLES = MappingProxyType({"traps": ("ledger", "ledger"), "aliases": ("ledger", "ledger")})
+
+
+def with_roles(wiring: Wiring) -> Wiring:
+    """A copy in which the shipped providers have the roles that they need today, as far as the wiring has who fills them."""
+    providers = dict(wiring.providers)
+    for name, plan in wiring.providers.items():
+        role, filler = _ROLES.get(plan.use, ("", ""))
+        if role and role not in plan.providers and filler in providers:
+            providers[name] = msgspec.structs.replace(plan, providers={**plan.providers, role: filler})
+    return msgspec.structs.replace(wiring, providers=providers)

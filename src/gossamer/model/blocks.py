@@ -1,0 +1,270 @@
+"""The blocks of an HTML page: runs of text between two tags that are not inline, with their numbers of words.
+
+Place in the flow: :mod:`gossamer.model.text` imports it on the first text, and asks for a page part by part. All tags of a
+part are looked at together, with NumPy: half the time of a loop over them.
+
+Linear, whatever a page holds: every array has one element for each byte or tag, and there is a fixed number of steps. Elements
+without prose are the one loop; it passes over their tags once for each name at most.
+"""
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# What a tag does to the text around it. Kinds from _HIDES on are elements whose content is no prose, one kind for each name.
+_ENDS, _INLINE, _BARE, _COMMENT, _HIDES = range(5)
+
+#: Every tag that is not named here ends a block.
+_INLINE_TAGS = (
+    "abbr acronym b bdi bdo big cite data del dfn em font i ins mark nobr q rp rt ruby s small span strike strong sub sup "
+    "time u var wbr"
+)
+
+#: Words in these count as words in links do.
+_BARE_TAGS = "a code samp kbd tt"
+
+# Elements without prose, to the next end tag of their name: an element that nests in itself shows its end, which does not
+# matter, and one that is never closed is kept, which is the safer error. `form` is not here: it holds whole pages.
+_HIDDEN_TAGS = (
+    "script style textarea title xmp iframe noembed noframes noscript template svg math object video audio canvas pre nav "
+    "footer aside button select menu dialog"
+)
+_HIDDEN_NAMES = tuple(_HIDDEN_TAGS.split())
+
+#: Bytes of a name that are looked at, as one number; no name of the lists is longer.
+_NAME = 8
+
+# For each byte of such a number: the bit that makes capitals small, and the bit that letters have, and white space, `/`, `>`
+# and digits have not.
+_SMALL, _LETTER = (int.from_bytes(bytes([bit]) * _NAME, "little") for bit in (0x20, 0x40))
+
+_COMMENT_BEGINS = int.from_bytes(b"!--", "little")
+
+#: By how much bytes rise (:func:`_shape`) where a word begins.
+_RISE = 2
+
+#: First bytes of characters that are told from letters by the second byte only: most symbols of Latin-1; quotation marks and
+#: dashes, which nearly every page has.
+_LATIN_SYMBOL, _PUNCTUATION = 0xC2, 0xE2
+
+#: The no-break space, as pages write it: menus are full of it. Spaces stand for it, as many as it has bytes.
+_NO_BREAK = (b"\xc2\xa0", b"&nbsp;")
+
+#: First two bytes of characters of scripts without spaces: Thai and Lao, Burmese, Khmer, kana, Chinese.
+_UNSPACED = ((0xE0B8, 0xE0BB), (0xE180, 0xE182), (0xE19E, 0xE19F), (0xE381, 0xE383), (0xE390, 0xE9BF), (0xEFA4, 0xEFAB))
+#: So many of them make about one word.
+_CHARACTERS_A_WORD = 2
+
+#: Bytes behind which a name has ended: `nav-bar` is no `nav`.
+_NAME_ENDS = b"\t\n\f\r />"
+
+#: Between blocks: no parser lets it into a text (HTML, 13.2.5.1).
+BETWEEN = b"\0"
+
+#: What stands before the first tag belongs to one, too; and one that ends nothing stands behind the last.
+_FIRST, _LAST = b"<p>", b"<" + bytes(2 * _NAME)
+
+
+def _shape(code: int) -> int:
+    """What a byte says of where words begin.
+
+    White space is 0. The end of a tag is 1: a word may follow, but not a comma. What goes on with a word, or stands for
+    another character (`&nbsp;`), is 2. Everything else is 3.
+    """
+    if code in b" \t\n\f\r\0":
+        return 0
+    if code == ord(">"):
+        return 1
+    return 2 if code in b".,;:)]}!?'\"|&<" or 0x80 <= code < 0xC0 or code in (_LATIN_SYMBOL, _PUNCTUATION) else 3
+
+
+def _unspaced_pairs() -> Any:
+    """Whether a character of such a script begins with two bytes, by these less 0xE000."""
+    pairs = np.zeros(0x1000, dtype=bool)
+    for first, last in _UNSPACED:
+        pairs[first - 0xE000 : last - 0xE000 + 1] = True
+    return pairs
+
+
+def _as_number(name: str) -> int:
+    return int.from_bytes(name.encode().ljust(_NAME, b"\0"), "little")
+
+
+def _kinds() -> tuple[Any, Any]:
+    """Names as numbers and their kinds, each at the remainder of its number: one table look-up a tag."""
+    kinds = dict.fromkeys(map(_as_number, _INLINE_TAGS.split()), _INLINE) | dict.fromkeys(
+        map(_as_number, _BARE_TAGS.split()), _BARE
+    )
+    kinds |= {_as_number(name): _HIDES + place for place, name in enumerate(_HIDDEN_NAMES)}
+    size = next(size for size in itertools.count(len(kinds)) if len({name % size for name in kinds}) == len(kinds))
+    names, found = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint8)
+    for name, kind in kinds.items():
+        names[name % size], found[name % size] = name, kind
+    return names, found
+
+
+_NAMES, _KINDS = _kinds()
+_SHAPES = bytes(map(_shape, range(256)))
+_UNSPACED_PAIRS = _unspaced_pairs()
+
+
+class _Tags(NamedTuple):
+    """The tags of a part, and the text behind each, up to the next tag."""
+
+    places: Any
+    kinds: Any
+    closing: Any
+    starts: Any
+    ends: Any
+
+
+class Part:
+    """The blocks of `markup[start:end]` that have words, in order. Links and code end with their block, closed or not."""
+
+    words: list[int]
+    bare: list[int]
+    """Words of a block that stand in links or code."""
+    behind: int
+    """Where the next part begins: at the end of the element without prose that this one ends in, if it does."""
+
+    def __init__(self, markup: bytes, start: int, end: int, limit: int, unclosed: set[int]) -> None:
+        """Everything but the texts.
+
+        Args:
+            markup: well-formed UTF-8.
+            start: where the part begins.
+            end: where it ends, before a tag if it can.
+            limit: how far the end of an element without prose is looked for.
+            unclosed: what was looked for in vain, for the parts behind this one.
+        """
+        data = markup[start:end]
+        for space in _NO_BREAK:
+            data = data.replace(space, b" " * len(space))
+        data = _FIRST + data + _LAST
+        offset = start - len(_FIRST)
+        tags = _tags(data, len(data) - len(_LAST))
+        self.behind = end
+        for first, last, until in _hidden(tags, data, markup, offset, limit, unclosed):
+            tags.kinds[first : last + 1] = _ENDS
+            tags.starts[first:last] = tags.ends[first:last]
+            if last < len(tags.starts):
+                tags.starts[last] = max(tags.starts[last], until - offset)
+            self.behind = max(self.behind, until)
+        words = _words(data, tags)
+        heads = ((tags.kinds == _ENDS) | (tags.kinds >= _COMMENT)).nonzero()[0]
+        lengths = np.append(heads[1:], len(words)) - heads
+        # How many links and elements of code are open behind a tag, less what was open behind the last that ended a block.
+        depth = ((tags.kinds == _BARE) * np.where(tags.closing, -1, 1)).cumsum()
+        depth -= np.repeat(depth[heads], lengths)
+        total = np.add.reduceat(words, heads)
+        bare = np.add.reduceat(words * (depth > 0), heads)
+        self._some = total.nonzero()[0]
+        self.words = total[self._some].tolist()
+        self.bare = bare[self._some].tolist()
+        self._data, self._tags, self._heads, self._lengths = data, tags, heads, lengths
+
+    def texts(self, keep: list[bool]) -> bytes:
+        """The blocks that are kept, without their tags, each with :data:`BETWEEN` before it; references are not resolved."""
+        tags, heads = self._tags, self._heads
+        kept = self._some[keep]
+        starts = tags.starts.copy()
+        starts[heads[kept]] -= 1
+        wanted = np.zeros(len(heads), dtype=bool)
+        wanted[kept] = True
+        some = (np.repeat(wanted, self._lengths) & (starts < tags.ends)).nonzero()[0]
+        data = bytearray(self._data)
+        np.frombuffer(data, dtype=np.uint8)[starts[heads[kept]]] = ord(BETWEEN)
+        whole = bytes(data)
+        return b"".join([whole[s:e] for s, e in zip(starts[some].tolist(), tags.ends[some].tolist(), strict=True)])
+
+
+def _tags(data: bytes, length: int) -> _Tags:
+    """All tags of a part: what begins with `<` and a letter, `/` and a letter, `!` or `?`, and ends before the next `<`."""
+    codes = np.frombuffer(data, dtype=np.uint8)
+    marks = ((codes & 0xFD) == ord("<")).nonzero()[0]  # `>` differs in one bit
+    opening = (codes[marks] == ord("<")).nonzero()[0]
+    places = marks[opening]
+    closes = marks[opening[:-1] + 1]
+    starts = closes + (codes[closes] == ord(">"))
+    places = places[:-1]
+    closing = codes[places + 1] == ord("/")
+    # At every byte the number that begins there.
+    numbers: Any = np.ndarray((length,), "<u8", data, 1, (1,))
+    name = numbers[places + closing] | _SMALL
+    ended = ~name & _LETTER
+    name &= ((ended & (~ended + 1)) >> 6) - 1  # what stands before the first byte that is no letter
+    slot = name % len(_NAMES)
+    kinds = _KINDS[slot] * (_NAMES[slot] == name)
+    nameless = (name == 0).nonzero()[0]
+    if len(nameless):
+        what = numbers[places[nameless]]
+        kinds[nameless[what & 0xFFFFFF == _COMMENT_BEGINS]] = _COMMENT
+        none = nameless[(what & 0xFF != ord("!")) & (what & 0xFF != ord("?"))]
+        if len(none):
+            places, kinds, closing, starts = (np.delete(column, none) for column in (places, kinds, closing, starts))
+    return _Tags(places, kinds, closing, starts, np.append(places[1:], length))
+
+
+def _words(data: bytes, tags: _Tags) -> Any:
+    """How many words the text behind each tag has."""
+    shapes = np.frombuffer(data.translate(_SHAPES), dtype=np.int8)
+    found = _between((shapes[1:] - shapes[:-1] >= _RISE).nonzero()[0] + 1, tags)
+    if data.isascii():
+        return found
+    codes = np.frombuffer(data, dtype=np.uint8)
+    leads = ((codes >= 0xE0) & (codes < 0xF0) & (codes != _PUNCTUATION)).nonzero()[0]
+    if not len(leads):
+        return found
+    unspaced = leads[_UNSPACED_PAIRS[(codes[leads].astype(np.int64) << 8 | codes[leads + 1]) - 0xE000]]
+    return found + _between(unspaced, tags) // _CHARACTERS_A_WORD
+
+
+def _between(places: Any, tags: _Tags) -> Any:
+    """How many of `places`, which are sorted, lie in the text behind each tag."""
+    return places.searchsorted(tags.ends) - places.searchsorted(tags.starts)
+
+
+def _hidden(
+    tags: _Tags, data: bytes, markup: bytes, offset: int, limit: int, unclosed: set[int]
+) -> Iterator[tuple[int, int, int]]:
+    """Comments and elements without prose: the first tag, the last, and where in the page the prose goes on behind that."""
+    some = (tags.kinds >= _COMMENT).nonzero()[0]
+    at: list[int] = some.tolist()
+    kinds: list[int] = tags.kinds[some].tolist()
+    closing: list[bool] = tags.closing[some].tolist()
+    next_one = 0
+    while next_one < len(at):
+        one, kind = next_one, kinds[next_one]
+        next_one += 1
+        if closing[one] or kind in unclosed:
+            continue
+        inside = int(tags.places[at[one]])
+        place = offset + inside
+        if kind != _COMMENT:
+            if data[inside + 1 + len(_HIDDEN_NAMES[kind - _HIDES])] not in _NAME_ENDS:
+                continue
+            other = next((other for other in range(next_one, len(at)) if closing[other] and kinds[other] == kind), None)
+            if other is not None:
+                next_one = other + 1
+                yield at[one], at[other], 0
+                continue
+        until = _end_of(kind, markup, place, limit)
+        if until < 0:
+            unclosed.add(kind)
+            continue
+        last = int(tags.ends.searchsorted(until - offset))
+        next_one = bisect_right(at, last, next_one)
+        yield at[one], last, until
+
+
+def _end_of(kind: int, markup: bytes, place: int, limit: int) -> int:
+    """Where the prose goes on behind what begins at `place`; -1 if nowhere before `limit`."""
+    if kind == _COMMENT:
+        end = markup.find(b"-->", place + 2, limit)
+        return end + 3 if end >= 0 else end
+    tag = f"</{_HIDDEN_NAMES[kind - _HIDES]}".encode()
+    end = markup.find(tag, place, limit)
+    return end if end >= 0 else markup.find(tag.upper(), place, limit)

@@ -1,0 +1,145 @@
+"""What drives transfers: sockets stay where they are between requests, and nothing that libcurl waits for is lost."""
+
+import asyncio
+import select
+from collections.abc import Callable
+from typing import Any
+
+import pycurl
+import pytest
+
+from gossamer.stages.fetch.driver import Driver, EpollDriver, LoopDriver, driver
+from gossamer.testing.fakeweb import FakeWeb, Page
+
+HAS_EPOLL = hasattr(select, "epoll")
+KINDS = [LoopDriver, pytest.param(EpollDriver, marks=pytest.mark.skipif(not HAS_EPOLL, reason="Linux has epoll"))]
+
+Kind = Callable[[], Driver]
+
+
+def handle(web: FakeWeb, path: str = "/") -> pycurl.Curl:
+    curl = pycurl.Curl()
+    curl.setopt(pycurl.URL, web.url(path))
+    curl.setopt(pycurl.NOPROXY, "*")
+    curl.setopt(pycurl.WRITEFUNCTION, len)
+    return curl
+
+
+@pytest.fixture(name="kind", params=KINDS)
+def _kind(request: pytest.FixtureRequest) -> Kind:
+    kind: Kind = request.param
+    return kind
+
+
+def test_this_system_gets_the_best_that_it_has(run: Any) -> None:
+    async def body() -> None:
+        made = driver()
+        assert isinstance(made, EpollDriver if HAS_EPOLL else LoopDriver)
+        await made.close()
+
+    run(body())
+
+
+def test_transfers_end_and_connections_are_used_again(run: Any, kind: Kind) -> None:
+    async def body() -> None:
+        async with FakeWeb({"/": Page("x" * 100_000)}) as web:
+            made = kind()
+            for _ in range(3):
+                curl = handle(web)
+                assert await made.add(curl) is curl
+                assert curl.getinfo(pycurl.RESPONSE_CODE) == 200
+                made.discard(curl)  # it is out already
+            assert web.connections == 1
+            await asyncio.gather(*(made.add(handle(web)) for _ in range(5)))
+            await made.close()
+
+    run(body())
+
+
+def test_a_transfer_that_fails_says_why(run: Any, kind: Kind) -> None:
+    async def body() -> None:
+        async with FakeWeb({"/": Page("x" * 1000, cut=10)}) as web:
+            made = kind()
+            with pytest.raises(pycurl.error) as caught:
+                await made.add(handle(web))
+            assert caught.value.args[0] == pycurl.E_PARTIAL_FILE
+            await made.close()
+
+    run(body())
+
+
+def test_the_instants_of_one_transfer_are_kept_while_others_begin(run: Any, kind: Kind) -> None:
+    async def body() -> None:
+        async with FakeWeb({"/": Page("quick"), "/never": Page(silent=True)}) as web:
+            made = kind()
+            slow = handle(web, "/never")
+            slow.setopt(pycurl.TIMEOUT_MS, 30)
+            waiting = made.add(slow)
+            await asyncio.gather(*(made.add(handle(web)) for _ in range(3)))
+            with pytest.raises(pycurl.error) as caught:
+                await waiting
+            assert caught.value.args[0] == pycurl.E_OPERATION_TIMEDOUT
+            await made.close()
+
+    run(body())
+
+
+def test_a_discarded_transfer_leaves_its_server(run: Any, kind: Kind) -> None:
+    async def body() -> None:
+        async with FakeWeb({"/": Page(silent=True), "/next": Page("x")}) as web:
+            made = kind()
+            given_up = handle(web)
+            future = made.add(given_up)
+            while not web.requests:
+                await asyncio.sleep(0)
+            made.discard(given_up)
+            made.discard(given_up)
+            await made.add(handle(web, "/next"))
+            assert web.connections == 2, "a connection with an answer to come was used again"
+            assert not future.done() or future.cancelled()
+            await made.close()
+
+    run(body())
+
+
+def test_closing_ends_what_is_under_way(run: Any, kind: Kind) -> None:
+    async def body() -> None:
+        async with FakeWeb({"/": Page(silent=True)}) as web:
+            made = kind()
+            future = made.add(handle(web))
+            while not web.requests:
+                await asyncio.sleep(0)
+            await made.close()
+            await made.close()
+            assert made.closed
+            assert future.cancelled()
+            with pytest.raises((pycurl.error, RuntimeError)):
+                made.add(handle(web))
+
+    run(body())
+
+
+@pytest.mark.skipif(not HAS_EPOLL, reason="Linux has epoll")
+def test_a_server_that_closes_an_idle_connection_does_not_wake_the_loop_for_ever(run: Any) -> None:
+    class Counting(EpollDriver):
+        woken = 0
+
+        def _on_ready(self) -> None:
+            self.woken += 1
+            super()._on_ready()
+
+    async def body() -> None:
+        made = Counting()
+        async with FakeWeb({"/": Page("x")}) as web:
+            await made.add(handle(web))
+        for _ in range(100):
+            await asyncio.sleep(0)
+        before = made.woken
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert made.woken == before
+        async with FakeWeb({"/": Page("x")}) as web:  # perhaps by a socket of the same number
+            await made.add(handle(web))
+        await made.close()
+
+    run(body())
