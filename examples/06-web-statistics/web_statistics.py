@@ -147,8 +147,8 @@ def changes(database: sqlite3.Connection, old: str) -> list[tuple[str, str]]:
     (new,) = database.execute(born).fetchone()
     days = (seconds or 0) / 86_400
     # Half a page more than there are, so that no rate is infinite (equation 8 of Cho and Garcia-Molina).
-    per_day = -math.log((same + 0.5) / (alive + 0.5)) / days if days > 0 else math.nan
-    dying = -math.log((asked - gone + 0.5) / (asked + 0.5)) / days if days > 0 else math.nan
+    per_day = math.log((alive + 0.5) / (same + 0.5)) / days if days > 0 else math.nan
+    dying = math.log((asked + 0.5) / (asked - gone + 0.5)) / days if days > 0 else math.nan
     return [
         ("pages asked for again", f"{asked:,}"),
         ("days between", f"{days:.2f}"),

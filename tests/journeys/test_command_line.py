@@ -65,11 +65,12 @@ def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> N
     [
         (["http://"], "not a URL"),
         (["docs.example"], "did you mean http://docs.example"),
+        (["/srv/www/a.html"], "did you mean file:///srv/www/a.html?"),
         (["nonsense://127.0.0.1/"], "this wiring has file, ftp, gopher, http, https"),
         (["mailto:me@example.org"], "names no host"),
         ([""], "not a URL"),
         (["http://127.0.0.1:9/", "--scoop", "host"], "--scope"),
-        (["http://127.0.0.1:9/", "--scope", "hots"], "scope"),
+        (["http://127.0.0.1:9/", "--scope", "hots"], "did you mean 'host'?"),
         (["http://127.0.0.1:9/", "--depth", "many"], "depth"),
         (["http://127.0.0.1:9/", "--max-time", "10 parsecs"], "10m"),
         (["http://127.0.0.1:9/", "--set", "politeness.per_hots=2"], "per_host"),
@@ -147,10 +148,20 @@ def test_seeds_are_read_from_standard_input(tmp_path: Path) -> None:
 def test_an_unreachable_seed_ends_at_once_with_4_and_no_directory(tmp_path: Path) -> None:
     with FakeWeb({}) as web:
         seed = web.url("/")
-    status, out, _ = gossamer("crawl", seed, "-o", str(tmp_path / "c"), "--json")
+    status, out, err = gossamer("crawl", seed, "-o", str(tmp_path / "c"), "--json")
     assert status == 4
     assert json.loads(out)["state"] == "incomplete"
     assert not (tmp_path / "c").exists()
+    assert f"gossamer: {seed}robots.txt: connect_failed; " in err
+    assert "is removed" in err
+
+
+def test_a_report_names_no_directory_that_is_not_there(tmp_path: Path) -> None:
+    with FakeWeb({}) as web:
+        seed = web.url("/")
+    _, out, _ = gossamer("crawl", seed, "-o", str(tmp_path / "c"))
+    assert out.startswith("incomplete: 0 pages")
+    assert str(tmp_path / "c") not in out
 
 
 def test_ctrl_c_ends_gracefully_and_a_second_one_at_once(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
-from gossamer.model.markup import MAX_DEPTH
+from gossamer.model.suspicion import MAX_DEPTH
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakeWeb, Page
 

@@ -96,6 +96,16 @@ def test_a_random_walker_goes_from_link_to_link(run: Command, tmp_path: Path) ->
     assert shares == pytest.approx({path: steps.count(path) / 2 for path in links})
 
 
+@pytest.mark.parametrize("run", ["05-random-walker"], indirect=True)
+def test_walks_from_one_seed_all_walk(run: Command, tmp_path: Path) -> None:
+    with FakeWeb.graph({"/": ["/a"], "/a": ["/"]}) as web:
+        (tmp_path / "walk.toml").write_text(run("random_walker", "wiring"))
+        crawl(run, web, "--wiring", "walk.toml", "--set", "seeds.walkers=5", "--set", "seeds.steps=40", "-o", "crawl")
+        steps = web.targets()
+    assert len(steps) == 40
+    assert steps[:5] == ["/"] * 5
+
+
 @pytest.mark.parametrize("run", ["06-web-statistics"], indirect=True)
 def test_statistics_of_two_crawls_are_exact(run: Command, tmp_path: Path) -> None:
     first: dict[str, Page | str] = {

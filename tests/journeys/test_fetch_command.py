@@ -36,6 +36,7 @@ def test_a_person_reads_outcome_times_and_fields() -> None:
         lines = out.splitlines()
         assert lines[0] == f"ok 200 {web.url('/')}"
         assert "address  127.0.0.1" in lines
+        assert "protocol HTTP/1.1" in lines
         assert "connect " in out and "first byte " in out and "total " in out
         assert "HTTP/1.1 200 OK" in lines
         assert "X-Odd: \\x85esc" in lines

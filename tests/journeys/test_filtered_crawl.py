@@ -93,6 +93,17 @@ def test_a_page_under_thousands_of_spellings_is_fetched_once(tmp_path: Path) -> 
         assert [target for target in web.targets() if target != "/robots.txt"] == ["/", "/~x/list?a=1&b=2"]
 
 
+@pytest.mark.parametrize("gate", ["follow", "schedule", "fetch"])
+def test_what_a_gate_refused_is_told_by_its_name(tmp_path: Path, gate: str) -> None:
+    with FakeWeb({"/": '<a href="/x">x</a>', "/x": "x"}) as web:
+        options = build(
+            CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0, "filter": [f"{gate}: not path(/x)"]}
+        )
+        run(Crawl([web.url("/")], options))
+        story = story_of(tmp_path / "crawl", web.url("/x"))
+    assert [one.gate for one in story.filters if one.verdict] == [gate]
+
+
 def test_a_trap_is_cut_and_can_be_asked_about(tmp_path: Path) -> None:
     def month(target: str) -> Page:
         year, number = map(int, target.removesuffix(".html").split("/")[2:])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.model.markup import MAX_DEPTH
+from gossamer.model.suspicion import MAX_DEPTH
 from gossamer.testing.fakeweb import FakeWeb, Page
 
 PAGE = """<!doctype html><html lang=en><head><title>A  page</title><link rel=canonical href="/real">

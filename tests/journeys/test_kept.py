@@ -75,6 +75,20 @@ def test_query_answers_in_every_form(
     assert target.read_bytes()[:4] == b"PAR1"
 
 
+def test_a_question_for_links_that_were_not_kept_is_told_so(
+    tmp_path: Path, crawled: tuple[str, FakeWeb], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeWeb({"/": "<a href=/x>x</a>", "/x": "x"}) as web:
+        assert run(Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0})))
+    assert main(["query", str(tmp_path / "c"), "SELECT count(*) FROM Links", "-f", "csv"]) == 0
+    out, err = capsys.readouterr()
+    assert out.split() == ["count_star()", "0"]
+    assert "log.tables" in err
+    for folder, question in ((str(tmp_path / "c"), "SELECT url FROM pages"), (crawled[0], "SELECT * FROM links")):
+        assert main(["query", folder, question]) == 0
+        assert capsys.readouterr().err == ""
+
+
 def test_links_that_were_not_followed_are_in_the_table(
     crawled: tuple[str, FakeWeb], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,11 +43,12 @@ class Prices(Provider[Any]):
             yield Item("price", document.url, {"amount": node.text()})
 
 
-def crawled(folder: Path) -> str:
+def crawled(folder: Path, **settings: Any) -> str:
     """A crawl that kept links."""
     with FakeWeb(PAGES) as web:
         options = build(CrawlOptions, {"output": str(folder / "crawl"), "per_host": 4, "delay": 0})
-        job = Crawl([web.url("/")], options, settings={"log": {"tables": ["pages", "links", "items"]}})
+        settings |= {"log": {"tables": ["pages", "links", "items"]}}
+        job = Crawl([web.url("/")], options, settings=settings)
         assert run(job).state == "finished"
     return str(folder / "crawl")
 
@@ -141,6 +142,11 @@ def test_a_processor_that_is_named_runs_alone_and_replaces_its_items(tmp_path: P
     found = asked(directory, "SELECT kind, data->>'$.amount', url LIKE '%/copy' FROM items ORDER BY url")
     assert sorted(found) == [("price", "5", False), ("price", "5", True)]
     assert state(directory)[1] == links
+
+
+def test_what_a_crawl_isolates_may_stay_away_from_a_run(tmp_path: Path) -> None:
+    directory = crawled(tmp_path, process={"isolated": ["html"]})
+    assert again(directory, processors=["prices"]).tables["items"] == 2
 
 
 def test_a_run_that_dies_leaves_the_tables_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,19 @@ def test_auth_belongs_to_sites(auth: str, expected: list[str]) -> None:
     assert list(credentials([auth], [], SEEDS)) == expected
 
 
+def test_one_authorization_goes_to_a_site_and_the_one_that_names_it() -> None:
+    seeds = ("http://a.test/", "http://b.test/")
+    found = credentials(("b.test=y:y", "x:x"), ("authorization: Bearer z", "Cookie: c=1"), seeds)
+    assert set(found) == {
+        "http://a.test Cookie: c=1",
+        "http://b.test Cookie: c=1",
+        "http://a.test Authorization: Basic eDp4",
+        "http://b.test Authorization: Basic eTp5",
+        "https://b.test Authorization: Basic eTp5",
+    }
+    assert credentials((), ("Authorization: Bearer z",), seeds[:1]) == ("http://a.test Authorization: Bearer z",)
+
+
 def test_a_header_that_proves_who_asks_goes_to_the_seeds_alone() -> None:
     header = ("Authorization: Bearer x", "X-Own: 1", "cookie: a=1")
     assert credentials([], header, SEEDS[:1]) == (

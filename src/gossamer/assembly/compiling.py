@@ -59,10 +59,11 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "cookies": (("http", "cookies"),),
     "proxy": (("http", "proxy"), ("frontier", "proxied")),
     "http2": (("http", "http2"),),
+    "ca_file": (("http", "ca_file"),),
 }
 
 #: Settings that an option turns on by being given at all.
-_SWITCHES = frozenset({"depths", "proxied"})
+SWITCHES = frozenset({"depths", "proxied"})
 
 #: Providers that keep large bodies on disk while they are used.
 _SPOOLING = frozenset({"http", "ftp", "gopher", "file"})
@@ -104,12 +105,20 @@ def read_seeds(texts: Sequence[str]) -> tuple[str, ...]:
         try:
             url = canonical(text.strip())
         except UnreadableUrl as error:
-            hint = f"; did you mean http://{text}?" if text.strip() and "://" not in text else ""
-            raise UsageError(f"seed {text!r}: {error}{hint}") from None
+            raise UsageError(f"seed {text!r}: {error}{_likely(text.strip())}") from None
         if not host_of(url) and scheme_of(url) != "file":
             raise UsageError(f"seed {text!r} names no host; write it as https://example.org/")
         seeds[url] = None
     return tuple(seeds)
+
+
+def _likely(text: str) -> str:
+    """What somebody probably meant who wrote this for a URL."""
+    if not text or "://" in text:
+        return ""
+    path = Path(text)
+    meant = path.resolve().as_uri() if path.is_absolute() or path.exists() else f"http://{text}"
+    return f"; did you mean {meant}?"
 
 
 def default_directory(seeds: Sequence[str], today: datetime.date) -> str:
@@ -179,7 +188,7 @@ def _with_option(wiring: Wiring, option: str, given: Any) -> Wiring:
     for unit, setting in SETTINGS[option]:
         if unit in _OPTIONAL and not _has(wiring, unit):
             continue
-        wiring = _set(wiring, option, unit, {setting: True if setting in _SWITCHES else given})
+        wiring = _set(wiring, option, unit, {setting: True if setting in SWITCHES else given})
     return wiring
 
 

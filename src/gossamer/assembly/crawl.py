@@ -162,6 +162,9 @@ class Crawl:
             await fleet.stop()
             self._place.settle(made, has_begun)
         if made and summary.state == "incomplete" and not summary.fetched:
+            for line in self._place.failures():
+                self.report(line)
+            self.report(f"nothing came, so nothing is kept: {self.directory} is removed")
             self._place.remove()
         elif self.tables is not None and not self._aborted:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.

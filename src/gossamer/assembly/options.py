@@ -164,6 +164,9 @@ class CrawlOptions(Sheet, frozen=True):
         ),
     ] = ""
     http2: Annotated[bool, setting("Offer HTTP/2 to https servers.", restart=_START)] = False
+    ca_file: Annotated[
+        str, setting("Trust the certificates in this file (PEM) instead of the system's.", restart=_START)
+    ] = ""
     resolve: Annotated[
         tuple[str, ...],
         setting(

@@ -4,8 +4,11 @@ Place in the flow: :mod:`crawl` asks here what may be done with the directory th
 into it: that file makes a directory a crawl.
 """
 
+import itertools
 import shutil
 from pathlib import Path
+
+import msgspec
 
 from gossamer.assembly.olden import with_roles
 from gossamer.assembly.options import CrawlOptions
@@ -14,6 +17,10 @@ from gossamer.flow.sheet import properties
 from gossamer.flow.wiring import Wiring, read, write
 from gossamer.model.errors import UsageError
 from gossamer.query.places import CRAWL_FILE
+from gossamer.stores.rowlog import LOG_PATH
+
+#: Failed fetches that are told of a crawl that nothing came of.
+TOLD = 5
 
 
 def kept_wiring(output: str) -> Wiring:
@@ -102,6 +109,17 @@ class CrawlPlace:
     def remove(self) -> None:
         """Leave nothing behind."""
         shutil.rmtree(self.path, ignore_errors=True)
+
+    def failures(self) -> list[str]:
+        """How the first fetches ended, in words: of a crawl that nothing came of, before it is removed."""
+        try:
+            with (self.path / LOG_PATH).open("rb") as log:
+                rows = [msgspec.json.decode(line) for line in itertools.islice(log, TOLD)]
+        except (OSError, msgspec.DecodeError):
+            return []
+        # Errors may quote what a server sent.
+        texts = (f"{row['url']}: {row['outcome']}; {row.get('error', '')}".rstrip("; ") for row in rows)
+        return ["".join(one if one.isprintable() else ascii(one)[1:-1] for one in text) for text in texts]
 
 
 def _holds_secrets(wiring: Wiring, graph: Graph) -> bool:

@@ -340,7 +340,11 @@ def _with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) ->
             providers[name] = ProviderPlan(use=name)
         for one in mimes:
             chosen.setdefault(one, []).append(name)
-    stage = msgspec.structs.replace(stage, providers={**stage.providers, "processors": chosen})
+    settings = dict(stage.settings)
+    if "isolated" in settings:
+        here = {name for names in chosen.values() for name in names}
+        settings["isolated"] = [name for name in settings["isolated"] if name in here]
+    stage = msgspec.structs.replace(stage, providers={**stage.providers, "processors": chosen}, settings=settings)
     return msgspec.structs.replace(wiring, providers=providers, components={**wiring.components, "process": stage})
 
 

@@ -28,16 +28,19 @@ def credentials(auth: Sequence[str], header: Sequence[str], seeds: Sequence[str]
     """
     own = list(dict.fromkeys(site_of(seed) for seed in seeds if scheme_of(seed) in ("http", "https")))
     found = [f"{site} {field}" for field in header if _CREDENTIAL.match(field) for site in own]
-    for text in auth:
+    by_auth: dict[str, str] = {}
+    # What names a host comes last: it says more of that host than what is for all seeds.
+    for text in sorted(auth, key=lambda one: _FOR_HOST.match(one) is not None):
         for_host = _FOR_HOST.match(text)
         pair = for_host["pair"] if for_host else text
         if ":" not in pair:
             raise UsageError("--auth: write it as HOST=USER:PASSWORD, or USER:PASSWORD for the hosts of the seeds")
         basic = base64.b64encode(pair.encode()).decode()
-        found += [
-            f"{site} Authorization: Basic {basic}" for site in (_sites(for_host["host"], own) if for_host else own)
-        ]
-    return tuple(found)
+        by_auth |= dict.fromkeys(_sites(for_host["host"], own) if for_host else own, f"Authorization: Basic {basic}")
+    # A request with two of them is refused by most servers.
+    doubled = tuple(f"{site} authorization" for site in by_auth)
+    found = [entry for entry in found if not doubled or not entry.lower().startswith(doubled)]
+    return (*found, *(f"{site} {field}" for site, field in by_auth.items()))
 
 
 def plain(header: Sequence[str]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
 from gossamer.assembly.control.knowing import Known, known_of
 from gossamer.assembly.control.messages import Why
 from gossamer.assembly.olden import with_roles
-from gossamer.contracts.filtering import verdicts_on
+from gossamer.contracts.filtering import TaskGate, verdicts_on
 from gossamer.contracts.robots import Ruling, Verdict
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
@@ -188,16 +188,19 @@ class _Judges(msgspec.Struct, frozen=True):
     """Names of the providers that judge URLs."""
 
     follow: list[str]
+    schedule: list[str]
     fetch: list[str]
     robots: list[str]
 
 
 def _judges(graph: Graph) -> _Judges:
-    found = _Judges([], [], [])
+    found = _Judges([], [], [], [])
     for node in graph.components.values():
         for role, bound in node.roles.items():
             if issubclass(node.unit, Filtering) and role == "filters" and not isinstance(bound, str):
                 found.follow.extend(bound.get("follow", ()))
+            elif role == "task_gates" and not isinstance(bound, str):
+                found.schedule.extend(bound.get("schedule", ()))
             elif issubclass(node.unit, Frontier) and role == "gates" and not isinstance(bound, str):
                 found.fetch.extend(bound.get("fetch", ()))
             elif issubclass(node.unit, Frontier) and role == "robots" and isinstance(bound, str):
@@ -222,7 +225,7 @@ class _Looked(Provider[NoSettings]):
 async def _started(graph: Graph, known: Known) -> dict[str, Provider[Any]]:
     """The providers that judge, and what they use: made as the crawl makes them, in a life of their own."""
     judges = _judges(graph)
-    wanted = graph.reached([*judges.follow, *judges.fetch, *judges.robots])
+    wanted = graph.reached([*judges.follow, *judges.schedule, *judges.fetch, *judges.robots])
     units: dict[str, Provider[Any]] = {}
     for name, node in graph.providers.items():
         if name in wanted:
@@ -252,8 +255,13 @@ def _filtered(graph: Graph, units: Mapping[str, Any], known: Known, *, is_seed: 
             except Exception as error:
                 verdict = f"broken: {type(error).__name__}: {error}"
             found.append(Judged("follow", name, verdict))
-    found += [Judged("fetch", name, verdicts_on((units[name],), "fetch", (task,))[0]) for name in judges.fetch]
+        found += _at_gate("schedule", judges.schedule, units, task)
+    found += _at_gate("fetch", judges.fetch, units, task)
     return found
+
+
+def _at_gate(gate: TaskGate, judges: Sequence[str], units: Mapping[str, Any], task: Task) -> list[Judged]:
+    return [Judged(gate, name, verdicts_on((units[name],), gate, (task,))[0]) for name in judges]
 
 
 def _discovery(known: Known) -> tuple[str, str, int]:

@@ -6,6 +6,7 @@ Options are read before the crawler is imported: who asks for help, or mistypes,
 import contextlib
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -165,7 +166,8 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
         f"{count} {name}" for name, count in sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
     )
     print(f"{summary.state}: {summary.pages} pages, {summary.fetched} fetched, {show_bytes(summary.bytes)}", end=" ")
-    print(f"in {show_seconds(summary.seconds)} ({summary.pages_per_second:.1f} pages/s) into {summary.crawl}")
+    print(f"in {show_seconds(summary.seconds)} ({summary.pages_per_second:.1f} pages/s)", end="")
+    print(f" into {summary.crawl}" if Path(summary.crawl).exists() else "")
     if outcomes:
         print(f"outcomes: {outcomes}")
     if job.troubled:

@@ -21,7 +21,7 @@ from gossamer.model.visit import Response, Timings, sha1_base32
 
 #: The options of a crawl that a single fetch has, too.
 OPTIONS = (
-    *("contact", "user_agent", "header", "auth", "proxy", "http2"),
+    *("contact", "user_agent", "header", "auth", "proxy", "http2", "ca_file"),
     *("resolve", "allow_network", "max_page_size"),
 )
 
@@ -33,6 +33,8 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True):
     outcome: str
     status: int
     address: str
+    protocol: str
+    """As spoken: the head of an answer over HTTP/2 is shown as one of 1.1. Empty for other schemes."""
     mime: str
     bytes: int
     """As sent, without chunk framing."""
@@ -89,6 +91,7 @@ def _report(url: str, response: Response, *, with_body: bool) -> Report:
         outcome=response.outcome,
         status=response.status,
         address=response.address,
+        protocol=response.version,
         mime=response.mime,
         bytes=len(response.body),
         headers=list(response.headers),
@@ -112,6 +115,8 @@ def _tell(url: str, response: Response, *, to_error: bool) -> None:
         print(f"reason   {shown(response.error)}", file=out)
     if response.address:
         print(f"address  {response.address}", file=out)
+    if response.version:
+        print(f"protocol {response.version}", file=out)
     if response.timings:
         print(f"times    {_times(response.timings)}", file=out)
     if response.body:

@@ -1,6 +1,7 @@
 """`gossamer query`: SQL over the tables of a crawl, while it runs and after."""
 
 import contextlib
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,12 @@ from gossamer.model.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.query.database import Database
+
+#: An empty answer would look like a page without links.
+_NO_LINKS = (
+    "the table links has no rows: a crawl keeps them where it is told to, "
+    """by --set 'log.tables=["pages", "links", "items"]'"""
+)
 
 
 @click.command(name="query")
@@ -43,6 +50,7 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
     from gossamer.query.convert import convert
     from gossamer.query.database import Database
     from gossamer.query.places import crawl_directory
+    from gossamer.query.schema import LINKS
 
     place = crawl_directory(directory)
     question = sys.stdin.read() if sql == "-" else sql
@@ -52,6 +60,8 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
             _parquet(database, question, output)
         else:
             _text(database, question, form, output, raw)
+        if LINKS.name in database.without_rows and re.search(rf"\b{LINKS.name}\b", question, re.IGNORECASE):
+            print(f"gossamer: {_NO_LINKS}", file=sys.stderr)
     return 0
 
 

@@ -33,7 +33,7 @@ interface only, and knows what every crawl of it should find.
 Serve 10,000 pages on 100 hosts, and log every request:
     gossamer simweb --port 8080 --log requests.log
 Crawl it with Gossamer, by names:
-    gossamer crawl http://www.amber0.sim/ --scope any --resolve '*.sim=127.0.0.1:8080'
+    gossamer crawl http://www.amber0.sim/ --scope any --resolve '*.sim=127.0.0.1:8080' --allow-network 127.0.0.0/8
 With any crawler that knows proxies:
     http_proxy=http://127.0.0.1:8080 wget -r -l inf -H http://www.amber0.sim/
 By addresses, one for each host, without names at all:
@@ -106,6 +106,8 @@ def _one_line(action: Callable[[], None]) -> None:
         action()
     except (SpecError, LogError) as error:
         raise click.UsageError(str(error)) from error
+    except BrokenPipeError:
+        raise  # whoever read the output has gone: nothing that was given is wrong
     except OSError as error:
         raise click.UsageError(f"{error.strerror or error}: {error.filename or 'port'}") from error
     except ModuleNotFoundError as error:
@@ -183,10 +185,12 @@ def _announce(serving: Serving) -> None:
     hosts = serving.web.hosts
     count = f"{hosts.pages:,} pages on {len(hosts):,} hosts"
     click.echo(f"Serving {count} at {serving.url()}")
-    click.echo(f"  by name    http://{hosts.name(0)}/ with --resolve '*.sim=127.0.0.1:{serving.port}'")
+    click.echo(
+        f"  by name    http://{hosts.name(0)}/ with --resolve '*.sim=127.0.0.1:{serving.port}' --allow-network 127.0.0.0/8"
+    )
     click.echo(f"  by proxy   http_proxy=http://127.0.0.1:{serving.port}")
     if serving.https_port is not None:
-        click.echo(f"  by HTTPS   --resolve '*.sim=127.0.0.1:{serving.https_port}'")
+        click.echo(f"  by HTTPS   --resolve '*.sim=127.0.0.1:{serving.https_port}' --allow-network 127.0.0.0/8")
     if serving.dns_port is not None:
         click.echo(f"  by DNS     127.0.0.1:{serving.dns_port} (UDP)")
     click.echo("Stop with Ctrl-C.")

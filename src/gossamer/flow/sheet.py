@@ -10,6 +10,7 @@ Reflection (:func:`properties`) is what reference, `topology`, `set` and the das
 needs to know it.
 """
 
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -25,6 +26,8 @@ S = TypeVar("S", bound="Sheet")
 
 #: What stands where a secret would be shown.
 HIDDEN = "(hidden)"
+#: How msgspec begins when a word is none of a `Literal`'s; the word follows in quotes.
+_NO_SUCH_WORD = "Invalid enum value "
 
 
 class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -67,6 +70,12 @@ class Property(msgspec.Struct, frozen=True):
     """As `>= 1, <= 10`; empty where there are none."""
     secret: bool = False
     """Its value is not to be shown."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that it takes, where it takes words of a closed list."""
+        listed = re.search(r"Literal\[(.*?)\]", self.type)
+        return tuple(re.findall(r"'([^']*)'", listed[1])) if listed else ()
 
 
 def shown(sheet: Sheet) -> dict[str, Any]:
@@ -192,6 +201,10 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
         told = (
             f"setting {name!r}: {HIDDEN if is_secret else repr(plain.get(name))} does not do: " if name in known else ""
         )
+        if name in known and not is_secret and reason.startswith(_NO_SUCH_WORD):
+            # A word of a closed list: the nearest says more than the type does.
+            word = reason.removeprefix(_NO_SUCH_WORD)[1:-1]
+            raise SettingError(f"setting {name!r}: unknown value {word!r}{nearest(word, known[name].words)}") from None
         raise SettingError(f"{told}{reason[:1].lower() + reason[1:]}{_hint(known.get(name))}") from None
 
 

@@ -1,22 +1,37 @@
-"""A page as processors see it: bytes, and a tree that is parsed once for all of them, on first use."""
+"""A page as processors see it: bytes, the tags that a crawler asks for, and a tree that is built when one asks for it."""
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import BinaryIO
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
-
-from gossamer.model import charset, language, markup, robots_tags, simhash
+from gossamer.model import charset, language, robots_tags, simhash
 from gossamer.model.errors import ParseSkipped, UnreadableUrl
+from gossamer.model.markup import resolved
+from gossamer.model.skim import Skim
+from gossamer.model.suspicion import suspicion
 from gossamer.model.text import GIST, main_text
 from gossamer.model.url import canonical, scheme_of
 from gossamer.model.visit import Response, Visit
 
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
 #: Characters of the longest title that is kept: no index shows more, and a page can send megabytes (FAULTS 76).
 MAX_TITLE = 1_000
+#: Bytes of markup that are looked at for it: every character may be a reference, with white space around.
+MAX_RAW_TITLE = 50 * MAX_TITLE
+
+#: `html` tags that are asked for the page's language; a page has one.
+MAX_ROOTS = 10
 
 #: Schemes that a `base` must not have (HTML, 4.2.3, "frozen base URL").
 _NO_BASE = frozenset({"data", "javascript"})
+
+
+# Tags that may say it, perhaps with references: the others need not be read.
+_CANONICAL = re.compile(rb"(?i)canonical|&")
 
 
 class Document:
@@ -75,33 +90,36 @@ class Document:
         return charset.to_utf8(self.content, self.charset)
 
     @cached_property
+    def skim(self) -> Skim:
+        """The tags of the page that a crawler asks for, found without a tree (:mod:`gossamer.model.skim`)."""
+        return Skim(self.markup)
+
+    @cached_property
     def trouble(self) -> str:
         """Why there is no tree: `parse_skipped` where it would cost the parser too much (FAULTS 54, 55); empty if there is."""
-        return "parse_skipped" if markup.suspicion(self.markup) else ""
+        return "parse_skipped" if suspicion(self.markup, self.skim) else ""
 
     @cached_property
-    def is_plain(self) -> bool:
-        """The page has nothing rare that links depend on (:func:`gossamer.model.markup.is_plain`)."""
-        return markup.is_plain(self.markup)
-
-    @cached_property
-    def tree(self) -> LexborHTMLParser:
-        """The parsed HTML tree, shared by all processors of the page.
+    def tree(self) -> "LexborHTMLParser":
+        """The parsed HTML tree, built on first use and shared by all processors of the page.
 
         Raises:
             ParseSkipped: the page is in :attr:`trouble`.
         """
         if self.trouble:
-            raise ParseSkipped(f"{markup.suspicion(self.markup) or self.trouble}: {self.url}")
+            raise ParseSkipped(f"{suspicion(self.markup, self.skim) or self.trouble}: {self.url}")
+        from selectolax.lexbor import LexborHTMLParser  # 5 ms, and most crawls never build a tree
+
         return LexborHTMLParser(self.markup)
 
     @cached_property
     def title(self) -> str:
-        """The text of the first `<title>`, with runs of white space folded; empty without a tree."""
-        if self.trouble:
+        """The text of the first `<title>`, with runs of white space folded."""
+        tag = next(self.skim.named(b"title"), None)
+        if tag is None:
             return ""
-        node = self.tree.css_first("title")
-        return " ".join(node.text().split())[:MAX_TITLE] if node is not None else ""
+        text = self.markup[tag.end : min(tag.text_end, tag.end + MAX_RAW_TITLE)]
+        return " ".join(resolved(text).split())[:MAX_TITLE]
 
     @cached_property
     def field_directives(self) -> tuple[str, ...]:
@@ -112,19 +130,15 @@ class Document:
     @cached_property
     def directives(self) -> tuple[str, ...]:
         """What the page says to robots, in its header fields and its meta tags."""
-        metas = self._metas() if markup.speaks_to(self.markup, self.agent) else []
+        metas = self._metas()
         if not metas:
             return self.field_directives
         return tuple(sorted({*self.field_directives, *robots_tags.directives(metas, self.agent)}))
 
     def _metas(self) -> list[str]:
         """The contents of the meta tags that speak to us."""
-        every: Iterable[Mapping[str, str | None]]
-        if self.trouble:
-            every = (markup.attributes(tag) for tag in markup.tags(self.markup) if tag.name == b"meta")
-        else:
-            every = (node.attributes for node in self.tree.css("meta[name]"))
-        return [meta.get("content") or "" for meta in every if robots_tags.concerns(meta.get("name") or "", self.agent)]
+        every = [tag.attributes for tag in self.skim.named(b"meta")]
+        return [meta.get("content", "") for meta in every if robots_tags.concerns(meta.get("name", ""), self.agent)]
 
     @cached_property
     def canonical(self) -> str:
@@ -137,18 +151,20 @@ class Document:
 
     def _canonical_href(self) -> str | None:
         """In the head alone, as search engines have it: in a body, anyone may have written it."""
-        head = None if self.trouble else self.tree.head
-        for link in head.css("link[rel][href]") if head is not None else ():
+        head_end = self.skim.head_end
+        for link in self.skim.named(b"link"):
+            if link.start >= head_end:
+                break
+            if not _CANONICAL.search(link.raw):
+                continue
             attributes = link.attributes
-            if "canonical" in (attributes["rel"] or "").lower().split():
+            if "canonical" in attributes.get("rel", "").lower().split() and "href" in attributes:
                 return attributes["href"]
         return None
 
     @cached_property
     def base(self) -> str:
         """What relative links are resolved against: the first `<base href>` where there is one, otherwise the URL."""
-        if self.is_plain or not markup.has_base(self.markup):
-            return self.url
         href = self._base_href()
         if href is None:
             return self.url
@@ -162,15 +178,8 @@ class Document:
         return self.url if foreign or scheme in _NO_BASE else base
 
     def _base_href(self) -> str | None:
-        if not self.trouble:
-            node = self.tree.css_first("base[href]")
-            return None if node is None else node.attributes.get("href") or ""
-        for tag in markup.tags(self.markup):
-            if tag.name == b"base" and not tag.closing:
-                href = markup.attributes(tag).get("href")
-                if href is not None:
-                    return href
-        return None
+        hrefs = (tag.attributes.get("href") for tag in self.skim.named(b"base"))
+        return next((href for href in hrefs if href is not None), None)
 
     @cached_property
     def text(self) -> str:
@@ -185,8 +194,9 @@ class Document:
     @cached_property
     def declared_language(self) -> str:
         """The tag that the page gives itself: `lang` of the root element, or `Content-Language`."""
-        root = None if self.trouble else self.tree.css_first("html")
-        tag = root.attributes.get("lang") or root.attributes.get("xml:lang") if root is not None else None
+        # An `html` tag that comes again adds what the first lacks (HTML, 13.2.6.4.7).
+        roots = [tag.attributes for tag in islice(self.skim.named(b"html"), MAX_ROOTS)]
+        tag = next(filter(None, (_first(roots, name) for name in ("lang", "xml:lang"))), "")
         return tag or self.response.header("content-language").partition(",")[0]
 
     @cached_property
@@ -199,10 +209,15 @@ class Document:
         """64 bits of the gist, close for near-duplicates (:mod:`gossamer.model.simhash`); 0 for short texts."""
         return simhash.fingerprint(self.gist)
 
-    def css(self, selector: str) -> list[LexborNode]:
+    def css(self, selector: str) -> "list[LexborNode]":
         """Nodes that match a CSS selector.
 
         Raises:
             ParseSkipped: the page is in :attr:`trouble`.
         """
         return self.tree.css(selector)
+
+
+def _first(every: Iterable[Mapping[str, str]], name: str) -> str:
+    """The attribute of the first tag that has it."""
+    return next((attributes[name] for attributes in every if name in attributes), "")

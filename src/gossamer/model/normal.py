@@ -23,6 +23,8 @@ Step = Literal[
     "trailing-dot",
     "sessions",
     "tracking",
+    "unused",
+    "defaults",
     "empty-query",
     "sort-query",
     "index-pages",
@@ -36,6 +38,8 @@ Step = Literal[
 `trailing-dot` `http://a.test./` loses the dot of the root of all names
 `sessions`     session identifiers leave path and query, by the list of parameters
 `tracking`     parameters that only say where a visitor came from leave the query, by the same list
+`unused`       parameters that a list of the user's says change nothing leave the query
+`defaults`     so do those with the value that such a list says a server takes anyway
 `empty-query`  a `?` with nothing behind it, and `&` beside nothing
 `sort-query`   parameters in the order of their bytes; those of one name keep theirs
 `index-pages`  `/index.html` becomes `/`
@@ -48,7 +52,8 @@ STEPS: tuple[Step, ...] = get_args(Step)
 
 #: What is folded unless the user says otherwise. The others are right for many sites and wrong for some: order can matter to a
 #: server, `index.html` may be another page than `/`, and `www.` another host.
-USUAL: tuple[Step, ...] = ("escapes", "trailing-dot", "sessions", "tracking", "empty-query")
+#: What a list says is done: the shipped one says nothing of `unused` and `defaults`, which only those know who know a site.
+USUAL: tuple[Step, ...] = ("escapes", "trailing-dot", "sessions", "tracking", "unused", "defaults", "empty-query")
 
 
 def chosen(words: Iterable[str], steps: Iterable[Step] = USUAL) -> tuple[Step, ...]:
@@ -73,20 +78,22 @@ def chosen(words: Iterable[str], steps: Iterable[Step] = USUAL) -> tuple[Step, .
     return tuple(step for step in STEPS if step in found)
 
 
-Kind = Literal["tracking", "session", "maybe-session"]
+Kind = Literal["tracking", "session", "maybe-session", "unused", "default"]
 
 
 class Parameter(msgspec.Struct, frozen=True):
     """A parameter to leave out, as a list names it."""
 
     kind: Kind
-    """`maybe-session`: only where its value looks like an identifier."""
+    """`maybe-session`: only where its value looks like an identifier; `default`: only with that value."""
     name: str
     """In lower case; with a `*` at its end, every name that begins so."""
+    value: str = ""
+    """Of a `default`."""
 
 
 def read_parameters(lines: Iterable[str]) -> list[Parameter]:
-    """The parameters of a list: `KIND NAME` on each line, `#` begins a comment.
+    """The parameters of a list: `KIND NAME` on each line, or `default NAME=VALUE`; `#` begins a comment.
 
     Raises:
         ValueError: a line says something else; says which and what would be right.
@@ -96,11 +103,15 @@ def read_parameters(lines: Iterable[str]) -> list[Parameter]:
         words = line.partition("#")[0].split()
         if not words:
             continue
-        if len(words) != 2 or words[0] not in get_args(Kind) or "*" in words[1][:-1] or words[1] == "*":
+        kind, named = words[0], "".join(words[1:2])
+        name, equals, value = named.partition("=") if kind == "default" else (named, "", "")
+        of_form = len(words) == 2 and kind in get_args(Kind) and bool(equals) == (kind == "default")
+        if not of_form or name in ("", "*") or "*" in (name if equals else name[:-1]):
             raise ValueError(
-                f"line {number}: {line.strip()[:80]!r}; write a kind ({', '.join(get_args(Kind))}) and a name"
+                f"line {number}: {line.strip()[:80]!r}; write a kind ({', '.join(get_args(Kind))}) and a name, "
+                "or default NAME=VALUE"
             )
-        found.append(msgspec.convert({"kind": words[0], "name": words[1].lower()}, Parameter))
+        found.append(msgspec.convert({"kind": kind, "name": name.lower(), "value": value}, Parameter))
     return found
 
 
@@ -160,7 +171,7 @@ class Normaliser:
 
         Args:
             steps: to be taken.
-            parameters: what the steps `sessions` and `tracking` leave out.
+            parameters: what the steps `sessions`, `tracking`, `unused` and `defaults` leave out.
             aliases: other names of hosts, with the name to use instead, which is no alias itself; whatever the steps.
         """
         self._aliases = dict(aliases or {})
@@ -169,9 +180,14 @@ class Normaliser:
         kinds: list[Kind] = []
         kinds += ["tracking"] if "tracking" in self._steps else []
         kinds += ["session"] if "sessions" in self._steps else []
+        kinds += ["unused"] if "unused" in self._steps else []
         self._dropped = _Names(one.name for one in parameters if one.kind in kinds)
         maybe = [one.name for one in parameters if one.kind == "maybe-session"] if "sessions" in self._steps else []
         self._doubtful = _Names(maybe)
+        self._defaults: dict[str, set[str]] = {}
+        for one in parameters if "defaults" in self._steps else ():
+            if one.kind == "default":
+                self._defaults.setdefault(one.name, set()).add(one.value)
         sessions = [one.name for one in parameters if one.kind == "session"] if "sessions" in self._steps else []
         self._in_path = _in_path(sessions)
         self._escapes = "escapes" in self._steps
@@ -273,6 +289,8 @@ class Normaliser:
             return True
         if lower in self._doubtful:
             return _IDENTIFIER.fullmatch(value) is not None
+        if lower in self._defaults:
+            return value in self._defaults[lower]
         if len(self._harmless) >= REMEMBERED_NAMES:
             self._harmless.clear()
         self._harmless.add(name)

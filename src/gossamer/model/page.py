@@ -1,11 +1,13 @@
 """A page as a program's own code sees it: the committed record, with the names that people expect."""
 
 from functools import cached_property
-
-from selectolax.lexbor import LexborNode
+from typing import TYPE_CHECKING
 
 from gossamer.model.document import Document
 from gossamer.model.visit import Item, Link, Location, Record
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
 
 
 class Page:
@@ -39,6 +41,6 @@ class Page:
         """Header fields of the answer in order, names in lower case."""
         return self.record.visit.response.headers
 
-    def css(self, selector: str) -> list[LexborNode]:
+    def css(self, selector: str) -> "list[LexborNode]":
         """Nodes that match a CSS selector."""
         return self.document.css(selector)

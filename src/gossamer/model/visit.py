@@ -54,6 +54,8 @@ class Response(msgspec.Struct, frozen=True):
     """What failed, in the words of the library or system; empty where nothing did."""
     timings: Timings | None = None
     """Where the module was asked to say."""
+    version: str = ""
+    """The protocol of the exchange, as `HTTP/2`: the heads are rendered as 1.1. Said where timings are."""
 
     def header(self, name: str) -> str:
         """The first field of this (lower-case) name, or an empty string."""

@@ -36,7 +36,7 @@ class Event(NamedTuple):
 
     def attribute(self, name: str) -> str:
         """An attribute's value; empty where there is none."""
-        return markup.attributes(markup.Tag(b"", self.closing, self.attributes)).get(name, "")
+        return markup.attributes(self.attributes).get(name, "")
 
 
 def events(content: bytes) -> Iterator[Event]:

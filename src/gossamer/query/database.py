@@ -57,6 +57,8 @@ class Database:
         self._allowed: list[Path] = []
         self.tables: list[str] = []
         """Names of the tables that can be asked."""
+        self.without_rows: list[str] = []
+        """Those of them that no file belongs to."""
         try:
             self._stack.enter_context(reading(directory))
             self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-query-")))
@@ -93,6 +95,8 @@ class Database:
 
     def _make_view(self, name: str, files: Sequence[Path], logs: list[Path]) -> None:
         self.tables.append(name)
+        if not files and not logs:
+            self.without_rows.append(name)
         self._connection.execute(f'CREATE VIEW "{name}" AS {select_table(name, files, logs)}')
 
     def _linked(self, name: str, files: Sequence[Path]) -> list[Path]:

@@ -98,7 +98,7 @@ PAGES = _plain(
 
 LINKS = Table(
     "links",
-    "Every link of every page, those that the filters refused too; kept where `tables` of the log names it.",
+    "Every link of every page to another, each once, those that the filters refused too; kept where `tables` of the log names it.",
     (
         Column("source", "VARCHAR", "The page's URL."),
         Column("target", "VARCHAR", "The link, resolved and canonical."),

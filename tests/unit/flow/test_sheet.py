@@ -1,6 +1,6 @@
 """Property sheets: built from what people write, changed while running, read by reflection; messages that help."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
@@ -19,6 +19,14 @@ class FetchSheet(Sheet, frozen=True):
     pages: Annotated[int, setting("Stop after so many.", unit="pages", ge=1)] | None = None
     follow: Annotated[bool, setting("Follow redirects.")] = True
     hosts: Annotated[tuple[str, ...], setting("Only these.")] = ()
+
+
+class Words(Sheet, frozen=True):
+    """Settings that take words of a closed list."""
+
+    scope: Annotated[Literal["page", "host"], setting("How far.")] = "host"
+    wait: Annotated[float | Literal["auto"], setting("How long.", unit="s")] = "auto"
+    kept: Annotated[tuple[Literal["pages", "links"], ...], setting("What.")] = ()
 
 
 class Contact(Sheet, frozen=True):
@@ -40,6 +48,21 @@ class Bare(Unit[NoSettings]):
 
 
 # -- building
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("scope", "hots", "setting 'scope': unknown value 'hots'; did you mean 'host'? Known: host, page"),
+        ("kept", ["page"], "setting 'kept': unknown value 'page'; did you mean 'pages'? Known: links, pages"),
+        ("scope", "it's", "setting 'scope': unknown value \"it's\"; known: host, page"),
+        ("wait", "atuo", "setting 'wait': 'atuo' is not a quantity; write 10m, 90s, 250ms, 1.5h or 1h30m"),
+    ],
+)
+def test_a_word_that_is_not_in_a_closed_list_is_refused_with_the_nearest(name: str, value: Any, says: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        build(Words, {name: value})
+    assert str(caught.value) == says
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,8 @@ def test_what_may_be_another_page_stays_apart(url: str) -> None:
         ("trailing-dot", "http://a.test./", "http://a.test/"),
         ("sessions", "http://a.test/x;jsessionid=1?phpsessid=2&a", "http://a.test/x?a"),
         ("tracking", "http://a.test/?utm_id=1", "http://a.test/"),
+        ("unused", "http://a.test/?name=x&This=pointless", "http://a.test/?name=x"),
+        ("defaults", "http://a.test/?sort=asc&q=asc", "http://a.test/?q=asc"),
         ("empty-query", "http://a.test/?", "http://a.test/"),
         ("sort-query", "http://a.test/?b=2&a=2&b=1", "http://a.test/?a=2&b=2&b=1"),
         ("index-pages", "http://a.test/x/Index.HTML?q", "http://a.test/x/?q"),
@@ -88,8 +90,9 @@ def test_what_may_be_another_page_stays_apart(url: str) -> None:
     ],
 )
 def test_every_step_is_a_choice(step: Step, before: str, after: str) -> None:
-    assert Normaliser((step,), shipped_parameters())(before) == after
-    assert Normaliser(set(STEPS) - {step}, shipped_parameters())(before) != after
+    parameters = (*shipped_parameters(), *read_parameters(["unused this", "default sort=asc", "default sort="]))
+    assert Normaliser((step,), parameters)(before) == after
+    assert Normaliser(set(STEPS) - {step}, parameters)(before) != after
     assert NONE(before) == before
 
 
@@ -123,8 +126,17 @@ def _spelling(dice: random.Random) -> str:
     return f"{cased('http')}://{host}{path}{session}?{'&'.join(parameters)}{dice.choice(('', '#top'))}"
 
 
+def test_a_default_is_one_value_of_a_parameter_and_the_others_stay() -> None:
+    normalise = Normaliser(USUAL, read_parameters(["default page=1", "default page="]))
+    found = [
+        normalise(f"http://a.test/?{query}") for query in ("page=1", "page=2", "Page=1&x", "page", "page=1&page=2")
+    ]
+    assert found == [f"http://a.test/{rest}" for rest in ("", "?page=2", "?x", "", "?page=2")]
+
+
 def test_a_list_of_parameters_says_what_is_wrong_with_it() -> None:
     assert [one.name for one in read_parameters(["# x", "", "tracking Foo* # why"])] == ["foo*"]
-    for line in ("tracking", "traking foo", "tracking a*b", "tracking *", "tracking a b"):
-        with pytest.raises(ValueError, match=r"line 2: .*write a kind \(tracking, session, maybe-session\) and a name"):
+    wrong = ("tracking", "traking foo", "tracking a*b", "tracking *", "tracking a b", "default a", "default a*=1")
+    for line in (*wrong, "default =1"):
+        with pytest.raises(ValueError, match=r"line 2: .*write a kind \(tracking, .*unused, default\) and a name, or"):
             read_parameters(["tracking ok", line])

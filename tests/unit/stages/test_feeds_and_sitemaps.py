@@ -103,6 +103,7 @@ def test_a_sitemap_may_be_packed_and_may_be_text() -> None:
     assert links(SitemapLinks(), packed, "application/x-gzip", url="http://a.test/Sitemap.txt.gz") == expected
     assert links(SitemapLinks(), gzip.compress(URLSET), "application/gzip", relation="sitemap")
     assert links(SitemapLinks(), plain, "text/plain") == []
+    assert links(SitemapLinks(), gzip.compress(URLSET), "application/xml", url="http://a.test/map.xml.gz")
     assert links(SitemapLinks(), packed[:20], "application/gzip", relation="sitemap") == []
     assert links(SitemapLinks(), b"\x1f\x8b\x08junk", "application/gzip", relation="sitemap") == []
 

@@ -4,8 +4,8 @@ import pytest
 
 from gossamer.model.document import Document
 from gossamer.model.errors import ParseSkipped
-from gossamer.model.markup import MAX_DEPTH
 from gossamer.model.requisites import RELATIONS
+from gossamer.model.suspicion import MAX_DEPTH
 from gossamer.model.visit import Found
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet, candidates, refresh_target
 from gossamer.testing.storing import visit
@@ -146,6 +146,40 @@ def test_anchor_texts_are_folded_and_bounded_and_off_by_default() -> None:
     assert len(second) == 500
 
 
+@pytest.mark.parametrize(
+    ("page", "anchor"),
+    [
+        (b"<a href=x>one &amp two&lt;</a>three", "one & two<"),
+        (b"<A HREF='x'>in <B>other</B> words</A>", "in other words"),
+        (b"<a href=x>a <!-- < --> b<script>'<i>'</script> c <i title='>'>d</i></a>e", "a b c d"),
+        (b"<a href=x title='>'>a<p>b</p></a>c", "ab"),
+        (b"<td><a href=x>a</td><td>b", "a"),
+        (b"<a href=x>a < b<a name=y>c", "a < b"),
+        (b"<a href=x>a <i title='>'><a name=y>c", "a"),
+        (b"<a href=x>a<!-- <a> -->", "a"),
+        (b"<a href=x>", ""),
+        (b"<a href=x><!-- < -->a</a>", "a"),
+    ],
+)
+def test_an_anchor_is_the_text_up_to_the_end_of_its_link(page: bytes, anchor: str) -> None:
+    assert [found.anchor for found in links(page, anchors=True)] == [anchor]
+    assert next(found.anchor for found in links(page, anchors=True, requisites=True)) == anchor
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        b'<a href="x" rel="nofollow">',
+        b'<a rel="nofollow" href="x">',
+        b'<a class="rel" href="x" REL=nofollow>',
+        b"<a\thref='x'/rel=nofollow>",
+        b'<a data-href="y" title=\'href="z"\' href="x"rel="nofollow" href="w">',
+    ],
+)
+def test_links_are_read_alike_however_they_are_written(tag: bytes) -> None:
+    assert links(tag) == [Found("x", "a href", "", True)]
+
+
 def test_pages_in_other_encodings() -> None:
     assert hrefs("<a href='größe'>".encode("utf-16")) == ["a href: größe"]
     assert hrefs(b"<meta charset=koi8-r><a href='\xc1'>") == ["a href: а"]
@@ -190,7 +224,7 @@ def test_base(page: bytes, base: str) -> None:
 
 def test_a_page_in_trouble_says_so_and_is_not_parsed() -> None:
     page = document(b"<title>t</title>" + b"<div>" * 2 * MAX_DEPTH)
-    assert (page.trouble, page.title, page.charset) == ("parse_skipped", "", "windows-1252")
+    assert (page.trouble, page.title, page.charset) == ("parse_skipped", "t", "windows-1252")
     with pytest.raises(ParseSkipped, match="too_deep"):
         page.css("a")
 

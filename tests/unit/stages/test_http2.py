@@ -172,6 +172,17 @@ def test_a_flood_of_frames_costs_one_connection_and_the_host_goes_on(
     run(whole())
 
 
+@pytest.mark.parametrize(("asked", "told"), [(True, "HTTP/2"), (False, "")])
+def test_the_version_that_was_spoken_is_told_where_timings_are(
+    run: Any, fetching: Any, tmp_path: Path, asked: bool, told: str
+) -> None:
+    async def whole() -> None:
+        async with speaking(fetching, tmp_path, {"/": page()}, timings=asked) as (module, _):
+            assert (await module.fetch(task("/"))).version == told
+
+    run(whole())
+
+
 def test_one_connection_serves_all_and_the_request_is_kept_as_1_1(run: Any, fetching: Any, tmp_path: Path) -> None:
     async def whole() -> None:
         async with speaking(fetching, tmp_path, {"/": page(), "/%7e?q": page()}) as (module, server):

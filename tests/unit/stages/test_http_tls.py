@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from gossamer.flow.errors import SettingError
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
-from gossamer.stages.fetch.http import HttpSheet
+from gossamer.stages.fetch.http import HttpModule, HttpSheet
 from gossamer.testing.fakeweb import FakeWeb
 
 x509 = pytest.importorskip("cryptography.x509", reason="the package cryptography makes the certificates of this test")
@@ -67,6 +68,15 @@ def test_certificates(
             assert response.error or outcome is Outcome.OK
 
     run(body())
+
+
+@pytest.mark.parametrize(("content", "says"), [(None, "No such file"), ("no certificate", "no certificate in PEM")])
+def test_a_file_without_certificates_is_refused_at_once(tmp_path: Path, content: str | None, says: str) -> None:
+    path = tmp_path / "ca.pem"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(SettingError, match=says):
+        HttpModule(HttpSheet(ca_file=str(path)))
 
 
 def test_a_server_that_does_not_speak_tls(run: Any, fetching: Any) -> None:

@@ -14,8 +14,8 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
 from gossamer.model.document import Document
-from gossamer.model.markup import MAX_DEPTH, MAX_TAGS
 from gossamer.model.outcome import Outcome
+from gossamer.model.suspicion import MAX_DEPTH, MAX_TAGS
 from gossamer.model.visit import Found, Item, Visit
 from gossamer.stages.process.component import Process, ProcessSheet
 from gossamer.stages.process.html import HtmlLinks
@@ -128,9 +128,14 @@ def test_pages_in_other_languages_are_discarded_and_counted(run: Run) -> None:
     assert stage.metrics.counters["language:fr"] == 1
 
 
-def test_a_language_that_is_none_is_refused() -> None:
-    with pytest.raises(SettingError, match="deutsch"):
-        Process(ProcessSheet(languages=("deutsch",)))
+@pytest.mark.parametrize("tag", ["deutsch", "gr", "xx-YY", ""])
+def test_a_language_that_is_none_is_refused(tag: str) -> None:
+    with pytest.raises(SettingError, match=f"{tag!r} is no language"):
+        Process(ProcessSheet(languages=(tag,)))
+
+
+def test_languages_may_have_codes_of_three_letters() -> None:
+    assert Process(ProcessSheet(languages=("gsw", "el-GR"))).sheet.languages == ("gsw", "el-GR")
 
 
 def test_refresh_fields_are_links_whatever_comes_with_them(run: Run) -> None:
@@ -308,6 +313,13 @@ def test_a_processor_that_no_other_process_could_make_is_not_isolated_in_silence
     local.name = "local"
     with pytest.raises(SettingError, match="'local' cannot be isolated"):
         run(processed([], ProcessSheet(isolated=("local",)), {"*": [local]}))
+
+
+def test_a_name_that_no_processor_has_is_not_isolated_in_silence(run: Run) -> None:
+    links = HtmlLinks()
+    links.name = "html"
+    with pytest.raises(SettingError, match="no processor 'htm'; did you mean 'html'"):
+        run(processed([], ProcessSheet(isolated=("htm",)), {"text/html": [links]}))
 
 
 def test_parser_processes_end_with_the_stage(run: Run) -> None:

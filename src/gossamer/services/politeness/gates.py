@@ -180,7 +180,7 @@ class Gates:
         if entry.limit > 1:
             entry.last = now
             self._settle(entry)
-        on_loopback = False
+        on_loopback = not host  # files of this machine have none
         if address:
             on_loopback = is_loopback(address) if there is None else there.on_loopback
             self._addresses.enter(address, there, now, on_loopback=on_loopback)

@@ -34,7 +34,7 @@ from gossamer.stages.fetch.endings import ending_of
 from gossamer.stages.fetch.head import CAPS, Caps, Head
 from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stages.fetch.proxy import Proxy
-from gossamer.stages.fetch.transfer import Limits, Transfer, Verdict, constants, overdue
+from gossamer.stages.fetch.transfer import Limits, Transfer, Verdict, constants, overdue, trusted
 
 #: Further addresses of a host that are tried when the first lets nobody in: one more of each kind is enough.
 _SPARE_ADDRESSES = 2
@@ -159,7 +159,7 @@ class HttpModule(Provider[HttpSheet]):
             request.constant_fields(sheet.header, coding.ACCEPTED),
             request.user_agent(sheet.user_agent, sheet.contact),
             verify=sheet.verify,
-            ca_file=sheet.ca_file or ssl.get_default_verify_paths().cafile or "",
+            ca_file=trusted(sheet.ca_file) or ssl.get_default_verify_paths().cafile or "",
             caps=Caps(sheet.max_head, sheet.max_fields),
             http2=sheet.http2,
             proxy=self._proxy,
@@ -303,6 +303,7 @@ class HttpModule(Provider[HttpSheet]):
         head = transfer.head
         verdict = self._verdict(transfer, ending)
         timings = transfer.timings(asked.resolved, elapsed) if self.sheet.timings else None
+        version = transfer.version if self.sheet.timings else ""
         if head is None:
             sent = transfer.is_sent
             return Response(
@@ -329,6 +330,7 @@ class HttpModule(Provider[HttpSheet]):
             cut=verdict.cut,
             error=verdict.reason,
             timings=timings,
+            version=version,
         )
 
     def _verdict(self, transfer: Transfer, ending: tuple[int, str]) -> Verdict:

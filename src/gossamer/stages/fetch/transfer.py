@@ -9,12 +9,14 @@ the transfer on the spot.
 
 import os
 import socket
+import ssl
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pycurl
 
+from gossamer.flow.errors import SettingError
 from gossamer.model.body import Body, BodyWriter
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import authority_of, path_of
@@ -29,6 +31,13 @@ _STOP = -1
 
 #: CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name: what a proxy says of its tunnel is no answer.
 _SUPPRESS_CONNECT_HEADERS = 265
+
+#: What libcurl calls the versions of HTTP.
+_VERSIONS = {
+    pycurl.CURL_HTTP_VERSION_1_0: "HTTP/1.0",
+    pycurl.CURL_HTTP_VERSION_1_1: "HTTP/1.1",
+    pycurl.CURL_HTTP_VERSION_2_0: "HTTP/2",
+}
 
 #: libcurl hands over at most this much at once; most pages then come in one or two pieces.
 _BUFFER = 64 * 1024
@@ -95,6 +104,21 @@ def constants(
             options += [(pycurl.PROXYUSERNAME, proxy.user), (pycurl.PROXYPASSWORD, proxy.password)]
     sent = "".join(f"{field}\r\n" for field in (f"User-Agent: {user_agent}", *fields))
     return Constants(tuple(options), sent, tuple(header), caps, http2, proxy)
+
+
+def trusted(ca_file: str) -> str:
+    """The file, once it is known to hold certificates: libcurl would say of every https server that it failed.
+
+    Raises:
+        SettingError: it cannot be read, or holds none.
+    """
+    if ca_file:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
+        except OSError as error:  # an SSLError is one
+            reason = "it holds no certificate in PEM" if isinstance(error, ssl.SSLError) else error.strerror
+            raise SettingError(f"ca_file {ca_file!r} cannot be used: {reason}") from None
+    return ca_file
 
 
 class Store:
@@ -235,6 +259,11 @@ class Transfer:
             first_byte=getinfo(pycurl.STARTTRANSFER_TIME),
             total=total,
         )
+
+    @property
+    def version(self) -> str:
+        """The version of HTTP that was spoken, as `HTTP/2`; empty where none was."""
+        return _VERSIONS.get(self.curl.getinfo(pycurl.INFO_HTTP_VERSION), "")
 
     def close(self) -> None:
         """Give the handle back to libcurl."""

@@ -149,12 +149,14 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Seeds are new URLs like any others, kept in one group; a resumed crawl has seen them."""
         for task in tasks:
             self._stopping.sown(task.host)
-        followed = {task.url: task for task in self.traversal.follow(tasks, None)}
+        followed = self.traversal.follow(tasks, None)
         with self.ledger.group() as group:
             if self.sheet.depth is None:
-                new = [followed[url] for url in self.seen.offer(list(followed))]
+                # The seen set says what counts as new: to one of random walks, a URL is as often as it comes.
+                by_url = {task.url: task for task in followed}
+                new = [by_url[url] for url in self.seen.offer([task.url for task in followed])]
             else:
-                new = announced(followed.values(), group, self.sheet.depth)
+                new = announced(followed, group, self.sheet.depth)
             group.push([with_level(task, self.traversal.level(task, 0)) for task in new])
             group.count("hosts", sum(group.tally("host", task.host, 1) == 1 for task in new))
         self._is_stirred = True

@@ -38,15 +38,15 @@ class LinksSheet(Sheet, frozen=True):
     normalise: Annotated[
         tuple[Step, ...],
         setting(
-            "What is folded into one URL: `escapes`, `trailing-dot`, `sessions`, `tracking`, `empty-query`, `sort-query`, "
-            "`index-pages`, `slashes`, `www`."
+            "What is folded into one URL: `escapes`, `trailing-dot`, `sessions`, `tracking`, `unused`, `defaults`, "
+            "`empty-query`, `sort-query`, `index-pages`, `slashes`, `www`."
         ),
     ] = USUAL
     aliases: Annotated[
         tuple[str, ...], setting("Hosts with two names, as `www.example.org=example.org`: the second is used.")
     ] = ()
     parameters: Annotated[
-        str, setting("File with the parameters that `sessions` and `tracking` leave out, instead of the shipped list.")
+        str, setting("File with the parameters that are left out, instead of the shipped list; see docs/urls.md.")
     ] = ""
 
 

@@ -19,9 +19,9 @@ from gossamer.contracts.processing import Processor
 from gossamer.flow.component import Filter
 from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import In, Out, UsesMany
-from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.sheet import Sheet, nearest, setting
 from gossamer.model.document import Document
-from gossamer.model.language import primary
+from gossamer.model.language import CODES, primary
 from gossamer.model.mime import sniff
 from gossamer.model.outcome import Outcome
 from gossamer.model.requisites import redirect_of
@@ -57,9 +57,7 @@ class ProcessSheet(Sheet, frozen=True):
     ] = ()
     parsers: Annotated[
         int,
-        setting(
-            "Parser processes at most; 0: pages that need one are only scanned.", unit="processes", restart=_PROCESSES
-        ),
+        setting("Parser processes at most; 0: pages that need one get no tree.", unit="processes", restart=_PROCESSES),
     ] = 1
     apart: Annotated[int, setting("Documents larger than this are read in a parser process.", unit="bytes", ge=0)] = (
         2_000_000
@@ -92,21 +90,28 @@ class Process(Filter[ProcessSheet]):
         self.metrics.gauge("parsers_killed", lambda: self._parsers.killed)
 
     def changed(self, before: ProcessSheet) -> None:
-        """Take the new languages."""
+        """Take the new languages, and see who is to be isolated now."""
+        self._check_isolated()
         self._languages = _languages(self.sheet)
 
     async def start(self) -> None:
-        """Refuse a processor that is to be isolated and cannot be.
+        """Refuse a processor that is to be isolated and cannot be, or that nobody knows: it would run unisolated.
 
         Raises:
             SettingError: says which.
         """
+        self._check_isolated()
         for processor in {p for group in self.processors.values() for p in group if self._is_isolated(p)}:
             if spec_of(processor) is None:
                 raise SettingError(
                     f"processor {getattr(processor, 'name', processor)!r} cannot be isolated: it has to be a class of a "
                     "module that can be imported, without providers of its own"
                 )
+
+    def _check_isolated(self) -> None:
+        known = {getattr(one, "name", "") for group in self.processors.values() for one in group}
+        if strange := [name for name in self.sheet.isolated if name not in known]:
+            raise SettingError(f"isolated: no processor {strange[0]!r}{nearest(strange[0], known)}")
 
     async def stop(self) -> None:
         """End the parser processes."""
@@ -186,7 +191,7 @@ class Process(Filter[ProcessSheet]):
         return document.mime in HTML_TYPES and bool(document.trouble)
 
     async def _parsed(self, visit: Visit, processors: Sequence[ProcessorSpec]) -> Findings:
-        """A page that may cost too much: parsed after all where that can be killed, scanned where it had to be."""
+        """A page that may cost too much: its tree is built where that can be killed, and done without where it had to be."""
         trouble = ""
         for _ in range(2):
             try:
@@ -261,8 +266,10 @@ class Process(Filter[ProcessSheet]):
 
 def _languages(sheet: ProcessSheet) -> frozenset[str]:
     for tag in sheet.languages:
-        if not primary(tag):
-            raise SettingError(f"setting 'languages': {tag!r} is no language; write it as de, fr or pt-BR")
+        code = primary(tag)
+        # Codes of three letters are those of languages that ISO 639-1 leaves out: pages name them, too.
+        if not code or (len(code) == _CODE and code not in CODES):
+            raise SettingError(f"setting 'languages': {tag!r} is no language of ISO 639; write it as de, fr or pt-BR")
     return frozenset(map(primary, sheet.languages))
 
 

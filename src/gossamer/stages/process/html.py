@@ -1,7 +1,8 @@
 """Links of an HTML page, in document order.
 
 Place in the flow: one of the processors that the process stage asks; it yields what the page *says*, unresolved. The
-links stage makes URLs of it, against :attr:`~gossamer.model.document.Document.base`.
+links stage makes URLs of it, against :attr:`~gossamer.model.document.Document.base`. It asks for no tree: what it reads is
+the page as :mod:`gossamer.model.skim` found it, tags that are read one by one and spans that one expression runs over.
 
 Which elements count (HTML, 4.6 and 4.2.4):
 
@@ -20,19 +21,20 @@ element                      found                                              
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Annotated
-
-from selectolax.lexbor import LexborHTMLParser
+from typing import Annotated, Any
 
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model import markup
 from gossamer.model.document import Document
+from gossamer.model.markup import SPACE, attributes
 from gossamer.model.requisites import LINK_TYPES
+from gossamer.model.skim import SPANNED, Span, Tag
 from gossamer.model.visit import Found
+from gossamer.stages.process.anchors import anchor_at, folded
 from gossamer.stages.process.css import css_links
+from gossamer.stages.process.reading import MAX_FOUND
 
 #: `rel` tokens of `link` elements that lead to documents (HTML's list of link types, and names in use before it).
 FOLLOWED_RELATIONS = frozenset(
@@ -72,9 +74,6 @@ FOLLOWED_RELATIONS = frozenset(
 #: `rel` tokens by which a page says that it does not vouch for a link (HTML, 4.6.6; Google's `ugc` and `sponsored`).
 NOFOLLOW = frozenset({"nofollow", "ugc", "sponsored"})
 
-#: Characters of an anchor text that are kept: enough for an index, bounded whatever the page (FAULTS 76).
-MAX_ANCHOR = 500
-
 #: Candidates of one `srcset` that are yielded; pages have a handful.
 MAX_CANDIDATES = 100
 
@@ -89,7 +88,7 @@ _PLACES: Mapping[str, str] = {
     "form": "action",
 }
 
-# A selector knows names without their prefix: `[href]` finds both.
+# In graphics; where both are, both are found.
 _SVG = ("href", "xlink:href")
 
 #: Where requisites stand. An `input` has one only if it is an image.
@@ -109,6 +108,9 @@ _REQUISITES: Mapping[str, tuple[str, ...]] = {
     "use": _SVG,
 }
 _FRAMES = ("iframe", "frame")
+_DISOWNABLE = ("a", "area")
+# Tags that are read in full even where no requisites are wanted.
+_DIFFERENT = frozenset(b"a area iframe frame form".split())
 # The number, a separator, perhaps `url=`, perhaps a quote (HTML, "shared declarative refresh steps").
 _REFRESH = re.compile(
     r"\s*(?:\d[\d.]*|\.[\d.]*)\s*[;,\s]\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*))", re.IGNORECASE | re.DOTALL
@@ -116,11 +118,32 @@ _REFRESH = re.compile(
 # URL and descriptors of one image candidate (HTML, "parse a srcset attribute"): a comma ends it, but not in parentheses.
 _CANDIDATE = re.compile(r"[\s,]*+(\S++)((?:[^,(]|\([^)]*+(?:\)|\Z))*+)")
 
-#: Gives the text in an element.
-_Text = Callable[[], str]
+#: Bytes of a tag, and characters of a `rel`, up to which what they mean is remembered.
+_MOST_REMEMBERED = 1_000
 
-# What the parser calls `a`: a number is compared in a fifth of the time that a name takes.
-_A, _LINK = (LexborHTMLParser(f"<{name}>").css(name)[0].tag_id for name in ("a", "link"))
+#: Bytes of a span that are read at once: what an expression finds is held in memory, and a page can be one span.
+_MOST_AT_ONCE = 256 << 10
+
+# A link as nearly all are written: in lower case, double quotes, single blanks, without references and `rel`. Of it, the address;
+# of one that is written in any other way, all attributes.
+_OTHER = rb'(?!href=|rel=|style=)[a-z-]++="[^"<>]*+"'
+_LINK = rb'<[aA](?: (?:%(o)s )*+href="([^"<>&\r\0]*+)"(?: %(o)s)*+>|[%(s)s/]([^<>]*+)>)' % {b"o": _OTHER, b"s": SPACE}
+_PLAIN_LINKS = re.compile(_LINK)
+# With its text, up to the end of the link or of a table's cell, and whether that lies in the span.
+_ANCHORED_LINKS = re.compile(
+    _LINK + rb"(?=([^<]*+(?:<(?!/?(?:[aA]|[tT][dDhHrR])[%(s)s/>])[^<]*+)*+)(<?))" % {b"s": SPACE}
+)
+
+# Links as they are mostly written, and every other tag of a span that may hold a requisite: by its name, or with a `style`.
+_TYPICAL = rb'<(?:[aA] (?:%(o)s )*+href="([^"<>&\r\0]*+)"(?: %(o)s)*+>' % {b"o": _OTHER}
+_NAMED = rb"|(?=[%(first)s])(%(names)s)(?=[%(s)s/>])([^<>]*+)>" % {
+    b"first": bytes(sorted({name[0] for name in SPANNED} | {name[0] - 32 for name in SPANNED})),
+    b"names": b"|".join(b"".join(b"[%c%c]" % (c, c - 32) for c in name) for name in sorted(SPANNED, reverse=True)),
+    b"s": SPACE,
+}
+_STYLED = rb"|[a-zA-Z][^%(s)s/<>]*+(?=[^<>sS]*+(?:[sS](?![tT][yY][lL][eE])[^<>sS]*+)*+[sS])([^<>]*+)>" % {b"s": SPACE}
+_UNSTYLED_TAGS = re.compile(_TYPICAL + _NAMED + rb"|(?!)())")
+_ALL_TAGS = re.compile(_TYPICAL + _NAMED + _STYLED + rb")")
 
 
 class HtmlLinksSheet(Sheet, frozen=True):
@@ -139,85 +162,131 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
     """Finds the links of an HTML page. Contract: `processing.Processor`. Keeps no state."""
 
     def process(self, document: Document) -> Iterable[Found]:
-        """The page's links; by a linear scan where the page is in trouble, so that even then none is lost."""
-        if document.trouble:
-            self.metrics.count("scanned")
-            return self._scan(document.markup)
+        """The page's links."""
+        skim = document.skim
         sheet = self.sheet
-        plain = document.is_plain
+        add_links = _add_anchored_links if sheet.anchors else _add_links
         found: list[Found] = []
-        add = found.append
-        # One walk by selector for all elements keeps document order, and costs less than a walk for each.
-        last = 0
-        for node in document.tree.css(_selector(sheet, plain)):
-            if sheet.requisites:
-                # An element that several selectors match comes once for each, one after the other.
-                if node.mem_id != last:
-                    found.extend(self._found(node.tag or "", node.attributes, node.text))
-                    last = node.mem_id
-                continue
-            kind = node.tag_id
-            if kind == _LINK:
-                attributes = node.attributes
-                href = attributes["href"]
-                if href and _leads_on(attributes.get("rel") or ""):
-                    add(Found(href, "link href"))
-                continue
-            if kind != _A:
-                found.extend(self._found(node.tag or "", node.attributes, node.text))
-                continue
-            # Most links of most pages. Where no link can be disowned, one attribute is asked for, at half the price of
-            # reading them all; where two are needed, reading all is the cheaper way.
-            if plain:
-                href, rel = node.attrs["href"], None
+        if not skim.complete:
+            self.metrics.count("cut")
+        for piece in skim.pieces:
+            if isinstance(piece, Tag):
+                found += self._of_tag(skim.markup, piece)
             else:
-                attributes = node.attributes
-                href, rel = attributes["href"], attributes.get("rel")
-            if not href:
-                continue
-            if rel or sheet.anchors:
-                anchor = _folded(node.text()) if sheet.anchors else ""
-                add(Found(href, "a href", anchor, rel is not None and _disowned(rel)))
-            else:
-                add(Found(href))
+                for begin, end in _parts(skim.markup, piece):
+                    if sheet.requisites:
+                        found += self._everything(skim.markup, begin, end)
+                    else:
+                        add_links(found, skim.markup, begin, end)
+                    if len(found) >= MAX_FOUND:
+                        break
+            if len(found) >= MAX_FOUND:
+                break
         return found
 
-    def _scan(self, text: bytes) -> Iterable[Found]:
-        """The fallback: every tag of the bytes, without a tree. Anchor texts and `style` elements are not known here."""
-        names = {tag.encode(): tag for tag in _elements(self.sheet, plain=False)}
-        for tag in markup.tags(text):
-            name = names.get(tag.name)
-            if name is not None and not tag.closing:
-                yield from self._found(name, markup.attributes(tag), str)
-
-    def _found(self, tag: str, attributes: Mapping[str, str | None], text: _Text) -> Iterator[Found]:
-        """What one element leads to; `text` gives the text in it."""
+    def _of_tag(self, markup: bytes, tag: Tag) -> Iterable[Found]:
+        """What a tag leads to that was taken one by one."""
         sheet = self.sheet
-        tokens = frozenset((attributes.get("rel") or "").lower().split())
+        if sheet.requisites or tag.name in _DIFFERENT:
+            style = markup[tag.end : tag.text_end] if tag.name == b"style" else b""
+            return self._found(tag.name, attributes(tag.raw), markup, tag.end, style)
+        one: Found | None = None
+        if tag.name == b"link":
+            one = _memoised(_of_link, tag.raw) if sheet.link_elements else None
+        elif tag.name == b"meta":
+            one = _memoised(_of_meta, tag.raw)
+        return () if one is None else (one,)
+
+    def _everything(self, markup: bytes, begin: int, end: int) -> Iterator[Found]:
+        """Links and requisites of a stretch of the page."""
+        anchors = self.sheet.anchors
+        # What few pages have would cost a look into every tag.
+        tags = _ALL_TAGS if b"style" in markup[begin:end].lower() else _UNSTYLED_TAGS
+        for match in tags.finditer(markup, begin, end):
+            address, name, raw, styled = match.groups()
+            if address:
+                yield Found(address.decode(), "a href", anchor_at(markup, match.end()) if anchors else "")
+            elif raw or styled:
+                yield from self._found((name or b"").lower(), attributes(raw or styled), markup, match.end())
+
+    def _found(
+        self, name: bytes, attributes: Mapping[str, str], markup: bytes, end: int, style: bytes = b""
+    ) -> Iterator[Found]:
+        """What one element leads to whose tag ends at `end`; `style` is the sheet in it."""
+        sheet = self.sheet
+        tag = name.decode("ascii", "replace")
+        rel = attributes.get("rel", "")
         if sheet.requisites:
-            yield from _requisites(tag, attributes, tokens, text)
+            yield from _requisites(tag, attributes, frozenset(rel.lower().split()), style)
         place = _PLACES.get(tag)
         href = attributes.get(place) if place else None
         if not href:
-            return
+            href = attributes.get("xlink:href") if tag == "a" else None
+            if not href:
+                return
         if tag == "meta":
-            refreshes = (attributes.get("http-equiv") or "").strip().lower() == "refresh"
-            href = refresh_target(href) if refreshes else None
-        elif tag == "link":
-            href = href if sheet.link_elements and _leads_on(attributes.get("rel") or "") else None
-        elif tag == "form":
-            href = href if sheet.forms and (attributes.get("method") or "get").strip().lower() == "get" else None
+            href = _refreshes(attributes)
+        elif (
+            (tag == "link" and not (sheet.link_elements and _leads_on(rel[:_MOST_REMEMBERED])))
+            or (tag in _FRAMES and not sheet.frames)
+            or (tag == "form" and not (sheet.forms and (attributes.get("method") or "get").strip().lower() == "get"))
+        ):
+            return
         if href:
-            anchor = _folded(text()) if tag == "a" and sheet.anchors else ""
-            yield Found(href, f"{tag} {place}", anchor, tag in ("a", "area") and not NOFOLLOW.isdisjoint(tokens))
+            anchor = anchor_at(markup, end) if tag == "a" and sheet.anchors else ""
+            yield Found(href, f"{tag} {place}", anchor, tag in _DISOWNABLE and _disowned(rel[:_MOST_REMEMBERED]))
 
 
-def _requisites(tag: str, attributes: Mapping[str, str | None], tokens: frozenset[str], text: _Text) -> Iterator[Found]:
+def _parts(markup: bytes, span: Span) -> Iterator[Span]:
+    """A span in parts of bounded size, none of which begins within a tag."""
+    begin, end = span
+    while end - begin > _MOST_AT_ONCE:
+        cut = markup.rfind(b"<", begin + 1, begin + _MOST_AT_ONCE)
+        if cut < 0:
+            cut = markup.find(b"<", begin + _MOST_AT_ONCE, end)
+            if cut < 0:
+                break
+        yield begin, cut
+        begin = cut
+    yield begin, end
+
+
+def _add_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
+    """Add what the `a` tags of a stretch of the page lead to."""
+    add = found.append
+    for address, other in _PLAIN_LINKS.findall(markup, begin, end):
+        if address:
+            add(Found(address.decode()))
+        elif other and (link := _read(other)):
+            add(Found(link[0], "a href", "", link[1]))
+
+
+def _add_anchored_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
+    """The same, with their texts."""
+    add = found.append
+    for address, other, text, is_whole in _ANCHORED_LINKS.findall(markup, begin, end):
+        link = (address.decode(), False) if address else _read(other) if other else None
+        if link:
+            anchor = folded(text) if is_whole else anchor_at(markup, end - len(text))
+            add(Found(link[0], "a href", anchor, link[1]))
+
+
+def _read(raw: bytes) -> tuple[str, bool] | None:
+    """Address of a link, and whether it is disowned; None without an address."""
+    read = attributes(raw)
+    href = read.get("href") or read.get("xlink:href")
+    if not href:
+        return None
+    rel = read.get("rel")
+    return href, rel is not None and _disowned(rel[:_MOST_REMEMBERED])
+
+
+def _requisites(tag: str, attributes: Mapping[str, str], tokens: frozenset[str], style: bytes) -> Iterator[Found]:
     """What a browser would fetch for one element."""
     if tag == "style":
-        yield from css_links(text())
-    elif style := attributes.get("style"):
-        yield from css_links(style)
+        yield from css_links(style.decode("utf-8", "replace"))
+    elif declarations := attributes.get("style"):
+        yield from css_links(declarations)
     if tag == "link":
         types = sorted(tokens & LINK_TYPES)
         if not types:
@@ -226,6 +295,8 @@ def _requisites(tag: str, attributes: Mapping[str, str | None], tokens: frozense
             yield Found(href, f"link {types[0]}")
     elif tag == "input" and (attributes.get("type") or "").lower() != "image":
         return
+    elif tag == "image" and "src" in attributes:
+        tag = "img"  # the parser's own correction (HTML, 13.2.6.4.7)
     for place in _REQUISITES.get(tag, ()):
         value = attributes.get(place)
         if not value or (tag, place) == ("link", "href"):
@@ -258,27 +329,31 @@ def refresh_target(content: str) -> str | None:
     return (match[1] or match[2] or match[3] or "").strip() or None
 
 
-def _elements(sheet: HtmlLinksSheet, *, plain: bool) -> list[str]:
-    """The elements that can hold a link that is wanted."""
-    names = ["a"]
-    names += ["link"] if sheet.link_elements or sheet.requisites else []
-    names += [] if plain else ["area", "meta", *(_FRAMES if sheet.frames else ())]
-    names += ["form"] if sheet.forms else []
-    if sheet.requisites:
-        names += [name for name in (*_REQUISITES, "style") if name not in names]
-    return names
+def _memoised(judge: Any, raw: bytes) -> Found | None:
+    """A judgement of a tag, remembered unless it is so long that remembering a thousand would matter."""
+    result: Found | None = (judge if len(raw) <= _MOST_REMEMBERED else judge.__wrapped__)(raw)
+    return result
 
 
-@lru_cache(maxsize=64)
-def _selector(sheet: HtmlLinksSheet, plain: bool) -> str:
-    names = _elements(sheet, plain=plain)
-    if not sheet.requisites:
-        return ",".join("meta[http-equiv]" if name == "meta" else f"{name}[{_PLACES[name]}]" for name in names)
-    parts = []
-    for name in names:
-        places = (*((_PLACES[name],) if name in _PLACES else ()), *_REQUISITES.get(name, ()))
-        parts += [f"{name}[{place.removeprefix('xlink:')}]" for place in places]
-    return ",".join(dict.fromkeys([*parts, "style", "[style]"]))
+@lru_cache(maxsize=1024)
+def _of_link(raw: bytes) -> Found | None:
+    """What a `link` leads to. Pages of a site have the same ones in great part."""
+    read = attributes(raw)
+    href = read.get("href")
+    return Found(href, "link href") if href and _leads_on(read.get("rel", "")[:_MOST_REMEMBERED]) else None
+
+
+@lru_cache(maxsize=1024)
+def _of_meta(raw: bytes) -> Found | None:
+    """What a `meta` leads to."""
+    target = _refreshes(attributes(raw))
+    return Found(target, "meta content") if target else None
+
+
+def _refreshes(attributes: Mapping[str, str]) -> str | None:
+    """The target of a `meta` that refreshes its page."""
+    is_refresh = attributes.get("http-equiv", "").strip().lower() == "refresh"
+    return refresh_target(attributes.get("content", "")) if is_refresh else None
 
 
 @lru_cache(maxsize=1024)
@@ -288,9 +363,7 @@ def _leads_on(rel: str) -> bool:
     return bool(tokens & FOLLOWED_RELATIONS) and not tokens & LINK_TYPES
 
 
+@lru_cache(maxsize=1024)
 def _disowned(rel: str) -> bool:
+    """Whether the page does not vouch for a link of this `rel`."""
     return not NOFOLLOW.isdisjoint(rel.lower().split())
-
-
-def _folded(text: str) -> str:
-    return " ".join(text[: 4 * MAX_ANCHOR].split())[:MAX_ANCHOR]

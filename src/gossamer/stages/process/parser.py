@@ -15,10 +15,12 @@ import sys
 from typing import Any, BinaryIO
 
 import msgspec
+from selectolax.lexbor import SelectolaxError
 
 from gossamer.flow.unit import Provider
 from gossamer.model.document import Document
-from gossamer.model.visit import Visit
+from gossamer.model.suspicion import suspicion
+from gossamer.model.visit import HTML_TYPES, Visit
 from gossamer.stages.process.reading import Details, Findings, read
 
 #: New containers until the collector looks for cycles: documents hold none, and the parent bounds the memory.
@@ -48,7 +50,7 @@ class Request(msgspec.Struct, frozen=True, array_like=True):
     details: Details
     language: bool
     trouble: str
-    """What to take for known: empty parses whatever comes, anything else scans."""
+    """What to take for known: empty builds the tree whatever the page looks like, anything else builds none."""
     deadline: float
     """Seconds."""
 
@@ -81,9 +83,11 @@ def main() -> int:
         try:
             processors = [_processor(spec, made) for spec in request.processors]
             document = Document(request.visit, request.agent, trouble=request.trouble)
+            if not request.trouble:
+                _try_tree(document)
             findings = read(document, processors, request.details, language=request.language)
             reply = msgspec.msgpack.encode(findings, enc_hook=repr)
-        except MemoryError:
+        except (MemoryError, SelectolaxError):
             return 1
         if "raised:MemoryError" in findings.counts:
             return 1  # half of what the page says would pass for all of it
@@ -92,6 +96,12 @@ def main() -> int:
             reply = msgspec.msgpack.encode(Findings(base=request.visit.url, trouble="too_many_findings"))
         _send(frames_out, reply)
     return 0
+
+
+def _try_tree(document: Document) -> None:
+    """Build the tree of a page that may cost too much before anyone asks: whether it can be built is what the page's flag says."""
+    if document.mime in HTML_TYPES and suspicion(document.markup, document.skim):
+        assert document.tree is not None
 
 
 def _send(frames: BinaryIO, frame: bytes) -> None:

@@ -22,6 +22,8 @@ Details = Literal["plain", "full"]
 MAX_FOUND = 50_000
 MAX_ITEMS = 10_000
 
+_ARE_LINKS = frozenset((Found,))
+
 #: Characters of an error's text that are kept.
 _MAX_TROUBLE = 200
 
@@ -54,7 +56,11 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
     trouble = ""
     for processor in processors:
         try:
-            for thing in processor.process(document):
+            made = processor.process(document)
+            if type(made) is list and len(made) + len(found) < MAX_FOUND and _ARE_LINKS.issuperset(map(type, made)):
+                found += made
+                continue
+            for thing in made:
                 if type(thing) is Found:
                     found.append(thing)
                 else:

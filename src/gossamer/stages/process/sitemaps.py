@@ -30,6 +30,10 @@ _SITEMAPS = frozenset({"sitemap", *_INDEXED})
 _PLACES = frozenset({"loc", "sitemap", "url"})
 
 _GZIP = frozenset({"application/gzip", "application/x-gzip"})
+_GZIP_MAGIC = b"\x1f\x8b"
+
+#: Types that say nothing of what is in a document.
+_MARKLESS = _GZIP | {"text/plain"}
 
 
 class SitemapSheet(Sheet, frozen=True):
@@ -47,11 +51,12 @@ class SitemapLinks(Provider[SitemapSheet]):
         relation = document.visit.task.relation
         name = document.url.partition("?")[0].rpartition("/")[2]
         is_named = relation in _SITEMAPS or "sitemap" in name.lower()
-        content, packed = document.content, document.mime in _GZIP
-        if packed or document.mime == "text/plain":
-            if not is_named:
-                return
-            content = _unpacked(content, self.sheet.max_bytes) if packed else content
+        content = document.content
+        # Servers call a packed sitemap XML, too, and leave `Content-Encoding` out.
+        packed = document.mime in _GZIP or content.startswith(_GZIP_MAGIC)
+        if not is_named and document.mime in _MARKLESS:
+            return
+        content = _unpacked(content, self.sheet.max_bytes) if packed else content
         content = charset.to_utf8(
             content, charset.sniff(content, "" if packed else document.response.header("content-type"))
         )

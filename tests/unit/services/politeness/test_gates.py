@@ -96,6 +96,13 @@ def test_on_loopback_neither_domain_nor_address_delays(address: str) -> None:
     assert gates.ready_at("h.d0.test", "d0.test", address, 0.0) == inf, "but a domain has four live requests there too"
 
 
+def test_files_of_this_machine_share_nothing_that_would_delay_them() -> None:
+    gates = Gates(GateRules(pace=PaceRules(delay=0.0)))
+    gates.begin("", "", "", 0.0)
+    end(gates, "", 0.0, domain="", address="")
+    assert gates.ready_at("", "", "", 0.0) == 0.0
+
+
 def test_the_whole_crawl_keeps_to_pages_a_second() -> None:
     gates = Gates(GateRules(pages_per_second=2.0))
     begun = []

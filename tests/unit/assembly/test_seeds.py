@@ -1,0 +1,49 @@
+"""Seeds before a crawl begins: what may be asked, and whom it is asked of."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.seeds import check_addresses
+from gossamer.flow.sheet import build
+from gossamer.model.errors import ResolutionFailed, UsageError
+from gossamer.services.cares import DnsResolver
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names that name servers here were asked for; none of them exists."""
+    names: list[str] = []
+
+    async def find(self: DnsResolver, host: str) -> Any:
+        names.append(host)
+        raise ResolutionFailed(f"{host}: no such name")
+
+    monkeypatch.setattr(DnsResolver, "find", find)
+    return names
+
+
+def told(folder: Path, seeds: list[str], **options: Any) -> list[str]:
+    crawl = Crawl(seeds, build(CrawlOptions, {"output": str(folder / "c"), **options}))
+    lines: list[str] = []
+    asyncio.run(check_addresses(crawl.seeds, crawl.graph, crawl.options, lines.append))
+    return lines
+
+
+def test_a_seed_without_an_address_is_told(tmp_path: Path, asked: list[str]) -> None:
+    assert told(tmp_path, ["http://a.test/"]) == ["seed http://a.test/: a.test: no such name"]
+
+
+def test_names_behind_a_proxy_are_not_asked_for_here(tmp_path: Path, asked: list[str]) -> None:
+    seeds = ["http://a.test/", "https://b.test/"]
+    assert told(tmp_path, seeds, proxy="http://127.0.0.1:9", contact="me@example.org") == []
+    assert asked == []
+
+
+def test_a_proxy_opens_no_address_that_is_closed(tmp_path: Path, asked: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"169\.254\.169\.254"):
+        told(tmp_path, ["http://169.254.169.254/"], proxy="http://127.0.0.1:9", contact="me@example.org")

@@ -1,0 +1,111 @@
+"""The tags that a crawler asks for, found without a tree: what counts where, and what is bounded."""
+
+import pytest
+
+from gossamer.model import skim
+from gossamer.model.document import Document
+from gossamer.model.markup import MAX_ATTRIBUTES
+from gossamer.model.skim import MAX_PECULIAR, Skim, Tag
+from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
+from gossamer.testing.storing import visit
+
+
+def hrefs(page: bytes, **settings: bool) -> list[str]:
+    sheet = HtmlLinksSheet(**settings)
+    return [found.href for found in HtmlLinks(sheet).process(Document(visit("http://a.test/dir/page", page)))]
+
+
+def test_a_skim_is_tags_and_the_spans_between_them() -> None:
+    made = Skim(b"<title>t</title><p>x<a href=1>y</a><!-- < --><a href='>'>z")
+    assert [made.markup[slice(*piece)] if isinstance(piece, tuple) else piece.name for piece in made.pieces] == [
+        b"title",
+        b"<p>x<a href=1>y</a>",
+        b"a",
+        b"z",
+    ]
+    assert [type(piece) for piece in made.tags] == [Tag, Tag]
+
+
+def test_tags_are_those_that_a_tokenizer_sees() -> None:
+    page = b"""<!doctype html><!-- <a href=1> --><A HREF=2 href=3>x</a ><!--><a href=4 ><i "a="><a href=5>" </i>
+        <script>"<a href=6>"</scripty></SCRIPT ><title></title><a<b href=7></ a href=8></3><?php <a href=9>?>
+        <textarea><a href=10></textarea><e title='>' x="><a href=11>"><!--!><a href=12>--><a href=13 <a href=14>
+        <script><!--<script></script><a href=15>--></script><noembed><a href=16></noembed x><xmp><a href=17></xmp>
+        <a title="<a href=18>" href=19><![CDATA[<a href=20>]]><plaintext><a href=21>"""
+    assert hrefs(page) == ["2", "4", "13", "19"]
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (b"<template><a href=1><template></template><a href=2></template><a href=3>", ["3"]),
+        (b"<noscript><a href=1></noscript><select><a href=2></select>", ["1", "2"]),
+        (
+            b"<svg><a href=1><a xlink:href=2><title><a href=3></title><style><a href=4></style></svg>",
+            ["1", "2", "3", "4"],
+        ),
+        (b"<svg><style/><script/><a href=1><![CDATA[<a href=2>]]></svg><style><a href=3></style>", ["1"]),
+        (b"<svg><p><title><a href=1></title><![CDATA[<a href=2>]]>", []),
+        (b"<svg><foreignObject><title><a href=1></title></foreignObject><title/><a href=2></svg>", ["2"]),
+        (b"<math><mi><style><a href=1></style></mi><style><a href=2></style>", ["2"]),
+        (b"<table><a href=1><td><a href=2></table>", ["1", "2"]),
+        (b"<p><a href=1><p>x<p>y</a>", ["1"]),
+        (b"<frameset><frame src=1></frameset>", ["1"]),
+        (b"<link><p><frameset><frame src=1></frameset>", ["1"]),
+        (b"<a href=1>text</a><frameset><frame src=2></frameset>", ["1"]),
+        (b"<body><frameset><frame src=2></frameset>", []),
+    ],
+)
+def test_what_counts_where_it_stands(page: bytes, expected: list[str]) -> None:
+    assert hrefs(page) == expected
+
+
+def test_a_form_in_a_form_is_none() -> None:
+    page = b"<form action=1><form action=2></form><form action=3><template></form></template><form action=4>"
+    assert hrefs(page, forms=True) == ["1", "3"]
+
+
+@pytest.mark.parametrize(
+    ("page", "head"),
+    [
+        (b"<!doctype html> <html><head><title>a<b</title><script>x<y</script></head> <link>", None),
+        (b"<link>text", b"text"),
+        (b"<head></head><noscript>", b"<noscript>"),
+        (b"<head><noscript><link></noscript><p>", b"<p>"),
+        (b"<template>text<p></template><base><body>", b"<body>"),
+        (b"<!-- c --><?x?></p></br>", b"</br>"),
+        (b"<meta><1>", b"<1>"),
+        (b"", None),
+    ],
+)
+def test_a_head_ends_at_the_first_thing_that_none_can_hold(page: bytes, head: bytes | None) -> None:
+    assert page[Skim(page).head_end :] == (head or b"")
+
+
+def test_a_page_of_many_peculiar_places_is_read_to_its_end() -> None:
+    page = b"<p title='>'><a href=x>" * 2 * MAX_PECULIAR
+    made = Skim(page)
+    assert made.is_exact
+    assert hrefs(page) == ["x"] * 2 * MAX_PECULIAR
+
+
+@pytest.mark.parametrize("before", [b"", b"<p>", b"<p title='>'>" * (MAX_PECULIAR + 1), b"<template>"])
+@pytest.mark.parametrize("end", [b">", b"", b" x='>'>"])
+def test_a_tag_with_too_many_attributes_is_noticed_wherever_it_stands(before: bytes, end: bytes) -> None:
+    def page(count: int) -> bytes:
+        return before + b"<p " + b" ".join(b"a%d" % n for n in range(count)) + end
+
+    assert Skim(page(MAX_ATTRIBUTES + 10)).is_crowded
+    assert not Skim(page(MAX_ATTRIBUTES - 10)).is_crowded
+
+
+def test_tags_that_are_kept_are_bounded_and_a_cut_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(skim, "MAX_KEPT", 100)
+    processor = HtmlLinks()
+    page = Document(visit("http://a.test/", b"<area href=x>" * 200))
+    assert len(list(processor.process(page))) == 100
+    assert processor.metrics.counters["cut"] == 1
+
+
+def test_what_is_found_is_bounded() -> None:
+    assert len(hrefs(b"<a href=x>" * 200_000)) < 100_000
