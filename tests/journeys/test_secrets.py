@@ -78,6 +78,8 @@ def test_a_password_that_is_set_while_a_crawl_runs_is_told_to_nobody(tmp_path: P
         with pytest.raises(SettingError) as refusal:
             await Steering(job).answer(Change({"http.credentials": f"[{SECRET.decode()}"}))
         told.append(str(refusal.value))
+        told.append(str(await Steering(job).answer(Change({"proxy": f"http://me:{SECRET.decode()}@127.0.0.1:1"}))))
+        assert "frontier.proxied = true" in told[-1]
         job.stop()
         await running
 

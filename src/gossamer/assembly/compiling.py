@@ -63,7 +63,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 #: Settings that an option turns on by being given at all.
-_SWITCHES = frozenset({"depths", "proxied"})
+SWITCHES = frozenset({"depths", "proxied"})
 
 #: Providers that keep large bodies on disk while they are used.
 _SPOOLING = frozenset({"http", "ftp", "gopher", "file"})
@@ -188,7 +188,7 @@ def _with_option(wiring: Wiring, option: str, given: Any) -> Wiring:
     for unit, setting in SETTINGS[option]:
         if unit in _OPTIONAL and not _has(wiring, unit):
             continue
-        wiring = _set(wiring, option, unit, {setting: True if setting in _SWITCHES else given})
+        wiring = _set(wiring, option, unit, {setting: True if setting in SWITCHES else given})
     return wiring
 
 

@@ -64,7 +64,11 @@ def suspicion(markup: bytes, skim: Skim | None = None) -> str:
     skim = skim or Skim(markup)
     if skim.is_crowded:
         return "too_many_attributes"
-    if count <= TRUSTED_TAGS or (count <= COUNTED_TAGS and _most_open(markup) <= MAX_DEPTH) or _is_plainly_flat(skim):
+    if (
+        count <= TRUSTED_TAGS
+        or (count <= COUNTED_TAGS and _most_open(markup) <= MAX_DEPTH)
+        or _is_plainly_flat(skim, count)
+    ):
         return ""
     return _shape(markup)
 
@@ -79,15 +83,15 @@ def _most_open(markup: bytes) -> int:
     return most
 
 
-def _is_plainly_flat(skim: Skim) -> bool:
+def _is_plainly_flat(skim: Skim, count: int) -> bool:
     """Whether tags counted by name, 0.1 us each, already show that little is open at once; :func:`_shape` costs 1.5 us each.
 
-    Counting is right in spans, where every `<name` and `</name` is a tag to the tokenizer as well. What lies between them is not
-    counted: a page with more than a few of them is not judged here.
+    Counting is right in spans, where every `<name` and `</name` is a tag to the tokenizer as well. A page with more `<`, of its
+    `count`, outside of them than may be open is not judged here.
     """
-    if skim.is_exact:
-        return False
     markup = skim.markup
+    if count - sum(markup.count(b"<", begin, end) for begin, end in skim.spans) > MAX_DEPTH:
+        return False
     surplus: Counter[bytes] = Counter()
     for start, end in _slices(skim.spans):
         for name, count in Counter(_NAME.findall(markup, start, end)).items():

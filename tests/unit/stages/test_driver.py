@@ -1,6 +1,7 @@
 """What drives transfers: sockets stay where they are between requests, and nothing that libcurl waits for is lost."""
 
 import asyncio
+import os
 import select
 from collections.abc import Callable
 from typing import Any
@@ -119,27 +120,67 @@ def test_closing_ends_what_is_under_way(run: Any, kind: Kind) -> None:
     run(body())
 
 
+class Counting(EpollDriver):
+    """Counts how often the loop calls it."""
+
+    woken = 0
+
+    def _on_ready(self) -> None:
+        self.woken += 1
+        super()._on_ready()
+
+    async def rests(self) -> bool:
+        """After some turns of the loop it is left alone."""
+        for _ in range(100):
+            await asyncio.sleep(0)
+        before = self.woken
+        for _ in range(100):
+            await asyncio.sleep(0)
+        return self.woken == before
+
+
 @pytest.mark.skipif(not HAS_EPOLL, reason="Linux has epoll")
 def test_a_server_that_closes_an_idle_connection_does_not_wake_the_loop_for_ever(run: Any) -> None:
-    class Counting(EpollDriver):
-        woken = 0
-
-        def _on_ready(self) -> None:
-            self.woken += 1
-            super()._on_ready()
-
     async def body() -> None:
         made = Counting()
         async with FakeWeb({"/": Page("x")}) as web:
             await made.add(handle(web))
-        for _ in range(100):
-            await asyncio.sleep(0)
-        before = made.woken
-        for _ in range(100):
-            await asyncio.sleep(0)
-        assert made.woken == before
+        assert await made.rests()
         async with FakeWeb({"/": Page("x")}) as web:  # perhaps by a socket of the same number
             await made.add(handle(web))
         await made.close()
 
     run(body())
+
+
+@pytest.mark.skipif(not HAS_EPOLL, reason="Linux has epoll")
+def test_a_closed_socket_that_another_process_holds_does_not_wake_the_loop_for_ever(run: Any) -> None:
+    held: list[int] = []
+
+    def hold(fd: int, purpose: int) -> int:
+        held.append(os.dup(fd))
+        return int(pycurl.SOCKOPT_OK)
+
+    async def body() -> None:
+        made = Counting()
+        async with FakeWeb({"/": Page("x"), "/slow": Page(silent=True)}) as web:
+            curl = handle(web)
+            curl.setopt(pycurl.FORBID_REUSE, 1)
+            curl.setopt(pycurl.SOCKOPTFUNCTION, hold)
+            under_way = made.add(handle(web, "/slow"))
+            while not web.requests:
+                await asyncio.sleep(0)
+            await made.add(curl)
+            os.write(held[0], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")  # and its answer comes to nobody
+            assert await made.rests()
+            assert len(web.requests) == 3
+            assert not under_way.done()
+        with pytest.raises(pycurl.error):
+            await under_way  # its server has gone: the new set has its socket
+        await made.close()
+
+    try:
+        run(body())
+    finally:
+        for fd in held:
+            os.close(fd)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import msgspec
 
-from gossamer.assembly.compiling import SETTINGS
+from gossamer.assembly.compiling import SETTINGS, SWITCHES
 from gossamer.assembly.control.knowing import known_of
 from gossamer.assembly.control.messages import (
     Answered,
@@ -107,7 +107,8 @@ class Steering:
         by_unit: dict[str, dict[str, Any]] = {}
         for key, value in values.items():
             for unit, setting in self._targets(key):
-                by_unit.setdefault(unit, {})[setting] = value
+                is_switch = setting in SWITCHES and "." not in key
+                by_unit.setdefault(unit, {})[setting] = value not in ("", "none") if is_switch else value
         graph = self._crawl.graph_at_work
         for unit, settings in by_unit.items():
             change(graph.sheet(unit), settings, running=True)

@@ -152,9 +152,7 @@ class EpollDriver:
             self._wanted[fd] = 0
             return
         wanted = self._wanted[fd] = what & _WANTED
-        events = (select.EPOLLIN if wanted & pycurl.POLL_IN else 0) | (
-            select.EPOLLOUT if wanted & pycurl.POLL_OUT else 0
-        )
+        events = _events(wanted)
         try:
             self._sockets.modify(fd, events)
         except FileNotFoundError:
@@ -195,9 +193,21 @@ class EpollDriver:
                 self._act(fd, wanted if failed else ready & wanted)
             else:
                 # An idle connection that its server has closed, or talks on unasked: libcurl will see when it wants it again.
-                with suppress(OSError):
-                    self._sockets.unregister(fd)
+                self._leave(fd)
         self._end_soon()
+
+    def _leave(self, fd: int) -> None:
+        try:
+            self._sockets.unregister(fd)
+        except OSError:
+            # Closed here, and still held by a process that was forked meanwhile: it leaves with the whole set alone.
+            self._loop.remove_reader(self._sockets.fileno())
+            self._sockets.close()
+            self._sockets = select.epoll()
+            self._loop.add_reader(self._sockets.fileno(), self._on_ready)
+            for other, wanted in self._wanted.items():
+                if wanted:
+                    self._sockets.register(other, _events(wanted))
 
     def _act(self, fd: int, ready: int) -> None:
         try:
@@ -238,3 +248,8 @@ class EpollDriver:
             future.set_result(curl)
         else:
             future.set_exception(error)
+
+
+def _events(wanted: int) -> int:
+    """What libcurl waits for, in the words of epoll."""
+    return (select.EPOLLIN if wanted & pycurl.POLL_IN else 0) | (select.EPOLLOUT if wanted & pycurl.POLL_OUT else 0)

@@ -100,6 +100,10 @@ class SieveLedger(Provider[NoSettings]):
         """The robots bytes of a site."""
         return self.behind.robots(site, host)
 
+    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
+        """What watchers have learnt of hosts under a name."""
+        return self.behind.learnt(hosts, what)
+
     def tally(self, what: Tallied, name: str) -> int:
         """How many were counted of a host or registered domain."""
         return self.behind.tally(what, name)

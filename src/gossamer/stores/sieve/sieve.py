@@ -16,7 +16,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import compress, islice
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -25,9 +24,10 @@ import msgspec
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores.files import AppendFile
 from gossamer.stores.sieve import manifest as manifests
+from gossamer.stores.sieve.finds import Ends, Finds, Found, write_found
 from gossamer.stores.sieve.fingerprints import Fingerprints, Keys
 from gossamer.stores.sieve.manifest import Manifest
-from gossamer.stores.sieve.merging import Sifted, crowded, sift
+from gossamer.stores.sieve.merging import crowded, sift
 from gossamer.stores.sieve.recent import Recent
 from gossamer.stores.sieve.runs import Run, in_order, write_run
 
@@ -38,9 +38,6 @@ OVERFLOW = 2
 PIECE = 1 << 19
 
 T = TypeVar("T")
-
-#: File of the sieve -> the byte at which what counts of it ends; None: all of it counts.
-Ends = Callable[[str], int | None]
 
 
 class SieveLimits(msgspec.Struct, frozen=True):
@@ -62,25 +59,15 @@ class Taken(msgspec.Struct, Generic[T], frozen=True):
     end: int
 
 
-class _Found(msgspec.Struct):
-    """A file of finds, and how far it was drained."""
-
-    file: str
-    size: int
-    at: int
-    count: int
-    """Items that were not drained."""
-
-
 class _Merge(msgspec.Struct):
     """What a merge has changed."""
 
     number: int
     runs: list[Run]
     dropped: list[Run]
-    found: _Found
+    found: Found
     new: int
-    leaving: list[_Found]
+    leaving: list[Found]
 
 
 class Sieve(Generic[T]):
@@ -116,11 +103,10 @@ class Sieve(Generic[T]):
         self._front = Recent(limits.recent)
         self._keys = Keys()
         self._backlog: deque[int] = deque()
-        self._found: deque[_Found] = deque()
-        self._drained: list[_Found] = []
-        self._leaving: list[_Found] = []
+        self._finds = Finds(directory, ends)
+        self._leaving: list[Found] = []
         """Finds that can be removed after a merge which notes that they count."""
-        self._settling: tuple[list[_Found], int] = [], 0
+        self._settling: tuple[list[Found], int] = [], 0
         self._mark = 0
         """The progress that the next manifest notes: no crash of any kind takes it back."""
         self._job: Future[_Merge] | None = None
@@ -158,7 +144,8 @@ class Sieve(Generic[T]):
         self._fingerprints = Fingerprints(self._secret)
         self._runs = [Run(self.directory, entry) for entry in self._manifest.runs]
         self._tidy()
-        self._open_found()
+        for _, path in self._numbered("found"):
+            self._finds.open(path)
         self._open_logs()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="sieve")
         self._advance()
@@ -187,13 +174,6 @@ class Sieve(Generic[T]):
 
     def _numbered(self, kind: str) -> list[tuple[int, Path]]:
         return sorted((int(path.stem.partition("-")[2]), path) for path in self.directory.glob(f"{kind}-*.jsonl"))
-
-    def _open_found(self) -> None:
-        for _, path in self._numbered("found"):
-            with path.open("rb") as file:
-                at = file.seek(self._ends(path.name) or 0)
-                found = _Found(path.name, path.stat().st_size, at, sum(1 for _ in file))
-            (self._found if found.count else self._drained).append(found)
 
     def _open_logs(self) -> None:
         first = self._manifest.merged + 1
@@ -239,7 +219,7 @@ class Sieve(Generic[T]):
 
     def __len__(self) -> int:
         self._advance()
-        return self.waiting + sum(found.count for found in self._found)
+        return self.waiting + len(self._finds)
 
     @property
     def seen(self) -> int:
@@ -299,41 +279,21 @@ class Sieve(Generic[T]):
         """Up to `most` items that are new, in the order of their offers. They come again, after a reopening, until the
         end that comes with them counts; so the caller commits it together with the items."""
         self._advance()
-        while self._found:
-            found = self._found[0]
-            with (self.directory / found.file).open("rb") as file:
-                file.seek(found.at)
-                lines = list(islice(file, most))
-            found.at += sum(map(len, lines))
-            found.count -= len(lines)
-            if found.count <= 0:
-                self._drained.append(self._found.popleft())
-            if lines:
-                items: list[T] = self._decoder.decode(b"[" + b",".join(lines) + b"]")
-                return Taken(items, found.file, found.at)
-        return Taken([], "", 0)
+        lines, file, end = self._finds.take(most)
+        items: list[T] = self._decoder.decode(b"[" + b",".join(lines) + b"]")
+        return Taken(items, file, end)
 
     @property
     def ready(self) -> bool:
         """There is something to take."""
         self._advance()
-        return bool(self._found)
+        return len(self._finds) > 0
 
     def settled(self) -> None:
         """Whatever counted at the last call survives a power cut by now."""
         files, self._mark = self._settling
         self._leaving += files
-        self._settling = self._counting(), self._progress()
-
-    def _counting(self) -> list[_Found]:
-        """Finds that were drained to the end, and count as such; they are taken off the list."""
-        counting = []
-        for found in self._drained:
-            end = self._ends(found.file)
-            if end is None or end >= found.size:
-                counting.append(found)
-        self._drained = [found for found in self._drained if found not in counting]
-        return counting
+        self._settling = self._finds.counting(), self._progress()
 
     # -- merging
 
@@ -363,7 +323,7 @@ class Sieve(Generic[T]):
     def _begin_merge(self, number: int, keys: Keys | None) -> None:
         self._in_job = len(keys) if keys is not None else 1
         if not self.limits.sync:
-            self._leaving += self._counting()
+            self._leaving += self._finds.counting()
             self._mark = self._progress()
         leaving, self._leaving = self._leaving, []
         self._job = self._executor.submit(self._merge, number, keys, self._mark, leaving)
@@ -385,15 +345,15 @@ class Sieve(Generic[T]):
         for name in (_offers(merge.number), *(found.file for found in merge.leaving)):
             (self.directory / name).unlink(missing_ok=True)
         if merge.found.size:
-            self._found.append(merge.found)
+            self._finds.add(merge.found)
 
-    def _merge(self, number: int, keys: Keys | None, mark: int, leaving: list[_Found]) -> _Merge:
+    def _merge(self, number: int, keys: Keys | None, mark: int, leaving: list[Found]) -> _Merge:
         """One merge, in the thread: it reads what no one changes, and writes files that no one knows until the manifest."""
         if keys is None:
             keys = self._keys_of(number)
         runs, sync = list(self._runs), self.limits.sync
         sifted = sift(keys, runs)
-        found = self._write_found(number, sifted)
+        found = write_found(self.directory, number, self._pieces(number), sifted, sync=sync)
         if len(sifted.high):
             runs.append(write_run(self.directory, f"run-{number:08}-0", [(sifted.high, sifted.low)], sync=sync))
         dropped: list[Run] = []
@@ -406,21 +366,6 @@ class Sieve(Generic[T]):
         entries = tuple(run.entry for run in runs)
         manifests.write(self.directory, Manifest(self._manifest.secret, number, entries, mark), sync=sync)
         return _Merge(number, runs, dropped, found, len(sifted.high), leaving)
-
-    def _write_found(self, number: int, sifted: Sifted) -> _Found:
-        new, name = sifted.new, f"found-{number:08}.jsonl"
-        path, at, size = self.directory / name, 0, 0
-        with path.open("wb", buffering=0) as out:
-            for lines in self._pieces(number):
-                chosen = b"\n".join(compress(lines, new[at : at + len(lines)].tolist()))
-                at += len(lines)
-                if chosen:
-                    size += out.write(chosen + b"\n")
-            if self.limits.sync:
-                os.fsync(out.fileno())
-        if not size:
-            path.unlink()
-        return _Found(name, size, 0, len(sifted.high))
 
     def _pieces(self, number: int) -> Iterator[list[bytes]]:
         """The lines of a log, some thousand at a time."""
