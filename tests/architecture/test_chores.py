@@ -85,3 +85,9 @@ def test_the_change_log_groups_fragments_by_kind(tmp_path: Path) -> None:
 
 def test_the_reference_is_what_the_code_says() -> None:
     assert docs.problems() == []
+
+
+def test_what_the_readme_writes_is_no_folder_of_the_checkout() -> None:
+    named = re.findall(r"^\./gossamer .* -o (\S+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert named
+    assert not [name for name in named if (ROOT / name).exists()]

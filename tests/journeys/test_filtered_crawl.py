@@ -126,7 +126,7 @@ def test_a_trap_is_cut_and_can_be_asked_about(tmp_path: Path) -> None:
         assert "/a" in web.targets()
         story = story_of(tmp_path / "crawl", web.url("/events/2120/12.html"))
         elsewhere = story_of(tmp_path / "crawl", web.url("/nowhere"))
-    assert (story.state, story.told) == ("refused", "filter traps refuses it at gate fetch: trap:calendar")
+    assert (story.state, story.told) == ("refused", "filter traps refuses it at gate schedule: trap:calendar")
     assert (elsewhere.state, elsewhere.told) == (
         "unknown",
         "its host has traps (trap:calendar), and most of their URLs are not queued",

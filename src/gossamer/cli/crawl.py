@@ -76,7 +76,7 @@ def crawl(
 
     \b
     gossamer crawl http://localhost:8000/
-    gossamer crawl http://localhost:8000/docs/ --scope prefix --depth 3 --max-time 10m -o docs
+    gossamer crawl http://localhost:8000/docs/ --scope prefix --depth 3 --max-time 10m -o mine
     """
     options = read_options(given, config)
     from gossamer.assembly.compiling import find_wiring

@@ -23,6 +23,8 @@ REMEMBERED = 8_192
 
 #: At least eight letters and digits together, as digests and session identifiers are.
 _IDENTIFIER = re.compile(r"(?=[^0-9]*[0-9])[0-9A-Za-z_-]{8,}")
+#: A word with a short number behind it, as `daytime1` and `part-12`: people number directories so.
+_NUMBERED_WORD = re.compile(r"[A-Za-z_-]{3,}[0-9]{1,3}")
 _NUMBER = re.compile(r"[0-9]+")
 _YEAR = re.compile(r"(?:1[89]|[2-9][0-9])[0-9]{2}")
 _DATE = re.compile(r"[12][0-9]{3}[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?[0-3][0-9])?")
@@ -75,7 +77,9 @@ def _masked(segment: str) -> str:
 
 def _identifier(directories: list[str], name: str) -> tuple[str, str]:
     for place, segment in enumerate(directories):
-        if not segment.isdecimal() and _IDENTIFIER.fullmatch(segment):
+        if segment.isdecimal() or _NUMBERED_WORD.fullmatch(segment):
+            continue
+        if _IDENTIFIER.fullmatch(segment):
             return segment, "/".join((*directories[place + 1 :], name))
     return "", ""
 

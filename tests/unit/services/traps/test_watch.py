@@ -104,13 +104,15 @@ def spelt(number: int) -> str:
     [
         chain("/{n}.html"),
         chain("/item/{hex}"),
+        chain("/examples/net/daytime{n}/"),
+        chain("/examples/net/chapter-{n}/index.html"),
         chain("/x?page={n}"),
         chain("/x?page={n}&size=20"),
         chain("/c/{year}/{month:02}.html", text="news {n}"),
         [(url, spelt(n), new) for n, (url, _, new) in enumerate(chain("/c/{year}/{month:02}.html"))],
         [(url, text, "/elsewhere") for url, text, _ in chain("/c/{year}/{month:02}.html")],
     ],
-    ids=["numbers", "digests", "pages", "sizes", "numbered", "news", "leaves"],
+    ids=["numbers", "digests", "directories", "chapters", "pages", "sizes", "numbered", "news", "leaves"],
 )
 def test_dull_sites_and_archives_with_news_are_none(
     pages: list[tuple[str, str, str]], request: pytest.FixtureRequest
