@@ -12,6 +12,7 @@ take turns; :mod:`stopping` says when a crawl stops.
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from itertools import chain
 from math import inf
 
 import msgspec
@@ -88,13 +89,16 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """The queues may have hosts that can be admitted."""
         self._refused: deque[Visit] = deque()
         self._in_flight = 0
-        self._rested = 0
-        """Hosts that were sent to rest on the disk and may still answer."""
+        self._resting: set[str] = set()
+        """Hosts that rest on the disk and had chances left when they went."""
         self._seeds_ended = False
         self._draining = False
         self._lookups = Lookups(lambda: self.resolver, self._known, self._missing, self._count_broken)
         self._passed_over: deque[str] = deque()
         """Hosts whose turn it was when only slots were left that are kept for lively ones."""
+        self._held_back: list[str] = []
+        """Spent hosts whose turn it was while nothing else was left: of thousands some are always due, and their probes
+        would keep a crawl alive for ever."""
         self._nameless: list[str] = []
         """Hosts whose names turned out to have no address; the ledger is still to be told."""
         self._alarm: Alarm | None = None
@@ -202,9 +206,13 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         now = self.clock.monotonic()
         self._keep_nameless()
         self._wake_due()
+        are_last: bool | None = None
         for_all = self.sheet.concurrency - self.sheet.concurrency // KEPT_FREE
         for _ in range(min(len(self._passed_over), for_all - self._in_flight)):
             self._put(self._passed_over.popleft())
+        held_back, self._held_back = self._held_back, []
+        for name in held_back:
+            self._put(name)
         has_admitted = False
         while len(found) < free and self._may_hand_out(now):
             host = self.politeness.next(now)
@@ -213,6 +221,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 if self._in_flight >= for_all and not entered.is_lively:
                     self._passed_over.append(host)
                     continue
+                if not entered.errands and self.politeness.is_spent(host):
+                    are_last = self._is_only_spent() if are_last is None else are_last
+                    if are_last:
+                        self._held_back.append(host)
+                        continue
                 task = self._task_of(entered, now)
                 if task is not None:
                     found.append(task)
@@ -366,7 +379,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.politeness.put(name, host.address, host.level)
 
     def _rest(self, host: Host, seconds: float) -> None:
-        self._rested += not self.politeness.is_spent(host.name)
+        if not self.politeness.is_spent(host.name):
+            self._resting.add(host.name)
         self.queues.rest(host.name, self.clock.steady() + seconds)
         self._leave(host)
 
@@ -391,6 +405,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         states = self.queues.admit(self.clock.steady(), ADMITTED)
         self._is_stirred = len(states) == ADMITTED
         for state in states:
+            self._resting.discard(state.host)
             self.politeness.restore(state.host, state.note, clean=self.ledger.is_clean)
             self._hosts.enter(state.host, is_held=True)
             self._put(state.host)
@@ -489,7 +504,14 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             return False
         if self._stopping.is_unserved and not self.sheet.keep_trying:
             return True
-        return not self._rested and self.queues.next_due() == inf and self.politeness.all_spent()
+        return self._is_only_spent()
+
+    def _is_only_spent(self) -> bool:
+        """Whether all hosts that wait were given their chances, and neither a seed nor a task for later will bring another."""
+        if not self._seeds_ended or self.queues.next_due() < inf:
+            return False
+        is_spent = self.politeness.is_spent
+        return all(map(is_spent, chain(self._resting, self._passed_over))) and self.politeness.all_spent()
 
     def _end_if_done(self) -> None:
         nothing_left = self._draining or (self._seeds_ended and not len(self.queues))
