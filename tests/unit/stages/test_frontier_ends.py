@@ -107,11 +107,13 @@ def well_then(outcome: Outcome, elapsed: float, *, is_met: bool = False) -> Says
     return says
 
 
-def dead(elapsed: float = 10.0) -> Says:
-    """Nobody but `alive.test` lets anybody in."""
+def dead(elapsed: float = 10.0, more: float = 0.0) -> Says:
+    """Nobody but `alive.test` lets anybody in; each host keeps us waiting by `more` seconds longer than the one before."""
 
     def says(host: str, number: int) -> Answer:
-        return Answer("", host, Outcome.OK if host == "alive.test" else Outcome.CONNECT_FAILED, elapsed)
+        if host == "alive.test":
+            return Answer("", host, Outcome.OK, 0.1)
+        return Answer("", host, Outcome.CONNECT_FAILED, elapsed + more * int(host[1:].partition(".")[0]))
 
     return says
 
@@ -145,8 +147,8 @@ def test_hosts_that_rest_with_chances_left_are_waited_for(
 
 def test_probes_of_hosts_that_were_given_their_chances_keep_no_crawl_alive(run: Any, tmp_path: Path) -> None:
     # Each takes an hour: of a dozen hosts some are always asked, as some of thousands are that take ten seconds.
-    ring = Ring(tmp_path, dead(elapsed=HOUR), retries=(60.0,))
-    run(ring.crawl(pages(12, 30), at_most=9 * HOUR))
+    ring = Ring(tmp_path, dead(elapsed=HOUR, more=300.0), retries=(60.0,))
+    run(ring.crawl(pages(12, 30), at_most=14 * HOUR))
     assert ring.unfinished == 12 * 30
 
 
