@@ -60,7 +60,8 @@ class WarcSheet(Sheet, frozen=True):
         bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
     ] = False
     metadata: Annotated[
-        bool, setting(
+        bool,
+        setting(
             "Write a metadata record beside an answer that was found on another page, or had trouble. One that came "
             "from a server whose certificate nobody verified has one in any case."
         ),

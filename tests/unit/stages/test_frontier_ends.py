@@ -129,7 +129,9 @@ def test_a_crawl_ends_whose_hosts_rested_before_they_were_spent(
     ring = Ring(tmp_path, dead(), retries=(600.0,))
     run(ring.crawl(pages(12, 7), at_most=HOUR))
     assert ring.unfinished == 12 * 7
-    assert {ring.asked[f"h{host}.test"] for host in range(12)} == {5}, "six tries of each, from 0: five strikes, one probe"
+    assert {ring.asked[f"h{host}.test"] for host in range(12)} == {5}, (
+        "six tries of each, from 0: five strikes, one probe"
+    )
 
 
 def test_hosts_that_rest_with_chances_left_are_waited_for(

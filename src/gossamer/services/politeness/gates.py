@@ -17,7 +17,7 @@ from math import inf
 import msgspec
 
 from gossamer.model.outcome import ANSWERED, Outcome
-from gossamer.model.ruling import DONE, KEEP, Ruling, What
+from gossamer.model.ruling import DONE, KEEP, Ruling
 from gossamer.model.task import Answer
 from gossamer.services.guard import is_loopback
 from gossamer.services.politeness import circuit, notes, pace, retries
