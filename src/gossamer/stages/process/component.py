@@ -60,7 +60,7 @@ class ProcessSheet(Sheet, frozen=True):
         setting("Parser processes at most; 0: pages that need one get no tree.", unit="processes", restart=_PROCESSES),
     ] = 1
     apart: Annotated[int, setting("Documents larger than this are read in a parser process.", unit="bytes", ge=0)] = (
-        2_000_000
+        4_000_000  # 50 ms here, as long as everybody else waits; starting a parser process takes 80
     )
     parse_deadline: Annotated[
         float, setting("A parser process that takes longer is killed.", unit="s", restart=_PROCESSES, gt=0)

@@ -4,7 +4,6 @@ Place in the flow: the process stage calls :func:`read` in its own process, or, 
 process does (:mod:`gossamer.stages.process.parser`). So what comes out is one plain value that crosses a pipe.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -52,7 +51,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
     """
     found: list[Found] = []
     items: list[Item] = []
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
     trouble = ""
     for processor in processors:
         try:
@@ -66,10 +65,11 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
                 else:
                     items.append(_as_item(thing))
                 if len(found) >= MAX_FOUND or len(items) >= MAX_ITEMS:
-                    counts["cut"] += 1
+                    counts["cut"] = counts.get("cut", 0) + 1
                     break
         except Exception as error:
-            counts[f"raised:{type(error).__name__}"] += 1
+            raised = f"raised:{type(error).__name__}"
+            counts[raised] = counts.get(raised, 0) + 1
             trouble = f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
     if document.mime not in HTML_TYPES:
         return Findings(
