@@ -49,7 +49,6 @@ _SCRIPT_STEP = re.compile(rb"<!--(?:-*+>)?|-->|<(/?)[sS][cC][rR][iI][pP][tT](?=[
 _COMMENT_END = re.compile(rb"--!?>")
 
 _REFERENCE = re.compile(r"&(?:#([0-9]++);?|#[xX]([0-9a-fA-F]++);?|([A-Za-z][A-Za-z0-9]*+)(;?)(?=(=?)))")
-_CHANGES = re.compile(r"[&\r\0]")
 #: Characters of the longest name of a character, without its semicolon.
 _LONGEST_NAME = max(map(len, html5)) - 1
 # Numbers that stand for what Windows has there, not for control characters (13.2.5.80).
@@ -118,7 +117,7 @@ def resolved(raw: bytes, *, in_attribute: bool = False) -> str:
         in_attribute: a name without semicolon stays as it is before `=` or a letter: `?a=1&copy=2` (13.2.5.73).
     """
     text = raw.decode("utf-8", "replace")
-    if _CHANGES.search(text) is None:
+    if b"&" not in raw and b"\r" not in raw and b"\0" not in raw:
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     if "&" in text:

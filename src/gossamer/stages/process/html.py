@@ -124,10 +124,12 @@ _MOST_REMEMBERED = 1_000
 #: Bytes of a span that are read at once: what an expression finds is held in memory, and a page can be one span.
 _MOST_AT_ONCE = 256 << 10
 
-# A link as nearly all are written: in lower case, double quotes, single blanks, without references and `rel`. Of it, the address;
+# A link as nearly all are written: in lower case and double quotes, without references and `rel`. Of it, the address;
 # of one that is written in any other way, all attributes.
 _OTHER = rb'(?!href=|rel=|style=)[a-z-]++="[^"<>]*+"'
-_LINK = rb'<[aA](?: (?:%(o)s )*+href="([^"<>&\r\0]*+)"(?: %(o)s)*+>|[%(s)s/]([^<>]*+)>)' % {b"o": _OTHER, b"s": SPACE}
+_LINK = (
+    rb'<[aA](?:[%(s)s]++(?:%(o)s[%(s)s]++)*+href="([^"<>&\r\0]*+)"(?:[%(s)s]++%(o)s)*+[%(s)s]*+>|[%(s)s/]([^<>]*+)>)'
+) % {b"o": _OTHER, b"s": SPACE}
 _PLAIN_LINKS = re.compile(_LINK)
 # With its text, up to the end of the link or of a table's cell, and whether that lies in the span.
 _ANCHORED_LINKS = re.compile(
