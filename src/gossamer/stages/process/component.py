@@ -43,7 +43,10 @@ class ProcessSheet(Sheet, frozen=True):
     agent: Annotated[str, setting("Product token that pages may speak to in `robots` tags.")] = "Gossamer"
     details: Annotated[
         Details,
-        setting("`plain`: title, base, charset, robots tags, canonical URL; `full`: also language and fingerprint."),
+        setting(
+            "`plain`: title, base, charset, robots tags, canonical URL, the language that it declares; `full`: the language of its "
+            "text, and its fingerprint, too."
+        ),
     ] = "plain"
     languages: Annotated[
         tuple[str, ...],

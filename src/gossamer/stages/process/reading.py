@@ -11,10 +11,11 @@ import msgspec
 
 from gossamer.contracts.processing import Processor
 from gossamer.model.document import Document
+from gossamer.model.language import primary
 from gossamer.model.visit import HTML_TYPES, Found, Item, Visit
 
-#: How much is made of a page: `plain` title, base, charset, directives and canonical URL; `full` also language and
-#: fingerprint, which need its text.
+#: How much is made of a page: `plain` title, base, charset, directives, canonical URL and the language that it says it is
+#: in; `full` also the language that it is in, and its fingerprint, which need its text.
 Details = Literal["plain", "full"]
 
 #: Links and items of one page that are taken; far more than are kept, and few enough to hold (FAULTS 39, 76).
@@ -89,7 +90,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
         charset=document.charset,
         canonical=document.canonical,
         directives=document.directives,
-        language=document.language if full or language else "",
+        language=document.language if full or language else primary(document.declared_language),
         simhash=document.fingerprint if full else 0,
         trouble=trouble or document.trouble,
         counts=counts,
