@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
@@ -123,6 +124,30 @@ def test_a_crawl_of_everything_hostile_ends_and_names_every_outcome(tmp_path: Pa
     outcomes = asyncio.run(body())
     assert set(outcomes) <= set(Outcome)
     assert sum(outcomes.values()) > len(cases)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_the_archive_of_a_crawl_that_verifies_nobody_says_so(tmp_path: Path, verify: bool) -> None:
+    cases = [case for case in CASES if case.number == "G98g"]  # sound, if one knew its authority
+
+    async def body() -> dict[str, int]:
+        async with HostileWeb(cases) as web:
+            seeds = [web.url(case) for case in cases]
+            options = {"output": str(tmp_path / "crawl"), "resolve": ("*=127.0.0.1",), "delay": 0, "retries": 0}
+            settings = {"http": {"verify": verify}}
+            return (await Crawl(seeds, build(CrawlOptions, options), settings=settings).run()).outcomes
+
+    outcomes = asyncio.run(body())
+    assert set(outcomes) == ({"tls_failed"} if verify else {"ok"})
+    told: dict[str, list[bool]] = {}
+    for path in (tmp_path / "crawl" / "warc").glob("*"):
+        with path.open("rb") as stream:
+            for record in ArchiveIterator(stream):
+                says = b"tls: certificates not verified" in record.content_stream().read()
+                told.setdefault(record.rec_type, []).append(says)
+    assert set(told) == (set() if verify else {"warcinfo", "metadata", "request", "response"})
+    assert verify or (all(told["warcinfo"]) and all(told["metadata"]))
+    assert verify or len(told["metadata"]) == len(told["response"])
 
 
 def test_one_page_in_many_spellings_is_asked_for_once(tmp_path: Path) -> None:

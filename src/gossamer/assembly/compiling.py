@@ -327,6 +327,20 @@ def with_durability(wiring: Wiring) -> Wiring:
     return wiring
 
 
+def with_told_tls(wiring: Wiring) -> Wiring:
+    """A copy whose archive tells where servers' certificates are not verified (FAULTS 98)."""
+    archive = wiring.providers.get("archive")
+    if archive is None or archive.use != "warc":
+        return wiring
+    modules = [plan for plan in wiring.providers.values() if plan.use == "http"]
+    from gossamer.stores.warc_files import UNVERIFIED  # once it is known that there is such an archive
+
+    told = UNVERIFIED if any(plan.settings.get("verify") is False for plan in modules) else ""
+    if archive.settings.get("tls", "") == told:
+        return wiring
+    return wirings.with_settings(wiring, "archive", {"tls": told})
+
+
 #: Stores that can wait for the disk, by what a wiring uses.
 _SYNCING = frozenset({"warc", "tables", "json-log"})
 

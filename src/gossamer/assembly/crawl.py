@@ -22,6 +22,7 @@ from gossamer.assembly.compiling import (
     read_seeds,
     with_directory,
     with_durability,
+    with_told_tls,
 )
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.options import CrawlOptions
@@ -81,7 +82,7 @@ class Crawl:
         for unit, values in (settings or {}).items():
             compiled = with_settings(compiled, unit, dict(values))
         self.directory = self._choose_directory(compiled)
-        self.wiring = with_durability(with_directory(compiled, str(self.directory)))
+        self.wiring = with_told_tls(with_durability(with_directory(compiled, str(self.directory))))
         self.catalog = catalog or shipped_catalog()
         self.graph: Graph = plan(self.wiring, self.catalog)
         check_bodies_cross(self.graph)

@@ -45,6 +45,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     """Seconds from the request to the last byte: adaptive politeness goes by it."""
     retry_after: str = ""
     """The server's own `Retry-After` field, as sent."""
+    is_met: bool = False
+    """Somebody was there: see :attr:`gossamer.model.visit.Response.is_met`."""
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):

@@ -56,6 +56,11 @@ class Response(msgspec.Struct, frozen=True):
     """Where the module was asked to say."""
     version: str = ""
     """The protocol of the exchange, as `HTTP/2`: the heads are rendered as 1.1. Said where timings are."""
+    is_met: bool = False
+    """Somebody was there: a connection was made for this very request, or a part of an answer came. What failed, failed
+    after that, and not for want of a network of ours. A module that cannot tell leaves it."""
+    is_unverified: bool = False
+    """It came over TLS from a server whose certificate nobody judged, by a setting of the user's: anybody may have sent it."""
 
     def header(self, name: str) -> str:
         """The first field of this (lower-case) name, or an empty string."""

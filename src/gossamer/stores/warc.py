@@ -24,7 +24,7 @@ from gossamer.model.body import SpoolFile, StoredBody
 from gossamer.model.robots_tags import keeps_copy
 from gossamer.model.visit import Location, Visit
 from gossamer.stores.files import AppendFile, LastWrites
-from gossamer.stores.warc_files import WARC_DIRECTORY, Lane, WarcFiles, WarcSheet
+from gossamer.stores.warc_files import UNVERIFIED, WARC_DIRECTORY, Lane, WarcFiles, WarcSheet
 from gossamer.stores.warc_records import Form, Written, exchange, form_of
 
 __all__ = ["WARC_DIRECTORY", "NoArchive", "WarcArchive", "WarcSheet"]
@@ -245,6 +245,8 @@ class WarcArchive(Provider[WarcSheet]):
 
     def _exchange(self, visit: Visit, form: Form) -> Written:
         lines = _beside(visit, form) if self.sheet.metadata else {}
+        if visit.response.is_unverified:
+            lines["tls"] = UNVERIFIED
         known = self._dates.get(visit.digest, 0.0)
         return exchange(visit, self._sent_at(visit), form, original_at=max(known, 0.0), lines=lines)
 

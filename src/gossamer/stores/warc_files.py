@@ -18,6 +18,9 @@ from gossamer.stores.warc_records import warcinfo
 #: Directory of the WARC files inside the crawl directory (DESIGN 7).
 WARC_DIRECTORY = "warc"
 
+#: What the archive says where nobody judged servers' certificates, of the crawl and of each answer (FAULTS 98).
+UNVERIFIED = "certificates not verified"
+
 #: What says that a disk is full or broken, and another may not be.
 _DISK_TROUBLE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENODEV, errno.ENOENT, errno.EACCES}
@@ -57,7 +60,11 @@ class WarcSheet(Sheet, frozen=True):
         bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
     ] = False
     metadata: Annotated[
-        bool, setting("Write a metadata record beside an answer that was found on another page, or had trouble.")
+        bool,
+        setting(
+            "Write a metadata record beside an answer that was found on another page, or had trouble. One that came "
+            "from a server whose certificate nobody verified has one in any case."
+        ),
     ] = True
     originals: Annotated[
         int,
@@ -72,6 +79,9 @@ class WarcSheet(Sheet, frozen=True):
     user_agent: Annotated[str, setting("The User-Agent field that was sent.", restart=_TOLD)] = ""
     description: Annotated[str, setting("What the crawl is for.", restart=_TOLD)] = ""
     robots: Annotated[str, setting("How robots.txt was obeyed: `obey` or `ignore`.", restart=_TOLD)] = ""
+    tls: Annotated[
+        str, setting("What is to be said of the servers' certificates; empty where they were verified.", restart=_TOLD)
+    ] = ""
     software: Annotated[str, setting("The program's name and version.", restart=_TOLD)] = f"Gossamer/{__version__}"
 
 
@@ -166,5 +176,6 @@ def _told(sheet: WarcSheet) -> dict[str, str]:
         "operator": " ".join(part for part in (sheet.operator, sheet.contact and f"<{sheet.contact}>") if part),
         "http-header-user-agent": sheet.user_agent,
         "robots": sheet.robots,
+        "tls": sheet.tls,
         "description": sheet.description,
     }

@@ -326,6 +326,30 @@ def test_refused_unresolved_and_unreachable(run: Any, fetching: Any) -> None:
         async with fetching(web) as module:
             response = await module.fetch(task(f"http://a.test:{closed}/"))
             assert (response.outcome, response.address) == (Outcome.CONNECT_FAILED, "")
+            assert not response.is_met
+
+    run(body())
+
+
+@pytest.mark.parametrize("is_used_again", [True, False])
+def test_silence_on_a_connection_of_before_does_not_tell_whether_anybody_is_there(
+    run: Any, fetching: Any, is_used_again: bool
+) -> None:
+    async def body() -> None:
+        clock = FakeClock()
+        pages = {"/first": "first", "/": Page(silent=True)}
+        async with FakeWeb(pages) as web, fetching(web, clock=clock) as module:
+            if is_used_again:
+                assert (await module.fetch(task(web.url("/first")))).is_met
+            asked = len(web.requests)
+            waiting = asyncio.ensure_future(module.fetch(task(web.url())))
+            while len(web.requests) == asked:
+                await asyncio.sleep(0)
+            await clock.advance(0.0, turns=500)
+            await clock.advance(33.0, turns=50)
+            response = await waiting
+            assert (response.outcome, web.connections) == (Outcome.TIMED_OUT, 1)
+            assert response.is_met is not is_used_again
 
     run(body())
 
@@ -353,6 +377,7 @@ def test_deadlines(run: Any, fetching: Any, page: Page, after: float, outcome: O
             await clock.advance(3, turns=50)
             response = await waiting
             assert response.outcome is outcome
+            assert response.is_met, "it let us in before it stalled"
             assert word in response.error
             assert (await module.fetch(task(web.url("/next")))).body == b"next"
             assert web.connections == 2, "a connection with an answer under way must not be used again"

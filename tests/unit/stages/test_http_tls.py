@@ -65,6 +65,7 @@ def test_certificates(
             response = await module.fetch(Task(f"https://{host}/", host=host))
             assert response.outcome is outcome, response.error
             assert bool(web.requests) == (outcome is Outcome.OK)
+            assert response.is_unverified is not verify
             assert response.error or outcome is Outcome.OK
 
     run(body())

@@ -19,6 +19,7 @@ from gossamer.model.visit import Visit, sha1_base32
 from gossamer.stores.files import AppendFile
 from gossamer.stores.recovery import restore
 from gossamer.stores.warc import WarcArchive, WarcSheet
+from gossamer.stores.warc_files import UNVERIFIED
 from gossamer.stores.warc_records import (
     NOT_MODIFIED_PROFILE,
     REVISIT_PROFILE,
@@ -314,6 +315,18 @@ def test_what_is_known_beside_an_answer_is_a_metadata_record(tmp_path: Path) -> 
         "trouble: ValueError: x via: http://forged/",
         "fetchTimeMs: 125",
     ]
+
+
+@pytest.mark.parametrize("metadata", [True, False])
+def test_an_answer_of_a_server_that_nobody_verified_says_so(tmp_path: Path, metadata: bool) -> None:
+    one = visit("https://a.test/")
+    one = msgspec.structs.replace(one, response=msgspec.structs.replace(one.response, is_unverified=True))
+    archive(tmp_path, metadata=metadata, tls=UNVERIFIED).append([one, visit("https://b.test/")])
+    info, _, beside, response, *others = records(tmp_path)
+    assert b"tls: certificates not verified\r\n" in info["block"]
+    assert (beside["warc-type"], beside["block"]) == ("metadata", b"tls: certificates not verified\r\n")
+    assert beside["warc-concurrent-to"] == response["warc-record-id"]
+    assert [record["warc-type"] for record in others] == ["request", "response"]
 
 
 def test_without_anything_to_say_or_the_setting_there_is_no_metadata_record(tmp_path: Path) -> None:

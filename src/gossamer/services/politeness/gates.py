@@ -17,7 +17,7 @@ from math import inf
 import msgspec
 
 from gossamer.model.outcome import ANSWERED, Outcome
-from gossamer.model.ruling import DONE, KEEP, Ruling, What
+from gossamer.model.ruling import DONE, KEEP, Ruling
 from gossamer.model.task import Answer
 from gossamer.services.guard import is_loopback
 from gossamer.services.politeness import circuit, notes, pace, retries
@@ -40,8 +40,9 @@ UNASKED = frozenset(
     }
 )
 
-#: Outcomes of requests that never met their host, as they all end when our own network is down.
-UNREACHED = frozenset({Outcome.DNS_FAILED, Outcome.CONNECT_FAILED, Outcome.TIMED_OUT})
+#: Outcomes of requests that never met their host, as they all end when our own network is down. Answers that say somebody
+#: was there do not count, whatever their outcome.
+UNREACHED = frozenset({Outcome.DNS_FAILED, Outcome.CONNECT_FAILED})
 
 #: Outcomes that prove that packets come and go.
 REACHED = ANSWERED | {Outcome.TLS_FAILED, Outcome.PROTOCOL_FAILED, Outcome.TOO_SLOW}
@@ -73,7 +74,7 @@ class GateRules(msgspec.Struct, frozen=True):
 
 
 class _Host(Place):
-    __slots__ = ("circuit", "last", "pace", "prior")
+    __slots__ = ("circuit", "is_due", "last", "pace", "prior")
 
     def __init__(self, limit: float) -> None:
         super().__init__(limit)
@@ -83,6 +84,8 @@ class _Host(Place):
         """From when the delay counts: the last end, or with several live requests the last start."""
         self.prior = -inf
         """`last` before the live request began, in case that it turns out never to have gone out."""
+        self.is_due = False
+        """It was restored when its wait was over: this run owes it a try, whatever it was given before."""
 
 
 class Gates:
@@ -175,6 +178,7 @@ class Gates:
             raise ValueError(f"the crawl as a whole may not ask {host} yet")
         if entry is None:
             entry = self._hosts[host] = _Host(self.rules.per_host)
+        entry.is_due = False
         entry.live += 1
         entry.prior = entry.last if entry.live == 1 else inf
         if entry.limit > 1:
@@ -226,14 +230,14 @@ class Gates:
         ruled = retries.ruling(outcome, attempt, self.rules.waits)
         if ruled is DONE:
             return ruled
-        spares = ruled.what in (What.RETRY, What.GONE) and outcome in UNREACHED and self.network.is_suspect
-        return KEEP if spares else ruled
+        return KEEP if outcome is Outcome.TIMED_OUT and not answer.is_met and self.network.is_suspect else ruled
 
     def missed(self, host: str, now: float, wall: float) -> None:
         """A host's name has no address. No request is live; one failure is enough, for the name was asked for more than
         once. Where our own network seems down the host is not blamed, and waits for as long as the answer is remembered.
         """
         entry = self._hosts.setdefault(host, _Host(self.rules.per_host))
+        entry.is_due = False
         self._learn(host, entry, Answer("", host, Outcome.DNS_FAILED, 0.0), now, wall, strikes=1)
         if entry.circuit is None:
             entry.pace = msgspec.structs.replace(entry.pace, until=max(entry.pace.until, now + SPARED))
@@ -278,9 +282,9 @@ class Gates:
         return pace.delay_of(entry.pace if entry else FRESH, self.rules.pace)
 
     def is_spent(self, host: str) -> bool:
-        """Whether a crawl need not stay alive for this host: it was given its chances."""
+        """Whether a crawl need not stay alive for this host: it was given its chances, and in this run one if it was due."""
         entry = self._hosts.get(host)
-        if entry is None:
+        if entry is None or entry.is_due:
             return False
         return (
             entry.circuit is not None and entry.circuit.is_spent(self.rules.waits)
@@ -310,6 +314,7 @@ class Gates:
         entry.pace, entry.circuit = known, broken
         delay = pace.delay_of(known, self.rules.pace)
         entry.last = now + (min(rest, delay) - delay if clean else 0.0)
+        entry.is_due = known.until <= now and (broken is None or broken.until <= now)
         self._settle(entry)
 
     def hush(self, now: float) -> None:
@@ -342,18 +347,20 @@ class Gates:
         self, host: str, entry: _Host, answer: Answer, now: float, wall: float, strikes: int | None = None
     ) -> None:
         outcome = answer.outcome
-        if outcome in UNREACHED:
-            spared = self.network.failed(host, (entry.pace, entry.circuit), now)
-            for name, known in spared.items():
+        if answer.is_met or outcome in REACHED:
+            self.network.reached(host)
+        elif outcome in UNREACHED or outcome is Outcome.TIMED_OUT:
+            # Silence on a connection of before is what a stalling server and a lost network have in common: it proves nothing.
+            known = (entry.pace, entry.circuit)
+            spared = self.network.failed(host, known, now, is_proof=outcome in UNREACHED)
+            for name, before in spared.items():
                 other = self._hosts.get(name)
                 if other is not None:
-                    other.pace, other.circuit = known
+                    other.pace, other.circuit = before
                     self._settle(other)
             if spared:
                 self.changes += len(spared) > 1
                 return
-        elif outcome in REACHED:
-            self.network.reached(host)
         entry.pace = pace.after(entry.pace, answer, now, wall, self.rules.pace, self._draw)
         if entry.circuit is not None or outcome in circuit.STRIKING:
             entry.circuit = circuit.after(entry.circuit, outcome, now, self.rules.waits, strikes or self.rules.strikes)

@@ -5,6 +5,9 @@ come over many hosts without one success between them, what was known of each ho
 remembered. Once there are enough the network counts as down: the hosts get back what was known of them, pages are put
 back, and single probes at growing distances find out when it is over.
 
+Only names that are not found and connections that are not made tell of our network. A server that lets us in and
+then stalls is there: hundreds of such may be all that is left of a crawl, which must not wait for a network that it has.
+
 A list of dead links fails over many hosts too. So among the failing hosts there must be some that answered earlier in
 this crawl, and after `patience` the hosts are blamed after all, until one answers: a crawl whose last hosts have
 died must end. Loopback hosts count like others.
@@ -95,13 +98,15 @@ class Network(Generic[T]):
         if host == self._probe:
             self._probe = ""
 
-    def failed(self, host: str, before: T, now: float) -> dict[str, T]:
+    def failed(self, host: str, before: T, now: float, *, is_proof: bool = True) -> dict[str, T]:
         """A host was not reached.
 
         Args:
             host: its name.
             before: what is known of it without this failure.
             now: monotonic seconds.
+            is_proof: False where the host was silent and may have been there: while the network is up that is no sign
+                against it.
 
         Returns:
             What is to be restored, by host, if the network is down; empty if the failure is the host's own.
@@ -117,6 +122,8 @@ class Network(Generic[T]):
                     self._give_in()
                     return {}
             return {host: before}
+        if not is_proof:
+            return {}
         self._failures += 1
         # More failing hosts than these add nothing to the verdict; the memory is bounded, and those not in it are only
         # as blamed as a few failures make them.

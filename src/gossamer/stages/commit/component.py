@@ -358,7 +358,8 @@ def _figures(visit: Visit) -> Iterator[tuple[str, int]]:
 
 def answer_of(task: Task, response: Response) -> Answer:
     """The answer that goes with a response."""
-    return Answer(task.url, task.host, response.outcome, response.elapsed, response.header("retry-after"))
+    told = (response.outcome, response.elapsed, response.header("retry-after"), response.is_met)
+    return Answer(task.url, task.host, *told)
 
 
 def _committed(ended: _Ended) -> Committed:

@@ -25,7 +25,8 @@ class Fetch(Filter[NoSettings]):
         """Every task ends in one answer and one visit, whatever a module or a server does."""
         response = await self._fetch(task)
         self.metrics.count(f"outcome:{response.outcome}")
-        answer = Answer(task.url, task.host, response.outcome, response.elapsed, response.header("retry-after"))
+        told = (response.outcome, response.elapsed, response.header("retry-after"), response.is_met)
+        answer = Answer(task.url, task.host, *told)
         await self.answers.send(answer)
         await self.visits.send(Visit(task, response))
 

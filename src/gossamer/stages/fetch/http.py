@@ -290,7 +290,8 @@ class HttpModule(Provider[HttpSheet]):
         counters = self.metrics.counters
         counters["requests"] += 1
         counters["body_bytes"] += transfer.size
-        if connects := curl.getinfo(pycurl.NUM_CONNECTS):
+        connects = curl.getinfo(pycurl.NUM_CONNECTS)
+        if connects:
             counters["connects"] += connects
         peer = curl.getinfo(pycurl.PRIMARY_IP)
         if peer != address and peer and ip_address(peer) != ip_address(address):
@@ -301,6 +302,7 @@ class HttpModule(Provider[HttpSheet]):
         if transfer.lines:
             transfer.judge_head()
         head = transfer.head
+        is_unverified = not transfer.shared.verifies and asked.url.startswith("https:")
         verdict = self._verdict(transfer, ending)
         timings = transfer.timings(asked.resolved, elapsed) if self.sheet.timings else None
         version = transfer.version if self.sheet.timings else ""
@@ -314,6 +316,8 @@ class HttpModule(Provider[HttpSheet]):
                 elapsed=elapsed,
                 error=verdict.reason,
                 timings=timings,
+                is_met=bool(transfer.lines) or (self._proxy is None and connects > 0 and sent),
+                is_unverified=is_unverified,
             )
         body, decoded, verdict = self._body(transfer, head, verdict)
         return Response(
@@ -331,6 +335,8 @@ class HttpModule(Provider[HttpSheet]):
             error=verdict.reason,
             timings=timings,
             version=version,
+            is_met=True,
+            is_unverified=is_unverified,
         )
 
     def _verdict(self, transfer: Transfer, ending: tuple[int, str]) -> Verdict:

@@ -249,6 +249,7 @@ class PlainModule(Provider[P]):
             timings=Timings(resolved, getinfo(pycurl.CONNECT_TIME), 0.0, getinfo(pycurl.STARTTRANSFER_TIME), elapsed)
             if self.sheet.timings
             else None,
+            is_met=bool(stream.size or stream.lines or getinfo(pycurl.CONNECT_TIME)),
         )
 
 

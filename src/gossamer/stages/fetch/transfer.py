@@ -63,6 +63,8 @@ class Constants(msgspec.Struct, frozen=True):
     caps: Caps = CAPS
     http2: bool = False
     proxy: Proxy | None = None
+    verifies: bool = True
+    """Servers whose certificate is not valid for their name are refused."""
 
 
 def constants(
@@ -103,7 +105,7 @@ def constants(
         if proxy.user:
             options += [(pycurl.PROXYUSERNAME, proxy.user), (pycurl.PROXYPASSWORD, proxy.password)]
     sent = "".join(f"{field}\r\n" for field in (f"User-Agent: {user_agent}", *fields))
-    return Constants(tuple(options), sent, tuple(header), caps, http2, proxy)
+    return Constants(tuple(options), sent, tuple(header), caps, http2, proxy, verify)
 
 
 def trusted(ca_file: str) -> str:

@@ -16,7 +16,7 @@ from math import inf
 
 import msgspec
 
-from gossamer.contracts.filtering import TaskFilter, verdicts_on
+from gossamer.contracts.filtering import TaskFilter
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Ledger, TaskQueues
 from gossamer.contracts.politeness import Politeness
@@ -26,7 +26,6 @@ from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
-from gossamer.model.errors import AddressRefused, DiskFull
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
@@ -34,9 +33,12 @@ from gossamer.model.visit import Response, Visit
 from gossamer.services.depths import announced
 from gossamer.services.robots.rules import ROBOTS_PATH
 from gossamer.stages.frontier.alarm import Alarm
+from gossamer.stages.frontier.aside import Aside
 from gossamer.stages.frontier.hosts import Host, Hosts
+from gossamer.stages.frontier.judging import judged
 from gossamer.stages.frontier.limits import Limits
 from gossamer.stages.frontier.lookups import Lookups
+from gossamer.stages.frontier.nameless import Nameless
 from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stages.frontier.stopping import Stopping
 
@@ -55,8 +57,6 @@ LONG_WAIT = 300.0
 #: would take all slots for as long as such answers are borne with, and those that are well would wait (FAULTS 11).
 KEPT_FREE = 8
 LIVELY = 5.0
-
-ALLOWED = Verdict(Ruling.ALLOWED)
 
 
 class Frontier(AsynchronousFilter[FrontierSheet]):
@@ -88,15 +88,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """The queues may have hosts that can be admitted."""
         self._refused: deque[Visit] = deque()
         self._in_flight = 0
-        self._rested = 0
-        """Hosts that were sent to rest on the disk and may still answer."""
         self._seeds_ended = False
         self._draining = False
         self._lookups = Lookups(lambda: self.resolver, self._known, self._missing, self._count_broken)
-        self._passed_over: deque[str] = deque()
-        """Hosts whose turn it was when only slots were left that are kept for lively ones."""
-        self._nameless: list[str] = []
-        """Hosts whose names turned out to have no address; the ledger is still to be told."""
+        self._aside = Aside(lambda: self.politeness, self._is_all_here)
+        self._nameless = Nameless()
         self._alarm: Alarm | None = None
         self.metrics.gauge("queued", lambda: len(self.queues))
         self.metrics.gauge("hosts", lambda: len(self._hosts))
@@ -122,7 +118,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if self._alarm is not None:
             self._alarm.cancel()
         await self._lookups.close()
-        self._keep_nameless()
+        self._nameless.write(self.ledger, self.politeness, self.clock.now())
 
     def changed(self, before: FrontierSheet) -> None:
         """More may be handed out now, or less."""
@@ -200,18 +196,17 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Up to `free` tasks of hosts that are ready, within concurrency and limits."""
         found: list[Task] = []
         now = self.clock.monotonic()
-        self._keep_nameless()
+        self._nameless.write(self.ledger, self.politeness, self.clock.now())
         self._wake_due()
         for_all = self.sheet.concurrency - self.sheet.concurrency // KEPT_FREE
-        for _ in range(min(len(self._passed_over), for_all - self._in_flight)):
-            self._put(self._passed_over.popleft())
+        for name in self._aside.next_round(for_all - self._in_flight):
+            self._put(name)
         has_admitted = False
         while len(found) < free and self._may_hand_out(now):
             host = self.politeness.next(now)
             if isinstance(host, str):
                 entered = self._hosts.enter(host, is_held=False)
-                if self._in_flight >= for_all and not entered.is_lively:
-                    self._passed_over.append(host)
+                if self._aside.keeps(entered, only_lively=self._in_flight >= for_all):
                     continue
                 task = self._task_of(entered, now)
                 if task is not None:
@@ -242,7 +237,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def _task_of(self, host: Host, now: float) -> Task | None:
         """What this host is asked now; None where it is not its turn after all."""
         if host.errands:
-            return self._begin(host, host.errands.popleft(), now) if self._is_known(host, host.errands[0]) else None
+            is_known = self._lookups.is_known(host, host.errands[0], proxied=self.sheet.proxied)
+            return self._begin(host, host.errands.popleft(), now) if is_known else None
         for _ in range(REFUSED_IN_A_TURN):
             tasks = self.queues.pop(host.name)
             if not tasks:
@@ -250,10 +246,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 return None
             task = tasks[0] if self.sheet.depth is None else self._nearest(tasks[0])
             host.level = self.traversal.host_level(task, task.level)
-            if not self._is_known(host, task):
+            if not self._lookups.is_known(host, task, proxied=self.sheet.proxied):
                 self.queues.put_back(task)
                 return None
-            outcome, reason, verdict = self._judged(host, task)
+            gates, steady = self.gates.get("fetch", ()), self.clock.steady()
+            outcome, reason, verdict = judged(host, task, gates, self.robots, self.ledger, steady)
             if outcome is not None:
                 self._refuse(task, outcome, reason)
                 if self._in_flight >= self.sheet.concurrency:
@@ -270,29 +267,6 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """The task at the shortest depth that is known of its URL by now."""
         depth = self.ledger.depth_of([task.url])[0]
         return task if depth is None or depth >= task.depth else msgspec.structs.replace(task, depth=depth)
-
-    def _judged(self, host: Host, task: Task) -> tuple[Outcome | None, str, Verdict]:
-        """The outcome of a task that must not be asked for, and why; or None, and what robots.txt says of it.
-
-        What the ledger kept of a site's robots.txt is taken up when it is first needed.
-        """
-        reason = host.ports[endpoint_of(task.url)[1]]
-        if reason:
-            return Outcome.ADDRESS_REFUSED, reason, ALLOWED
-        rule = verdicts_on(self.gates.get("fetch", ()), "fetch", (task,))[0]
-        if rule:
-            return Outcome.BLOCKED, rule, ALLOWED
-        now = self.clock.steady()
-        verdict = self.robots.judge(task, now)
-        if verdict.ruling is Ruling.FETCH_FIRST:
-            site = site_of(task.url)
-            kept = b"" if self.robots.state(site) else self.ledger.robots(site, host.name)
-            if kept:
-                self.robots.restore(site, kept)
-                verdict = self.robots.judge(task, now)
-        if verdict.ruling is Ruling.DENIED:
-            return Outcome.ROBOTS_DENIED, rule_text(verdict), verdict
-        return None, "", verdict
 
     def _is_time(self, host: Host, verdict: Verdict, now: float) -> bool:
         """Whether the host may be asked now, its `Crawl-delay` included."""
@@ -366,7 +340,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.politeness.put(name, host.address, host.level)
 
     def _rest(self, host: Host, seconds: float) -> None:
-        self._rested += not self.politeness.is_spent(host.name)
+        self._aside.rests(host.name)
         self.queues.rest(host.name, self.clock.steady() + seconds)
         self._leave(host)
 
@@ -391,6 +365,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         states = self.queues.admit(self.clock.steady(), ADMITTED)
         self._is_stirred = len(states) == ADMITTED
         for state in states:
+            self._aside.is_back(state.host)
             self.politeness.restore(state.host, state.note, clean=self.ledger.is_clean)
             self._hosts.enter(state.host, is_held=True)
             self._put(state.host)
@@ -404,28 +379,6 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             self._is_stirred = True
         if self.queues.next_rest() <= wall:
             self._is_stirred = True
-
-    def _is_known(self, host: Host, task: Task) -> bool:
-        """Whether it is known where this task's request would go; otherwise that is looked up, ahead of its turn (M8)."""
-        port = endpoint_of(task.url)[1]
-        if port in host.ports:
-            return True
-        if not host.name:
-            host.ports[port] = ""  # files of this machine: there is nothing to look up
-            return True
-        if self.sheet.proxied:
-            host.ports[port] = self._judged_unseen(host.name, port)
-            return True
-        self._lookups.seek(host, task, port)
-        return False
-
-    def _judged_unseen(self, name: str, port: int) -> str:
-        """Why this host must not be asked through a proxy, which alone looks its name up; empty where it may."""
-        try:
-            self.resolver.judge(name, port)
-        except AddressRefused as error:
-            return str(error)
-        return ""
 
     def _count_broken(self, error: Exception) -> None:
         self.metrics.count(f"broken_resolver:{type(error).__name__}")
@@ -443,27 +396,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         else:
             self.politeness.missed(host.name)
             self._stopping.answered(Answer("", host.name, Outcome.DNS_FAILED, 0.0))
-            self._nameless.append(host.name)
+            self._nameless.add(host.name)
         self._known(host)
-
-    def _keep_nameless(self) -> None:
-        """Write down which hosts have no address, all that were found since the last turn together."""
-        if not self._nameless:
-            return
-        now = self.clock.now()
-        try:
-            with self.ledger.group() as group:
-                group.count(f"outcome:{Outcome.DNS_FAILED}", len(self._nameless))
-                for name in self._nameless:
-                    state = group.host_state(name)
-                    counters = {**state.counters, "errors": state.counters.get("errors", 0) + 1}
-                    note, first = self.politeness.note(name), state.first_seen or now
-                    group.host(
-                        msgspec.structs.replace(state, note=note, counters=counters, first_seen=first, last_seen=now)
-                    )
-        except DiskFull:
-            return  # they are written down when there is room again
-        self._nameless.clear()
 
     # -- when to stop
 
@@ -489,17 +423,16 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             return False
         if self._stopping.is_unserved and not self.sheet.keep_trying:
             return True
-        return not self._rested and self.queues.next_due() == inf and self.politeness.all_spent()
+        return self._aside.is_only_spent()
+
+    def _is_all_here(self) -> bool:
+        """Whether neither a seed nor a task for later will bring another host."""
+        return self._seeds_ended and self.queues.next_due() == inf
 
     def _end_if_done(self) -> None:
         nothing_left = self._draining or (self._seeds_ended and not len(self.queues))
         if nothing_left and self._in_flight == 0:
             self.finish()
-
-
-def rule_text(verdict: Verdict) -> str:
-    """The rule of robots.txt that decided, with its line."""
-    return f"{verdict.rule} (robots.txt, line {verdict.line})" if verdict.line else verdict.rule
 
 
 def _limits(sheet: FrontierSheet) -> Limits:

@@ -57,6 +57,34 @@ class Lookups:
     def __repr__(self) -> str:
         return f"<Lookups {len(self._tasks)} under way, {self._waiting} wait>"
 
+    def is_known(self, host: Host, task: Task, *, proxied: bool) -> bool:
+        """Whether it is known where this task's request would go; otherwise that is looked up, ahead of its turn (M8).
+
+        Args:
+            host: the task's.
+            task: what is to be asked for.
+            proxied: a proxy alone looks names up: they are judged here, unseen.
+        """
+        port = endpoint_of(task.url)[1]
+        if port in host.ports:
+            return True
+        if not host.name:
+            host.ports[port] = ""  # files of this machine: there is nothing to look up
+            return True
+        if proxied:
+            host.ports[port] = self._judged_unseen(host.name, port)
+            return True
+        self.seek(host, task, port)
+        return False
+
+    def _judged_unseen(self, name: str, port: int) -> str:
+        """Why this host must not be asked through a proxy; empty where it may."""
+        try:
+            self._resolver().judge(name, port)
+        except AddressRefused as error:
+            return str(error)
+        return ""
+
     def seek(self, host: Host, task: Task, port: int) -> None:
         """Find out where a request for this task would go; the answer is put into the host."""
         self._sought.setdefault(host_of(task.source) if task.source else "", deque()).append((host, task.url, port))

@@ -27,13 +27,14 @@ def end(
     address: str = PUBLIC,
     elapsed: float = 0.05,
     retry_after: str = "",
+    is_met: bool = False,
 ) -> What:
     """End a live request; what becomes of the page."""
-    answer = Answer(url=f"http://{host}/", host=host, outcome=outcome, elapsed=elapsed, retry_after=retry_after)
+    answer = Answer(f"http://{host}/", host, outcome, elapsed, retry_after, is_met)
     return gates.end(host, domain or host, address, answer, now, WALL + now).what
 
 
-def ask(gates: Gates, host: str, now: float, outcome: Outcome = Outcome.OK, **more: float | str) -> float:
+def ask(gates: Gates, host: str, now: float, outcome: Outcome = Outcome.OK, **more: float | str | bool) -> float:
     """One request as early as it may begin, 0.05 s long; when it ended."""
     began = gates.ready_at(host, host, PUBLIC, now)
     gates.begin(host, host, PUBLIC, began)
@@ -232,8 +233,60 @@ def test_while_the_network_may_be_down_a_page_pays_no_try() -> None:
         gates.begin(name, name, PUBLIC, now)
         answer = Answer(url="", host=name, outcome=Outcome.TIMED_OUT, elapsed=10.0)
         rulings.append(gates.end(name, name, PUBLIC, answer, now, WALL))
-    assert [one.what for one in rulings[:3]] == [What.RETRY] * 3
-    assert rulings[3:] == [KEEP] * 3
+        now = ask(gates, name, now, Outcome.CONNECT_FAILED)
+    assert [one.what for one in rulings[:4]] == [What.RETRY] * 4
+    assert rulings[4:] == [KEEP] * 2
+
+
+@pytest.mark.parametrize("is_met", [True, False])
+def test_servers_that_stall_are_no_sign_that_our_network_is_down(is_met: bool) -> None:
+    gates, now = crawled(6)
+    for number in range(30):
+        now = ask(gates, f"h{number % 6}.test", now, Outcome.TIMED_OUT, is_met=is_met)
+        assert not gates.network.is_suspect
+    note = gates.note("h5.test", now, WALL)
+    assert note is not None and note.circuit is not None and note.circuit.is_open, "it is the host that is blamed"
+
+
+@pytest.mark.parametrize("outcome", [Outcome.TIMED_OUT, Outcome.CONNECT_FAILED])
+def test_whoever_lets_us_in_proves_that_our_network_is_there(outcome: Outcome) -> None:
+    gates, now = crawled(6)
+    for number in range(11):
+        now = ask(gates, f"h{number % 6}.test", now, Outcome.CONNECT_FAILED)
+    now = ask(gates, "h5.test", now, outcome, is_met=True)
+    now = ask(gates, "h0.test", now, Outcome.CONNECT_FAILED)
+    assert not gates.network.is_down
+    while not gates.network.is_down:
+        now = ask(gates, "h1.test", ask(gates, "h2.test", now, Outcome.DNS_FAILED), Outcome.CONNECT_FAILED)
+        now = ask(gates, "h3.test", ask(gates, "h4.test", now, Outcome.DNS_FAILED), Outcome.CONNECT_FAILED)
+    now = ask(gates, "h5.test", now, outcome, is_met=True)
+    assert not gates.network.is_down, "a probe that met its host ends the wait"
+
+
+def test_a_probe_that_meets_silence_is_followed_by_others() -> None:
+    gates, now = crawled(6)
+    while not gates.network.is_down:
+        for number in range(6):
+            now = ask(gates, f"h{number}.test", now, Outcome.CONNECT_FAILED)
+    assert now < 600.0
+    now = ask(gates, "h0.test", now, Outcome.TIMED_OUT)
+    assert gates.network.is_down
+    assert gates.ready_at("h1.test", "h1.test", PUBLIC, now) < now + 60.0
+
+
+def test_a_restored_host_whose_wait_is_over_is_tried_before_it_counts_as_spent_again() -> None:
+    rules = GateRules(waits=())
+    gates, now = Gates(rules), 0.0
+    for _ in range(5):
+        now = ask(gates, "a.test", now, Outcome.CONNECT_FAILED)
+    note = gates.note("a.test", now, WALL)
+    assert note is not None and gates.is_spent("a.test")
+    for passed, is_spent in ((60.0, True), (86_400.0, False)):
+        again = Gates(rules)
+        again.restore("a.test", note, now=0.0, wall=WALL + passed)
+        assert again.is_spent("a.test") is is_spent
+    ask(again, "a.test", 0.0, Outcome.CONNECT_FAILED)
+    assert again.is_spent("a.test")
 
 
 def test_the_remaining_wait_survives_a_restart_on_another_clock() -> None:

@@ -1,0 +1,161 @@
+"""When a crawl ends by itself: the frontier with its ledger and politeness, on a clock of the test's own."""
+
+import asyncio
+import heapq
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.model.outcome import Outcome
+from gossamer.model.ruling import What
+from gossamer.model.task import Answer, Committed, Task
+from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
+from gossamer.services.robots.provider import IgnoreRobots
+from gossamer.stages.frontier import component
+from gossamer.stages.frontier.component import Frontier
+from gossamer.stages.frontier.sheet import FrontierSheet
+from gossamer.stages.frontier.traversals import BreadthFirst
+from gossamer.stores.flights import MemoryFlights
+from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.providers import LedgerFrontier
+from gossamer.testing.clock import FakeClock
+from gossamer.testing.components import Stand
+
+HOUR = 3600.0
+
+#: What a host says to its request number so and so (from 0).
+Says = Callable[[str, int], Answer]
+
+
+class Everything:
+    """A seen set that has seen nothing, and a resolver that refuses nobody."""
+
+    def offer(self, urls: Sequence[str]) -> list[str]:
+        return list(urls)
+
+    def judge(self, host: str, port: int) -> None:
+        return None
+
+
+class Ring:
+    """Fetches and commits what a frontier hands out: what each host says, after so many seconds."""
+
+    def __init__(self, folder: Path, says: Says, **settings: Any) -> None:
+        self.clock = FakeClock()
+        self.says = says
+        self.asked: dict[str, int] = {}
+        self.ledger = Ledger(LedgerSheet(directory=str(folder)))
+        self.ledger.open()
+        self.politeness = HostPoliteness(PolitenessSheet(delay=0.0, **settings))
+        self.frontier = Frontier(FrontierSheet(proxied=True))
+        queues = LedgerFrontier()
+        queues.ledger = self.ledger
+        given = {"ledger": self.ledger, "queues": queues, "seen": Everything(), "resolver": Everything(), "gates": {}}
+        given |= {"politeness": self.politeness, "robots": IgnoreRobots(), "traversal": BreadthFirst()}
+        for name, provider in {**given, "flights": MemoryFlights()}.items():
+            setattr(self.frontier, name, provider)
+        self.frontier.clock = self.politeness.clock = self.clock
+        self.unfinished = 0
+
+    async def crawl(self, seeds: Sequence[str], at_most: float) -> float:
+        """Seconds until the frontier ends by itself; fails where it has not after so many."""
+        under_way: list[tuple[float, int, Task, Answer]] = []
+        order = count()
+        async with Stand(self.frontier) as stand:
+            await stand.give("seeds", *(Task(url, url.split("/")[2]) for url in seeds))
+            stand.end("seeds")
+            while not self.frontier.finished:
+                for task in await stand.made("tasks"):
+                    number = self.asked[task.host] = self.asked.get(task.host, -1) + 1
+                    answer = self.says(task.host, number)
+                    answer = Answer(task.url, task.host, answer.outcome, answer.elapsed, is_met=answer.is_met)
+                    ends = self.clock.monotonic() + answer.elapsed
+                    heapq.heappush(under_way, (ends, next(order), task, answer))
+                now = self.clock.monotonic()
+                assert now < at_most, f"still at it after {now:g} s: {self.politeness.gates.network}"
+                await self.clock.advance(max(0.0, min([now + 60.0, *(ends for ends, *_ in under_way[:1])]) - now))
+                while under_way and under_way[0][0] <= self.clock.monotonic():
+                    await self._commit(stand, *heapq.heappop(under_way)[2:])
+                await stand.settle()
+            stand.end("answers", "committed")
+            await stand.wait()
+        await asyncio.sleep(0)  # the alarm goes
+        self.unfinished = self.ledger.queues.marks.unfinished
+        self.ledger.abandon()
+        return self.clock.monotonic()
+
+    async def _commit(self, stand: Stand, task: Task, answer: Answer) -> None:
+        await stand.give("answers", answer)
+        is_kept = self.politeness.ruling(answer).what is What.KEEP
+        if not is_kept:
+            with self.ledger.group() as group:
+                group.done(task.url)
+        await stand.give("committed", Committed(task, answer.outcome, is_kept=is_kept))
+
+
+def well_then(outcome: Outcome, elapsed: float, *, is_met: bool = False) -> Says:
+    """A first page that comes; what follows ends like this. `alive.test` always answers."""
+
+    def says(host: str, number: int) -> Answer:
+        if host == "alive.test" or number == 0:
+            return Answer("", host, Outcome.OK, 0.1, is_met=True)
+        return Answer("", host, outcome, elapsed, is_met=is_met)
+
+    return says
+
+
+def dead(elapsed: float = 10.0, more: float = 0.0) -> Says:
+    """Nobody but `alive.test` lets anybody in; each host keeps us waiting by `more` seconds longer than the one before."""
+
+    def says(host: str, number: int) -> Answer:
+        if host == "alive.test":
+            return Answer("", host, Outcome.OK, 0.1)
+        return Answer("", host, Outcome.CONNECT_FAILED, elapsed + more * int(host[1:].partition(".")[0]))
+
+    return says
+
+
+def pages(hosts: int, of_each: int) -> list[str]:
+    return ["http://alive.test/", *(f"http://h{host}.test/{page}" for page in range(of_each) for host in range(hosts))]
+
+
+def test_a_crawl_ends_whose_hosts_rested_before_they_were_spent(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(component, "CROWDED", 3)
+    ring = Ring(tmp_path, dead(), retries=(600.0,))
+    run(ring.crawl(pages(12, 7), at_most=HOUR))
+    assert ring.unfinished == 12 * 7
+    assert {ring.asked[f"h{host}.test"] for host in range(12)} == {5}, (
+        "six tries of each, from 0: five strikes, one probe"
+    )
+
+
+def test_hosts_that_rest_with_chances_left_are_waited_for(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(component, "CROWDED", 3)
+
+    def says(host: str, number: int) -> Answer:
+        return Answer("", host, Outcome.CONNECT_FAILED if 0 <= number < 5 and host != "alive.test" else Outcome.OK, 1.0)
+
+    ring = Ring(tmp_path, says, retries=(600.0,))
+    assert run(ring.crawl(pages(12, 7), at_most=HOUR)) > 600.0
+    assert ring.unfinished == 0
+
+
+def test_probes_of_hosts_that_were_given_their_chances_keep_no_crawl_alive(run: Any, tmp_path: Path) -> None:
+    # Each takes an hour: of a dozen hosts some are always asked, as some of thousands are that take ten seconds.
+    ring = Ring(tmp_path, dead(elapsed=HOUR, more=300.0), retries=(60.0,))
+    run(ring.crawl(pages(12, 30), at_most=14 * HOUR))
+    assert ring.unfinished == 12 * 30
+
+
+@pytest.mark.parametrize("outcome", [Outcome.TIMED_OUT, Outcome.TOO_SLOW, Outcome.CONNECT_FAILED])
+def test_a_crawl_of_hosts_that_let_us_in_and_stall_ends(run: Any, tmp_path: Path, outcome: Outcome) -> None:
+    ring = Ring(tmp_path, well_then(outcome, 30.0, is_met=True), retries=())
+    run(ring.crawl(pages(20, 12), at_most=HOUR))
+    assert not ring.politeness.gates.network.is_down
