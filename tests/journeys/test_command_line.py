@@ -102,6 +102,39 @@ def test_a_directory_that_holds_a_crawl_is_refused_and_replaced_on_request(tmp_p
         assert gossamer("crawl", web.url("/"), "-o", folder, "--overwrite", "--json")[0] == 0
 
 
+def test_a_crawl_that_comes_to_nothing_gives_back_what_it_was_to_replace(tmp_path: Path) -> None:
+    (tmp_path / "c.replaced").mkdir()
+    folder = str(tmp_path / "c")
+    with FakeWeb.tree(1, 2) as web:
+        seed = web.url("/")
+        assert gossamer("crawl", seed, "-o", folder)[0] == 0
+        status, _, err = gossamer("crawl", seed, "-o", folder, "--overwrite")
+        assert (status, "c.replaced is in the way" in err) == (2, True), "what stands there is somebody's"
+    (tmp_path / "c.replaced").rmdir()
+    before = sorted(path.name for path in (tmp_path / "c" / "warc").iterdir())
+    status, _, err = gossamer("crawl", seed, "-o", folder, "--overwrite")
+    assert status == 4
+    assert "what it held stays" in err
+    assert sorted(path.name for path in (tmp_path / "c" / "warc").iterdir()) == before
+    assert gossamer("cat", folder, seed)[0] == 0
+    assert not (tmp_path / "c.replaced").exists()
+
+
+def test_a_crawl_that_runs_is_not_replaced(tmp_path: Path) -> None:
+    with FakeWeb({"/": '<a href="/slow">x</a>', "/slow": Page(silent=True)}) as web:
+        process = start("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json")
+        web.wait_for(2)
+        status, _, err = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--overwrite")
+        assert (status, "is in use by process" in err) == (5, True)
+        assert (tmp_path / "c" / "crawl.toml").exists()
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        assert "once more" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    assert process.returncode == 3
+
+
 def test_a_directory_with_other_things_is_never_touched(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "thesis.txt").write_text("mine")

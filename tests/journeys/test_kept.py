@@ -79,7 +79,8 @@ def test_a_question_for_links_that_were_not_kept_is_told_so(
     tmp_path: Path, crawled: tuple[str, FakeWeb], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with FakeWeb({"/": "<a href=/x>x</a>", "/x": "x"}) as web:
-        assert run(Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0})))
+        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0})
+        assert run(Crawl([web.url("/")], options, settings={"log": {"tables": ["pages"]}}))
     assert main(["query", str(tmp_path / "c"), "SELECT count(*) FROM Links", "-f", "csv"]) == 0
     out, err = capsys.readouterr()
     assert out.split() == ["count_star()", "0"]

@@ -139,7 +139,7 @@ class Crawl:
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
         await check_addresses(self.seeds, self.graph, self.options, self.report)
         made = self._place.make(self.wiring, self.graph)
-        has_begun = False
+        has_begun = is_vain = False
         try:
             await running.start()
             has_begun = True
@@ -153,6 +153,7 @@ class Crawl:
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
+            is_vain = made and summary.state == "incomplete" and not summary.fetched
             if not self._aborted:
                 write_hosts(running)
             self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
@@ -160,18 +161,21 @@ class Crawl:
             self.connector_statistics = running.statistics()
             await running.stop()
             await fleet.stop()
-            self._place.settle(made, has_begun)
-        if made and summary.state == "incomplete" and not summary.fetched:
-            for line in self._place.failures():
-                self.report(line)
-            self.report(f"nothing came, so nothing is kept: {self.directory} is removed")
-            self._place.remove()
-        elif self.tables is not None and not self._aborted:
+            if is_vain:
+                self._tell_vain()
+            self._place.settle(made, has_begun and not is_vain)
+        if self.tables is not None and not self._aborted and not is_vain:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self.tables.finish()
             # What the tables cost belongs to the crawl.
             summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak_rss())
         return summary
+
+    def _tell_vain(self) -> None:
+        for line in self._place.failures():
+            self.report(line)
+        rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
+        self.report(f"nothing came, so nothing is kept: {rest}")
 
     def _tell_restored(self, done: Restored) -> None:
         if done.cut or done.removed:

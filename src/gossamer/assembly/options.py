@@ -188,7 +188,9 @@ class CrawlOptions(Sheet, frozen=True):
     follow_nofollow: Annotated[bool, setting("Follow links that pages mark as nofollow, too.", restart=_START)] = False
     details: Annotated[
         Literal["plain", "full"],
-        setting("full: also language, fingerprint and texts of links; about 2 ms a page more.", restart=_START),
+        setting(
+            "full: also language of the text, fingerprint and texts of links; about 1 ms a page more.", restart=_START
+        ),
     ] = "plain"
     near_duplicates: Annotated[
         Literal["auto", "off", "report", "skip"],

@@ -15,7 +15,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import properties
 from gossamer.flow.wiring import Wiring, read, write
-from gossamer.model.errors import UsageError
+from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.places import CRAWL_FILE
 from gossamer.stores.rowlog import LOG_PATH
 
@@ -44,6 +44,8 @@ class CrawlPlace:
         self.path = path
         self._options = options
         self._aside = path.with_name(f"{path.name}.replaced")
+        self.holds_another = False
+        """The crawl that is being replaced stands aside."""
 
     def __repr__(self) -> str:
         return f"<CrawlPlace {self.path}>"
@@ -53,6 +55,7 @@ class CrawlPlace:
 
         Raises:
             UsageError: it holds something else, or a crawl that is neither to be resumed nor replaced.
+            CrawlDirectoryError: it holds a crawl that is to be replaced, and runs.
         """
         path = self.path
         if not path.exists() or self._options.resume:
@@ -65,6 +68,7 @@ class CrawlPlace:
                     f"{path} holds a crawl; go on with it (gossamer resume {path}), name another directory with -o, "
                     "or replace it with --overwrite"
                 )
+            self._check_idle()
         elif any(path.iterdir()):
             raise UsageError(f"{path} is not empty and holds no crawl; name another directory with -o")
 
@@ -79,8 +83,9 @@ class CrawlPlace:
         path = self.path
         try:
             if self._options.overwrite and (path / CRAWL_FILE).exists():
-                shutil.rmtree(self._aside, ignore_errors=True)
+                self._check_idle()  # once more: seeds were looked up meanwhile
                 path.rename(self._aside)
+                self.holds_another = True
             made = not path.exists()
             path.mkdir(parents=True, exist_ok=True)
             if not self._options.resume:
@@ -88,6 +93,16 @@ class CrawlPlace:
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
         return made
+
+    def _check_idle(self) -> None:
+        from gossamer.assembly.control.client import holder  # few crawls replace another
+
+        if self._aside.exists():
+            raise UsageError(
+                f"{self._aside} is in the way: a run that was killed left it, or it is yours; move it, and try again"
+            )
+        if process := holder(self.path):
+            raise CrawlDirectoryError(f"{self.path} is in use by process {process}; stop that one first")
 
     def write(self, wiring: Wiring, graph: Graph) -> None:
         """Write the wiring that runs from now on; where it holds a password, for its owner alone.
@@ -98,17 +113,14 @@ class CrawlPlace:
         write(self.path / CRAWL_FILE, wiring, is_private=_holds_secrets(wiring, graph))
 
     def settle(self, made: bool, has_begun: bool) -> None:
-        """A crawl that could not begin leaves no directory, and the one that it was to replace comes back."""
+        """A crawl that could not begin, or came to nothing, leaves no directory; the one that it was to replace comes back."""
         if made and not has_begun:
-            self.remove()
-            if self._aside.exists():
+            shutil.rmtree(self.path, ignore_errors=True)
+            if self.holds_another:
                 self._aside.rename(self.path)
-        else:
+        elif self.holds_another:
             shutil.rmtree(self._aside, ignore_errors=True)
-
-    def remove(self) -> None:
-        """Leave nothing behind."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        self.holds_another = False
 
     def failures(self) -> list[str]:
         """How the first fetches ended, in words: of a crawl that nothing came of, before it is removed."""

@@ -35,7 +35,7 @@ PER_HOST = 16
 PROFILES = {
     "plain": ("--no-warc", "--robots", "ignore"),
     "archive": (),
-    "everything": ("--details", "full", "--set", "log.tables=pages,links,items"),
+    "everything": ("--details", "full"),
 }
 
 #: Tags whose links are followed, by every crawler.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 #: An empty answer would look like a page without links.
 _NO_LINKS = (
-    "the table links has no rows: a crawl keeps them where it is told to, "
-    """by --set 'log.tables=["pages", "links", "items"]'"""
+    "the table links has no rows: the crawl found none, or was told not to keep them, "
+    """by a setting log.tables without "links\""""
 )
 
 

@@ -63,7 +63,11 @@ PAGES = _plain(
     Column("outcome", "VARCHAR", "How the fetch ended: one of the closed list in `outcomes.md`."),
     Column("mime", "VARCHAR", "Media type that the server claims, without parameters."),
     Column("charset", "VARCHAR", "Character encoding that the document was read in."),
-    Column("language", "VARCHAR", "Language of the text, as BCP 47 says it."),
+    Column(
+        "language",
+        "VARCHAR",
+        "Language as an ISO 639-1 code: of the text with `--details full`, otherwise as the page declares it.",
+    ),
     Column("title", "VARCHAR", "Text of the first `title` element."),
     Column("depth", "INTEGER", "Links from the nearest seed."),
     Column("discovered_from", "VARCHAR", "The URL that it was found on."),

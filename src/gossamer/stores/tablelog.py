@@ -33,7 +33,7 @@ class TableLogSheet(Sheet, frozen=True):
     tables: Annotated[
         tuple[Literal["pages", "links", "items"], ...],
         setting("Tables that are kept. `pages` is also what the index of the archive is made from."),
-    ] = ("pages", "items")
+    ] = ("pages", "links", "items")
     log: Annotated[bool, setting("Write `logs/crawl.jsonl` too.", restart=_IN_USE)] = True
     sha256: Annotated[bool, setting("Hash each body with SHA-256; costs 33 us for 39 kB.")] = True
     segment_bytes: Annotated[

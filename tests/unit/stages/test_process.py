@@ -91,7 +91,7 @@ def test_what_a_page_says_of_itself_is_in_the_visit(run: Run) -> None:
     )
     assert done.canonical == "http://a.test/real"
     assert done.directives == ("max-snippet: 1", "noarchive", "noindex", "nosnippet")
-    assert (done.language, done.simhash) == ("", 0)
+    assert (done.language, done.simhash) == ("en", 0)
     assert not any(found.nofollow for found in done.found)
 
 

@@ -49,8 +49,9 @@ def test_a_whole_url_is_remembered_for_all_directories(monkeypatch: pytest.Monke
     assert resolve_links(found, "http://a.test/two/", PAGE, cache) == (first, {})
 
 
-def test_the_page_itself_is_no_link() -> None:
-    assert resolve("#x", "", "page?q", "?q#y", PAGE) == ([], {})
+def test_a_page_that_leads_to_itself_has_one_such_link() -> None:
+    for hrefs in (("#x", "", "page?q", "?q#y", PAGE), ("", "#x"), (PAGE,)):
+        assert resolve(*hrefs) == ([PAGE], {})
 
 
 def test_a_fragment_goes_on_from_the_base() -> None:
@@ -106,7 +107,7 @@ def test_links_are_brought_to_their_normal_form_once_each() -> None:
     normaliser = Normaliser(USUAL, shipped_parameters())
     found = [Found("x?utm_source=a"), Found("x"), Found("%78"), Found("page?q&gclid=1"), Found("y;jsessionid=1")]
     links, rejected = resolve_links(found, PAGE, PAGE, JoinCache(), normalise=normaliser)
-    assert [link.url for link in links] == ["http://a.test/dir/x", "http://a.test/dir/y"]
+    assert [link.url for link in links] == ["http://a.test/dir/x", PAGE, "http://a.test/dir/y"]
     assert rejected == {}
 
 

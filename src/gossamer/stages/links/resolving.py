@@ -96,13 +96,14 @@ def resolve_links(
     Args:
         found: in document order.
         base: what relative links are resolved against: a canonical URL.
-        page_url: the page's own canonical URL; links to it are dropped without a word, since it has just been fetched.
+        page_url: the page's own canonical URL.
         cache: shared by the pages of a crawl.
         limit: the most links that are kept.
         normalise: what brings a canonical URL to its normal form; the cache remembers its results.
 
     A URL that is found again keeps its first place, relation and anchor; it is `nofollow` only if each occurrence is.
-    A redirect to another spelling of its own page keeps that spelling: the server insists on it.
+    A page's link to itself is one like any other. A redirect to another spelling of its own page keeps that spelling: the
+    server insists on it.
     Rules: `not_a_url`, `too_long`, `bad_host`, `scheme:...` (no host to ask: `mailto`, `javascript`, ...; a `file` that
     another host links to), `too_many_links`.
     """
@@ -110,7 +111,9 @@ def resolve_links(
     table = cache.table(directory) if directory else {}
     before = len(table)
     own_fragments = base == page_url
-    places: dict[str, int] = {page_url: -1}
+    # A redirect to its own page leads nowhere. Any other link to it is one, and a page of fragments has it a hundred times.
+    redirects = len(found) == 1 and found[0].relation in REDIRECTS
+    places: dict[str, int] = {page_url: -1} if redirects else {}
     links: list[Link] = []
     disowned: set[int] = set()
     rejected: dict[str, int] = {}
@@ -120,14 +123,15 @@ def resolve_links(
         # space before it has to stay: the parser drops it only at the very end.
         cut = href.find("#")
         if cut == 0 and own_fragments:
-            continue
-        if cut > 0 and href[cut - 1] > " ":
-            href = href[:cut]
-        url = table.get(href)
-        if url is None:
-            url = _met(href, base, directory, cache.absolute, normalise)
-            if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES:
-                table[href] = url
+            url = page_url
+        else:
+            if cut > 0 and href[cut - 1] > " ":
+                href = href[:cut]
+            url = table.get(href) or ""
+            if not url:
+                url = _met(href, base, directory, cache.absolute, normalise)
+                if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES:
+                    table[href] = url
         place = places.get(url)
         if place is not None:
             if disowned and place in disowned and not one.nofollow:
@@ -146,7 +150,7 @@ def resolve_links(
             if one.nofollow:
                 disowned.add(place)
     cache.grown(len(table) - before if directory else 0)
-    if len(found) == 1 and not links and not rejected and found[0].relation in REDIRECTS:
+    if redirects and not links and not rejected:
         links = _insisted(found[0], base, page_url)
     return tuple(links), rejected
 

@@ -43,7 +43,10 @@ class ProcessSheet(Sheet, frozen=True):
     agent: Annotated[str, setting("Product token that pages may speak to in `robots` tags.")] = "Gossamer"
     details: Annotated[
         Details,
-        setting("`plain`: title, base, charset, robots tags, canonical URL; `full`: also language and fingerprint."),
+        setting(
+            "`plain`: title, base, charset, robots tags, canonical URL, the language that it declares; `full`: the language of its "
+            "text, and its fingerprint, too."
+        ),
     ] = "plain"
     languages: Annotated[
         tuple[str, ...],
@@ -60,7 +63,7 @@ class ProcessSheet(Sheet, frozen=True):
         setting("Parser processes at most; 0: pages that need one get no tree.", unit="processes", restart=_PROCESSES),
     ] = 1
     apart: Annotated[int, setting("Documents larger than this are read in a parser process.", unit="bytes", ge=0)] = (
-        2_000_000
+        4_000_000  # 50 ms here, as long as everybody else waits; starting a parser process takes 80
     )
     parse_deadline: Annotated[
         float, setting("A parser process that takes longer is killed.", unit="s", restart=_PROCESSES, gt=0)

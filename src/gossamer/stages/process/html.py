@@ -189,14 +189,16 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
 
     def _of_tag(self, markup: bytes, tag: Tag) -> Iterable[Found]:
         """What a tag leads to that was taken one by one."""
-        sheet = self.sheet
-        if sheet.requisites or tag.name in _DIFFERENT:
-            style = markup[tag.end : tag.text_end] if tag.name == b"style" else b""
-            return self._found(tag.name, attributes(tag.raw), markup, tag.end, style)
+        sheet, name = self.sheet, tag.name
+        if sheet.requisites or name in _DIFFERENT:
+            if name == b"form" and not sheet.forms and not sheet.requisites:
+                return ()
+            style = markup[tag.end : tag.text_end] if name == b"style" else b""
+            return self._found(name, attributes(tag.raw), markup, tag.end, style)
         one: Found | None = None
-        if tag.name == b"link":
+        if name == b"link":
             one = _memoised(_of_link, tag.raw) if sheet.link_elements else None
-        elif tag.name == b"meta":
+        elif name == b"meta":
             one = _memoised(_of_meta, tag.raw)
         return () if one is None else (one,)
 

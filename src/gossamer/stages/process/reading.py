@@ -4,7 +4,6 @@ Place in the flow: the process stage calls :func:`read` in its own process, or, 
 process does (:mod:`gossamer.stages.process.parser`). So what comes out is one plain value that crosses a pipe.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -12,10 +11,11 @@ import msgspec
 
 from gossamer.contracts.processing import Processor
 from gossamer.model.document import Document
+from gossamer.model.language import primary
 from gossamer.model.visit import HTML_TYPES, Found, Item, Visit
 
-#: How much is made of a page: `plain` title, base, charset, directives and canonical URL; `full` also language and
-#: fingerprint, which need its text.
+#: How much is made of a page: `plain` title, base, charset, directives, canonical URL and the language that it says it is
+#: in; `full` also the language that it is in, and its fingerprint, which need its text.
 Details = Literal["plain", "full"]
 
 #: Links and items of one page that are taken; far more than are kept, and few enough to hold (FAULTS 39, 76).
@@ -52,7 +52,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
     """
     found: list[Found] = []
     items: list[Item] = []
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
     trouble = ""
     for processor in processors:
         try:
@@ -66,10 +66,11 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
                 else:
                     items.append(_as_item(thing))
                 if len(found) >= MAX_FOUND or len(items) >= MAX_ITEMS:
-                    counts["cut"] += 1
+                    counts["cut"] = counts.get("cut", 0) + 1
                     break
         except Exception as error:
-            counts[f"raised:{type(error).__name__}"] += 1
+            raised = f"raised:{type(error).__name__}"
+            counts[raised] = counts.get(raised, 0) + 1
             trouble = f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
     if document.mime not in HTML_TYPES:
         return Findings(
@@ -89,7 +90,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
         charset=document.charset,
         canonical=document.canonical,
         directives=document.directives,
-        language=document.language if full or language else "",
+        language=document.language if full or language else primary(document.declared_language),
         simhash=document.fingerprint if full else 0,
         trouble=trouble or document.trouble,
         counts=counts,
