@@ -240,7 +240,7 @@ def _words(data: bytes, tags: _Tags) -> Any:
     """How many words the text behind each tag has."""
     shapes = np.frombuffer(data.translate(_SHAPES), dtype=np.int8)
     found = _between((shapes[1:] - shapes[:-1] >= _RISE).nonzero()[0] + 1, tags)
-    if not any(lead in data for lead in _UNSPACED_LEADS):
+    if max(map(data.find, _UNSPACED_LEADS)) < 0:
         return found
     codes = np.frombuffer(data, dtype=np.uint8)
     leads = ((codes >= 0xE0) & (codes < 0xF0) & (codes != _PUNCTUATION)).nonzero()[0]

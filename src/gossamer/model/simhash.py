@@ -47,7 +47,7 @@ def fingerprint(text: str) -> int:
     """64 bits for a text; 0 for one that is too short to have any."""
     text = text[:MAX_BYTES].lower()
     words = text.encode("utf-8", "replace")
-    if any(lead in words for lead in _UNSPACED_LEADS):
+    if max(map(words.find, _UNSPACED_LEADS)) >= 0:
         words = _UNSPACED.sub(r" \g<0> ", text).encode("utf-8", "replace")
     hashes = _hashes(words[:MAX_BYTES].translate(_ONLY_WORDS))
     if len(hashes) < MIN_WORDS:
