@@ -7,7 +7,6 @@ Linear, whatever a page holds: every array has one element for each byte or tag,
 without prose are the one loop; it passes over their tags once for each name at most.
 """
 
-import itertools
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -39,7 +38,9 @@ _NAME = 8
 
 # For each byte of such a number: the bit that makes capitals small, and the bit that letters have, and white space, `/`, `>`
 # and digits have not.
-_SMALL, _LETTER = (int.from_bytes(bytes([bit]) * _NAME, "little") for bit in (0x20, 0x40))
+# As arrays, which NumPy takes at once: numbers of Python are read anew with every operation.
+_SMALL, _LETTER = (np.array(int.from_bytes(bytes([bit]) * _NAME, "little"), np.uint64) for bit in (0x20, 0x40))
+_LETTER_BIT, _ONE = np.array(6, np.uint64), np.array(1, np.uint64)
 
 _COMMENT_BEGINS = int.from_bytes(b"!--", "little")
 
@@ -50,11 +51,16 @@ _RISE = 2
 #: dashes, which nearly every page has.
 _LATIN_SYMBOL, _PUNCTUATION = 0xC2, 0xE2
 
-#: The no-break space, as pages write it: menus are full of it. Spaces stand for it, as many as it has bytes.
-_NO_BREAK = (b"\xc2\xa0", b"&nbsp;")
+#: The no-break space, as pages write it: menus are full of it. Spaces stand for it, as many as it has bytes. With each the byte
+#: that is looked for before it, at once: a search for more than one takes 7 to 15 us for a part.
+_NO_BREAK = ((b"\xa0", b"\xc2\xa0"), (b"&", b"&nbsp;"))
 
 #: First two bytes of characters of scripts without spaces: Thai and Lao, Burmese, Khmer, kana, Chinese.
 _UNSPACED = ((0xE0B8, 0xE0BB), (0xE180, 0xE182), (0xE19E, 0xE19F), (0xE381, 0xE383), (0xE390, 0xE9BF), (0xEFA4, 0xEFAB))
+#: With what their characters begin: nearly every page does without.
+_UNSPACED_LEADS = tuple(
+    bytes([lead]) for lead in sorted({pair >> 8 for first, last in _UNSPACED for pair in (*range(first, last), last)})
+)
 #: So many of them make about one word.
 _CHARACTERS_A_WORD = 2
 
@@ -81,6 +87,12 @@ def _shape(code: int) -> int:
     return 2 if code in b".,;:)]}!?'\"|&<" or 0x80 <= code < 0xC0 or code in (_LATIN_SYMBOL, _PUNCTUATION) else 3
 
 
+#: Multiplier and size of the tables: no two of the names above get the same slot.
+_SPREAD = np.array(0x612E7696A6CECC1B, np.uint64)
+_SLOT_BITS = 10
+_SLOTS, _HIGH = 1 << _SLOT_BITS, np.array(64 - _SLOT_BITS, np.uint64)
+
+
 def _unspaced_pairs() -> Any:
     """Whether a character of such a script begins with two bytes, by these less 0xE000."""
     pairs = np.zeros(0x1000, dtype=bool)
@@ -94,21 +106,32 @@ def _as_number(name: str) -> int:
 
 
 def _kinds() -> tuple[Any, Any]:
-    """Names as numbers and their kinds, each at the remainder of its number: one table look-up a tag."""
+    """Names as numbers and their kinds, each at its :func:`_slots`: one table look-up a tag."""
     kinds = dict.fromkeys(map(_as_number, _INLINE_TAGS.split()), _INLINE) | dict.fromkeys(
         map(_as_number, _BARE_TAGS.split()), _BARE
     )
     kinds |= {_as_number(name): _HIDES + place for place, name in enumerate(_HIDDEN_NAMES)}
-    size = next(size for size in itertools.count(len(kinds)) if len({name % size for name in kinds}) == len(kinds))
-    names, found = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint8)
-    for name, kind in kinds.items():
-        names[name % size], found[name % size] = name, kind
+    names, found = np.zeros(_SLOTS, dtype=np.uint64), np.zeros(_SLOTS, dtype=np.uint8)
+    every = np.array(list(kinds), dtype=np.uint64)
+    slots = _slots(every)
+    if len(set(slots.tolist())) < len(kinds):
+        raise RuntimeError(
+            "two names of tags share a slot of the table: choose another odd _SPREAD in gossamer.model.blocks"
+        )
+    names[slots], found[slots] = every, list(kinds.values())
     return names, found
+
+
+def _slots(names: Any) -> Any:
+    """Where in the tables each name stands: the high bits of a product (D. Knuth, TAOCP 3, section 6.4)."""
+    return (names * _SPREAD >> _HIGH).view(np.int64)
 
 
 _NAMES, _KINDS = _kinds()
 _SHAPES = bytes(map(_shape, range(256)))
 _UNSPACED_PAIRS = _unspaced_pairs()
+# What an opening and a closing tag add to the number of open elements.
+_STEPS = np.array([1, -1])
 
 
 class _Tags(NamedTuple):
@@ -141,8 +164,9 @@ class Part:
             unclosed: what was looked for in vain, for the parts behind this one.
         """
         data = markup[start:end]
-        for space in _NO_BREAK:
-            data = data.replace(space, b" " * len(space))
+        for byte, space in _NO_BREAK:
+            if byte in data:
+                data = data.replace(space, b" " * len(space))
         data = _FIRST + data + _LAST
         offset = start - len(_FIRST)
         tags = _tags(data, len(data) - len(_LAST))
@@ -155,9 +179,11 @@ class Part:
             self.behind = max(self.behind, until)
         words = _words(data, tags)
         heads = ((tags.kinds == _ENDS) | (tags.kinds >= _COMMENT)).nonzero()[0]
-        lengths = np.append(heads[1:], len(words)) - heads
+        lengths = np.empty_like(heads)
+        np.subtract(heads[1:], heads[:-1], lengths[:-1])
+        lengths[-1] = len(words) - heads[-1]
         # How many links and elements of code are open behind a tag, less what was open behind the last that ended a block.
-        depth = ((tags.kinds == _BARE) * np.where(tags.closing, -1, 1)).cumsum()
+        depth = ((tags.kinds == _BARE) * _STEPS.take(tags.closing)).cumsum()
         depth -= np.repeat(depth[heads], lengths)
         total = np.add.reduceat(words, heads)
         bare = np.add.reduceat(words * (depth > 0), heads)
@@ -185,19 +211,20 @@ def _tags(data: bytes, length: int) -> _Tags:
     """All tags of a part: what begins with `<` and a letter, `/` and a letter, `!` or `?`, and ends before the next `<`."""
     codes = np.frombuffer(data, dtype=np.uint8)
     marks = ((codes & 0xFD) == ord("<")).nonzero()[0]  # `>` differs in one bit
-    opening = (codes[marks] == ord("<")).nonzero()[0]
-    places = marks[opening]
-    closes = marks[opening[:-1] + 1]
-    starts = closes + (codes[closes] == ord(">"))
-    places = places[:-1]
-    closing = codes[places + 1] == ord("/")
+    opening = (codes.take(marks) == ord("<")).nonzero()[0]
+    places = marks.take(opening)
+    closes = marks.take(opening[:-1] + 1)
+    starts = closes + (codes.take(closes) == ord(">"))
+    ends, places = places[1:], places[:-1]
+    closing = codes.take(places + 1) == ord("/")
     # At every byte the number that begins there.
     numbers: Any = np.ndarray((length,), "<u8", data, 1, (1,))
     name = numbers[places + closing] | _SMALL
-    ended = ~name & _LETTER
-    name &= ((ended & (~ended + 1)) >> 6) - 1  # what stands before the first byte that is no letter
-    slot = name % len(_NAMES)
-    kinds = _KINDS[slot] * (_NAMES[slot] == name)
+    # One bit for each byte that is no letter; below the lowest of them stands the name.
+    ended = (~name & _LETTER) >> _LETTER_BIT
+    name &= (ended - _ONE) & ~ended
+    slots = _slots(name)
+    kinds = _KINDS.take(slots) * (_NAMES.take(slots) == name)
     nameless = (name == 0).nonzero()[0]
     if len(nameless):
         what = numbers[places[nameless]]
@@ -205,19 +232,18 @@ def _tags(data: bytes, length: int) -> _Tags:
         none = nameless[(what & 0xFF != ord("!")) & (what & 0xFF != ord("?"))]
         if len(none):
             places, kinds, closing, starts = (np.delete(column, none) for column in (places, kinds, closing, starts))
-    return _Tags(places, kinds, closing, starts, np.append(places[1:], length))
+            ends = np.append(places[1:], length)
+    return _Tags(places, kinds, closing, starts, ends)
 
 
 def _words(data: bytes, tags: _Tags) -> Any:
     """How many words the text behind each tag has."""
     shapes = np.frombuffer(data.translate(_SHAPES), dtype=np.int8)
     found = _between((shapes[1:] - shapes[:-1] >= _RISE).nonzero()[0] + 1, tags)
-    if data.isascii():
+    if max(map(data.find, _UNSPACED_LEADS)) < 0:
         return found
     codes = np.frombuffer(data, dtype=np.uint8)
     leads = ((codes >= 0xE0) & (codes < 0xF0) & (codes != _PUNCTUATION)).nonzero()[0]
-    if not len(leads):
-        return found
     unspaced = leads[_UNSPACED_PAIRS[(codes[leads].astype(np.int64) << 8 | codes[leads + 1]) - 0xE000]]
     return found + _between(unspaced, tags) // _CHARACTERS_A_WORD
 

@@ -30,23 +30,26 @@ _ONLY_WORDS = bytes(code if code > 127 or chr(code).isalnum() else 32 for code i
 # Scripts without spaces: there each character is a word.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
+# The bytes with which their characters begin.
+_UNSPACED_LEADS = tuple(bytes([lead]) for lead in (0xE0, 0xE1, *range(0xE3, 0xEA), 0xEF))
+
 # The place where the polynomial is evaluated: odd, so that powers have inverses.
 _BASE = 0x9FB21C65
 # Odd multipliers of a multiply-shift mix (Stafford's variant 13 of the finaliser of MurmurHash3), and one for each place.
 _PLACES = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
-#: Counts of 16 bits are added up four in a word: there are fewer runs than bytes.
-_LANES = 16
-_EVERY_LANE = 0x0001_0001_0001_0001
+#: Runs whose bits are added up eight counts in a word: so many fit into a byte.
+_AT_ONCE = 255
 
 
 def fingerprint(text: str) -> int:
     """64 bits for a text; 0 for one that is too short to have any."""
     text = text[:MAX_BYTES].lower()
-    if not text.isascii() and _UNSPACED.search(text):
-        text = _UNSPACED.sub(r" \g<0> ", text)
-    hashes = _hashes(text.encode("utf-8", "replace")[:MAX_BYTES].translate(_ONLY_WORDS))
+    words = text.encode("utf-8", "replace")
+    if max(map(words.find, _UNSPACED_LEADS)) >= 0:
+        words = _UNSPACED.sub(r" \g<0> ", text).encode("utf-8", "replace")
+    hashes = _hashes(words[:MAX_BYTES].translate(_ONLY_WORDS))
     if len(hashes) < MIN_WORDS:
         return 0
     import numpy as np
@@ -58,10 +61,15 @@ def fingerprint(text: str) -> int:
     runs = _mixed(runs)
     runs.sort()
     different = np.concatenate((runs[:1], runs[1:][runs[1:] != runs[:-1]]))
-    lanes = different >> np.arange(_LANES, dtype=np.uint64)[:, None]
-    lanes &= np.uint64(_EVERY_LANE)
-    # A row for each place in a lane, a column for each lane; the lowest first, whatever the machine's order is.
-    counts = lanes.sum(axis=1).astype("<u8").view("<u2").reshape(_LANES, -1).T.ravel()
+    # A row for each run, a byte for each of its bits, the lowest first whatever the machine's order is; then eight bytes at once.
+    bits = (
+        np.unpackbits(different.astype("<u8", copy=False).view(np.uint8), bitorder="little")
+        .view(np.uint64)
+        .reshape(-1, 8)
+    )
+    counts = np.add.reduce(bits[:_AT_ONCE]).view(np.uint8)
+    for start in range(_AT_ONCE, len(bits), _AT_ONCE):
+        counts = counts + np.add.reduce(bits[start : start + _AT_ONCE]).view(np.uint8).astype(np.uint32)
     return int.from_bytes(np.packbits(counts > len(different) // 2, bitorder="little").tobytes(), "little") or 1
 
 

@@ -97,8 +97,8 @@ def _kept(words: Sequence[int], shares: Sequence[float]) -> list[bool]:
 
 def _prose(blocks: bytes) -> str:
     """One block a line, with references resolved and runs of white space made one space."""
-    text = b" ".join(blocks.split()).decode("utf-8", "replace")
-    lines = text.split("\0")
-    if "&" in text:
-        lines = [" ".join(html.unescape(line).split()) for line in lines]
-    return "\n".join([line.strip() for line in lines[1:]])
+    if b"&" in blocks:
+        text = " ".join(html.unescape(blocks.decode("utf-8", "replace")).split())
+    else:
+        text = b" ".join(blocks.split()).decode("utf-8", "replace")
+    return "\n".join([line.strip() for line in text.split("\0")[1:]])

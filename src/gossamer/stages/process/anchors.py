@@ -6,6 +6,7 @@ Scripts and style sheets in it are no text.
 """
 
 import re
+from collections.abc import Sequence
 
 from gossamer.model.markup import RAW, TAG, end_of_declaration, end_of_raw, resolved
 
@@ -22,6 +23,12 @@ MAX_FOLDED = 16 * MAX_ANCHOR
 ENDS = frozenset(b"a td th tr".split())
 
 _PLAIN_TAG = re.compile(rb"<[a-zA-Z/!?][^<>]*+>")
+# The same, within one text of many.
+_PLAIN_TAG_OF_ONE = re.compile(rb"<[a-zA-Z/!?][^<>\x01]*+>")
+
+#: Between the texts of many links. Any of them may hold it, too: then each is folded by itself.
+_BETWEEN = "\x01"
+
 _MARKS = (b"!", b"?", b"/")
 
 
@@ -32,6 +39,19 @@ def folded(text: bytes) -> str:
     if len(text) > MAX_FOLDED:
         text = text[:MAX_FOLDED]
     return " ".join(resolved(text).split())[:MAX_ANCHOR]
+
+
+def all_folded(texts: Sequence[bytes]) -> list[str]:
+    """:func:`folded` of each text. They are folded as one: a page has a hundred links."""
+    longest = max(map(len, texts), default=0)
+    joined = _BETWEEN.encode().join(texts)
+    if b"<" in joined:
+        joined = _PLAIN_TAG_OF_ONE.sub(b"", joined)
+    whole = " ".join(resolved(joined).split())
+    anchors = whole.replace(f" {_BETWEEN}", _BETWEEN).replace(f"{_BETWEEN} ", _BETWEEN).split(_BETWEEN)
+    if longest > MAX_FOLDED or len(anchors) != len(texts):
+        return [folded(text) for text in texts]
+    return [anchor[:MAX_ANCHOR] for anchor in anchors] if longest > MAX_ANCHOR else anchors
 
 
 def anchor_at(markup: bytes, at: int) -> str:

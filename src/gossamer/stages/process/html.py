@@ -23,6 +23,7 @@ element                      found                                              
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import repeat
 from typing import Annotated, Any
 
 from gossamer.flow.sheet import Sheet, setting
@@ -32,7 +33,7 @@ from gossamer.model.markup import SPACE, attributes
 from gossamer.model.requisites import LINK_TYPES
 from gossamer.model.skim import SPANNED, Span, Tag
 from gossamer.model.visit import Found
-from gossamer.stages.process.anchors import anchor_at, folded
+from gossamer.stages.process.anchors import all_folded, anchor_at
 from gossamer.stages.process.css import css_links
 from gossamer.stages.process.reading import MAX_FOUND
 
@@ -133,7 +134,7 @@ _LINK = (
 _PLAIN_LINKS = re.compile(_LINK)
 # With its text, up to the end of the link or of a table's cell, and whether that lies in the span.
 _ANCHORED_LINKS = re.compile(
-    _LINK + rb"(?=([^<]*+(?:<(?!/?(?:[aA]|[tT][dDhHrR])[%(s)s/>])[^<]*+)*+)(<?))" % {b"s": SPACE}
+    _LINK + rb"([^<]*+(?:<(?!/?(?:[aA]|[tT][dDhHrR])[%(s)s/>])[^<]*+)*+)(?=(<?))" % {b"s": SPACE}
 )
 
 # Links as they are mostly written, and every other tag of a span that may hold a requisite: by its name, or with a `style`.
@@ -267,11 +268,22 @@ def _add_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
 
 def _add_anchored_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
     """The same, with their texts."""
+    rows = _ANCHORED_LINKS.findall(markup, begin, end)
+    if not rows:
+        return
+    addresses, others, texts, are_whole = zip(*rows, strict=True)
+    anchors = all_folded(texts)
+    if not are_whole[-1]:  # the others end before a link
+        anchors[-1] = anchor_at(markup, end - len(texts[-1]))
+    hrefs = b"\0".join(addresses).decode().split("\0")
+    if all(hrefs):
+        found += map(Found, hrefs, repeat("a href"), anchors)
+        return
     add = found.append
-    for address, other, text, is_whole in _ANCHORED_LINKS.findall(markup, begin, end):
-        link = (address.decode(), False) if address else _read(other) if other else None
-        if link:
-            anchor = folded(text) if is_whole else anchor_at(markup, end - len(text))
+    for href, other, anchor in zip(hrefs, others, anchors, strict=True):
+        if href:
+            add(Found(href, "a href", anchor))
+        elif other and (link := _read(other)):
             add(Found(link[0], "a href", anchor, link[1]))
 
 
