@@ -39,6 +39,7 @@ SAID = [
     *cut(
         """<a href=%d>|<a href="%d">|<A class='x' HREF='%d' title='>'>|<a id="x" href="%d" rel="nofollow">|</a><a/href=%d>"""
     ),
+    *cut("""<a href>|<a href=''>|<a href="">|<a >|<area href=''>|<iframe src="">"""),
     *cut(
         "<a href='%d&amp;&copy=&copy'>|<area href=%d>|<link rel=next href=%d>|<link rel=canonical href=%d>|<iframe src=%d>"
     ),

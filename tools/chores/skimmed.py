@@ -32,10 +32,13 @@ def links_of_tree(tree: LexborHTMLParser) -> Iterator[Link]:
         tokens = (read.get("rel") or "").lower().split()
         place = "src" if name == "iframe" else "href"
         href = read.get(place) or (read.get("xlink:href") if name == "a" else None)
-        if not href or (name == "link" and not {"next", "prev", "canonical", "index"} & set(tokens)):
+        leads_to_itself = name in ("a", "area") and place in read
+        if not href and not leads_to_itself:
+            continue
+        if name == "link" and not {"next", "prev", "canonical", "index"} & set(tokens):
             continue
         anchor = " ".join(node.text().split())[:500] if name == "a" else ""
-        yield f"{name} {place}", href, name in ("a", "area") and "nofollow" in tokens, anchor
+        yield f"{name} {place}", href or "", name in ("a", "area") and "nofollow" in tokens, anchor
 
 
 def links_of_skim(document: Document) -> Iterator[Link]:

@@ -26,7 +26,7 @@ def hrefs(page: bytes, **settings: bool) -> list[str]:
 EVERYTHING = (
     b"<link rel='alternate' href=1><link rel=stylesheet href=2><link rel='alternate stylesheet' href=3><link href=4>"
     b"<meta http-equiv=Refresh content='5; URL=\"5\"'><img src=6><a href=7>t</a><map><area href=8></map>"
-    b"<iframe src=9></iframe><script src=10></script><a name=x><a href><link rel=NEXT href=11><a href=12>"
+    b"<iframe src=9></iframe><script src=10></script><a name=x><a ><link rel=NEXT href=11><a href=12>"
 )
 
 
@@ -233,3 +233,11 @@ def test_titles_are_folded_and_bounded() -> None:
     assert document(b"<title> a\n&amp;  b </title>").title == "a & b"
     assert len(document(b"<title>" + b"x" * 10_000).title) == 1_000
     assert document(b"<p>").title == ""
+
+
+def test_an_empty_address_is_a_link_to_the_page_itself() -> None:
+    page = b"<a href=''>1</a><a href>2</a><a class='x' href=\"\">3</a><area href=''><a>no</a><a >no</a><iframe src=''></iframe>"
+    for settings in ({}, {"anchors": True}, {"requisites": True}):
+        assert [(found.relation, found.href) for found in links(page, **settings)] == [("a href", "")] * 3 + [
+            ("area href", "")
+        ]

@@ -9,7 +9,7 @@ Which elements count (HTML, 4.6 and 4.2.4):
 ===========================  ===============================================================  ==================
 element                      found                                                            relation
 ===========================  ===============================================================  ==================
-`a`, `area`                  always                                                           `a href`, `area href`
+`a`, `area`                  always; an empty `href` is the page itself                       `a href`, `area href`
 `iframe`, `frame`            by default (`frames`)                                            `iframe src`, ...
 `meta` refresh               always                                                           `meta content`
 `link`                       by default (`link_elements`), if a token of `rel` is in          `link href`
@@ -129,7 +129,7 @@ _MOST_AT_ONCE = 256 << 10
 # of one that is written in any other way, all attributes.
 _OTHER = rb'(?!href=|rel=|style=)[a-z-]++="[^"<>]*+"'
 _LINK = (
-    rb'<[aA](?:[%(s)s]++(?:%(o)s[%(s)s]++)*+href="([^"<>&\r\0]*+)"(?:[%(s)s]++%(o)s)*+[%(s)s]*+>|[%(s)s/]([^<>]*+)>)'
+    rb'<[aA](?:[%(s)s]++(?:%(o)s[%(s)s]++)*+href="([^"<>&\r\0]*+)"(?:[%(s)s]++%(o)s)*+[%(s)s]*+>|[%(s)s/]([^<>]++)>)'
 ) % {b"o": _OTHER, b"s": SPACE}
 _PLAIN_LINKS = re.compile(_LINK)
 # With its text, up to the end of the link or of a table's cell, and whether that lies in the span.
@@ -209,7 +209,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         tags = _ALL_TAGS if b"style" in markup[begin:end].lower() else _UNSTYLED_TAGS
         for match in tags.finditer(markup, begin, end):
             address, name, raw, styled = match.groups()
-            if address:
+            if address is not None:
                 yield Found(address.decode(), "a href", anchor_at(markup, match.end()) if anchors else "")
             elif raw or styled:
                 yield from self._found((name or b"").lower(), attributes(raw or styled), markup, match.end())
@@ -225,10 +225,10 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
             yield from _requisites(tag, attributes, frozenset(rel.lower().split()), style)
         place = _PLACES.get(tag)
         href = attributes.get(place) if place else None
-        if not href:
-            href = attributes.get("xlink:href") if tag == "a" else None
-            if not href:
-                return
+        if tag == "a":
+            href = href or attributes.get("xlink:href", href)
+        if href is None or (not href and tag not in _DISOWNABLE):
+            return
         if tag == "meta":
             href = _refreshes(attributes)
         elif (
@@ -237,7 +237,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
             or (tag == "form" and not (sheet.forms and (attributes.get("method") or "get").strip().lower() == "get"))
         ):
             return
-        if href:
+        if href is not None:
             anchor = anchor_at(markup, end) if tag == "a" and sheet.anchors else ""
             yield Found(href, f"{tag} {place}", anchor, tag in _DISOWNABLE and _disowned(rel[:_MOST_REMEMBERED]))
 
@@ -260,9 +260,9 @@ def _add_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
     """Add what the `a` tags of a stretch of the page lead to."""
     add = found.append
     for address, other in _PLAIN_LINKS.findall(markup, begin, end):
-        if address:
-            add(Found(address.decode()))
-        elif other and (link := _read(other)):
+        if not other:
+            add(Found(address.decode()))  # of no address at all, too: the page itself
+        elif link := _read(other):
             add(Found(link[0], "a href", "", link[1]))
 
 
@@ -276,22 +276,23 @@ def _add_anchored_links(found: list[Found], markup: bytes, begin: int, end: int)
     if not are_whole[-1]:  # the others end before a link
         anchors[-1] = anchor_at(markup, end - len(texts[-1]))
     hrefs = b"\0".join(addresses).decode().split("\0")
-    if all(hrefs):
+    if not any(others):
         found += map(Found, hrefs, repeat("a href"), anchors)
         return
     add = found.append
     for href, other, anchor in zip(hrefs, others, anchors, strict=True):
-        if href:
+        if not other:
             add(Found(href, "a href", anchor))
-        elif other and (link := _read(other)):
+        elif link := _read(other):
             add(Found(link[0], "a href", anchor, link[1]))
 
 
 def _read(raw: bytes) -> tuple[str, bool] | None:
     """Address of a link, and whether it is disowned; None without an address."""
     read = attributes(raw)
-    href = read.get("href") or read.get("xlink:href")
-    if not href:
+    href = read.get("href")
+    href = href or read.get("xlink:href", href)
+    if href is None:
         return None
     rel = read.get("rel")
     return href, rel is not None and _disowned(rel[:_MOST_REMEMBERED])
