@@ -64,7 +64,10 @@ def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> N
     ("arguments", "says"),
     [
         (["http://"], "not a URL"),
-        (["docs.example"], "did you mean http://docs.example"),
+        (["docs.example", "--resolve", "docs.example=192.0.2.7"], "--contact"),
+        (["http://127.0.0.1:9/", "--delay", "-1"], "at least 0"),
+        (["http://127.0.0.1:9/", "--user-agent", ""], "--user-agent"),
+        (["http://127.0.0.1:9/", "--contact", "nobody"], "mail address"),
         (["/srv/www/a.html"], "did you mean file:///srv/www/a.html?"),
         (["nonsense://127.0.0.1/"], "this wiring has file, ftp, gopher, http, https"),
         (["mailto:me@example.org"], "names no host"),
@@ -88,8 +91,128 @@ def test_bad_usage_is_one_clear_line_and_no_directory(tmp_path: Path, arguments:
     assert out == ""
     assert says in err
     assert err.startswith("gossamer: ")
-    assert err.count("\n") == 1
+    assert [line for line in err.splitlines() if ": read as " not in line] == err.splitlines()[-1:]
     assert not (tmp_path / "c").exists()
+
+
+def test_no_message_shows_a_type_of_the_language() -> None:
+    for option, value in (("--depth", "-1"), ("--max-pages", "0"), ("--concurrency", "99999"), ("--delay", "-3")):
+        _, _, err = gossamer("crawl", "http://127.0.0.1:9/", option, value)
+        assert not any(word in err for word in ("`int", "`float", "a int", "a float", "None", "Literal")), err
+
+
+@pytest.mark.parametrize("written", ["127.0.0.1:{port}/a", "localhost:{port}/a"])
+def test_a_seed_without_scheme_is_read_as_the_server_speaks(tmp_path: Path, written: str) -> None:
+    with FakeWeb({"/a": "a"}) as web:
+        seed = written.format(port=web.port)
+        status, out, err = gossamer("crawl", seed, "-o", str(tmp_path / "c"), "--json")
+    assert (status, json.loads(out)["pages"]) == (0, 1)
+    assert f"seed {seed}: read as http://{seed}" in err
+
+
+def test_a_second_crawl_in_the_directory_of_a_running_one_ends_with_5(tmp_path: Path) -> None:
+    with FakeWeb({"/": '<a href="/slow">x</a>', "/slow": Page(silent=True)}) as web:
+        process = start("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json")
+        web.wait_for(2)
+        status, _, err = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"))
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert (status, "is in use by process" in err) == (5, True)
+
+
+def test_options_and_seeds_come_from_a_configuration_file(tmp_path: Path) -> None:
+    with FakeWeb.tree(2, 2) as web:
+        (tmp_path / "c.toml").write_text(f'seeds = ["{web.url("/")}"]\n[crawl]\ndepth = 1\n')
+        status, out, _ = gossamer("crawl", "--config", str(tmp_path / "c.toml"), "-o", str(tmp_path / "c"), "--json")
+    assert (status, json.loads(out)["pages"]) == (0, 3)
+
+
+def test_a_bad_line_of_a_seed_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_text("http://127.0.0.1:9/\n# more\nhttp://\n")
+    status, _, err = gossamer("crawl", "--seeds", str(tmp_path / "seeds.txt"), "-o", str(tmp_path / "c"))
+    assert status == 2
+    assert f"{tmp_path / 'seeds.txt'}, line 3: " in err
+
+
+def test_cat_says_why_there_is_nothing_after_a_crawl_without_archive(tmp_path: Path) -> None:
+    with FakeWeb({"/": "a"}) as web:
+        assert gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--no-warc")[0] == 0
+        status, _, err = gossamer("cat", str(tmp_path / "c"), web.url("/"))
+    assert (status, "--no-warc" in err) == (2, True)
+
+
+def test_usage_names_the_program(tmp_path: Path) -> None:
+    assert gossamer("crawl", "--help")[1].startswith("Usage: gossamer crawl ")
+
+
+# -- readers that go, and places that are full
+
+
+def slow_web() -> FakeWeb:
+    """A site whose crawl ends only when it is stopped."""
+    return FakeWeb({"/": '<a href="/slow">x</a>', "/slow": Page(silent=True)})
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_a_crawl_whose_output_nobody_reads(tmp_path: Path, number: signal.Signals) -> None:
+    with slow_web() as web:
+        process = start("crawl", web.url("/"), "-o", str(tmp_path / "c"))
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stderr.close()
+        web.wait_for(2)
+        process.send_signal(number)
+        status = process.wait(timeout=30)
+    assert status == 3
+    assert json.loads(gossamer("status", str(tmp_path / "c"), "--json")[1])["state"] == "stopped"
+
+
+def test_a_signal_that_is_ignored_from_the_start_stays_ignored(tmp_path: Path) -> None:
+    with FakeWeb.tree(3, 3, latency=0.02) as web:
+        previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            process = start("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json")
+        finally:
+            signal.signal(signal.SIGHUP, previous)
+        web.wait_for(2)
+        process.send_signal(signal.SIGHUP)
+        out, _ = process.communicate(timeout=30)
+    assert (process.returncode, json.loads(out)["pages"]) == (0, 40)
+
+
+def test_a_full_output_changes_no_crawl_and_is_told(tmp_path: Path) -> None:
+    with FakeWeb({"/": "a"}) as web, Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "gossamer", "crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json"]
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": "/"}
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr == "gossamer: standard output cannot be written: No space left on device\n"
+    assert json.loads(gossamer("status", str(tmp_path / "c"), "--json")[1])["state"] == "finished"
+
+
+def test_a_full_output_of_a_query_is_one_line(tmp_path: Path) -> None:
+    with FakeWeb({"/": "a"}) as web:
+        assert gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"))[0] == 0
+    command = [sys.executable, "-m", "gossamer", "query", str(tmp_path / "c"), "SELECT url FROM pages"]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": "/"}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=60)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "gossamer: standard output cannot be written: No space left on device\n",
+    )
+
+
+def test_a_poor_locale_gets_escapes_and_no_traceback(tmp_path: Path) -> None:
+    with FakeWeb({"/": "<title>\u00e9\u4e2d</title>a"}) as web:
+        assert gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"))[0] == 0
+    command = [sys.executable, "-m", "gossamer", "query", str(tmp_path / "c"), "SELECT title FROM pages"]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": "/", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\xe9\\u4e2d" in done.stdout
 
 
 def test_a_directory_that_holds_a_crawl_is_refused_and_replaced_on_request(tmp_path: Path) -> None:

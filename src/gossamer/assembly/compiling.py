@@ -135,9 +135,21 @@ def user_agent(options: CrawlOptions) -> str:
     return f"Gossamer/{__version__} (+{contact})" if contact else f"Gossamer/{__version__}"
 
 
+#: A contact that a site owner can use: a web page, or a mail address with or without its scheme.
+_CONTACT = re.compile(r"https?://[^\s/]+\S*|(?:mailto:)?[^\s@<>,;:]+@[^\s@<>,;:]+\.[^\s@<>,;:]+")
+
+
 def contact_of(options: CrawlOptions) -> str:
-    """From the option, or the environment (DESIGN 9.15)."""
-    return options.contact or os.environ.get("GOSSAMER_CONTACT", "")
+    """From the option, or the environment (DESIGN 9.15).
+
+    Raises:
+        UsageError: it is neither a URL nor a mail address.
+    """
+    contact = options.contact or os.environ.get("GOSSAMER_CONTACT", "")
+    if contact and not _CONTACT.fullmatch(contact):
+        source = "--contact" if options.contact else "GOSSAMER_CONTACT"
+        raise UsageError(f"{source} {contact!r}: give the URL of a page, or a mail address, as me@example.org")
+    return contact
 
 
 def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | None = None) -> Wiring:

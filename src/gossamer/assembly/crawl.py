@@ -254,7 +254,7 @@ class Crawl:
         """Change settings of a running unit, at once and for every later run.
 
         Raises:
-            SettingError: a value that does not do, or that takes a restart.
+            SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
             UsageError: the change cannot be kept; nothing has changed.
         """
         running, before = self.graph_at_work, self.wiring

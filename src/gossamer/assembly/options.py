@@ -100,14 +100,18 @@ class CrawlOptions(Sheet, frozen=True):
         setting("Live requests to one host; more than 1 only where you own it.", unit="requests", restart=_START, ge=1),
     ] = 1
 
-    delay: Annotated[
-        float | Literal["auto"],
-        setting(
-            "Between two requests to a host; auto adapts to its latency, at least 1 s.",
-            unit="s",
-            restart=_START,
-        ),
-    ] = "auto"
+    delay: (
+        Annotated[
+            float,
+            setting(
+                "Wait this long between two requests to a host; `auto` adapts to its latency, with at least 1 s.",
+                unit="s",
+                restart=_START,
+                ge=0,
+            ),
+        ]
+        | Literal["auto"]
+    ) = "auto"
     domain_delay: (
         Annotated[
             float, setting("Between two starts in one registered domain; 0.25 s.", unit="s", restart=_START, ge=0)

@@ -64,6 +64,7 @@ class CrawlPlace:
             raise UsageError(f"{path} is a file; name a directory with -o")
         if (path / CRAWL_FILE).exists():
             if not self._options.overwrite:
+                self._check_free()
                 raise UsageError(
                     f"{path} holds a crawl; go on with it (gossamer resume {path}), name another directory with -o, "
                     "or replace it with --overwrite"
@@ -95,12 +96,15 @@ class CrawlPlace:
         return made
 
     def _check_idle(self) -> None:
-        from gossamer.assembly.control.client import holder  # few crawls replace another
-
         if self._aside.exists():
             raise UsageError(
                 f"{self._aside} is in the way: a run that was killed left it, or it is yours; move it, and try again"
             )
+        self._check_free()
+
+    def _check_free(self) -> None:
+        from gossamer.assembly.control.client import holder  # few crawls find another in their place
+
         if process := holder(self.path):
             raise CrawlDirectoryError(f"{self.path} is in use by process {process}; stop that one first")
 

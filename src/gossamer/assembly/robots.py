@@ -24,17 +24,18 @@ _PATIENCE = 5.0
 class Asking:
     """Asks each site for its robots.txt once, as a crawl would, and says what a crawl would do with a URL."""
 
-    def __init__(self, agent: str, resolve: Sequence[str] = ()) -> None:
+    def __init__(self, agent: str, resolve: Sequence[str] = (), contact: str = "") -> None:
         """Nothing is opened yet.
 
         Args:
             agent: product token.
             resolve: `PATTERN=ADDRESS[:PORT]` entries.
+            contact: URL or mail address for site owners; without one, only hosts of this machine are asked.
         """
         self._clock: Clock = SystemClock()
         self._robots = Robots(RobotsSheet(agent=agent))
-        self._resolver = SystemResolver(ResolverSheet(resolve=tuple(resolve)))
-        self._http = HttpModule(HttpSheet(max_body=MAX_BYTES + 1))
+        self._resolver = SystemResolver(ResolverSheet(resolve=tuple(resolve), only_loopback=not contact))
+        self._http = HttpModule(HttpSheet(max_body=MAX_BYTES + 1, contact=contact))
         self._http.resolver = self._resolver
 
     async def __aenter__(self) -> Self:
@@ -75,7 +76,7 @@ class Asking:
         response = await self._http.fetch(Task(url, host_of(url), source=site, relation=ROBOTS))
         if response.outcome is Outcome.ADDRESS_REFUSED and site_of(url) == site:
             raise UsageError(
-                f"{url} is not asked for ({response.error}): only hosts of this machine are, for now; "
-                "fetch the file by other means and give it with --file"
+                f"{url} is not asked for ({response.error}); beyond this machine a request says whom site owners can "
+                "write to: give --contact URL_OR_MAIL, or set GOSSAMER_CONTACT, or judge by a --file"
             )
         self._robots.learned(site, response, self._clock.now())

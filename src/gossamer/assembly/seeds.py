@@ -36,7 +36,7 @@ async def check_addresses(
         UsageError: one must not be asked; says what to do about it.
     """
     proxied = any(isinstance(node.sheet, FrontierSheet) and node.sheet.proxied for node in graph.components.values())
-    for resolver in _resolvers(graph):
+    for resolver in resolvers(graph):
         await resolver.start()
         try:
             for url in seeds:
@@ -51,7 +51,7 @@ async def check_addresses(
             await resolver.stop()
 
 
-def _resolvers(graph: Graph) -> list[GuardedResolver[Any]]:
+def resolvers(graph: Graph) -> list[GuardedResolver[Any]]:
     """Resolvers as the crawl will have them, for the time before it starts."""
     return [node.unit(node.sheet) for node in graph.providers.values() if issubclass(node.unit, GuardedResolver)]
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import click
 
+from gossamer.cli.telling import tell
 from gossamer.model.body import Body
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical
@@ -57,7 +58,7 @@ def _decoded(url: str, body: Body, applied: str) -> Iterator[bytes]:
         if not trouble:
             return pieces(undone.data)
     if trouble:
-        print(f"gossamer: {url}: {trouble}; written as it came", file=sys.stderr)
+        tell(f"{url}: {trouble}; written as it came")
     return pieces(body)
 
 

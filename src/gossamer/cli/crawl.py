@@ -4,7 +4,7 @@ Options are read before the crawler is imported: who asks for help, or mistypes,
 """
 
 import contextlib
-import sys
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,8 +13,9 @@ import click
 import msgspec
 
 from gossamer.assembly.tuning import allow_open_files, loop_factory, tune_collector
-from gossamer.cli.options import crawl_options, read_options, read_seed_files, read_sets, resume_options
-from gossamer.flow.quantities import show_bytes, show_seconds
+from gossamer.cli.options import config_seeds, crawl_options, read_options, read_seed_files, read_sets, resume_options
+from gossamer.cli.telling import tell, unwritten
+from gossamer.flow.quantities import show_bytes, show_count, show_seconds
 
 if TYPE_CHECKING:
     from gossamer.assembly.crawl import Crawl
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+#: Signals that stop a crawl gracefully. One that is ignored from the start stays ignored, as `nohup` wants SIGHUP.
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 EPILOG = "Exit status: 0 finished or a limit reached, 2 wrong usage, 3 stopped, 4 incomplete, 5 directory in use."
 
@@ -78,12 +82,13 @@ def crawl(
     gossamer crawl http://localhost:8000/
     gossamer crawl http://localhost:8000/docs/ --scope prefix --depth 3 --max-time 10m -o mine
     """
-    options = read_options(given, config)
+    options, more = read_options(given, config), config_seeds(config)
+    from gossamer.assembly.bare_seeds import with_schemes
     from gossamer.assembly.compiling import find_wiring
     from gossamer.assembly.crawl import Crawl
 
     wiring = find_wiring(wiring_name) if wiring_name else None
-    seeds = [*seed, *read_seed_files(seed_files)]
+    seeds = with_schemes([*seed, *more, *read_seed_files(seed_files)], options, wiring, _say)
     job = Crawl(seeds, options, wiring=wiring, settings=read_sets(sets), report=_say)
     return _run(job, as_json=as_json, quiet=quiet, verbose=verbose)
 
@@ -107,6 +112,8 @@ def resume(
     """
     given |= {"output": directory, "resume": True}
     options = read_options(given, config)
+    if config_seeds(config):
+        raise click.UsageError(f"{config}: a crawl that goes on has its seeds already; leave out `seeds`")
     from gossamer.assembly.crawl import Crawl
 
     job = Crawl([], options, settings=read_sets(sets), report=_say)
@@ -121,21 +128,26 @@ def _run(job: "Crawl", *, as_json: bool, quiet: bool, verbose: bool) -> int:
     allow_open_files()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         summary = runner.run(run_interruptible(job, show=not (quiet or as_json)))
-    if as_json:
-        print(msgspec.json.encode(summary).decode())
-    else:
-        _print_report(job, summary, verbose)
+    try:
+        if as_json:
+            print(msgspec.json.encode(summary).decode(), flush=True)
+        else:
+            _print_report(job, summary, verbose)
+    except OSError as error:
+        return unwritten(error, summary.exit_code)
     return summary.exit_code
 
 
 def _say(line: str) -> None:
-    print(f"gossamer: {line}", file=sys.stderr, flush=True)
+    tell(line)
 
 
 async def run_interruptible(job: "Crawl", *, show: bool) -> "Summary":
-    """Run with progress, if it is to be shown, and signals handled: the first asks, the second insists."""
+    """Run with progress, if it is to be shown, and signals handled: the first asks, the second insists.
+
+    A crawl stops before it says so: nothing depends on whether somebody reads that.
+    """
     import asyncio
-    import signal
 
     from gossamer.cli.progress import progress_display
 
@@ -146,18 +158,19 @@ async def run_interruptible(job: "Crawl", *, show: bool) -> "Summary":
         nonlocal asked
         asked += 1
         if asked == 1:
-            _say("stopping: what is in flight is finished first; once more to stop at once")
             job.stop()
+            tell("stopping: what is in flight is finished first; once more to stop at once")
         else:
             job.abort()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    handled = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in handled:
         loop.add_signal_handler(number, interrupted)
     try:
         async with progress_display(job) if show else contextlib.nullcontext():
             return await job.run()
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in handled:
             loop.remove_signal_handler(number)
 
 
@@ -165,15 +178,18 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
     outcomes = ", ".join(
         f"{count} {name}" for name, count in sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
     )
-    print(f"{summary.state}: {summary.pages} pages, {summary.fetched} fetched, {show_bytes(summary.bytes)}", end=" ")
+    pages = show_count(summary.pages, "page")
+    print(f"{summary.state}: {pages}, {summary.fetched:,} fetched, {show_bytes(summary.bytes)}", end=" ")
     print(f"in {show_seconds(summary.seconds)} ({summary.pages_per_second:.1f} pages/s)", end="")
     print(f" into {summary.crawl}" if Path(summary.crawl).exists() else "")
     if outcomes:
         print(f"outcomes: {outcomes}")
     if job.troubled:
-        print(f"trouble:  {job.troubled} pages could not be processed in full; `trouble` in the log says why")
+        print(
+            f"trouble:  {show_count(job.troubled, 'page')} could not be processed in full; `trouble` in the log says why"
+        )
     if summary.queued:
-        print(f"queued:   {summary.queued} URLs were found and not fetched")
+        print(f"queued:   {show_count(summary.queued, 'URL')} found and not fetched")
     if verbose:
         for name, figures in job.connector_statistics.items():
             print(f"  {name:<12} {figures.passed:>9} passed, peak {figures.peak}, stalled {figures.stalled:.2f} s")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.cli.telling import tell_plain
 from gossamer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
             else:
                 _rows(database, form, table, output, raw)
     if output is not None:
-        print(f"wrote {output}", file=sys.stderr)
+        tell_plain(f"wrote {output}")
     return 0
 
 

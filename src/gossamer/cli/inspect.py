@@ -20,6 +20,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.fetch import OPTIONS
 from gossamer.cli.options import options_named, read_options
+from gossamer.cli.telling import tell
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical
 from gossamer.model.visit import Response
@@ -68,7 +69,7 @@ async def _inspect(
                     url, response = _read(name, content, content_type)
                     seen = await inspecting.inspect(base if content is not None and base else url, response, base)
             except UsageError as error:
-                print(f"gossamer: {error}", file=sys.stderr)
+                tell(str(error))
                 status = 2
                 continue
             print(printable(msgspec.json.encode(seen)).decode(), flush=True)

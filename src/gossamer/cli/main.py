@@ -1,7 +1,7 @@
 """The `gossamer` command: finds the command's own file, loads it alone, and turns errors into one line and an exit code."""
 
+import errno
 import importlib
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +9,7 @@ import click
 
 from gossamer._version import __version__
 from gossamer.assembly.tuning import load_without_collecting
+from gossamer.cli.telling import finish, print_anything, tell, unwritten
 
 #: Command -> (module, one line of help). Loaded only when called, so that the command starts at once.
 COMMANDS = {
@@ -89,8 +90,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status of INTERFACE. Without `arguments` the process is this command's alone."""
     if arguments is None:
         load_without_collecting()
+        print_anything()
+    return finish(_run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run a command, and turn every error into one line and an exit status."""
+    given = list(arguments) if arguments is not None else None
     try:
-        result = commands.main(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        result = commands.main(args=given, prog_name="gossamer", standalone_mode=False)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.UsageError as error:
@@ -102,20 +110,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(error.format_message(), 2)
     except click.Abort:
         return 3
-    except BrokenPipeError:
-        # The reader of our output has gone, as `| head` does: nothing is wrong, and nothing more can be said.
-        sys.stderr.close()
-        return 0
     except Exception as error:
         code = getattr(error, "exit_code", None)
-        if not isinstance(code, int):
-            raise
-        return _refuse(str(error), code)
+        if isinstance(code, int):
+            return _refuse(str(error), code)
+        if isinstance(error, OSError) and _is_of_output(error):
+            return unwritten(error, 0)
+        raise
     return result if isinstance(result, int) else 0
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Whether an error comes from writing to a stream: one of a file names the file, one of a socket has no place here."""
+    return error.filename is None and error.errno in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 def _refuse(message: str, code: int) -> int:
     """One line for one finding, on standard error."""
-    for line in message.splitlines():
-        print(f"gossamer: {line}", file=sys.stderr)
+    tell(message)
     return code

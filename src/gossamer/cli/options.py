@@ -2,7 +2,7 @@
 
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -77,6 +77,9 @@ def read_options(given: dict[str, Any], config: str | None) -> CrawlOptions:
         UsageError: the file cannot be read.
     """
     values = dict(read_config(config)) if config else {}
+    values.pop("seeds", None)
+    if given.get("user_agent") == "":
+        raise UsageError("--user-agent: give a product token, as Gossamer/1.0, or leave the option out")
     values |= {name: value for name, value in given.items() if value is not None and value != ()}
     known = {p.name for p in properties(CrawlOptions)}
     for name in values:
@@ -85,15 +88,30 @@ def read_options(given: dict[str, Any], config: str | None) -> CrawlOptions:
     return build(CrawlOptions, values)
 
 
+def config_seeds(config: str | None) -> list[str]:
+    """The seeds that a configuration file lists under `seeds`.
+
+    Raises:
+        UsageError: they are not a list of texts.
+    """
+    seeds = read_config(config).get("seeds", []) if config else []
+    if not isinstance(seeds, list) or not all(isinstance(seed, str) for seed in seeds):
+        raise UsageError(f'{config}: seeds is a list of URLs, as ["https://example.org/"]')
+    return seeds
+
+
 def read_config(path: str) -> dict[str, Any]:
-    """The options of a TOML file, with `-` and `_` alike in names."""
+    """The options of a TOML file, with `-` and `_` alike in names; they may stand in a table `[crawl]`."""
     try:
         plain = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
-    return {name.replace("-", "_"): value for name, value in plain.items()}
+    table = plain.pop("crawl", {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: crawl is a table of options, as [crawl]")
+    return {name.replace("-", "_"): value for name, value in {**plain, **table}.items()}
 
 
 def read_sets(pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -116,7 +134,7 @@ def read_seed_files(files: Sequence[str]) -> list[str]:
     """Seeds from files (`-` is standard input), one on each line; empty lines and `#` comments are passed over.
 
     Raises:
-        UsageError: a file cannot be read, or holds no seed.
+        UsageError: a file cannot be read, or holds no seed, or a line is none; names file and line.
     """
     seeds: list[str] = []
     for name in files:
@@ -124,8 +142,24 @@ def read_seed_files(files: Sequence[str]) -> list[str]:
             text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"seed file {name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-        found = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        found = list(_seeds_of(text, "standard input" if name == "-" else name))
         if not found:
             raise UsageError(f"seed file {name} holds no seed; write one URL on each line")
         seeds += found
     return seeds
+
+
+def _seeds_of(text: str, source: str) -> Iterator[str]:
+    from gossamer.assembly.bare_seeds import is_bare
+    from gossamer.assembly.compiling import read_seeds
+
+    for number, line in enumerate(text.splitlines(), 1):
+        seed = line.strip()
+        if not seed or seed.startswith("#"):
+            continue
+        if not is_bare(seed):
+            try:
+                read_seeds([seed])
+            except UsageError as error:
+                raise UsageError(f"{source}, line {number}: {error}") from None
+        yield seed

@@ -8,7 +8,8 @@ from typing import Any
 
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.summary import Summary
-from gossamer.flow.quantities import show_bytes, show_seconds
+from gossamer.cli.telling import has_gone, tell_plain
+from gossamer.flow.quantities import show_bytes, show_count, show_seconds
 
 #: Seconds between lines where nobody looks at a terminal (INTERFACE).
 LINE_INTERVAL = 10.0
@@ -20,8 +21,7 @@ PANEL_INTERVAL = 0.5
 @contextlib.asynccontextmanager
 async def progress_display(job: Crawl) -> AsyncIterator[None]:
     """Show progress while the block runs."""
-    show = _panel(job) if sys.stderr.isatty() else _lines(job)
-    task = asyncio.create_task(show)
+    task = asyncio.create_task(_shown(job))
     try:
         yield
     finally:
@@ -29,18 +29,28 @@ async def progress_display(job: Crawl) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
+async def _shown(job: Crawl) -> None:
+    """Show progress until the reader goes: then the crawl stops gracefully, as any program does behind `| head`."""
+    try:
+        await (_panel(job) if sys.stderr.isatty() else _lines(job))
+    except OSError as error:
+        if has_gone(error):
+            job.stop()
+
+
 async def _lines(job: Crawl) -> None:
     while True:
         await asyncio.sleep(LINE_INTERVAL)
-        if job.working:
-            print(line_of(job.progress()), file=sys.stderr, flush=True)
+        if job.working and not tell_plain(line_of(job.progress())):
+            job.stop()
+            return
 
 
 def line_of(now: Summary) -> str:
     """One line of progress."""
     return (
-        f"{show_seconds(now.seconds)}: {now.pages} pages, {now.pages_per_second:.1f} pages/s, {now.queued} queued, "
-        f"{now.hosts} hosts, {show_bytes(now.bytes)}"
+        f"{show_seconds(now.seconds)}: {show_count(now.pages, 'page')}, {now.pages_per_second:.1f} pages/s, {now.queued:,} queued, "
+        f"{show_count(now.hosts, 'host')}, {show_bytes(now.bytes)}"
     )
 
 

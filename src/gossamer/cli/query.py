@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from gossamer.cli.telling import tell
 from gossamer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
         else:
             _text(database, question, form, output, raw)
         if LINKS.name in database.without_rows and re.search(rf"\b{LINKS.name}\b", question, re.IGNORECASE):
-            print(f"gossamer: {_NO_LINKS}", file=sys.stderr)
+            tell(_NO_LINKS)
     return 0
 
 

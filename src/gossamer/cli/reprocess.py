@@ -5,7 +5,7 @@ import asyncio
 import click
 import msgspec
 
-from gossamer.flow.quantities import show_seconds
+from gossamer.flow.quantities import show_count, show_seconds
 
 
 @click.command()
@@ -36,7 +36,7 @@ def reprocess(directory: str, wiring_name: str | None, processors: tuple[str, ..
         print(msgspec.json.encode(done).decode())
     else:
         rows = ", ".join(f"{count} {table}" for table, count in done.tables.items())
-        print(f"processed {done.documents} documents in {show_seconds(done.seconds)}: {rows}")
+        print(f"processed {show_count(done.documents, 'document')} in {show_seconds(done.seconds)}: {rows}")
         if done.unreadable:
-            print(f"trouble:  {done.unreadable} records could not be read; their rows are as they were")
+            print(f"trouble:  {show_count(done.unreadable, 'record')} could not be read; their rows are as they were")
     return 4 if done.unreadable else 0

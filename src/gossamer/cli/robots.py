@@ -10,9 +10,12 @@ from pathlib import Path
 
 import click
 
+from gossamer.assembly.compiling import contact_of
+from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.robots import Asking
 from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.lines import given_urls, shown
+from gossamer.cli.telling import tell
 from gossamer.contracts.robots import Ruling, Verdict
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical, scheme_of
@@ -32,15 +35,21 @@ from gossamer.services.robots.rules import Decision, Form, Rules
     metavar="PATTERN=ADDRESS",
     help="Ask ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080` (repeatable).",
 )
-def robots(urls: tuple[str, ...], agent: str, file: str | None, resolve: tuple[str, ...]) -> int:
+@click.option(
+    "--contact",
+    default="",
+    metavar="URL_OR_MAIL",
+    help="Tell site owners whom they can write to; also GOSSAMER_CONTACT.",
+)
+def robots(urls: tuple[str, ...], agent: str, file: str | None, resolve: tuple[str, ...], contact: str) -> int:
     """Say for each URL whether robots.txt allows it, and by which rule.
 
     One line for each URL: allowed or denied, the URL, and the rule with its line number, parted by tabs.
     Without URLs, or with `-`, they are read from standard input, one on each line.
 
     With --file, URLs are compared byte for byte as they are written, as Google's parser does. Without it each
-    host's robots.txt is asked for once and URLs are brought to their canonical form first, as in a crawl; for now
-    only hosts of this machine are asked.
+    host's robots.txt is asked for once and URLs are brought to their canonical form first, as in a crawl. Hosts beyond
+    this machine are asked only with a contact.
 
     Exit status: 0; 2 where something given cannot be used; 4 where a robots.txt could not be had.
     """
@@ -51,7 +60,7 @@ def robots(urls: tuple[str, ...], agent: str, file: str | None, resolve: tuple[s
     if not agent:
         raise click.UsageError("--agent: give the product token that robots.txt may name, as Gossamer")
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(_ask(Asking(agent, resolve), given_urls(urls)))
+        return runner.run(_ask(Asking(agent, resolve, contact_of(CrawlOptions(contact=contact))), given_urls(urls)))
 
 
 def _from_input(urls: tuple[str, ...]) -> bool:
@@ -94,7 +103,7 @@ async def _ask(asking: Asking, urls: Iterable[str]) -> int:
                 url = _canonical(text)
                 verdict = await asking.judge(url)
             except UsageError as error:
-                print(f"gossamer: {error}", file=sys.stderr)
+                tell(str(error))
                 status = 2
                 continue
             _tell(url, _decision(verdict))

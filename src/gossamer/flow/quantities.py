@@ -72,3 +72,8 @@ def show_seconds(seconds: float) -> str:
         whole = max(60, int(seconds))
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{seconds:.1f} s"
+
+
+def show_count(number: int, noun: str) -> str:
+    """A number of things for people: `1 page`, `2 pages`, `12,345 pages`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -72,10 +72,38 @@ class Property(msgspec.Struct, frozen=True):
     """Its value is not to be shown."""
 
     @property
+    def kind(self) -> str:
+        """Its type in words that people use: `a whole number`, `a number or auto`, `a list of texts`."""
+        return _kind(self.type)
+
+    @property
     def words(self) -> tuple[str, ...]:
         """The words that it takes, where it takes words of a closed list."""
         listed = re.search(r"Literal\[(.*?)\]", self.type)
         return tuple(re.findall(r"'([^']*)'", listed[1])) if listed else ()
+
+
+#: Types as people call them.
+_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "dict": "a table"}
+_OTHERS = {"array": "a list", "object": "a table", "null": "nothing"}
+_KINDS_OF_MANY = {"int": "whole numbers", "float": "numbers", "str": "texts"}
+
+
+def in_words(reason: str) -> str:
+    """What msgspec says of a value, without names of Python's types: "expected a whole number >= 1"."""
+    plain = reason[:1].lower() + reason[1:]
+    return re.sub(r"`(\w+)`", lambda match: _KINDS.get(match[1], _OTHERS.get(match[1], match[0])), plain)
+
+
+def _kind(text: str) -> str:
+    listed = re.search(r"Literal\[(.*?)\]", text)
+    words = " or ".join(re.findall(r"'([^']*)'", listed[1])) if listed else ""
+    rest = re.sub(r"Literal\[.*?\]|None|\s*\|\s*", " ", text).strip()
+    many = re.match(r"(?:tuple|list)\[(\w+)", rest)
+    if many:
+        return f"a list of {_KINDS_OF_MANY.get(many[1], 'values')}"
+    named = _KINDS.get(rest.partition("[")[0], rest)
+    return " or ".join(filter(None, (named, words)))
 
 
 def shown(sheet: Sheet) -> dict[str, Any]:
@@ -197,15 +225,15 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
     except msgspec.ValidationError as error:
         reason, _, where = str(error).partition(" - at `$")
         name = where.strip("`.").split("[")[0].split(".")[0]
-        is_secret = name in known and known[name].secret
-        told = (
-            f"setting {name!r}: {HIDDEN if is_secret else repr(plain.get(name))} does not do: " if name in known else ""
-        )
-        if name in known and not is_secret and reason.startswith(_NO_SUCH_WORD):
+        if name not in known:
+            raise SettingError(in_words(reason)) from None
+        is_secret = known[name].secret
+        if not is_secret and reason.startswith(_NO_SUCH_WORD):
             # A word of a closed list: the nearest says more than the type does.
             word = reason.removeprefix(_NO_SUCH_WORD)[1:-1]
             raise SettingError(f"setting {name!r}: unknown value {word!r}{nearest(word, known[name].words)}") from None
-        raise SettingError(f"{told}{reason[:1].lower() + reason[1:]}{_hint(known.get(name))}") from None
+        value = HIDDEN if is_secret else repr(plain.get(name))
+        raise SettingError(f"setting {name!r} cannot be {value}{_hint(known[name])}") from None
 
 
 def _read(value: Any, prop: Property) -> Any:
@@ -244,11 +272,26 @@ def _read_list(text: str, prop: Property) -> Any:
         raise SettingError(f"setting {prop.name!r}: {told} is no JSON list: {error}") from None
 
 
-def _hint(prop: Property | None) -> str:
-    if prop is None:
-        return ""
-    unit = f" {prop.unit}" if prop.unit else ""
-    return f" (a {prop.type}{unit}{', ' + prop.bounds if prop.bounds else ''}; {prop.doc})"
+#: Units and bounds as people say them.
+_UNITS = {"s": "seconds", "bytes/s": "bytes a second", "pages/s": "pages a second"}
+_BOUND_WORDS = (
+    ("length >=", "with a length of at least"),
+    (">=", "at least"),
+    ("<=", "at most"),
+    (">", "above"),
+    ("<", "below"),
+)
+
+
+def _hint(prop: Property) -> str:
+    """The values that a setting takes: `; give a whole number of pages, at least 1 (Stop after this many pages.)`."""
+    unit = f" of {_UNITS.get(prop.unit, prop.unit)}" if prop.unit else ""
+    bounds = prop.bounds
+    for sign, words in _BOUND_WORDS:
+        bounds = bounds.replace(sign, words)
+    kind, otherwise, word = prop.kind.partition(" or ")
+    right = f"{kind}{unit}{f', {bounds}' if bounds else ''}{',' if otherwise and bounds else ''}{otherwise}{word}"
+    return f"; give {right} ({prop.doc})"
 
 
 def change(sheet: S, values: Mapping[str, Any], *, running: bool) -> S:

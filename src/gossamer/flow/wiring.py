@@ -35,7 +35,7 @@ import tomli_w
 
 from gossamer.flow.connector import DEFAULT_CAPACITY
 from gossamer.flow.errors import WiringError
-from gossamer.flow.sheet import nearest
+from gossamer.flow.sheet import in_words, nearest
 
 #: The process that a plan starts in; others are started by it.
 MAIN_PROCESS = "main"
@@ -192,7 +192,7 @@ def _entry(entry: Any, key: str, plan: type[msgspec.Struct], source: str) -> Any
         inner = where.strip("`.").split("[")[0]
         right = f"; one of: {', '.join(_ON_ERROR)}" if inner == "on_error" else ""
         at = f"{key}.{inner}" if inner else key
-        raise WiringError(f"{source}: {at}: {reason[:1].lower() + reason[1:]}{right}") from None
+        raise WiringError(f"{source}: {at}: {in_words(reason)}{right}") from None
 
 
 def to_toml(wiring: Wiring) -> str:

@@ -56,6 +56,8 @@ class ArchiveReader:
             CrawlDirectoryError: the archive is damaged there.
         """
         captures = [one for one in self.captures(url) if one.timestamp.startswith(at)]
+        if not captures and not (self.directory / WARC_DIRECTORY).is_dir():
+            raise UsageError(f"{self.directory} has no archive: its crawl ran with --no-warc, or brought nothing")
         if not captures:
             when = f" at {at}" if at else ""
             raise UsageError(f"{url} is not in the archive of {self.directory}{when}; `gossamer why` tells its story")

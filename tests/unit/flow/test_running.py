@@ -244,7 +244,7 @@ def test_settings_are_read_and_replaced_for_all_instances_and_in_the_graph(run: 
         assert graph.graph.providers["cache"].sheet == ProbeSheet(level=4)
         with pytest.raises(SettingError, match="setting 'fixed' can change only with a restart: it is cast"):
             graph.set("keep", {"fixed": 2})
-        with pytest.raises(SettingError, match="setting 'level': -1 does not do"):
+        with pytest.raises(SettingError, match="setting 'level' cannot be -1"):
             graph.set("keep", {"level": -1})
         with pytest.raises(SettingError, match="not this level"):
             graph.set("keep", {"level": 13})

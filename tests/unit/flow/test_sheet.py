@@ -96,7 +96,7 @@ def test_plain_values_and_text_become_a_sheet(values: dict[str, Any], expected: 
         ({"zzz": 1}, "unknown setting 'zzz'; known: agent, body, follow, hosts, pages, timeout"),
         (
             {"timeout": 0},
-            "setting 'timeout': 0 does not do: expected `float` >= 0.1 (a float s, >= 0.1, <= 3600; Seconds for a whole fetch.)",
+            "setting 'timeout' cannot be 0; give a number of seconds, at least 0.1, at most 3600 (Seconds for a whole fetch.)",
         ),
         (
             {"timeout": "10 parsecs"},
@@ -104,23 +104,23 @@ def test_plain_values_and_text_become_a_sheet(values: dict[str, Any], expected: 
         ),
         (
             {"body": "0.5"},
-            "setting 'body': 0.5 does not do: expected `int`, got `float` (a int bytes, >= 1; The most that is kept.)",
+            "setting 'body' cannot be 0.5; give a whole number of bytes, at least 1 (The most that is kept.)",
         ),
         (
             {"pages": 0},
-            "setting 'pages': 0 does not do: expected `int` >= 1 (a int | None pages, >= 1; Stop after so many.)",
+            "setting 'pages' cannot be 0; give a whole number of pages, at least 1 (Stop after so many.)",
         ),
         (
             {"follow": "perhaps"},
-            "setting 'follow': 'perhaps' does not do: expected `bool`, got `str` (a bool; Follow redirects.)",
+            "setting 'follow' cannot be 'perhaps'; give true or false (Follow redirects.)",
         ),
         (
             {"hosts": [1]},
-            "setting 'hosts': [1] does not do: expected `str`, got `int` (a tuple[str, ...]; Only these.)",
+            "setting 'hosts' cannot be [1]; give a list of texts (Only these.)",
         ),
         (
             {"agent": ""},
-            "setting 'agent': '' does not do: expected `str` of length >= 1 (a str, length >= 1; Sent as User-Agent.)",
+            "setting 'agent' cannot be ''; give a text, with a length of at least 1 (Sent as User-Agent.)",
         ),
         ({"body": "9" * 400}, "setting 'body': '" + "9" * 400 + "' is not a quantity; write 16MB, 512KiB or 1GB"),
     ],
@@ -137,7 +137,7 @@ def test_a_setting_without_default_must_be_given() -> None:
     with pytest.raises(SettingError) as caught:
         build(Contact, {})
     assert str(caught.value) == (
-        "setting 'contact' is not set and has no default (a str, matching ^https?:; A URL that says who crawls.)"
+        "setting 'contact' is not set and has no default; give a text, matching ^https?: (A URL that says who crawls.)"
     )
     assert build(Contact, {"contact": "https://example.org"}).contact == "https://example.org"
 
@@ -165,7 +165,7 @@ def test_a_restart_only_setting_is_refused_while_running_with_its_reason() -> No
 
 
 def test_a_change_is_checked_like_a_new_sheet() -> None:
-    with pytest.raises(SettingError, match="setting 'timeout': -1 does not do"):
+    with pytest.raises(SettingError, match="setting 'timeout' cannot be -1"):
         change(FetchSheet(), {"timeout": -1}, running=True)
 
 

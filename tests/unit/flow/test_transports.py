@@ -36,7 +36,7 @@ def test_schemes_have_their_connectors() -> None:
         ("tcp:localhost", {}, "write tcp:HOST:PORT"),
         ("local:", {"side": "send"}, "both ends in one process"),
         ("local:", {"options": {"batch": 1}}, "unknown setting 'batch'"),
-        ("unix:s", {"options": {"batch": 0}}, "'words'.*'batch': 0 does not do"),
+        ("unix:s", {"options": {"batch": 0}}, "'words'.*'batch' cannot be 0"),
         ("unix:s", {"options": {"listen": "nobody"}}, "'listen'"),
     ],
 )
