@@ -3,11 +3,13 @@
 Names are loaded on first use, so that `import gossamer` costs nothing and the command line starts at once.
 """
 
-from typing import TYPE_CHECKING, Any
-
 from gossamer._version import __version__
 
+TYPE_CHECKING = False  # as typing's: `python -m gossamer` comes here before the current folder is off the import path
+
 if TYPE_CHECKING:
+    from typing import Any
+
     from gossamer.api import crawl, crawl_sync, processor, reprocess
     from gossamer.model.page import Page
     from gossamer.model.visit import Found, Item
@@ -25,7 +27,7 @@ _HOMES = {
 __all__ = ["Found", "Item", "Page", "__version__", "crawl", "crawl_sync", "processor", "reprocess"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _HOMES:
         raise AttributeError(f"module 'gossamer' has no name {name!r}; public names: {', '.join(__all__)}")
     import importlib

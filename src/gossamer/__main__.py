@@ -1,7 +1,27 @@
-"""`python -m gossamer` is the `gossamer` command."""
+"""`python -m gossamer`, and the installed `gossamer` command: nothing but Gossamer and what it needs is found from here on."""
 
 import sys
 
-from gossamer.cli.main import main
 
-sys.exit(main())
+def command() -> int:
+    """Run the command line; the exit status."""
+    _leave_folder()
+    from gossamer.cli.main import main
+
+    return main()
+
+
+def _leave_folder() -> None:
+    """Take off the import path what Python puts first: the current folder (`-m`) or the command's.
+
+    The command imports nothing from there, and a `msgspec.py` among somebody's downloads must not become ours. What
+    stands in PYTHONPATH is meant, and stays. An archive of Python code (zipapp) is no folder, and stays as well.
+    """
+    import os
+
+    if not sys.flags.safe_path and sys.path and os.path.isdir(sys.path[0] or "."):  # noqa: PTH112  # pathlib is not safe yet
+        del sys.path[0]
+
+
+if __name__ == "__main__":
+    sys.exit(command())

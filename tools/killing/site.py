@@ -78,12 +78,12 @@ class Round(msgspec.Struct, frozen=True):
         given = [part for name, value in options.items() for part in (f"--{name}", value)]
         # Errors that heal are tried again after a moment instead of minutes.
         given += ["--set", "politeness.retries=[0.2, 0.2, 0.2]", "--json", "-o", str(directory)]
-        return [sys.executable, "-m", "gossamer", "crawl", self.first_page, *given]
+        return [sys.executable, "-P", "-m", "gossamer", "crawl", self.first_page, *given]
 
 
 def resume_command(directory: Path) -> list[str]:
     """What goes on with it."""
-    return [sys.executable, "-m", "gossamer", "resume", str(directory), "--json"]
+    return [sys.executable, "-P", "-m", "gossamer", "resume", str(directory), "--json"]
 
 
 def round_of(number: int, seed: int, pages: int, concurrency: int) -> Round:

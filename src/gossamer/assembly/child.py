@@ -1,4 +1,4 @@
-"""A child process of a crawl: `python -m gossamer.assembly.child WIRING PROCESS` runs one process' part of a wiring.
+"""A child process of a crawl: `python -P -m gossamer.assembly.child WIRING PROCESS` runs one process' part of a wiring.
 
 Started by :mod:`gossamer.assembly.processes`, or by hand on another machine whose connectors have `tcp:` addresses.
 """

@@ -6,8 +6,6 @@ part of it; the arrows between the two are remote connectors, so that nothing in
 
 import asyncio
 import contextlib
-import os
-import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.compiling import provider_names
+from gossamer.flow import python
 from gossamer.flow.errors import FlowError, WiringError
 from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import nearest
@@ -169,12 +168,11 @@ class Fleet:
             self._watchers[name] = asyncio.create_task(self._watch(name, path))
 
     async def _spawn(self, name: str, path: Path) -> None:
-        command = [sys.executable, "-m", "gossamer.assembly.child", str(path), name]
-        source = str(Path(__file__).resolve().parents[2])
-        path_variable = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
-        environment = {**os.environ, "PYTHONPATH": path_variable}
+        command = python.command("gossamer.assembly.child", str(path), name)
         # A session of its own: Ctrl-C in the terminal is the main process' to handle, which then drains the children.
-        self.children[name] = await asyncio.create_subprocess_exec(*command, env=environment, start_new_session=True)
+        self.children[name] = await asyncio.create_subprocess_exec(
+            *command, env=python.environment(own=True), start_new_session=True
+        )
 
     async def _watch(self, name: str, path: Path) -> None:
         """Start the child again when it dies before its work is done.

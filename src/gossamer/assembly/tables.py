@@ -9,11 +9,10 @@ their logs, where `gossamer query` finds them, and the next one goes on.
 
 import asyncio
 import contextlib
-import os
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+from gossamer.flow import python
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.flow.running import RunningGraph
 from gossamer.stores.ledger.ledger import Ledger
@@ -99,12 +98,10 @@ class TableMaker:
             self._child.kill()
 
     async def _run(self, *options: str) -> None:
-        source = str(Path(__file__).resolve().parents[2])
-        path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
         # A session of its own: Ctrl-C in the terminal ends the crawl, and the crawl ends this.
         self._child = child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gossamer.query", str(self._directory), *options),
-            env={**os.environ, "PYTHONPATH": path},
+            *python.command("gossamer.query", str(self._directory), *options),
+            env=python.environment(),
             stdin=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,

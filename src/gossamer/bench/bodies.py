@@ -6,7 +6,6 @@ life and of the process that makes tables; it stands beside that of a crawl with
 """
 
 import hashlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -18,9 +17,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gossamer.bench.peers import pinned, source
+from gossamer.bench.peers import pinned
 from gossamer.bench.report import Report, Table
 from gossamer.bench.web import SEED, at, simulated, subject
+from gossamer.flow import python
 from gossamer.model.errors import UsageError
 
 #: Megabytes of the one large body, and what memory may rise by for it (issue: large bodies).
@@ -82,9 +82,9 @@ class _Bodies(BaseHTTPRequestHandler):
 @contextmanager
 def _serving(links: int = 0, pace: int = 0) -> Iterator[int]:
     """Serve bodies in a process of its own; gives the port."""
-    command = [sys.executable, "-m", "gossamer.bench.bodies", str(links), str(pace)]
+    command = python.command("gossamer.bench.bodies", str(links), str(pace))
     with pinned(max):
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **source()})
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=python.environment())
     assert server.stdout is not None
     try:
         port = server.stdout.readline().strip()

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gossamer.bench.report import Report, Table
+from gossamer.flow import python
 from gossamer.model.kept import HostState
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
@@ -320,8 +321,8 @@ def _group_of_pages(
 
 def _apart(part: str, size: int, hosts: int) -> list[tuple[str, ...]]:
     """One measurement in a process of its own: memory that another one took would count."""
-    command = [sys.executable, "-m", "gossamer.bench.ledger", part, str(size), str(hosts)]
-    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    command = python.command("gossamer.bench.ledger", part, str(size), str(hosts))
+    told = subprocess.run(command, check=True, capture_output=True, text=True, env=python.environment()).stdout
     return [tuple(line.split("\t")) for line in told.splitlines()]
 
 

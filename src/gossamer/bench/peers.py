@@ -22,6 +22,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.bench.report import Report
+from gossamer.flow import python
 from gossamer.model.errors import UsageError
 
 #: Where peers' environments are kept between runs.
@@ -149,9 +150,9 @@ def measured(command: list[str], cwd: Path, **environment: str) -> Run:
 
 def gossamer(seed: str, folder: Path, profile: str) -> Run:
     """Our crawl, doing for each page what the profile says."""
-    command = [sys.executable, "-m", "gossamer", "crawl", seed, "--per-host", str(PER_HOST), "--json", "--quiet"]
+    command = python.command("gossamer", "crawl", seed, "--per-host", str(PER_HOST), "--json", "--quiet")
     command += ["--delay", "0", "--domain-delay", "0", "--ip-delay", "0", *PROFILES[profile]]
-    return measured([*command, "-o", str(folder / "crawl")], folder, **source())
+    return measured([*command, "-o", str(folder / "crawl")], folder, **python.environment())
 
 
 def scrapy(seed: str, folder: Path) -> Run:
@@ -178,25 +179,19 @@ def wget(seed: str, folder: Path) -> Run:
     return msgspec.structs.replace(run, pages=pages, bytes=sum(path.stat().st_size for path in kept))
 
 
-def source() -> dict[str, str]:
-    """What a process needs in its environment to run this very version of ours."""
-    paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
-    return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-
-
 def environment(name: str, *packages: str) -> Path:
     """The Python of a peer's own environment, made on the first call."""
-    python = CACHE / name / "bin" / "python"
+    own = CACHE / name / "bin" / "python"
     stamp = CACHE / name / "ready"
     if not stamp.exists():
         print(f"setting up {name} in an environment of its own (once)", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(CACHE / name)], check=True)
-        command = [str(python), "-m", "pip", "install", "-q", *packages]
+        subprocess.run([sys.executable, "-I", "-m", "venv", "--clear", str(CACHE / name)], check=True)
+        command = [str(own), "-I", "-m", "pip", "install", "-q", *packages]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if done.returncode:
             raise UsageError(f"pip could not install {' '.join(packages)}: {done.stderr.strip().splitlines()[-1]}")
         stamp.touch()
-    return python
+    return own
 
 
 def crawlers(profiles: Sequence[str]) -> dict[str, Crawler]:
@@ -214,7 +209,7 @@ def _versions(names: Iterable[str]) -> dict[str, str]:
     for name in {"scrapy", "crawlee"} & set(names):
         asked = f"from importlib.metadata import version; print(version({name!r}))"
         done = subprocess.run(
-            [str(CACHE / name / "bin" / "python"), "-c", asked], check=False, capture_output=True, text=True
+            [str(CACHE / name / "bin" / "python"), "-I", "-c", asked], check=False, capture_output=True, text=True
         )
         found[name] = done.stdout.strip()
     if "wget" in names:

@@ -22,6 +22,7 @@ from typing import Protocol
 import numpy as np
 
 from gossamer.bench.report import Report, Table
+from gossamer.flow import python
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.stores.memory import MemorySeen
 from gossamer.stores.sieve.providers import SieveSeen, SieveSheet
@@ -266,8 +267,8 @@ def _groups(pages: Iterator[list[str]]) -> Iterator[list[list[str]]]:
 
 def _apart(name: str, size: int) -> tuple[str, ...]:
     """One measurement in a process of its own: memory that another one took would count."""
-    command = [sys.executable, "-m", "gossamer.bench.seen", name, str(size)]
-    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    command = python.command("gossamer.bench.seen", name, str(size))
+    told = subprocess.run(command, check=True, capture_output=True, text=True, env=python.environment()).stdout
     return tuple(told.split("\t"))
 
 

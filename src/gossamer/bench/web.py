@@ -1,9 +1,7 @@
 """A simulated web to measure on, served beside the benchmark: the crawl has a processor to itself where there are two."""
 
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +9,8 @@ from typing import IO, Any
 
 import msgspec
 
-from gossamer.bench.peers import pinned, source
+from gossamer.bench.peers import pinned
+from gossamer.flow import python
 from gossamer.model.errors import UsageError
 
 #: Where a crawl of a simulated web begins: its largest host, which links to all others.
@@ -26,9 +25,9 @@ def served(*options: str) -> Iterator[tuple[int, IO[str]]]:
     Raises:
         UsageError: it did not start.
     """
-    command = [sys.executable, "-m", "gossamer", "simweb", "--port", "0", *options]
+    command = python.command("gossamer", "simweb", "--port", "0", *options)
     with pinned(max):
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **source()})
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=python.environment())
     assert server.stdout is not None
     try:
         said = server.stdout.readline()
@@ -84,9 +83,9 @@ def subject(
         "later_at": later[0],
         "settings": settings or {},
     }
-    command = [sys.executable, "-m", "gossamer.bench.subject", msgspec.json.encode(job).decode()]
+    command = python.command("gossamer.bench.subject", msgspec.json.encode(job).decode())
     with pinned(min):
-        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, env={**os.environ, **source()})
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, env=python.environment())
     if done.returncode:
         raise UsageError(f"the crawl to be measured ended with status {done.returncode}; see above")
     told: dict[str, Any] = msgspec.json.decode(done.stdout.splitlines()[-1])

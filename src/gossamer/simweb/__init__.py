@@ -5,8 +5,9 @@ does so, `beside` in a process of its own, `audit` reads a server's log and repo
 docs/simweb.md.
 """
 
-from gossamer.simweb.server import ServeOptions, Serving, beside, run, serve
+from gossamer.simweb.beside import beside
+from gossamer.simweb.server import Serving, run, serve
 from gossamer.simweb.site import SimWeb
-from gossamer.simweb.spec import SpecError, WebSpec
+from gossamer.simweb.spec import ServeOptions, SpecError, WebSpec
 
 __all__ = ["ServeOptions", "Serving", "SimWeb", "SpecError", "WebSpec", "beside", "run", "serve"]

@@ -9,42 +9,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import multiprocessing
 import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from multiprocessing.connection import Connection as Pipe
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final
 
 import msgspec
 
+from gossamer.simweb.beside import Job, port_of, processes
 from gossamer.simweb.dns import NameServer
 from gossamer.simweb.log import RequestLog
 from gossamer.simweb.protocol import Connection, Shared
 from gossamer.simweb.site import SimWeb
-from gossamer.simweb.spec import WebSpec
+from gossamer.simweb.spec import ServeOptions, WebSpec
 
 BACKLOG: Final = 4096
 """Connections that may wait to be accepted: a crawler opens hundreds at once."""
-
-
-class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a web is put on the network. Ports of 0 are chosen by the system, None means none."""
-
-    port: int = 0
-    https_port: int | None = None
-    dns_port: int | None = None
-    log: Path | None = None
-    """The file that requests are appended to."""
-    every_address: bool = False
-    """Listen on all of 127.0.0.0/8 instead of 127.0.0.1 alone."""
-    processes: int = 1
-    """Server processes that share the ports and the log; only `run` starts more than one."""
-    authority: Path | None = None
-    """Where to write the certificate that crawlers have to trust for HTTPS."""
 
 
 class Serving(msgspec.Struct, frozen=True):
@@ -60,15 +42,6 @@ class Serving(msgspec.Struct, frozen=True):
     def url(self, rank: int = 0) -> str:
         """Return the home page of a host by its own address, which needs no name server."""
         return f"http://{self.web.hosts.own_address(rank)}:{self.port}/"
-
-
-class _Child(msgspec.Struct, frozen=True):
-    """What a further server process needs; all of it can be pickled."""
-
-    spec: WebSpec
-    options: ServeOptions
-    started: float
-    authority: bytes | None
 
 
 @contextlib.asynccontextmanager
@@ -161,10 +134,10 @@ def run(spec: WebSpec, options: ServeOptions, ready: Callable[[Serving], None] |
 
     `ready` is called once, when all processes accept connections. Errors are those of `serve`.
     """
-    _run_loop(_run(spec, options, ready))
+    run_loop(_run(spec, options, ready))
 
 
-def _run_loop(main: Coroutine[Any, Any, None]) -> None:
+def run_loop(main: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine on uvloop where there is one.
 
     Answers hold no reference cycles, so the collector finds next to nothing: it is left the rare
@@ -196,83 +169,10 @@ async def _run(spec: WebSpec, options: ServeOptions, ready: Callable[[Serving], 
         fixed = msgspec.structs.replace(
             options, port=serving.port, https_port=serving.https_port, dns_port=None, authority=None
         )
-        child = _Child(spec, fixed, started, pem)
-        with _further_processes(options.processes - 1, child) as pipes:
-            for pipe in pipes:
-                await loop.run_in_executor(None, pipe.recv)
+        job = Job(spec, fixed, started, pem, joining=True)
+        with processes(options.processes - 1, job) as further:
+            for process in further:
+                await loop.run_in_executor(None, port_of, process)
             if ready is not None:
                 ready(serving)
             await stop.wait()
-
-
-@contextlib.contextmanager
-def _further_processes(count: int, child: _Child) -> Any:
-    """Start further server processes; they end when their pipe does, even if we are killed."""
-    context = multiprocessing.get_context("spawn")
-    pipes: list[Pipe] = []
-    processes = []
-    for _ in range(count):
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_child_main, args=(child, theirs), daemon=True)
-        process.start()
-        theirs.close()
-        pipes.append(ours)
-        processes.append(process)
-    try:
-        yield pipes
-    finally:
-        for pipe in pipes:
-            pipe.close()
-        for process in processes:
-            process.join(5)
-
-
-def _child_main(child: _Child, pipe: Pipe) -> None:
-    """The life of a further server process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _run_loop(_serve_child(child, pipe))
-
-
-async def _serve_child(child: _Child, pipe: Pipe) -> None:
-    ended = asyncio.Event()
-    asyncio.get_running_loop().add_reader(pipe.fileno(), ended.set)
-    web = SimWeb(child.spec)
-    joined = serve(web, child.options, started=child.started, authority_pem=child.authority, joining=True)
-    async with joined:
-        pipe.send("ready")
-        await ended.wait()
-
-
-@contextlib.contextmanager
-def beside(spec: WebSpec, options: ServeOptions | None = None) -> Iterator[int]:
-    """Serve a web from a process of its own until the context is left; gives its port for HTTP.
-
-    For programs that crawl it themselves: server and crawler then share no interpreter. The process ignores Ctrl-C,
-    which is the crawler's to handle, and ends when we do. Raises OSError if it does not come up.
-    """
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_beside_main, args=(spec, options, theirs), daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        yield ours.recv()
-    except EOFError:
-        raise OSError("the server of the simulated web did not start") from None
-    finally:
-        ours.close()
-        process.join(5)
-
-
-def _beside_main(spec: WebSpec, options: ServeOptions | None, pipe: Pipe) -> None:
-    """The life of a server beside its crawler."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _run_loop(_serve_beside(spec, options, pipe))
-
-
-async def _serve_beside(spec: WebSpec, options: ServeOptions | None, pipe: Pipe) -> None:
-    ended = asyncio.Event()
-    asyncio.get_running_loop().add_reader(pipe.fileno(), ended.set)
-    async with serve(SimWeb(spec), options) as serving:
-        pipe.send(serving.port)
-        await ended.wait()

@@ -8,6 +8,7 @@ choice" says that there is none.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -195,3 +196,19 @@ def spec_from_dict(values: dict[str, Any]) -> WebSpec:
         return msgspec.convert(values, WebSpec)
     except msgspec.ValidationError as error:
         raise SpecError(f"not the parameters of a simulated web: {error}") from error
+
+
+class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a web is put on the network. Ports of 0 are chosen by the system, None means none."""
+
+    port: int = 0
+    https_port: int | None = None
+    dns_port: int | None = None
+    log: Path | None = None
+    """The file that requests are appended to."""
+    every_address: bool = False
+    """Listen on all of 127.0.0.0/8 instead of 127.0.0.1 alone."""
+    processes: int = 1
+    """Server processes that share the ports and the log; only `run` starts more than one."""
+    authority: Path | None = None
+    """Where to write the certificate that crawlers have to trust for HTTPS."""

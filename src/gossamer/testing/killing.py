@@ -24,6 +24,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.flow import python
 from gossamer.flow.component import Consumer, Producer
 from gossamer.flow.ends import In, Out
 from gossamer.flow.remote.links import Exchange
@@ -202,8 +203,8 @@ def kill_both_ends(folder: Path, kills: int, seed: int = 1) -> Outcome:
     killed = {"producer": 0, "consumer": 0}
 
     def start(side: str) -> None:
-        command = [sys.executable, "-m", "gossamer.testing.killing", "--end", side, str(folder)]
-        running[side] = subprocess.Popen(command)
+        command = python.command("gossamer.testing.killing", "--end", side, str(folder))
+        running[side] = subprocess.Popen(command, env=python.environment())
 
     try:
         start("producer")

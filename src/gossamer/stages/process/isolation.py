@@ -6,8 +6,6 @@ when first needed; one that is late, dies or talks nonsense is killed, and the n
 
 import asyncio
 import contextlib
-import os
-import sys
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import msgspec
 
 from gossamer.contracts.processing import Processor
+from gossamer.flow import python
 from gossamer.flow.ports import declared
 from gossamer.flow.unit import Provider
 from gossamer.model.visit import Response, Visit
@@ -103,18 +102,16 @@ class Parsers:
 
     async def _start(self) -> "_Parser":
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "gossamer.stages.process.parser",
+            *python.command("gossamer.stages.process.parser"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            env=_environment(),
+            env=python.environment(own=True),
         )
         self.started += 1
         parser = _Parser(process)
         try:
             async with asyncio.timeout(_START):
-                parser.write(self._encoder.encode(Setup(tuple(sys.path), self._memory)))
+                parser.write(self._encoder.encode(Setup(self._memory)))
                 await parser.read()
         except BaseException:
             await self._kill(parser)
@@ -125,11 +122,6 @@ class Parsers:
         """End all processes that wait for work."""
         while self._idle:
             await self._idle.pop().kill()
-
-
-def _environment() -> dict[str, str]:
-    """Enough to find this package; the rest of the path comes with the first frame."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry), "PYTHONSAFEPATH": "1"}
 
 
 class _Parser:

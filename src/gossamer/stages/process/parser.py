@@ -1,7 +1,7 @@
 """A parser process: reads the documents that its parent must not be stopped by, one at a time, and can be killed any time.
 
-Started by :mod:`gossamer.stages.process.isolation` as `python -m gossamer.stages.process.parser`; it speaks frames (a length
-in four bytes, then msgpack) on its standard input and output. It trusts its parent, which names the classes that it runs;
+Started by :mod:`gossamer.stages.process.isolation`; it speaks frames (a length in four bytes, then msgpack) on its standard
+input and output. It trusts its parent, which names the classes that it runs;
 the documents, nobody trusts, and what comes out is typed data again: no pickle crosses (FAULTS 113).
 """
 
@@ -58,8 +58,6 @@ class Request(msgspec.Struct, frozen=True, array_like=True):
 class Setup(msgspec.Struct, frozen=True, array_like=True):
     """The first frame: what a process needs before its first document."""
 
-    path: tuple[str, ...]
-    """Where modules are found, as in the parent."""
     memory: int
     """Bytes of address space; 0 for no limit."""
 
@@ -73,7 +71,6 @@ def main() -> int:
     setup = _next(frames_in, msgspec.msgpack.Decoder(Setup))
     if setup is None:
         return 0
-    sys.path[:] = setup.path
     _limit(setup.memory)
     _send(frames_out, b"")  # ready: from now on the deadline counts
     requests = msgspec.msgpack.Decoder(Request)

@@ -1,0 +1,46 @@
+"""A further process that serves a simulated web, as :mod:`gossamer.simweb.beside` starts it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.simweb.beside import Job
+from gossamer.simweb.server import run_loop, serve
+from gossamer.simweb.site import SimWeb
+
+
+def main() -> int:
+    """Serve until the standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job, dec_hook=_path)
+    run_loop(_serve(job))
+    return 0
+
+
+def _path(kind: type, text: Any) -> Any:
+    """The one type of a job that JSON does not have."""
+    if kind is not Path:
+        raise NotImplementedError(kind)
+    return Path(text)
+
+
+async def _serve(job: Job) -> None:
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ended.set)
+    serving = serve(
+        SimWeb(job.spec), job.options, started=job.started, authority_pem=job.authority, joining=job.joining
+    )
+    async with serving as served:
+        sys.stdout.write(f"{served.port}\n")
+        sys.stdout.flush()
+        await ended.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
