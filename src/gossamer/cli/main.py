@@ -39,6 +39,7 @@ COMMANDS = {
     "simweb": ("gossamer.cli.simweb", "Serve a simulated web to test crawlers on, and audit them."),
     "demo": ("gossamer.cli.demo", "Crawl a simulated web for half a minute and say how it went."),
     "bench": ("gossamer.cli.bench", "Measure this build on this machine."),
+    "doctor": ("gossamer.cli.doctor", "Say what would hinder a crawl on this machine."),
     "dev": ("gossamer.cli.dev", "Developers' chores; only in a checkout."),
 }
 
@@ -75,8 +76,27 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def _install_completion(context: click.Context, _: click.Parameter, shell: str | None) -> None:
+    if shell is None:
+        return
+    from gossamer.cli.completion import install
+
+    click.echo(install(commands, shell))
+    context.exit()
+
+
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="gossamer %(version)s")
+@click.option(
+    "--install-completion",
+    metavar="SHELL",
+    is_flag=False,
+    flag_value="",
+    expose_value=False,
+    is_eager=True,
+    callback=_install_completion,
+    help="Let the shell complete commands and options: bash, zsh or fish; without a name, that of $SHELL.",
+)
 def commands() -> None:
     """Gossamer crawls the web: politely, exactly, and so that you can see into it.
 

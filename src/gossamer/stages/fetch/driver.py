@@ -253,3 +253,8 @@ class EpollDriver:
 def _events(wanted: int) -> int:
     """What libcurl waits for, in the words of epoll."""
     return (select.EPOLLIN if wanted & pycurl.POLL_IN else 0) | (select.EPOLLOUT if wanted & pycurl.POLL_OUT else 0)
+
+
+def version() -> str:
+    """Libcurl's version and those of the libraries that it was built with, in its own words."""
+    return str(pycurl.version)
