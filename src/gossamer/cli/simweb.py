@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from gossamer.simweb import ServeOptions, Serving, SimWeb, SpecError, WebSpec, run
 from gossamer.simweb.log import LogError
+
+if TYPE_CHECKING:
+    import asyncio
 
 SCOPES: Final = ("page", "prefix", "host", "domain", "any")
 
@@ -45,6 +48,8 @@ Serve the ways in which a server can go wrong, one at each path:
     gossamer simweb --hostile --port 8080
 Count what the web is like, beside what was asked for:
     gossamer simweb --describe --pages 100k
+Serve stored records as the web that they came from:
+    gossamer simweb --warc crawl-00000.warc.gz crawl-00001.warc.gz
 List what a crawl should find:
     gossamer simweb --expected --scope host --depth 3
 Slow hosts, a large web, four processes:
@@ -131,6 +136,16 @@ def _one_line(action: Callable[[], None]) -> None:
 @click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--log", type=click.Path(path_type=Path), help="Write one line for each request.")
 @click.option("--hostile", is_flag=True, help="Serve what a server can do to a crawler instead of a web.")
+@click.option(
+    "--warc",
+    "archives",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE...",
+    help="Serve stored records.",
+)
+@click.option("--timing", is_flag=True, help="With --warc: answer as slowly as when it was recorded.")
+@click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="")
 @click.option("--audit", "audit_log", type=click.Path(path_type=Path), help="Judge this log.")
 @click.option("--describe", is_flag=True, help="Count what the web is like, beside what was asked for.")
 @click.option("--expected", is_flag=True, help="Print the URLs that a crawl should fetch.")
@@ -143,7 +158,11 @@ def _one_line(action: Callable[[], None]) -> None:
 @click.option("--plot", type=click.Path(path_type=Path), help="The audit's curves, as SVG.")
 def simweb(**options: Any) -> None:
     """Serve, list or audit, as the options say."""
-    if options["hostile"]:
+    if options["more"] and not options["archives"]:
+        raise click.UsageError(f"{options['more'][0]}: files are served with --warc")
+    if options["archives"]:
+        _one_line(lambda: _serve_records(options))
+    elif options["hostile"]:
         _one_line(lambda: _serve_hostile(options["port"], options["ca_file"]))
     elif options["audit_log"] is not None:
         _one_line(lambda: _audit(options))
@@ -196,17 +215,54 @@ def _announce(serving: Serving) -> None:
     click.echo("Stop with Ctrl-C.")
 
 
+def _serve_records(options: dict[str, Any]) -> None:
+    """Serve stored records until interrupted."""
+    from gossamer.simweb.replay import Replay, ReplayError, ReplayIndex
+
+    async def serve_until_interrupted(index: ReplayIndex) -> None:
+        stop = _stopping()
+        async with Replay(index, port=options["port"], timing=options["timing"]) as replay:
+            ca_file = options["ca_file"]
+            if ca_file is not None:
+                ca_file.write_bytes(replay.certificate)
+            click.echo(f"Serving {len(index):,} URLs of {len(index.files):,} files at 127.0.0.1:{replay.port}")
+            if index.unreadable:
+                click.echo(f"{index.unreadable:,} records have no URL that can be asked for")
+            trust = f" --ca-file {ca_file}" if ca_file is not None else ""
+            where = f"--resolve '*=127.0.0.1:{replay.port}' --allow-network 127.0.0.0/8{trust}"
+            for url in index.first_urls(1):
+                click.echo(f"  gossamer crawl {url} --scope any {where}")
+            click.echo("Stop with Ctrl-C.")
+            await stop.wait()
+
+    import asyncio
+
+    try:
+        with ReplayIndex([*options["archives"], *options["more"]]) as index:
+            asyncio.run(serve_until_interrupted(index))
+    except ReplayError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _stopping() -> asyncio.Event:
+    """An event that SIGINT and SIGTERM set from now on; for a running event loop."""
+    import asyncio
+    import signal
+
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
+
+
 def _serve_hostile(port: int, ca_file: Path | None) -> None:
     """Serve the hostile cases until interrupted, and say where each is and how a fetch of it has to end."""
     import asyncio
-    import signal
 
     from gossamer.simweb.hostile import HostileWeb
 
     async def serve_until_interrupted() -> None:
-        stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        stop = _stopping()
         async with HostileWeb(port=port) as web:
             if ca_file is not None:
                 ca_file.write_bytes(web.certificate)
