@@ -11,9 +11,9 @@ import hashlib
 import io
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -180,7 +180,7 @@ def _noted(database: sqlite3.Connection, number: int, path: Path) -> int:
         ReplayError: it is no archive, or is compressed as a whole.
     """
     noted, unreadable = _Noted(), 0
-    for record, offset in records_of(path):
+    for record, offset_of in records_of(path):
         try:
             url = canonical(record.rec_headers.get_header("WARC-Target-URI") or "")
         except UnreadableUrl:
@@ -195,15 +195,15 @@ def _noted(database: sqlite3.Connection, number: int, path: Path) -> int:
         revisit = "" if record.rec_type != "revisit" else canonical(again) if urlsplit(again).scheme else url
         # A revisit of the same URL leaves the record in place that has the body.
         if not (record.rec_type == "revisit" and revisit == url):
-            noted.records.append((url, number, offset, date, revisit))
+            noted.records.append((url, number, offset_of(), date, revisit))
         if len(noted.records) >= BATCH:
             noted.write(database)
     noted.write(database)
     return unreadable
 
 
-def records_of(path: Path) -> Iterator[tuple[ArchiveIterator, int]]:
-    """The records of a file that matter here, each with its offset.
+def records_of(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
+    """The records of a file that matter here, each with a function that tells its offset and ends reading it.
 
     Raises:
         ReplayError: it is no archive, or is compressed as a whole.
@@ -214,7 +214,7 @@ def records_of(path: Path) -> Iterator[tuple[ArchiveIterator, int]]:
         try:
             for record in records:
                 if record.rec_type in (*SERVED, "metadata"):
-                    yield record, records.get_record_offset()
+                    yield record, records.get_record_offset
         except ArchiveLoadFailed as error:
             reason = " ".join(str(error).split())[:160]
             raise ReplayError(f"{path} cannot be served: {reason}") from None
