@@ -23,7 +23,7 @@ from gossamer.assembly.control.standing import ledgers_of
 from gossamer.model.body import Body, pieces
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.kept import DocumentRow
-from gossamer.model.outcome import ANSWERED, Outcome
+from gossamer.model.outcome import ANSWERED, DOCUMENTS, Outcome
 from gossamer.model.visit import HTML_TYPES
 from gossamer.query.database import Database
 from gossamer.stores.ledger.ledger import Ledger
@@ -298,8 +298,8 @@ def _check_counters(counters: dict[str, int], lines: list[dict[str, Any]], told:
             line["outcome"] == outcome for line in lines if line["event"] == "robots"
         ):
             told.check(f"outcome {outcome}", counters.get(f"outcome:{outcome}", 0), outcomes[outcome])
-    answered = [line for line in pages if line["outcome"] in (Outcome.OK, Outcome.TRUNCATED)]
-    html = {line["url"] for line in answered if line.get("mime") in HTML_TYPES}
+    documents = [line for line in pages if line["outcome"] in DOCUMENTS and not line.get("discarded")]
+    html = {line["url"] for line in documents if line.get("media_type", line.get("mime")) in HTML_TYPES}
     told.check("pages", counters.get("pages", 0), len(html))
 
 

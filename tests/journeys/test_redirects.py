@@ -75,3 +75,14 @@ def test_a_refresh_field_is_a_link_and_is_not_obeyed(tmp_path: Path) -> None:
     assert summary.outcomes == {"ok": 3}
     assert rows["/next"]["relation"] == "header refresh"
     assert rows["/next"]["depth"] == 1
+
+
+def test_a_requisite_that_redirects_for_ever_stops_at_the_limit_of_redirects_with_a_limit_of_depth_too(
+    tmp_path: Path,
+) -> None:
+    for name, limits in (("a", {}), ("b", {"depth": 2})):
+        with FakeWeb({"/": '<img src="/hop">', "/hop": endless}) as web:
+            summary, rows = crawl(web, tmp_path / name, page_requisites=True, **limits)
+            assert web.targets() == ["/", "/hop", *(f"/hop?{n}" for n in range(1, 11))]
+        assert summary.state == "finished"
+        assert rows["/hop?10"]["rejected"] == {"more than 10 redirects": 1}

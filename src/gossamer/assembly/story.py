@@ -30,13 +30,13 @@ from gossamer.flow.units import bind
 from gossamer.flow.wiring import read
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.leading import parent_depth
 from gossamer.model.task import Task
 from gossamer.model.url import canonical, host_of, site_of
 from gossamer.model.visit import Link
 from gossamer.query.places import CRAWL_FILE
 from gossamer.services.aliases import WHAT as ALIASES
 from gossamer.services.aliases import proven_others
-from gossamer.services.depths import keeps_depth
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.traps.watch import FOUND
@@ -248,7 +248,7 @@ def _filtered(graph: Graph, units: Mapping[str, Any], known: Known, *, is_seed: 
     found = []
     if not is_seed:
         page = source or next(iter(sorted(_seeds(graph))), known.url)
-        above = Task(page, host_of(page), depth=depth if keeps_depth(relation) else max(0, depth - 1))
+        above = Task(page, host_of(page), depth=parent_depth(depth, relation))
         for name in judges.follow:
             try:
                 verdict = units[name].judge([Link(known.url, task.relation)], above)[0]

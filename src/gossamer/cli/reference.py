@@ -17,7 +17,7 @@ from gossamer.flow import ports
 from gossamer.flow.component import Component
 from gossamer.flow.sheet import Property, Sheet, properties
 from gossamer.model import errors as model_errors
-from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
+from gossamer.model.outcome import TRAITS, Outcome, Traits
 from gossamer.services.robots.machine import to_mermaid
 from gossamer.services.robots.policies import EFFECTS, EVENTS, POLICIES, Policy
 from gossamer.simweb.hostile import CASES, NOT_PLAYED
@@ -105,12 +105,17 @@ def _name(item: object) -> str:
 
 
 def _outcomes() -> str:
-    rows = [
-        (f"`{outcome}`", "yes" if outcome in ANSWERED else "", "yes" if outcome in TRANSIENT else "")
-        for outcome in Outcome
-    ]
-    text = "The closed list of words for how a fetch ended, the same in log, tables, metrics and JSON."
-    return _page("Outcomes", text, _table(("outcome", "a server answered", "a later try may succeed"), rows))
+    def marks(traits: Traits) -> list[str]:
+        told = (traits.is_answered, traits.has_document, traits.is_error, traits.is_transient)
+        return ["yes" if one else "" for one in told]
+
+    rows = [(f"`{outcome}`", *marks(traits)) for outcome, traits in TRAITS.items()]
+    text = (
+        "The closed list of words for how a fetch ended, the same in log, tables, metrics and JSON. A page is a document of HTML; "
+        "`errors` in `status` and in the table `hosts` counts the requests whose outcome is an error."
+    )
+    headings = ("outcome", "a server answered", "with a document", "an error", "a later try may succeed")
+    return _page("Outcomes", text, _table(headings, rows))
 
 
 def _robots() -> str:

@@ -1,6 +1,10 @@
 """How a fetch ended: a closed list, the same word in ledger, tables, log, metrics and JSON (DESIGN 9.11)."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
+
+import msgspec
 
 
 class Outcome(StrEnum):
@@ -28,35 +32,56 @@ class Outcome(StrEnum):
     GONE_AFTER_RETRIES = "gone_after_retries"
 
 
-#: Outcomes behind which a server's answer stands: they count as `fetched` and are archived.
-ANSWERED = frozenset(
+class Traits(msgspec.Struct, frozen=True):
+    """What an outcome means, wherever it is counted, shown or decided upon."""
+
+    is_answered: bool = False
+    """A server's answer stands behind it: it counts as `fetched` and is archived."""
+    has_document: bool = False
+    """The answer is a document, whole or cut: one of HTML is a page."""
+    is_error: bool = False
+    """The fetch was meant to bring something, nobody decided against it, and it failed, on either side."""
+    is_transient: bool = False
+    """A later try could bring a page: a crawl that ends with it is incomplete (DESIGN 9.7)."""
+
+
+_ANSWER = Traits(is_answered=True)
+_DOCUMENT = Traits(is_answered=True, has_document=True)
+_DECIDED = Traits()
+_FAILURE = Traits(is_error=True, is_transient=True)
+_FAILING_SERVER = Traits(is_answered=True, is_error=True, is_transient=True)
+
+#: The only place that says what an outcome means. A dead link (`client_error`) is an answer, and no error.
+TRAITS: Mapping[Outcome, Traits] = MappingProxyType(
     {
-        Outcome.OK,
-        Outcome.NOT_MODIFIED,
-        Outcome.REDIRECT,
-        Outcome.CLIENT_ERROR,
-        Outcome.SERVER_ERROR,
-        Outcome.RATE_LIMITED,
-        Outcome.TRUNCATED,
-        Outcome.DECODE_FAILED,
+        Outcome.OK: _DOCUMENT,
+        Outcome.NOT_MODIFIED: _ANSWER,
+        Outcome.REDIRECT: _ANSWER,
+        Outcome.CLIENT_ERROR: _ANSWER,
+        Outcome.SERVER_ERROR: _FAILING_SERVER,
+        Outcome.RATE_LIMITED: _FAILING_SERVER,
+        Outcome.ROBOTS_DENIED: _DECIDED,
+        Outcome.ROBOTS_UNREACHABLE: _FAILURE,
+        Outcome.ADDRESS_REFUSED: _DECIDED,
+        Outcome.SCHEME_REFUSED: _DECIDED,
+        Outcome.DNS_FAILED: _FAILURE,
+        Outcome.CONNECT_FAILED: _FAILURE,
+        Outcome.TLS_FAILED: _FAILURE,
+        Outcome.TIMED_OUT: _FAILURE,
+        Outcome.TOO_SLOW: _FAILURE,
+        Outcome.TRUNCATED: _DOCUMENT,
+        Outcome.DECODE_FAILED: Traits(is_answered=True, is_error=True),
+        Outcome.PROTOCOL_FAILED: _FAILURE,
+        Outcome.BLOCKED: _DECIDED,
+        Outcome.GONE_AFTER_RETRIES: _FAILURE,
     }
 )
 
-#: Outcomes that a later try could turn into a page: a crawl that ends with one of them is incomplete (DESIGN 9.7).
-TRANSIENT = frozenset(
-    {
-        Outcome.SERVER_ERROR,
-        Outcome.RATE_LIMITED,
-        Outcome.ROBOTS_UNREACHABLE,
-        Outcome.DNS_FAILED,
-        Outcome.CONNECT_FAILED,
-        Outcome.TLS_FAILED,
-        Outcome.TIMED_OUT,
-        Outcome.TOO_SLOW,
-        Outcome.PROTOCOL_FAILED,
-        Outcome.GONE_AFTER_RETRIES,
-    }
-)
+#: The same as sets, which is how they are asked for.
+ANSWERED = frozenset(outcome for outcome, traits in TRAITS.items() if traits.is_answered)
+DOCUMENTS = frozenset(outcome for outcome, traits in TRAITS.items() if traits.has_document)
+ERRORS = frozenset(outcome for outcome, traits in TRAITS.items() if traits.is_error)
+TRANSIENT = frozenset(outcome for outcome, traits in TRAITS.items() if traits.is_transient)
 
 
 def of_status(status: int) -> Outcome:

@@ -10,7 +10,7 @@ import msgspec
 
 from gossamer.model import body as bodies
 from gossamer.model.body import Body
-from gossamer.model.outcome import Outcome
+from gossamer.model.outcome import DOCUMENTS, Outcome
 from gossamer.model.task import ROBOTS, Task
 
 
@@ -178,7 +178,7 @@ class Visit(msgspec.Struct, frozen=True):
     @property
     def is_page(self) -> bool:
         """A successful HTML document, whole or cut at the cap, that is wanted."""
-        if self.response.outcome not in (Outcome.OK, Outcome.TRUNCATED) or self.discarded:
+        if self.response.outcome not in DOCUMENTS or self.discarded:
             return False
         return self.media_type in HTML_TYPES and not self.is_robots
 

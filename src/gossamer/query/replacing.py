@@ -16,7 +16,7 @@ from gossamer.stores.segments import segments
 
 #: What processing finds out of a page; the rest of a row is what the fetch brought.
 DETAILS = (
-    *("canonical_url", "charset", "language", "title", "simhash", "near_duplicate_of", "discarded"),
+    *("canonical_url", "media_type", "charset", "language", "title", "simhash", "near_duplicate_of", "discarded"),
     *("trouble", "links", "rejected"),
 )
 

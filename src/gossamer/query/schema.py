@@ -1,8 +1,11 @@
 """The tables and their columns: documented here, and only ever added to (INTERFACE)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
+
+from gossamer.model.outcome import DOCUMENTS, ERRORS
+from gossamer.model.visit import HTML_TYPES
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -62,6 +65,12 @@ PAGES = _plain(
     Column("status", "INTEGER", "Status code of the answer; 0 where there was none."),
     Column("outcome", "VARCHAR", "How the fetch ended: one of the closed list in `outcomes.md`."),
     Column("mime", "VARCHAR", "Media type that the server claims, without parameters."),
+    Column(
+        "media_type",
+        "VARCHAR",
+        "Media type that the document's bytes show; `mime` where nobody looked at them.",
+        "mime",
+    ),
     Column("charset", "VARCHAR", "Character encoding that the document was read in."),
     Column(
         "language",
@@ -136,7 +145,11 @@ HOST_NOTES = _plain(
     Column("robots_date", "TIMESTAMP", "When robots.txt was last fetched, UTC."),
     Column("delay", "DOUBLE", "Seconds between two requests, as politeness had them last."),
     Column("pages", "BIGINT", "Successful HTML documents."),
-    Column("errors", "BIGINT", "Fetches without a usable answer."),
+    Column(
+        "errors",
+        "BIGINT",
+        "Requests that failed, for robots.txt too: those whose outcome is an error in `outcomes.md`.",
+    ),
     Column("first_seen", "TIMESTAMP", "First request, UTC."),
     Column("last_seen", "TIMESTAMP", "Last request, UTC."),
     Column("at", "TIMESTAMP", "When this was written down, UTC."),
@@ -154,21 +167,27 @@ HOSTS = Table(
 #: Tables that row logs are turned into, by name.
 LOGGED = {table.name: table for table in (PAGES, LINKS, ITEMS, HOST_NOTES)}
 
-#: Outcomes that are no error of the host: what answered, and what was never asked.
-_NO_ERROR = (
-    "'ok', 'not_modified', 'redirect', 'truncated', 'robots_denied', 'blocked', 'scheme_refused', 'address_refused'"
+
+def _list(words: Iterable[str]) -> str:
+    """Words as SQL lists them."""
+    return ", ".join(f"'{word}'" for word in sorted(words))
+
+
+#: Which rows of `pages` are pages: as `Visit.is_page` has it. Tables of older programs have no `media_type`.
+_IS_PAGE = (
+    f"outcome IN ({_list(DOCUMENTS)}) AND coalesce(media_type, mime) IN ({_list(HTML_TYPES)}) AND discarded IS NULL"
 )
 
-#: `hosts`: what pages show, and the newest note of the ledger where there is one.
+#: `hosts`: what pages show, and the newest note of the ledger where there is one. The note alone knows of robots.txt and of names
+#: without an address; what was fetched after it stands in `pages` alone.
 HOSTS_VIEW = f"""
 SELECT coalesce(n.host, p.host) AS host, coalesce(n.domain, p.domain) AS domain, coalesce(p.ip, n.ip) AS ip,
        n.robots_state, n.robots_date, n.delay,
-       coalesce(p.pages, n.pages, 0) AS pages, coalesce(p.errors, n.errors, 0) AS errors,
+       coalesce(p.pages, n.pages, 0) AS pages, coalesce(greatest(p.errors, n.errors), 0) AS errors,
        coalesce(p.first_seen, n.first_seen) AS first_seen, coalesce(p.last_seen, n.last_seen) AS last_seen
 FROM (
     SELECT host, any_value(domain) AS domain, arg_max(ip, fetched_at) AS ip,
-           count(*) FILTER (outcome IN ('ok', 'truncated') AND mime IN ('text/html', 'application/xhtml+xml')) AS pages,
-           count(*) FILTER (outcome NOT IN ({_NO_ERROR})) AS errors,
+           count(*) FILTER ({_IS_PAGE}) AS pages, count(*) FILTER (outcome IN ({_list(ERRORS)})) AS errors,
            min(fetched_at) AS first_seen, max(fetched_at) AS last_seen
     FROM pages GROUP BY host
 ) p FULL JOIN (

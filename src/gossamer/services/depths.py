@@ -8,9 +8,8 @@ that was visited at a greater depth is not fetched again: its links were kept, a
 from collections.abc import Iterable
 
 from gossamer.contracts.ledger import Group
-from gossamer.model import requisites
+from gossamer.model.leading import task_of
 from gossamer.model.task import Task
-from gossamer.model.url import host_of
 
 
 def announced(tasks: Iterable[Task], group: Group, limit: int) -> list[Task]:
@@ -27,17 +26,7 @@ def announced(tasks: Iterable[Task], group: Group, limit: int) -> list[Task]:
     return found
 
 
-def child_depth(depth: int, relation: str) -> int:
-    """The depth of what a page at `depth` leads to: a redirect's target keeps the depth of its source, parts of a page too."""
-    return depth if keeps_depth(relation) else depth + 1
-
-
-def keeps_depth(relation: str) -> bool:
-    """Whether what is found by a relation is no further from the seeds than what it was found on."""
-    return relation in requisites.REDIRECTS or relation in requisites.RELATIONS
-
-
 def _behind(task: Task, group: Group) -> Iterable[Task]:
     """What a page links to, as tasks; nothing where it was not visited yet, since then its own visit will announce it."""
     for url, relation in group.links_of(task.url) or ():
-        yield Task(url, host_of(url), child_depth(task.depth, relation), task.url, relation)
+        yield task_of(task, url, relation)

@@ -8,11 +8,8 @@ from gossamer.contracts.seen import SeenSet
 from gossamer.flow.component import Filter
 from gossamer.flow.ports import In, Out, Uses
 from gossamer.flow.sheet import Sheet, setting
-from gossamer.model.requisites import REDIRECTS
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
+from gossamer.model.leading import keeps_depth, task_of
 from gossamer.model.visit import Visit
-from gossamer.services.depths import child_depth, keeps_depth
 
 
 class UrlSeenSheet(Sheet, frozen=True):
@@ -41,11 +38,9 @@ class UrlSeen(Filter[UrlSeenSheet]):
         nearest = source.depth if any(map(keeps_depth, relations)) else source.depth + 1
         new, too_deep = [], 0
         for url in links if self.sheet.again else self.seen.unseen(list(links), nearest):
-            relation = links[url].relation
-            depth = child_depth(source.depth, relation)
-            hops = source.hops + 1 if relation in REDIRECTS else 0
-            if limit is None or depth <= limit:
-                new.append(Task(url, host_of(url), depth, source.url, relation, hops=hops))
+            task = task_of(source, url, links[url].relation)
+            if limit is None or task.depth <= limit:
+                new.append(task)
             else:
                 too_deep += 1
         if too_deep:

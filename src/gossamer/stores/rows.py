@@ -52,6 +52,8 @@ class PageRow(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_fie
     discovered_from: str = ""
     canonical_url: str = ""
     mime: str = ""
+    media_type: str = ""
+    """What the document's bytes show, where that is not `mime`."""
     charset: str = ""
     language: str = ""
     title: str = ""
@@ -144,6 +146,7 @@ def page_row(visit: Visit, location: Location | None, *, sha256: bool = False) -
         discovered_from=task.source,
         canonical_url=visit.canonical,
         mime=response.mime,
+        media_type=visit.media_type if visit.media_type != response.mime else "",
         charset=visit.charset,
         language=visit.language,
         title=visit.title,

@@ -13,7 +13,7 @@ import msgspec
 from gossamer.assembly.summary import ENDED, Summary
 from gossamer.flow.graph import ComponentNode, ProviderNode
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.model.outcome import Outcome
+from gossamer.model.outcome import ERRORS
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
 
 if TYPE_CHECKING:
@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 
 #: Hosts that are named as the slowest.
 SLOWEST = 10
-
-#: Outcomes of fetches that were meant to bring something, and on which nobody decided.
-ERRORS = frozenset(Outcome) - {
-    Outcome.OK,
-    Outcome.NOT_MODIFIED,
-    Outcome.REDIRECT,
-    Outcome.CLIENT_ERROR,
-    Outcome.TRUNCATED,
-    Outcome.ROBOTS_DENIED,
-    Outcome.ADDRESS_REFUSED,
-    Outcome.SCHEME_REFUSED,
-    Outcome.BLOCKED,
-}
 
 
 class SlowHost(msgspec.Struct, frozen=True):
@@ -75,7 +62,7 @@ class Standing(msgspec.Struct, frozen=True):
     bytes: int = 0
     outcomes: dict[str, int] = {}
     errors: int = 0
-    """Fetches that failed, on either side."""
+    """Requests that failed, on either side, and names without an address (`is_error` of :data:`gossamer.model.outcome.TRAITS`)."""
     discovered: int = 0
     queued: int = 0
     in_flight: int = 0

@@ -35,7 +35,7 @@ from gossamer.flow.receipt import Receipt, current
 from gossamer.model.body import StoredBody
 from gossamer.model.errors import DiskFull
 from gossamer.model.kept import HostState
-from gossamer.model.outcome import ANSWERED, TRANSIENT, Outcome
+from gossamer.model.outcome import ANSWERED, ERRORS, Outcome
 from gossamer.model.ruling import Ruling, What
 from gossamer.model.task import Answer, Committed, Task
 from gossamer.model.url import host_of
@@ -315,13 +315,25 @@ class Commit(Filter[CommitSheet]):
         """What robots.txt said. A site that nobody answers for counts like any other fetch that failed."""
         now = self.clock.now()
         host = host_of(site)
+        state = staged.host_state(host)
         staged.robots(site, host, self.robots.state(site))
-        staged.host(msgspec.structs.replace(staged.host_state(host), robots_state=lesson.state, robots_date=now))
         staged.count("robots")
-        if response.outcome not in ANSWERED:
-            staged.count(f"outcome:{response.outcome}")
-        elif not lesson.settled and response.outcome in (Outcome.SERVER_ERROR, Outcome.RATE_LIMITED):
-            staged.count(f"outcome:{Outcome.ROBOTS_UNREACHABLE}")
+        outcome = _unread(lesson, response)
+        if outcome is not None:
+            staged.count(f"outcome:{outcome}")
+            if outcome in ERRORS:
+                errors = state.counters.get("errors", 0) + 1
+                state = msgspec.structs.replace(state, counters={**state.counters, "errors": errors})
+        staged.host(msgspec.structs.replace(state, robots_state=lesson.state, robots_date=now))
+
+
+def _unread(lesson: Lesson, response: Response) -> Outcome | None:
+    """The outcome that a request for robots.txt counts as; None where it did what it was made for."""
+    if response.outcome not in ANSWERED:
+        return response.outcome
+    if not lesson.settled and response.outcome in (Outcome.SERVER_ERROR, Outcome.RATE_LIMITED):
+        return Outcome.ROBOTS_UNREACHABLE
+    return None
 
 
 def is_full(error: BaseException) -> bool:
@@ -352,7 +364,7 @@ def _figures(visit: Visit) -> Iterator[tuple[str, int]]:
     yield "bytes", len(response.body)
     if visit.is_page:
         yield "pages", 1
-    if response.outcome in TRANSIENT:
+    if response.outcome in ERRORS:
         yield "errors", 1
 
 

@@ -15,10 +15,11 @@ from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traversal import Traversal
 from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
+from gossamer.model.leading import task_of
 from gossamer.model.task import Task, with_level
 from gossamer.model.url import canonical, host_of, scheme_of
 from gossamer.model.visit import Visit
-from gossamer.services.depths import announced, child_depth
+from gossamer.services.depths import announced
 from gossamer.stages.commit.sheet import CommitSheet
 
 #: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
@@ -92,17 +93,8 @@ class Queueing:
         # A nearer way to this page may have been found while it was in flight: its links are counted from there.
         source, depth = visit.task, self._staged.depth_of(visit.task)
         self._staged.links(visit.url, [(link.url, link.relation) for link in visit.links])
-        met = [
-            Task(
-                link.url,
-                host_of(link.url),
-                child_depth(depth, link.relation),
-                source.url,
-                link.relation,
-                hops=source.hops + 1 if link.relation == "redirect" else 0,
-            )
-            for link in visit.links
-        ]
+        nearest = source if depth == source.depth else msgspec.structs.replace(source, depth=depth)
+        met = [task_of(nearest, link.url, link.relation) for link in visit.links]
         return announced(self._traversal.follow(self._passing(met, rejected), source), self._staged, limit)
 
     def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:

@@ -23,7 +23,7 @@ from gossamer.flow.sheet import Sheet, nearest, setting
 from gossamer.model.document import Document
 from gossamer.model.language import CODES, primary
 from gossamer.model.mime import sniff
-from gossamer.model.outcome import Outcome
+from gossamer.model.outcome import DOCUMENTS, Outcome
 from gossamer.model.requisites import redirect_of
 from gossamer.model.visit import HTML_TYPES, Found, Response, Visit
 from gossamer.stages.process.html import refresh_target
@@ -143,7 +143,7 @@ class Process(Filter[ProcessSheet]):
         if response.outcome is Outcome.REDIRECT:
             return _with_target(visit)
         refresh = _refresh(response)
-        if response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
+        if response.outcome not in DOCUMENTS:
             return msgspec.structs.replace(visit, base=visit.url, found=refresh) if refresh else visit
         visit = self._sniffed(visit)
         rule = refusal(self.gates.get("parse", ()), "parse", visit)

@@ -5,9 +5,9 @@ from functools import lru_cache
 from typing import Any
 
 from gossamer.contracts.filtering import Gate, Predicate
+from gossamer.model.leading import keeps_depth
 from gossamer.model.task import Task
 from gossamer.model.visit import Link
-from gossamer.services.depths import keeps_depth
 from gossamer.stages.url_filter.language.facts import READS, gates_of
 from gossamer.stages.url_filter.language.parsing import parse
 from gossamer.stages.url_filter.language.predicates import vocabulary

@@ -1,0 +1,98 @@
+"""Whoever makes a task of a link makes the same one: url-seen, the commit, and a page that is announced again, nearer."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.contracts.ledger import Group
+from gossamer.model.kept import Meeting
+from gossamer.model.leading import child_depth, keeps_depth, parent_depth, task_of
+from gossamer.model.outcome import Outcome
+from gossamer.model.requisites import REDIRECTS, RELATIONS
+from gossamer.model.task import Task, with_level
+from gossamer.model.visit import Link, Response, Visit
+from gossamer.services.depths import announced
+from gossamer.stages.commit.queueing import Choosers, Queueing
+from gossamer.stages.commit.sheet import CommitSheet
+from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
+from gossamer.stages.frontier.traversals import BreadthFirst
+from gossamer.stages.url_seen import UrlSeen, UrlSeenSheet
+
+RELATED = st.sampled_from(sorted({"a href", "iframe src", "sitemap", *REDIRECTS, *RELATIONS}))
+SOURCES = st.builds(
+    lambda depth, hops, relation: Task("http://a.test/", "a.test", depth, "http://s.test/", relation, hops=hops),
+    st.integers(0, 20),
+    st.integers(0, 10),
+    RELATED,
+)
+URL = "http://b.test/x"
+
+
+class Met:
+    """A group to which everything is new but the pages that `links` names: those are met nearer than before."""
+
+    def __init__(self, links: dict[str, list[tuple[str, str]]]) -> None:
+        self.kept = links
+        self.pushed: list[Task] = []
+
+    def meet(self, tasks: Any) -> Meeting:
+        found = list(tasks)
+        nearer = [task for task in found if task.url in self.kept]
+        return Meeting([task for task in found if task.url not in self.kept], nearer)
+
+    def links_of(self, url: str) -> list[tuple[str, str]] | None:
+        return self.kept.get(url)
+
+    def links(self, url: str, links: Any) -> None:
+        pass
+
+    def depth_of(self, task: Task) -> int:
+        return task.depth
+
+    def tally(self, what: str, name: str, add: int = 0) -> int:
+        return add
+
+    def count(self, name: str, number: int = 1) -> None:
+        pass
+
+    def push(self, tasks: list[Task]) -> None:
+        self.pushed += tasks
+
+
+def by_url_seen(source: Task, relation: str) -> Task:
+    stage = UrlSeen(UrlSeenSheet(again=True))
+    [visit] = stage.filter(Visit(source, Response(Outcome.OK), links=(Link(URL, relation),)))
+    [task] = visit.new
+    return task
+
+
+def by_commit(source: Task, relation: str) -> Task:
+    staged = Met({})
+    seen = SimpleNamespace(offer=list)
+    choosers = Choosers(cast(Any, seen), BreadthFirst(), WeightedPrioritizer(), ())
+    queueing = Queueing(CommitSheet(depth=1000), choosers, cast(Group, staged))
+    [task] = queueing.queued(Visit(source, Response(Outcome.OK), links=(Link(URL, relation),))).new
+    return with_level(task, 0)
+
+
+def by_depths(source: Task, relation: str) -> Task:
+    [task] = announced([source], cast(Group, Met({source.url: [(URL, relation)]})), 1000)
+    return task
+
+
+@given(source=SOURCES, relation=RELATED)
+def test_all_who_make_a_task_of_a_link_make_the_same_one(source: Task, relation: str) -> None:
+    wanted = task_of(source, URL, relation)
+    assert by_url_seen(source, relation) == wanted
+    assert by_commit(source, relation) == wanted
+    assert by_depths(source, relation) == wanted
+
+
+@given(source=SOURCES, relation=RELATED)
+def test_a_task_says_how_far_it_is_and_how_many_redirects_led_to_it(source: Task, relation: str) -> None:
+    task = task_of(source, URL, relation)
+    assert task.hops == (source.hops + 1 if relation in REDIRECTS else 0)
+    assert task.depth - source.depth == (0 if keeps_depth(relation) else 1)
+    assert parent_depth(child_depth(source.depth, relation), relation) == source.depth
