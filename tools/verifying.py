@@ -215,6 +215,9 @@ def _check_ledger(
     for row in ledger.documents():
         told.rows += 1
         _check_row(directory, row, records, last.get(row.url), told)
+    for space in ledger.spaces.figures():
+        if space.wrong or not space.version:
+            told.find(f"the space {space.owner!r} of the ledger does not add up under {space.wrong} hosts")
     if gone_back:
         return
     _check_counters(counters, committed, told)

@@ -12,6 +12,7 @@ from gossamer.stores.ledger.providers import LedgerContents, LedgerFrontier, Led
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.ledger import check_depths, check_ledger, check_task_queues
 from gossamer.testing.seen import check_content_index, check_seen_set
+from gossamer.testing.spaces import check_spaces
 
 BOUNDS = {
     "tight": {"held": 3, "turn": 5, "buffered": 4, "refill": 2, "recent": 4},
@@ -49,6 +50,10 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
 
 def test_ledger(opener: Opener) -> None:
     check_ledger(opener)
+
+
+def test_spaces(opener: Opener) -> None:
+    check_spaces(lambda: opener()[0])
 
 
 def test_task_queues(opener: Opener) -> None:

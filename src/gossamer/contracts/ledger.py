@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
-from gossamer.model.kept import HostState, Meeting
+from gossamer.contracts.spaces import Spaces, SpacesGroup
+from gossamer.model.kept import DocumentRow, HostState, Meeting
 from gossamer.model.task import Task
 from gossamer.model.visit import Location, Visit
 
@@ -110,7 +111,7 @@ class Noting(Protocol):
         ...
 
 
-class Group(Met, Queueing, Noting, Protocol):
+class Group(Met, Queueing, Noting, SpacesGroup, Protocol):
     """The consequences of a group of visits, staged until its `with` block ends: then all are kept, or none.
 
     Promise: nothing is kept when the block raises, or the process dies before it ends.
@@ -152,6 +153,13 @@ class Kept(Protocol):
         """The links of a visited page; None where it was not visited, or depths are not kept."""
         ...
 
+    def document(self, url: str) -> DocumentRow | None:
+        """The row of the last committed visit of a canonical URL; None where there was none.
+
+        Inside a group that is open, it is the row before that group.
+        """
+        ...
+
     def depth_of(self, urls: Sequence[str]) -> list[int | None]:
         """The lowest depth that each URL was met at; None where it was never met, or depths are not kept."""
         ...
@@ -163,8 +171,14 @@ class Ledger(Kept, Protocol):
     Promises:
         1. After the `with` block of a group, what it staged survives the death of the process.
         2. After `settle`, it survives what the durability setting names.
-        3. A URL is seen exactly if its task is queued, in flight, or done.
+        3. A URL is seen exactly if its task is queued, in flight, owed to another agent (:data:`~gossamer.contracts.spaces.OWED`),
+           or done.
     """
+
+    @property
+    def spaces(self) -> Spaces:
+        """What owners keep of their own."""
+        ...
 
     @property
     def is_clean(self) -> bool:

@@ -35,6 +35,7 @@ _HOMES = {
     "check_seen_set": "seen",
     "check_semi_synchronous": "components",
     "check_synchronous": "components",
+    "check_spaces": "spaces",
     "check_task_queues": "ledger",
     "check_task_sieve": "sieving",
     "check_traps": "trapping",

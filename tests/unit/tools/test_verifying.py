@@ -11,6 +11,7 @@ import pytest
 from gossamer.assembly.control.standing import ENDED, ledgers_of
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
+from gossamer.contracts.spaces import Space
 from gossamer.flow.sheet import build
 from gossamer.stores.ledger.store import Store
 from gossamer.testing.fakeweb import FakeWeb
@@ -128,6 +129,25 @@ def miscount(crawl: Path) -> None:
     ledger.close()
 
 
+def lose_an_entry_of_a_space(crawl: Path) -> None:
+    space = Space("plug-in")
+    (ledger,) = ledgers_of(crawl)
+    ledger.open()
+    ledger.spaces.open(space)
+    with ledger.group() as group:
+        group.put(space, "a.test", b"key", b"value")
+    where = ledger.spaces.where(space, "a.test", b"key")
+    ledger.close()
+
+    def change(store: Store) -> None:
+        batch = store.batch()
+        batch.delete(*where)
+        store.write(batch)
+
+    assert verify(crawl).is_whole
+    with_ledger(crawl, change)
+
+
 def damage_the_ledger(crawl: Path) -> None:
     for path in crawl.glob("state/agent-00/ledger/*.sst"):
         flip(path, 40)
@@ -149,6 +169,7 @@ def damage_the_ledger(crawl: Path) -> None:
         lose_a_row,
         misplace_a_row,
         miscount,
+        lose_an_entry_of_a_space,
         damage_the_ledger,
     ],
 )

@@ -4,11 +4,12 @@ Nothing outside the group changes before the write, so a group that fails leaves
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from gossamer.contracts.ledger import Links, Tallied
+from gossamer.contracts.spaces import Space
 from gossamer.model.kept import HostState, Meeting, document_row
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import Task
@@ -22,6 +23,7 @@ from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.plan import Changes
 from gossamer.stores.ledger.queues import HostQueues
 from gossamer.stores.ledger.seen import SeenUrls
+from gossamer.stores.ledger.spaces import KeptSpaces, StagedSpaces
 from gossamer.stores.ledger.store import Batch
 
 _encoder = msgspec.msgpack.Encoder()
@@ -37,6 +39,7 @@ class Parts(msgspec.Struct, frozen=True):
     contents: SeenContents
     links: KeptLinks
     fingerprints: KeptFingerprints
+    spaces: KeptSpaces
 
 
 class LedgerGroup:
@@ -61,6 +64,7 @@ class LedgerGroup:
         self._learnt: dict[tuple[str, str], bytes] = {}
         self._tallies: dict[tuple[Tallied, str], int] = {}
         self._own: dict[str, bytes] = {}
+        self._spaces = StagedSpaces(parts.spaces)
 
     def __repr__(self) -> str:
         return f"<LedgerGroup {len(self._new)} new, {sum(self.changes.ended.values())} ended>"
@@ -234,6 +238,25 @@ class LedgerGroup:
         """Add to a counter of the caller's own."""
         self.counts[name] += number
 
+    def put(self, space: Space, host: str | None, key: bytes, value: bytes) -> bool:
+        """Stage an entry of a space; False, and nothing but a count of `full:OWNER`, where it would break a bound."""
+        is_staged = self._spaces.put(space, host, key, value)
+        if not is_staged:
+            self.counts[f"full:{space.owner}"] += 1
+        return is_staged
+
+    def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
+        """The value of a key of a space, kept or staged here; None where there is none."""
+        return self._spaces.get(space, host, key)
+
+    def delete(self, space: Space, host: str | None, key: bytes = b"") -> None:
+        """Stage the end of an entry of a space."""
+        self._spaces.delete(space, host, key)
+
+    def scan(self, space: Space, host: str | None, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """The keys of a space under a host that begin with `prefix`, kept or staged here, in order."""
+        return self._spaces.scan(space, host, prefix)
+
     # -- the end
 
     def write(self, batch: Batch) -> None:
@@ -248,6 +271,7 @@ class LedgerGroup:
         self._parts.hosts.put(self._hosts, self._robots, self._learnt, self._tallies, batch)
         for name, value in self._own.items():
             batch.put("meta", OWN_PREFIX + name.encode(), value)
+        self._spaces.write(batch)
 
     def applied(self) -> None:
         """The batch was written."""

@@ -24,6 +24,10 @@ frontier   `a`, domain 4, host 6                       the name of a host that i
 frontier   `w`, milliseconds since the epoch 8, d, h   the name of a host that rests until then
 meta       `schema`, `secret`, `state`, `end/FILE`     version; key of the hashes; counters; committed end
 meta       `own/NAME`                                  a value of somebody else's that commits with a group
+meta       `spaces/OWNER`                              version of the owner's space
+spaces     domain 4, host 6, owner, version 1, key     an entry of the owner's space; the owner behind its length, 1 byte
+spaces     domain 4, host 6, 0, owner                  bytes that the owner has under this host
+meta       `space/` and the same without a host        the same of what belongs to no host
 =========  ==========================================  ===========================================================
 """
 
@@ -48,6 +52,7 @@ REMEMBERED_HOSTS, REMEMBERED_BEGINNINGS = 131_072, 32_768
 CHUNK, LATER, ROTATION, HELD, RESTING = b"q", b"l", b"r", b"a", b"w"
 CURSOR, STATE, ROBOTS, LEARNT = b"c", b"s", b"x", b"t"
 SCHEMA_KEY, SECRET_KEY, STATE_KEY, END_PREFIX, OWN_PREFIX = b"schema", b"secret", b"state", b"end/", b"own/"
+SPACE_VERSION_PREFIX, COMMON_PREFIX = b"spaces/", b"space/"
 
 #: How keys of tallies end, by what is tallied.
 TALLIES = {"host": b"n", "domain": b"d"}

@@ -32,6 +32,7 @@ from gossamer.stores.ledger.plan import Marks, Plan
 from gossamer.stores.ledger.queues import HostQueues, QueueLimits
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.sheet import LedgerSheet
+from gossamer.stores.ledger.spaces import KeptSpaces
 from gossamer.stores.ledger.store import FAMILIES, Store, StoreLimits
 from gossamer.stores.ledger.waiting import Waiting, find_waiting
 
@@ -71,6 +72,7 @@ class Ledger(Provider[LedgerSheet]):
 
     queues: HostQueues
     seen: SeenUrls
+    spaces: KeptSpaces
 
     def __init__(self, sheet: LedgerSheet | None = None) -> None:
         super().__init__(sheet)
@@ -221,7 +223,8 @@ class Ledger(Provider[LedgerSheet]):
         self._hosts = Hosts(self._store, self._keys)
         self._links = KeptLinks(self._store, self._keys)
         self.fingerprints = texts = KeptFingerprints(self._store, self._keys)
-        self._parts = Parts(self._keys, self.seen, self.queues, self._hosts, self.contents, self._links, texts)
+        self.spaces = spaces = KeptSpaces(self._store, self._keys)
+        self._parts = Parts(self._keys, self.seen, self.queues, self._hosts, self.contents, self._links, texts, spaces)
         self.is_fresh = self._store.get("meta", STATE_KEY) is None
         self.is_clean = self.is_fresh or self.meta(_CLEAN) == b"yes"
 

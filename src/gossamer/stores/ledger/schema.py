@@ -10,14 +10,19 @@ from gossamer.stores.ledger.lanes import to_lanes
 from gossamer.stores.ledger.store import Batch, Store
 
 #: The version that this program writes.
-VERSION = 3
+VERSION = 4
 
 #: Takes a store to the next version: it may write as many batches as it needs, if it can go on where a kill interrupted it.
 Migration = Callable[[Store], None]
 
-#: Version -> what takes it to the next one. Version 3 adds fingerprints, what watchers have learnt, and validators of tasks:
-#: nothing of 2 has another form, but a program that knows 2 would take a chunk with validators for damage.
-MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: to_lanes, 2: lambda store: None})
+
+def _as_it_is(store: Store) -> None:
+    """Nothing has another form, but a program that knows the older version would not understand what is new."""
+
+
+#: Version -> what takes it to the next one. Version 3 adds fingerprints, what watchers have learnt, and validators of tasks;
+#: version 4 adds spaces.
+MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: to_lanes, 2: _as_it_is, 3: _as_it_is})
 
 
 def stamp(batch: Batch, version: int = VERSION, following: int | None = None) -> None:
@@ -46,16 +51,22 @@ def version_of(store: Store, known: int = VERSION) -> int:
     Raises:
         CrawlDirectoryError: it is newer than the one that is known, or it has none.
     """
-    text = store.get("meta", SCHEMA_KEY) or b""
+    found, newest = parse_version(store.get("meta", SCHEMA_KEY) or b"")
+    if found is None:
+        raise CrawlDirectoryError(f"the ledger in {store.path} has no version; go back to a checkpoint")
+    if newest > known:
+        raise CrawlDirectoryError(
+            f"the ledger in {store.path} has version {newest}, and this program knows {known}; use a newer Gossamer"
+        )
+    return found
+
+
+def parse_version(text: bytes) -> tuple[int | None, int]:
+    """The version that a text says, and the one that it is on the way to (the same where it is not); None for no version."""
     numbers = text.split(b">")
     if not all(number.isdigit() for number in numbers):
-        raise CrawlDirectoryError(f"the ledger in {store.path} has no version; go back to a checkpoint")
-    if int(numbers[-1]) > known:
-        raise CrawlDirectoryError(
-            f"the ledger in {store.path} has version {int(numbers[-1])}, and this program knows {known}; "
-            "use a newer Gossamer"
-        )
-    return int(numbers[0])
+        return None, 0
+    return int(numbers[0]), int(numbers[-1])
 
 
 def _stamp(store: Store, version: int, following: int | None = None) -> None:

@@ -16,7 +16,7 @@ from gossamer.model.errors import CrawlDirectoryError, DiskFull
 
 R = TypeVar("R")
 
-FAMILIES = ("frontier", "hosts", "seen", "documents", "links", "contents", "meta")
+FAMILIES = ("frontier", "hosts", "seen", "documents", "links", "contents", "meta", "spaces")
 
 #: Bits for each key of a Bloom filter: 1 % of the questions for a new URL still read a block.
 BLOOM_BITS = 10
@@ -83,21 +83,26 @@ class Store:
         """
         self.path = path
         self.limits = limits
+        self.is_read_only = read_only
         self.broken: CrawlDirectoryError | None = None
         """Why the last write failed: the library then refuses to write until it is mended."""
         # Without this, RocksDB would quietly begin anew where somebody removed a file (FAULTS 108).
         if not create and not (path / "CURRENT").exists():
             raise self._damaged("its file CURRENT is missing")
-        self._open(create=create, read_only=read_only)
+        self._open(create=create)
 
-    def _open(self, *, create: bool = False, read_only: bool = False) -> None:
+    def _open(self, *, create: bool = False) -> None:
         cache = rocksdict.Cache(self.limits.cache)
         options = _options(self.limits, cache, create=create)
-        families = {name: _options(self.limits, cache, create=create) for name in FAMILIES}
-        access = rocksdict.AccessType.read_only() if read_only else rocksdict.AccessType.read_write()
+        names: Sequence[str] = FAMILIES
+        if self.is_read_only:  # a ledger of an older version lacks what nobody may make now
+            there = self._translated(lambda: rocksdict.Rdict.list_cf(str(self.path), options))
+            names = [name for name in FAMILIES if name in there]
+        families = {name: _options(self.limits, cache, create=create) for name in names}
+        access = rocksdict.AccessType.read_only() if self.is_read_only else rocksdict.AccessType.read_write()
         self._database = self._translated(lambda: rocksdict.Rdict(str(self.path), options, families, access))
-        self._families = {name: self._database.get_column_family(name) for name in FAMILIES}
-        self._handles = {name: self._database.get_column_family_handle(name) for name in FAMILIES}
+        self._families = {name: self._database.get_column_family(name) for name in names}
+        self._handles = {name: self._database.get_column_family_handle(name) for name in names}
 
     def __repr__(self) -> str:
         return f"<Store {self.path}>"

@@ -14,10 +14,11 @@ from typing import Annotated, Any, cast
 
 from gossamer.contracts.ledger import Group, Ledger, Links, Tallied, TaskQueues
 from gossamer.contracts.sieving import TaskSieve
+from gossamer.contracts.spaces import Spaces
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import NoSettings, Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.kept import HostState
+from gossamer.model.kept import DocumentRow, HostState
 from gossamer.model.task import Task
 
 #: Seconds between two looks at a merge that the frontier waits for.
@@ -87,6 +88,15 @@ class SieveLedger(Provider[NoSettings]):
     def committed_ends(self) -> Mapping[str, int]:
         """File of the crawl directory -> the byte at which what is kept of it ends."""
         return self.behind.committed_ends()
+
+    @property
+    def spaces(self) -> Spaces:
+        """What owners keep of their own."""
+        return self.behind.spaces
+
+    def document(self, url: str) -> DocumentRow | None:
+        """The row of the last committed visit of a URL."""
+        return self.behind.document(url)
 
     def host_states(self, names: Sequence[str]) -> list[HostState]:
         """The states of hosts."""

@@ -1,0 +1,285 @@
+"""Spaces on the disk: entries of their owners, under the host's id or under none, and how many bytes each owner has there.
+
+Place in the flow: an owner opens its space when it starts; a group stages entries in :class:`StagedSpaces` and puts them into its
+batch. The version stands in each key, so that a migration moves entries from one version to the next, some at a time: killed
+anywhere, it goes on with those that are left.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gossamer.contracts.spaces import KEY_BYTES, Migration, Space, SpaceFigures
+from gossamer.flow.crashing import Point, crash_at
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.stores.ledger.keys import COMMON_PREFIX, HOST_ID_BYTES, SPACE_VERSION_PREFIX, Keys, after
+from gossamer.stores.ledger.schema import parse_version
+from gossamer.stores.ledger.store import Batch, Store
+
+#: What an owner may be called: it stands in keys behind its length.
+_OWNER = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+
+#: Entries that a migration moves in one batch: it is in memory, and a space is not.
+AT_ONCE = 2_000
+
+#: Stands where an entry has the length of its owner's name: the bytes that the owner has in this place.
+_USED = b"\x00"
+
+#: Family, and what keys of one place in it begin with: a host's id, or the prefix of what belongs to no host.
+_Place = tuple[str, bytes]
+
+_COMMON: _Place = ("meta", COMMON_PREFIX)
+
+#: Family and key.
+_Where = tuple[str, bytes]
+
+
+def _label(space: Space) -> bytes:
+    """What stands for an owner in keys."""
+    return bytes([len(space.owner)]) + space.owner.encode()
+
+
+class KeptSpaces:
+    """The spaces of one ledger. Contract: `spaces.Spaces`."""
+
+    def __init__(self, store: Store, keys: Keys) -> None:
+        self._store = store
+        self._keys = keys
+        self._open: dict[str, Space] = {}
+
+    def __repr__(self) -> str:
+        return f"<KeptSpaces of {', '.join(self._open) or 'nobody'}>"
+
+    def open(self, space: Space) -> None:
+        """Begin to use a space, or go on with it; entries of an older version are migrated.
+
+        Raises:
+            CrawlDirectoryError: a newer program has written it; or it is older, and only looked at.
+            ValueError: the declaration cannot be kept.
+        """
+        if not _OWNER.fullmatch(space.owner) or not 1 <= space.version <= 255:
+            raise ValueError(f"a space cannot be called {space.owner!r} with version {space.version}")
+        if len(space.migrations) != space.version - 1:
+            raise ValueError(f"space {space.owner!r} has version {space.version}: it needs one migration for each step")
+        found = self._version_of(space)
+        if found < space.version and self._store.is_read_only:
+            raise CrawlDirectoryError(
+                f"the ledger in {self._store.path} holds {space.owner!r} of an older version; resume the crawl"
+            )
+        for step in range(found, space.version):
+            self._stamp(space, f"{step}>{step + 1}")
+            self._migrate(space, step, space.migrations[step - 1])
+            self._stamp(space, f"{step + 1}")
+        self._open[space.owner] = space
+
+    def _version_of(self, space: Space) -> int:
+        """The version that the entries have; of those on their way to another, the one that they had."""
+        text = self._store.get("meta", SPACE_VERSION_PREFIX + space.owner.encode())
+        if text is None:
+            if not self._store.is_read_only:
+                self._stamp(space, str(space.version))
+            return space.version
+        found, newest = parse_version(text)
+        if found is None or newest > space.version:
+            told = "an unknown version" if found is None else f"version {newest}"
+            raise CrawlDirectoryError(
+                f"the ledger in {self._store.path} holds {space.owner!r} of {told}, and this program knows "
+                f"{space.version}; use a newer program"
+            )
+        return found
+
+    def _stamp(self, space: Space, version: str) -> None:
+        batch = self._store.batch()
+        batch.put("meta", SPACE_VERSION_PREFIX + space.owner.encode(), version.encode())
+        self._store.write(batch)
+
+    def _migrate(self, space: Space, version: int, migration: Migration) -> None:
+        """Move the entries of a version to the next one."""
+        label = _label(space)
+        old, new = label + bytes([version]), label + bytes([version + 1])
+        batch, used = self._store.batch(), dict[_Where, int]()
+        for (family, start), label_and_key, value in self._entries():
+            if not label_and_key.startswith(old):
+                continue
+            key = label_and_key[len(old) :]
+            batch.delete(family, start + label_and_key)
+            moved = migration(key, value)
+            change = -len(key) - len(value)
+            if moved is not None:
+                batch.put(family, start + new + moved[0], moved[1])
+                change += len(moved[0]) + len(moved[1])
+            where = family, start + _USED + label
+            used[where] = (self._used(where) if where not in used else used[where]) + change
+            batch.put(*where, used[where].to_bytes(8))
+            if len(batch) >= AT_ONCE:
+                self._store.write(batch)
+                batch, used = self._store.batch(), {}
+                crash_at(Point.RECOVERY)
+        self._store.write(batch)
+
+    def _entries(self) -> Iterator[tuple[_Place, bytes, bytes]]:
+        """Every entry and count: its place, what follows it in the key, and the value."""
+        for key, value in self._store.scan("spaces", b"", b"\xff" * (HOST_ID_BYTES + 1)):
+            yield ("spaces", key[:HOST_ID_BYTES]), key[HOST_ID_BYTES:], value
+        for key, value in self._store.scan("meta", COMMON_PREFIX, after(COMMON_PREFIX)):
+            yield _COMMON, key[len(COMMON_PREFIX) :], value
+
+    # -- what is kept
+
+    def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
+        """The value of a key; None where there is none."""
+        return self.value(self.where(space, host, key))
+
+    def get_many(self, space: Space, hosts: Sequence[str], key: bytes = b"") -> list[bytes | None]:
+        """The values of one key under several hosts, in order."""
+        return self._store.get_many("spaces", [self.where(space, host, key)[1] for host in hosts])
+
+    def scan(self, space: Space, host: str | None, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """The keys under a host that begin with `prefix`, in order, with their values."""
+        family, start = self.where(space, host, prefix)
+        skip = len(start) - len(prefix)
+        for key, value in self._store.scan(family, start, after(start)):
+            yield key[skip:], value
+
+    def figures(self) -> list[SpaceFigures]:
+        """What is kept, by owner; absent owners too."""
+        sums: dict[bytes, list[int]] = {}
+        counted: dict[tuple[_Place, bytes], int] = {}
+        found: dict[tuple[_Place, bytes], int] = {}
+        versions = {
+            key[len(SPACE_VERSION_PREFIX) :]: parse_version(value)[0] or 0
+            for key, value in self._store.scan("meta", SPACE_VERSION_PREFIX, after(SPACE_VERSION_PREFIX))
+        }
+        strays: dict[bytes, int] = {}
+        for place, rest, value in self._entries():
+            if rest.startswith(_USED):
+                counted[place, rest[2 : 2 + rest[1]]] = int.from_bytes(value)
+                continue
+            length = rest[0]
+            owner, version, key = rest[1 : 1 + length], rest[1 + length], rest[2 + length :]
+            size = len(key) + len(value)
+            found[place, owner] = found.get((place, owner), 0) + size
+            keys, total = sums.setdefault(owner, [0, 0])
+            sums[owner] = [keys + 1, total + size]
+            strays[owner] = strays.get(owner, 0) + (version != versions.get(owner))
+        for pair in counted.keys() | found.keys():
+            if counted.get(pair, 0) != found.get(pair, 0):
+                strays[pair[1]] = strays.get(pair[1], 0) + 1
+        owners = sorted({*sums, *versions, *strays})
+        return [
+            SpaceFigures(owner.decode(), versions.get(owner, 0), *sums.get(owner, (0, 0)), strays.get(owner, 0))
+            for owner in owners
+        ]
+
+    # -- for groups
+
+    def where(self, space: Space, host: str | None, key: bytes) -> _Where:
+        """Where an entry lies.
+
+        Raises:
+            ValueError: nobody has opened this space as it is declared here.
+        """
+        family, start = self._place(space, host)
+        return family, start + _label(space) + bytes([space.version]) + key
+
+    def where_used(self, space: Space, host: str | None) -> _Where:
+        """Where it is counted how many bytes the owner has under a host."""
+        family, start = self._place(space, host)
+        return family, start + _USED + _label(space)
+
+    def value(self, where: _Where) -> bytes | None:
+        """What lies there."""
+        return self._store.get(*where)
+
+    def _used(self, where: _Where) -> int:
+        return int.from_bytes(self.value(where) or b"")
+
+    def _place(self, space: Space, host: str | None) -> _Place:
+        if self._open.get(space.owner) != space:
+            raise ValueError(f"space {space.owner!r} is not open as it is declared; its owner opens it when it starts")
+        return _COMMON if host is None else ("spaces", self._keys.host(host))
+
+
+class StagedSpaces:
+    """What one group changes in spaces. Contract: `spaces.SpacesGroup`, but for what is counted."""
+
+    __slots__ = ("_kept", "_used", "_values")
+
+    def __init__(self, kept: KeptSpaces) -> None:
+        self._kept = kept
+        self._values: dict[_Where, bytes | None] = {}
+        self._used: dict[_Where, int] = {}
+
+    def __repr__(self) -> str:
+        return f"<StagedSpaces {len(self._values)} entries>"
+
+    def put(self, space: Space, host: str | None, key: bytes, value: bytes) -> bool:
+        """Stage an entry; False, and nothing, where it would break a bound."""
+        if len(key) > KEY_BYTES or len(value) > space.value_bytes:
+            return False
+        where = self._kept.where(space, host, key)
+        known = self._value(where)
+        counter, used = self._counted(space, host)
+        used += len(value) + len(key) if known is None else len(value) - len(known)
+        if used > (space.common_bytes if host is None else space.host_bytes):
+            return False
+        self._values[where] = value
+        self._used[counter] = used
+        return True
+
+    def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
+        """The value of a key, kept or staged here."""
+        return self._value(self._kept.where(space, host, key))
+
+    def delete(self, space: Space, host: str | None, key: bytes = b"") -> None:
+        """Stage the end of an entry."""
+        where = self._kept.where(space, host, key)
+        known = self._value(where)
+        if known is not None:
+            counter, used = self._counted(space, host)
+            self._values[where] = None
+            self._used[counter] = used - len(key) - len(known)
+
+    def scan(self, space: Space, host: str | None, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """The keys under a host that begin with `prefix`, kept or staged here, in order."""
+        family, start = self._kept.where(space, host, prefix)
+        skip = len(start) - len(prefix)
+        staged = [
+            (key[skip:], value) for (of, key), value in self._values.items() if of == family and key.startswith(start)
+        ]
+        staged.sort(reverse=True)
+        hidden = {key for key, _ in staged}
+        for key, value in self._kept.scan(space, host, prefix):
+            while staged and staged[-1][0] < key:
+                yield from _present(staged.pop())
+            if key not in hidden:
+                yield key, value
+        while staged:
+            yield from _present(staged.pop())
+
+    def write(self, batch: Batch) -> None:
+        """Put everything into a batch."""
+        for (family, key), value in self._values.items():
+            if value is None:
+                batch.delete(family, key)
+            else:
+                batch.put(family, key, value)
+        for (family, key), used in self._used.items():
+            if used:
+                batch.put(family, key, used.to_bytes(8))
+            else:
+                batch.delete(family, key)
+
+    def _value(self, where: _Where) -> bytes | None:
+        return self._values[where] if where in self._values else self._kept.value(where)
+
+    def _counted(self, space: Space, host: str | None) -> tuple[_Where, int]:
+        where = self._kept.where_used(space, host)
+        used = self._used.get(where)
+        return where, int.from_bytes(self._kept.value(where) or b"") if used is None else used
+
+
+def _present(entry: tuple[bytes, bytes | None]) -> Iterator[tuple[bytes, bytes]]:
+    """The entry, if it was not ended."""
+    key, value = entry
+    if value is not None:
+        yield key, value
