@@ -12,6 +12,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+from gossamer.contracts.keeping import Keeper
 from gossamer.flow import python
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.flow.running import RunningGraph
@@ -24,7 +25,7 @@ from gossamer.stores.warc import WarcArchive
 
 
 def cut_back(running: RunningGraph, directory: Path) -> Restored:
-    """Bring archive and row logs back to what the ledgers committed. Call it when units are up and none has worked yet.
+    """Bring archive and files of keepers back to what the ledgers committed. Call it when units are up and none has worked yet.
 
     Raises:
         CrawlDirectoryError: committed bytes are missing.
@@ -34,9 +35,11 @@ def cut_back(running: RunningGraph, directory: Path) -> Restored:
     lost: tuple[str, ...] = ()
     archives = [provider for provider in running.providers.values() if isinstance(provider, WarcArchive)]
     disks = [Path(disk) for archive in archives for disk in archive.sheet.disks]
+    keepers = [provider for provider in running.providers.values() if isinstance(provider, Keeper)]
+    further = [pattern for keeper in keepers for pattern in keeper.files()]
     for ledger in running.providers.values():
         if isinstance(ledger, Ledger):
-            done = restore(directory, ledger.committed_ends(), ledger.sheet.agent, disks)
+            done = restore(directory, ledger.committed_ends(), ledger.sheet.agent, disks, further)
             cut, removed, lost = cut | done.cut, removed + done.removed, lost + done.lost
     return Restored(cut, removed, lost)
 

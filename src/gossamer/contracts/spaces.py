@@ -1,4 +1,4 @@
-"""Spaces of the ledger: where a keeper, a plug-in or an agent's neighbour keeps state of its own. Suite: `gossamer.testing.check_spaces`.
+"""Spaces of the ledger: where a keeper or a plug-in keeps state of its own. Suite: `gossamer.testing.check_spaces`.
 
 A space belongs to one owner and holds small values by host and key. It needs no part of the ledger to know of it: it commits
 with the groups that changed it, it lies under the domain of its host, so that it moves when the domain moves to another
@@ -41,7 +41,8 @@ class Space(msgspec.Struct, frozen=True):
 #: key is the URL's, the value is the owner's own. They are seen: see promise 3 of :class:`gossamer.contracts.ledger.Ledger`.
 OWED = Space("owed", host_bytes=256 << 20)
 
-#: The last number that was committed of each stream that comes in from another process, under no host; the key is the stream's name.
+#: The last number that was committed of each stream that comes in from another process, under no host. The key is the name of
+#: the stream.
 RECEIVED = Space("received")
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from gossamer.contracts.keeping import Keeper
 from gossamer.model.visit import Location, Visit
 
 
@@ -39,23 +40,14 @@ class Archive(Protocol):
         ...
 
 
-class RowLog(Protocol):
-    """Keeps one row for each visit, in the order of the commits.
+class RowLog(Keeper, Protocol):
+    """A keeper of one row for each visit, in the order of the commits.
 
-    Promises:
+    Promises, beside those of a keeper:
         1. One event is one line, whatever a server sent: control characters are escaped.
         2. When `append` returns, another process can read the rows.
-        3. `ends` is as that of an archive.
     """
 
     def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
-        """Write the rows of a group."""
-        ...
-
-    def take_back(self) -> None:
-        """Drop what the last `append` wrote: its commit failed, and it will be given again."""
-        ...
-
-    def ends(self) -> Mapping[str, int]:
-        """File of the crawl directory -> its end, for every file that was written since the last call."""
+        """Write the rows of visits, as `stage` does with those of a group."""
         ...

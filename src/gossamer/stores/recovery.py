@@ -47,7 +47,11 @@ def files_of(directory: Path, agent: str) -> Iterator[Path]:
 
 
 def restore(
-    directory: Path, committed_ends: Mapping[str, int], agent: str = "agent-00", disks: Sequence[Path] = ()
+    directory: Path,
+    committed_ends: Mapping[str, int],
+    agent: str = "agent-00",
+    disks: Sequence[Path] = (),
+    further: Sequence[str] = (),
 ) -> Restored:
     """Cut every file of `agent` back to its committed end, and take away files of which nothing was committed.
 
@@ -58,6 +62,7 @@ def restore(
         committed_ends: file, as a path inside the directory -> byte; as `contracts.ledger.Ledger.committed_ends` has it.
         agent: whose ledger it is.
         disks: further directories that archive files lie in; links to anywhere else are refused (FAULTS 69).
+        further: patterns of files that keepers write besides, as `glob` takes them inside the directory.
 
     Raises:
         CrawlDirectoryError: a file is shorter than what was committed: committed bytes are lost, and no resume mends that.
@@ -66,7 +71,8 @@ def restore(
     removed: list[str] = []
     lost: list[str] = []
     roots = {disk.resolve() for disk in disks}
-    for path in files_of(directory, agent):
+    others = (path for pattern in further for path in sorted(directory.glob(pattern)))
+    for path in dict.fromkeys([*files_of(directory, agent), *others]):
         name = path.relative_to(directory).as_posix()
         if path.is_symlink():
             target = path.resolve()

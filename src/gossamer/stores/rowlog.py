@@ -1,6 +1,6 @@
 """`logs/crawl.jsonl`: one event a line, for people with `grep` and `jq`, in the order of the commits.
 
-Place in the flow: the committing component calls `append` with a group's visits and the archive's locations. A visit
+Place in the flow: the committing component calls `stage` with the records of a group. A visit
 gives one line with `"event": "page"`, each item of a user's processor one with `"event": "item"`. The columns of a page
 line bear the names of the `pages` table, so that a query is the same over both. Rows and lines: :mod:`gossamer.stores.rows`.
 """
@@ -11,9 +11,10 @@ from typing import Annotated
 
 import msgspec
 
+from gossamer.contracts.ledger import Group
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.visit import Location, Visit
+from gossamer.model.visit import Location, Record, Visit
 from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.rows import item_line, line, page_row
 
@@ -51,6 +52,10 @@ class JsonLog(Provider[JsonLogSheet]):
             self._file.close()
             self._file = None
 
+    def stage(self, records: Sequence[Record], group: Group) -> None:
+        """Write a group's lines. Nothing of it is in the ledger but where the files end."""
+        self.append([one.visit for one in records], [one.location for one in records])
+
     def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
         """Write a group's lines in one write.
 
@@ -87,6 +92,10 @@ class JsonLog(Provider[JsonLogSheet]):
         """See the contract."""
         self._last.take_back()
         self._ends.clear()
+
+    def files(self) -> Sequence[str]:
+        """None but those that :mod:`gossamer.stores.recovery` knows of every crawl."""
+        return ()
 
     def ends(self) -> Mapping[str, int]:
         """The log and its end, if it was written since the last call."""

@@ -1,7 +1,7 @@
 """The rows of the tables, as agents write them: appended with each commit, cheap, one file for each table.
 
-Place in the flow: the committing component calls `append` with a group's visits and the archive's locations, and notes
-`ends` in the ledger. Another process turns what is written here into Parquet (:mod:`gossamer.query`): no agent imports
+Place in the flow: the committing component calls `stage` with the records of a group, and notes `ends` in the
+ledger. Another process turns what is written here into Parquet (:mod:`gossamer.query`): no agent imports
 the libraries of tables. The layout of the files: :mod:`gossamer.stores.segments`.
 """
 
@@ -12,9 +12,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from gossamer.contracts.ledger import Group
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.visit import Location, Visit
+from gossamer.model.visit import Location, Record, Visit
 from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.rowlog import JsonLog, JsonLogSheet
 from gossamer.stores.rows import HostRow, item_line, line, links_rows, page_row
@@ -76,6 +77,10 @@ class TableLog(Provider[TableLogSheet]):
         if self._log is not None:
             self._log.sheet = msgspec.structs.replace(self._log.sheet, sync=self.sheet.sync)
 
+    def stage(self, records: Sequence[Record], group: Group) -> None:
+        """Write a group's rows. Nothing of it is in the ledger but where the files end."""
+        self.append([one.visit for one in records], [one.location for one in records])
+
     def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
         """Write a group's rows, one write for each table.
 
@@ -127,6 +132,10 @@ class TableLog(Provider[TableLogSheet]):
         self._ends.clear()
         if self._log is not None:
             self._log.take_back()
+
+    def files(self) -> Sequence[str]:
+        """None but those that :mod:`gossamer.stores.recovery` knows of every crawl."""
+        return ()
 
     def ends(self) -> Mapping[str, int]:
         """The files that were written since the last call, and their ends."""

@@ -22,6 +22,7 @@ _HOMES = {
     "check_fingerprint_index": "seen",
     "check_flights": "flights",
     "check_gate_filter": "judging",
+    "check_keeper": "keeping",
     "check_learner": "trapping",
     "check_ledger": "ledger",
     "check_politeness": "asking",

@@ -1,11 +1,13 @@
 """The commit: the one place where a visit's consequences become durable, in groups (DESIGN 4.1).
 
-Place in the flow: the last stage; which links become tasks is said in :mod:`gossamer.stages.commit.queueing`.
+Place in the flow: the last stage; which links become tasks is said in :mod:`gossamer.stages.commit.queueing`, what is kept of
+hosts in :mod:`gossamer.stages.commit.hosts`.
 
-Archive and row log are written first, then everything else goes into the ledger in one batch that knows where their bytes
-end: rows, new URLs and their tasks, what becomes of the page, what was learnt of its host. Only after that the frontier
-learns that the slots are free, and subscribers see the records. Whatever fails before the batch is written leaves the
-ledger as it was, and bytes that nobody points to: the next start cuts them off.
+The archive is written first, since it says where the answers lie; then each keeper keeps what it keeps, whatever that is
+(:mod:`gossamer.contracts.keeping`); then everything goes into the ledger in one batch that knows where all their bytes end: new
+URLs and their tasks, what becomes of the page, what was learnt of its host. Only after that the frontier learns that the
+slots are free, and subscribers see the records. Whatever fails before the batch is written leaves the ledger as it was,
+and bytes that nobody points to: the next start cuts them off.
 
 A visit whose body is on disk is a group of its own: the archive lays it down first, while a second worker goes on with
 what is small.
@@ -13,18 +15,19 @@ what is small.
 
 import errno
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from gossamer.contracts.filtering import TaskFilter, VisitFilter, refusal
 from gossamer.contracts.flights import Flights
+from gossamer.contracts.keeping import Keeper
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.politeness import Politeness
 from gossamer.contracts.prioritizing import Prioritizer
-from gossamer.contracts.robots import Lesson, RobotsGate
+from gossamer.contracts.robots import RobotsGate
 from gossamer.contracts.seen import SeenSet
-from gossamer.contracts.storing import Archive, RowLog
+from gossamer.contracts.storing import Archive
 from gossamer.contracts.traversal import Traversal
 from gossamer.contracts.watching import Learner, Learnt, Watcher
 from gossamer.flow.component import Filter
@@ -34,30 +37,16 @@ from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.receipt import Receipt, current
 from gossamer.model.body import StoredBody
 from gossamer.model.errors import DiskFull
-from gossamer.model.kept import HostState
-from gossamer.model.outcome import ANSWERED, ERRORS, Outcome
-from gossamer.model.ruling import Ruling, What
+from gossamer.model.outcome import Outcome
+from gossamer.model.ruling import What
 from gossamer.model.task import Answer, Committed, Task
-from gossamer.model.url import host_of
 from gossamer.model.visit import Location, Record, Response, Visit
+from gossamer.stages.commit.hosts import Ended, HostNotes
 from gossamer.stages.commit.queueing import Choosers, Queueing
 from gossamer.stages.commit.sheet import CommitSheet
 
 #: Seconds between two tries to write while the disk is full.
 DISK_WAIT = 1.0
-
-
-class _Ended(msgspec.Struct):
-    """A visit on its way into the ledger."""
-
-    visit: Visit
-    ruling: Ruling
-    site: str = ""
-    """Of a robots.txt request: the site that it was made for."""
-    lesson: Lesson | None = None
-    """What was learnt of it: once, however often the group must be written."""
-    uncovered: Sequence[str] | None = None
-    """What watchers found in the visit, likewise; None before they were asked."""
 
 
 class Commit(Filter[CommitSheet]):
@@ -67,7 +56,6 @@ class Commit(Filter[CommitSheet]):
     committed: Out[Committed]
     records: Out[Record]
     archive: Uses[Archive]
-    log: Uses[RowLog]
     ledger: Uses[Ledger]
     seen: Uses[SeenSet]
     flights: Uses[Flights]
@@ -75,6 +63,7 @@ class Commit(Filter[CommitSheet]):
     robots: Uses[RobotsGate]
     traversal: Uses[Traversal]
     prioritizer: Uses[Prioritizer]
+    keepers: UsesMany[Keeper]
     watchers: UsesMany[Watcher]
     gates: UsesMany[VisitFilter]
     task_gates: UsesMany[TaskFilter]
@@ -85,8 +74,9 @@ class Commit(Filter[CommitSheet]):
     def __init__(self, sheet: CommitSheet | None = None) -> None:
         super().__init__(sheet)
         self._since = 0.0
-        self._large: deque[tuple[_Ended, Receipt | None]] = deque()
+        self._large: deque[tuple[Ended, Receipt | None]] = deque()
         self._is_laying = False
+        self._hosts = HostNotes(lambda: self.politeness, lambda: self.robots)
         self._learnt: dict[tuple[str, str], Learnt] = {}
         """What watchers have learnt and no group has kept yet, by host and name."""
         self.metrics.gauge("pages", lambda: self.ledger.counters().get("pages", 0))
@@ -108,7 +98,7 @@ class Commit(Filter[CommitSheet]):
         if large:
             await self._commit_aside(large)
 
-    async def _commit_aside(self, large: Sequence[_Ended]) -> None:
+    async def _commit_aside(self, large: Sequence[Ended]) -> None:
         """Commit large visits one by one. A worker that finds another at it leaves them to that one, and is free."""
         receipt = current.get()
         for ended in large:
@@ -131,14 +121,13 @@ class Commit(Filter[CommitSheet]):
         finally:
             self._is_laying = False
 
-    async def _commit(self, group: list[_Ended]) -> None:
+    async def _commit(self, group: list[Ended]) -> None:
         """Keep a group, and tell of it."""
-        locations = await self._kept_in_the_end(group)
+        records = await self._kept_in_the_end(group)
         await self.committed.send_many([_committed(ended) for ended in group])
-        records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
         await self.records.send_many(records)
 
-    async def _kept_in_the_end(self, group: list[_Ended]) -> list[Location | None]:
+    async def _kept_in_the_end(self, group: list[Ended]) -> list[Record]:
         """Write a group, when there is room: while the disk is full the crawl waits, since no slot gets free.
 
         Raises:
@@ -151,7 +140,7 @@ class Commit(Filter[CommitSheet]):
                 for ended in group:
                     if type(ended.visit.response.body) is StoredBody:
                         await self.archive.lay(ended.visit)
-                locations = self._kept(group)
+                records = self._kept(group)
                 await self.ledger.settle()
             except Exception as error:
                 if not is_full(error):
@@ -168,9 +157,9 @@ class Commit(Filter[CommitSheet]):
             else:
                 if is_waiting:
                     self.report("there is room on the disk again; the crawl goes on")
-                return locations
+                return records
 
-    def _ended(self, visit: Visit) -> _Ended:
+    def _ended(self, visit: Visit) -> Ended:
         """What becomes of the visit's page. The answer may be news to politeness, if the visit was quicker."""
         response = visit.response
         answer = answer_of(visit.task, response)
@@ -178,19 +167,19 @@ class Commit(Filter[CommitSheet]):
         self.politeness.received(len(response.body))
         if visit.is_robots:
             site = visit.task.source
-            return _Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.steady()))
+            return Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.steady()))
         if ruling.what is What.GONE:
             error = f"{response.outcome} at try {visit.task.attempt}; {response.error}".rstrip("; ")
             gone = msgspec.structs.replace(response, outcome=Outcome.GONE_AFTER_RETRIES, error=error)
             visit = msgspec.structs.replace(visit, response=gone)
-        return _Ended(self._judged(visit), ruling)
+        return Ended(self._judged(visit), ruling)
 
-    def _kept(self, group: Sequence[_Ended]) -> list[Location | None]:
-        """Write a group: archive, log, ledger. What it wrote is taken back where any of them fails.
+    def _kept(self, group: Sequence[Ended]) -> list[Record]:
+        """Write a group: archive, keepers, ledger. What it wrote is taken back where any of them fails.
 
         Only from those that were written to: what the others wrote last belongs to a group that is kept.
         """
-        written: list[Archive | RowLog] = []
+        written: list[Archive | Keeper] = []
         try:
             return self._written(group, written)
         except Exception:
@@ -198,30 +187,31 @@ class Commit(Filter[CommitSheet]):
                 store.take_back()
             raise
 
-    def _written(self, group: Sequence[_Ended], written: list[Archive | RowLog]) -> list[Location | None]:
+    def _written(self, group: Sequence[Ended], written: list[Archive | Keeper]) -> list[Record]:
         with self.ledger.group() as staged:
             queueing = self._queueing(staged)
             for ended in group:
                 self._decide(ended, staged, queueing)
-            visits = [ended.visit for ended in group]
             written.append(self.archive)
-            locations = self.archive.append(visits)
-            crash_at(Point.ARCHIVE_WRITTEN)  # passed twice a group: the log is written, or not yet
-            written.append(self.log)
-            self.log.append(visits, locations)
-            crash_at(Point.ARCHIVE_WRITTEN)
+            locations = self.archive.append([ended.visit for ended in group])
+            crash_at(Point.ARCHIVE_WRITTEN)  # passed once more for each keeper
+            records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
+            for keeper in self.keepers.get("visits", ()):
+                written.append(keeper)
+                keeper.stage(records, staged)
+                crash_at(Point.ARCHIVE_WRITTEN)
             for ended, location in zip(group, locations, strict=True):
                 self._stage(ended, location, staged, queueing)
             self._stage_learnt(staged)
-            for name, those in _by_host(group).items():
-                staged.host(self._host_state(staged.host_state(name), those))
-            for file, end in (*self.archive.ends().items(), *self.log.ends().items()):
-                staged.written(file, end)
+            self._hosts.stage(group, staged, self.clock.now())
+            for store in written:
+                for file, end in store.ends().items():
+                    staged.written(file, end)
             now = self.clock.monotonic()
             staged.count("elapsed_ms", round(1000 * (now - self._since)))
         self._since = now
         self._learnt.clear()
-        return locations
+        return records
 
     def _judged(self, visit: Visit) -> Visit:
         """The visit, marked if its body is to be kept out of the archive. What is no page of the crawl is nobody's matter."""
@@ -237,7 +227,7 @@ class Commit(Filter[CommitSheet]):
         gates = self.task_gates.get("schedule", ())
         return Queueing(self.sheet, Choosers(self.seen, self.traversal, self.prioritizer, gates), staged)
 
-    def _decide(self, ended: _Ended, staged: Group, queueing: Queueing) -> None:
+    def _decide(self, ended: Ended, staged: Group, queueing: Queueing) -> None:
         """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
         visit = ended.visit
         if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body:
@@ -275,30 +265,12 @@ class Commit(Filter[CommitSheet]):
         for one in self._learnt.values():
             staged.learnt(one.host, one.what, one.data)
 
-    def _host_state(self, state: HostState, group: Sequence[_Ended]) -> HostState:
-        """What is kept of a host after these visits."""
-        counters, address = dict(state.counters), state.address
-        for ended in group:
-            for name, number in (*_figures(ended.visit), *((found, 1) for found in ended.uncovered or ())):
-                counters[name] = counters.get(name, 0) + number
-            address = ended.visit.response.address or address
-        now = self.clock.now()
-        return msgspec.structs.replace(
-            state,
-            note=self.politeness.note(state.host),
-            counters=counters,
-            first_seen=state.first_seen or now,
-            last_seen=now,
-            address=address,
-            delay=self.politeness.delay(state.host),
-        )
-
-    def _stage(self, ended: _Ended, location: Location | None, staged: Group, queueing: Queueing) -> None:
+    def _stage(self, ended: Ended, location: Location | None, staged: Group, queueing: Queueing) -> None:
         """What becomes of one page."""
         visit = ended.visit
         task = visit.task
         if ended.lesson is not None:
-            self._learn(ended.site, ended.lesson, visit.response, staged)
+            self._hosts.stage_robots(ended.site, ended.lesson, visit.response, staged, self.clock.now())
             if self.sheet.sitemaps:
                 queueing.announce(ended.lesson.sitemaps, ended.site)
         elif ended.ruling.what is What.KEEP:
@@ -310,30 +282,6 @@ class Commit(Filter[CommitSheet]):
             staged.later(again, self.clock.steady() + ended.ruling.wait)
         else:
             staged.visited(visit, location)
-
-    def _learn(self, site: str, lesson: Lesson, response: Response, staged: Group) -> None:
-        """What robots.txt said. A site that nobody answers for counts like any other fetch that failed."""
-        now = self.clock.now()
-        host = host_of(site)
-        state = staged.host_state(host)
-        staged.robots(site, host, self.robots.state(site))
-        staged.count("robots")
-        outcome = _unread(lesson, response)
-        if outcome is not None:
-            staged.count(f"outcome:{outcome}")
-            if outcome in ERRORS:
-                errors = state.counters.get("errors", 0) + 1
-                state = msgspec.structs.replace(state, counters={**state.counters, "errors": errors})
-        staged.host(msgspec.structs.replace(state, robots_state=lesson.state, robots_date=now))
-
-
-def _unread(lesson: Lesson, response: Response) -> Outcome | None:
-    """The outcome that a request for robots.txt counts as; None where it did what it was made for."""
-    if response.outcome not in ANSWERED:
-        return response.outcome
-    if not lesson.settled and response.outcome in (Outcome.SERVER_ERROR, Outcome.RATE_LIMITED):
-        return Outcome.ROBOTS_UNREACHABLE
-    return None
 
 
 def is_full(error: BaseException) -> bool:
@@ -348,33 +296,13 @@ def is_full(error: BaseException) -> bool:
         error = error.__cause__
 
 
-def _by_host(group: Sequence[_Ended]) -> dict[str, list[_Ended]]:
-    found: dict[str, list[_Ended]] = {}
-    for ended in group:
-        found.setdefault(ended.visit.task.host, []).append(ended)
-    return found
-
-
-def _figures(visit: Visit) -> Iterator[tuple[str, int]]:
-    """What one visit adds to the counters of its host."""
-    response = visit.response
-    if visit.is_robots:
-        return
-    yield "visits", 1
-    yield "bytes", len(response.body)
-    if visit.is_page:
-        yield "pages", 1
-    if response.outcome in ERRORS:
-        yield "errors", 1
-
-
 def answer_of(task: Task, response: Response) -> Answer:
     """The answer that goes with a response."""
     told = (response.outcome, response.elapsed, response.header("retry-after"), response.is_met)
     return Answer(task.url, task.host, *told)
 
 
-def _committed(ended: _Ended) -> Committed:
+def _committed(ended: Ended) -> Committed:
     visit = ended.visit
     response = visit.response
     return Committed(

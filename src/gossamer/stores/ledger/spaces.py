@@ -164,11 +164,11 @@ class KeptSpaces:
         for pair in counted.keys() | found.keys():
             if counted.get(pair, 0) != found.get(pair, 0):
                 strays[pair[1]] = strays.get(pair[1], 0) + 1
-        owners = sorted({*sums, *versions, *strays})
-        return [
-            SpaceFigures(owner.decode(), versions.get(owner, 0), *sums.get(owner, (0, 0)), strays.get(owner, 0))
-            for owner in owners
-        ]
+        made = []
+        for owner in sorted({*sums, *versions, *strays}):
+            keys, total = sums.get(owner, [0, 0])
+            made.append(SpaceFigures(owner.decode(), versions.get(owner, 0), keys, total, strays.get(owner, 0)))
+        return made
 
     # -- for groups
 

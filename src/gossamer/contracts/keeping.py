@@ -1,0 +1,50 @@
+"""Keepers: whatever keeps something of the visits that are committed. Suite: `gossamer.testing.check_keeper`.
+
+Place in the flow: the commit gives each group of visits to the keepers that the wiring lists, in its order, when the archive has
+said where their answers lie and before the group is written. It knows none of them by name: row logs are keepers, and so is
+a plug-in's own store. What a keeper keeps in files of its own, and what it stages in the ledger's group
+(:mod:`gossamer.contracts.spaces`), becomes so with the whole group or not at all.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+from gossamer.contracts.ledger import Group
+from gossamer.model.visit import Record
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """Takes part in the groups of the commit.
+
+    Promises:
+        1. When `stage` returns, another process can read what it has written, and it can be read up to its ends.
+        2. After `take_back` nothing of the last `stage` is left outside of the ledger's group, in memory neither. The group is
+           given again, in whole; a `stage` that is followed by another without `take_back` was kept.
+        3. `ends` names every file that was written since it was last asked, by its path in the crawl directory, with the byte
+           where it ends. After a kill each file is cut back to the end that the ledger has, and a file of which nothing was
+           committed is taken away, before the first `stage`: until then the keeper opens none of them to write.
+        4. It takes every visit: refused ones, tries that will be repeated, and requests for robots.txt are among them. Its own
+           time and memory are bounded, whatever a server sent. It does not raise because of what a visit holds: the crawl
+           stops where a keeper raises, since what cannot be kept must not be lost in silence.
+    """
+
+    def stage(self, records: Sequence[Record], group: Group) -> None:
+        """Keep of these visits what is to be kept: in files, in spaces of the group, or both.
+
+        Raises:
+            OSError: they cannot be written. Where the disk is full, the commit waits and gives the group again.
+        """
+        ...
+
+    def take_back(self) -> None:
+        """Drop what the last `stage` wrote: its group failed, and will be given again."""
+        ...
+
+    def ends(self) -> Mapping[str, int]:
+        """File of the crawl directory -> its end, for every file that was written since the last call."""
+        ...
+
+    def files(self) -> Sequence[str]:
+        """Patterns of all files that it writes, as `glob` takes them inside the crawl directory: what promise 3 is about."""
+        ...

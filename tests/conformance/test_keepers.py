@@ -1,0 +1,144 @@
+"""Every keeper of ours, and one as an outside package would write it, keeps the promises of `contracts.keeping`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from gossamer.contracts.keeping import Keeper
+from gossamer.contracts.ledger import Group
+from gossamer.contracts.spaces import Space
+from gossamer.model.visit import Record
+from gossamer.stores.files import AppendFile, LastWrites
+from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.recovery import restore
+from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
+from gossamer.stores.tablelog import TableLog, TableLogSheet
+from gossamer.testing.keeping import check_keeper
+
+SPACE = Space("titles", host_bytes=64 << 20)
+
+
+class Titles:
+    """Keeps each visit in a file of its own and in a space."""
+
+    def __init__(self, directory: Path, ledger: Ledger) -> None:
+        ledger.spaces.open(SPACE)
+        self.directory = directory
+        self.file: AppendFile | None = None
+        self.last = LastWrites()
+        self.written = False
+
+    def stage(self, records: Sequence[Record], group: Group) -> None:
+        self.last.begin()
+        if not records:
+            return
+        if self.file is None:
+            self.file = AppendFile(self.directory / "titles.jsonl", fresh=False)
+        self.last.about_to(self.file)
+        for one in records:
+            self.file.append(msgspec.json.encode(one.visit.url) + b"\n")
+            group.put(SPACE, one.visit.task.host, one.visit.url.encode()[:512], b"")
+        self.written = True
+
+    def take_back(self) -> None:
+        self.last.take_back()
+        self.written = False
+
+    def ends(self) -> Mapping[str, int]:
+        written, self.written = self.written, False
+        return {"titles.jsonl": self.file.end} if self.file is not None and written else {}
+
+    def files(self) -> Sequence[str]:
+        return ("titles*",)
+
+
+class DoublesWhatFailed(Titles):
+    """Forgets to take back."""
+
+    def take_back(self) -> None:
+        self.written = False
+
+
+class LosesWhatIsCut(Titles):
+    """Does not say where its file ends."""
+
+    def ends(self) -> Mapping[str, int]:
+        return {}
+
+
+class LeavesWhatWasTorn(Titles):
+    """Does not say which files are its own."""
+
+    def files(self) -> Sequence[str]:
+        return ()
+
+
+class Opener:
+    """A ledger and a keeper in one crawl directory, again and again."""
+
+    def __init__(self, directory: Path, make: Callable[[Path, Ledger], Any]) -> None:
+        self.directory = directory
+        self.make = make
+        self.ledger: Ledger | None = None
+
+    def __call__(self) -> tuple[Ledger, Keeper]:
+        if self.ledger is not None:
+            self.ledger.abandon()
+        self.ledger = Ledger(LedgerSheet(directory=str(self.directory)))
+        self.ledger.open()
+        keeper: Keeper = self.make(self.directory, self.ledger)
+        assert isinstance(keeper, Keeper)
+        restore(self.directory, self.ledger.committed_ends(), further=keeper.files())
+        return self.ledger, keeper
+
+    def lines(self, pattern: str) -> list[Any]:
+        paths = sorted(self.directory.glob(pattern))
+        return [msgspec.json.decode(line) for path in paths for line in path.read_bytes().splitlines()]
+
+
+def kept_titles(opener: Opener) -> list[str]:
+    assert opener.ledger is not None
+    found: list[str] = opener.lines("titles.jsonl")
+    spaced = [key.decode() for host in ("a.test",) for key, _ in opener.ledger.spaces.scan(SPACE, host)]
+    assert sorted(set(found)) == sorted(spaced), "file and space of one keeper disagree"
+    return found
+
+
+def test_a_keeper_of_an_outside_package(tmp_path: Path) -> None:
+    opener = Opener(tmp_path, Titles)
+    check_keeper(opener, tmp_path, lambda: kept_titles(opener))
+    assert opener.ledger is not None
+    opener.ledger.close()
+
+
+@pytest.mark.parametrize("broken", [DoublesWhatFailed, LosesWhatIsCut, LeavesWhatWasTorn])
+def test_the_suite_finds_a_keeper_that_breaks_its_promises(tmp_path: Path, broken: type[Titles]) -> None:
+    opener = Opener(tmp_path, broken)
+    with pytest.raises(AssertionError):
+        check_keeper(opener, tmp_path, lambda: kept_titles(opener))
+    assert opener.ledger is not None
+    opener.ledger.close()
+
+
+def test_json_log(tmp_path: Path) -> None:
+    opener = Opener(tmp_path, lambda folder, ledger: JsonLog(JsonLogSheet(directory=str(folder))))
+    check_keeper(opener, tmp_path, lambda: pages(opener, LOG_PATH))
+    assert opener.ledger is not None
+    opener.ledger.close()
+
+
+@pytest.mark.parametrize("segment_bytes", [1, 1_000, 1 << 20])
+@pytest.mark.parametrize("where", ["state/agent-00/rows/pages-*.jsonl", LOG_PATH])
+def test_table_log(tmp_path: Path, segment_bytes: int, where: str) -> None:
+    sheet = TableLogSheet(directory=str(tmp_path), segment_bytes=segment_bytes)
+    opener = Opener(tmp_path, lambda folder, ledger: TableLog(sheet))
+    check_keeper(opener, tmp_path, lambda: pages(opener, where))
+    assert opener.ledger is not None
+    opener.ledger.close()
+
+
+def pages(opener: Opener, pattern: str) -> list[str]:
+    return [row["url"] for row in opener.lines(pattern) if row["event"] == "page"]
