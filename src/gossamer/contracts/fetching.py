@@ -1,6 +1,6 @@
 """Protocol modules, chosen by URL scheme (MISSION M1). Suite: `gossamer.testing.check_protocol_module`."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from gossamer.model.task import Task
 from gossamer.model.visit import Response
@@ -18,4 +18,17 @@ class ProtocolModule(Protocol):
 
     async def fetch(self, task: Task) -> Response:
         """Fetch `task.url`. Cancelling it closes the connection."""
+        ...
+
+
+@runtime_checkable
+class RequestSender(ProtocolModule, Protocol):
+    """A module that can send other requests than plain GETs; the others are never given one.
+
+    Promise, beside those of a module: `Response.is_met` is True wherever a server may have received the request, since one that
+    is not safe is sent again only where it is False.
+    """
+
+    async def send(self, task: Task) -> Response:
+        """Send `task.request` to `task.url`."""
         ...

@@ -70,8 +70,12 @@ class Queueing(Protocol):
         """Add a request to the counters, whatever becomes of its task."""
         ...
 
-    def done(self, url: str) -> bool:
+    def done(self, identity: str) -> bool:
         """End a flight without a row; False where there is none."""
+        ...
+
+    def begun(self, task: Task) -> None:
+        """Note that a task in flight is about to be sent, and may not be sent again: see promise 4 of the ledger."""
         ...
 
 
@@ -172,7 +176,9 @@ class Ledger(Kept, Protocol):
         1. After the `with` block of a group, what it staged survives the death of the process.
         2. After `settle`, it survives what the durability setting names.
         3. A URL is seen exactly if its task is queued, in flight, owed to another agent (:data:`~gossamer.contracts.spaces.OWED`),
-           or done.
+           or done. A request that is no plain GET is known by :attr:`gossamer.model.task.Task.identity` in the place of its URL.
+        4. A request that was noted as begun, and whose flight did not end before the process did, is popped with
+           `request.was_begun` set: whoever pops it does not send it.
     """
 
     @property

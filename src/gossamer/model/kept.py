@@ -26,6 +26,8 @@ class DocumentRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     duplicate_of: str = ""
     location: Location | None = None
     """Where the archive keeps the answer; None where there is none."""
+    mark: str = ""
+    """Of a request that is no plain GET: what it is known by beside its URL."""
 
 
 class HostState(msgspec.Struct, frozen=True, array_like=True):
@@ -74,4 +76,5 @@ def document_row(visit: Visit, location: Location | None) -> DocumentRow:
         digest=visit.digest,
         duplicate_of=visit.duplicate_of,
         location=location,
+        mark="" if task.request is None else task.request.mark,
     )

@@ -30,6 +30,8 @@ class Outcome(StrEnum):
     PROTOCOL_FAILED = "protocol_failed"
     BLOCKED = "blocked"
     GONE_AFTER_RETRIES = "gone_after_retries"
+    INTERRUPTED = "interrupted"
+    """A request that may not be sent twice was perhaps sent when the process was killed: nobody knows what became of it."""
 
 
 class Traits(msgspec.Struct, frozen=True):
@@ -74,6 +76,7 @@ TRAITS: Mapping[Outcome, Traits] = MappingProxyType(
         Outcome.PROTOCOL_FAILED: _FAILURE,
         Outcome.BLOCKED: _DECIDED,
         Outcome.GONE_AFTER_RETRIES: _FAILURE,
+        Outcome.INTERRUPTED: Traits(is_error=True),
     }
 )
 

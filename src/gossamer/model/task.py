@@ -3,13 +3,14 @@
 import msgspec
 
 from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import Requested, identity_of
 
 #: The relation of tasks that fetch a robots.txt; their source is the site that they are fetched for.
 ROBOTS = "robots"
 
 
 class Task(msgspec.Struct, frozen=True, gc=False):
-    """One URL to be fetched. At any instant a URL is in flight at most once, so the URL names the task."""
+    """One URL to be fetched. At any instant an identity is in flight at most once, so it names the task."""
 
     url: str
     host: str
@@ -28,6 +29,19 @@ class Task(msgspec.Struct, frozen=True, gc=False):
     etag: str = ""
     """Validators of the copy that we have (RFC 9110, 8.8): asked with them, a server says `not_modified`."""
     last_modified: str = ""
+    request: Requested | None = None
+    """What is asked for beside the URL; None for a plain GET."""
+
+    @property
+    def identity(self) -> str:
+        """What seen sets, queues and flights know it by: the URL of a plain GET (DESIGN 10.9)."""
+        request = self.request
+        return self.url if request is None else identity_of(self.url, request.mark)
+
+    @property
+    def is_safe(self) -> bool:
+        """It may be sent again, though nobody knows what became of it before."""
+        return self.request is None or self.request.is_safe
 
 
 def with_level(task: Task, level: int) -> Task:

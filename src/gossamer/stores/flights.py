@@ -14,15 +14,15 @@ class MemoryFlights(Provider[NoSettings]):
         self._open: dict[str, int] = {}
         self.metrics.gauge("open", lambda: len(self._open))
 
-    def depart(self, url: str) -> None:
-        """This URL was handed out: twice at once where walks cross."""
-        self._open[url] = self._open.get(url, 0) + 1
+    def depart(self, identity: str) -> None:
+        """This task was handed out: twice at once where walks cross."""
+        self._open[identity] = self._open.get(identity, 0) + 1
 
-    def arrive(self, url: str) -> bool:
+    def arrive(self, identity: str) -> bool:
         """True once for each departure."""
-        count = self._open.get(url, 0)
+        count = self._open.get(identity, 0)
         if count > 1:
-            self._open[url] = count - 1
+            self._open[identity] = count - 1
         elif count:
-            del self._open[url]
+            del self._open[identity]
         return count > 0

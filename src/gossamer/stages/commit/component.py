@@ -38,7 +38,7 @@ from gossamer.flow.receipt import Receipt, current
 from gossamer.model.body import StoredBody
 from gossamer.model.errors import DiskFull
 from gossamer.model.outcome import Outcome
-from gossamer.model.ruling import What
+from gossamer.model.ruling import Ruling, What
 from gossamer.model.task import Answer, Committed, Task
 from gossamer.model.visit import Location, Record, Response, Visit
 from gossamer.stages.commit.hosts import Ended, HostNotes
@@ -88,7 +88,7 @@ class Commit(Filter[CommitSheet]):
 
     async def filter_many(self, visits: list[Visit]) -> None:
         """Commit a group; what a link sent twice has no flight any more and is dropped."""
-        group = [self._ended(visit) for visit in visits if self.flights.arrive(visit.url)]
+        group = [self._ended(visit) for visit in visits if self.flights.arrive(visit.task.identity)]
         self.metrics.count("repeated", len(visits) - len(group))
         large = [ended for ended in group if type(ended.visit.response.body) is StoredBody]
         if large:
@@ -164,6 +164,8 @@ class Commit(Filter[CommitSheet]):
         response = visit.response
         answer = answer_of(visit.task, response)
         ruling = self.politeness.ruling(answer)
+        if response.is_met and not visit.task.is_safe:
+            ruling = Ruling(What.DONE)  # it may have been carried out: nobody sends it again
         self.politeness.received(len(response.body))
         if visit.is_robots:
             site = visit.task.source
@@ -277,7 +279,7 @@ class Commit(Filter[CommitSheet]):
             staged.tried(visit)
         elif ended.ruling.what is What.RETRY:
             staged.tried(visit)
-            staged.done(task.url)
+            staged.done(task.identity)
             again = msgspec.structs.replace(task, attempt=task.attempt + 1)
             staged.later(again, self.clock.steady() + ended.ruling.wait)
         else:

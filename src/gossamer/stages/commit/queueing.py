@@ -87,12 +87,12 @@ class Queueing:
             if not visit.new:
                 return ()
             passing = self._passing(visit.new, rejected)
-            tasks = {task.url: task for task in self._traversal.follow(passing, visit.task)}
-            urls = list(tasks) if self._sheet.again else self._seen.offer(list(tasks))
-            return [tasks[url] for url in urls]
+            tasks = {task.identity: task for task in self._traversal.follow(passing, visit.task)}
+            new = list(tasks) if self._sheet.again else self._seen.offer(list(tasks))
+            return [tasks[identity] for identity in new]
         # A nearer way to this page may have been found while it was in flight: its links are counted from there.
         source, depth = visit.task, self._staged.depth_of(visit.task)
-        self._staged.links(visit.url, [(link.url, link.relation) for link in visit.links])
+        self._staged.links(source.identity, [(link.url, link.relation) for link in visit.links])
         nearest = source if depth == source.depth else msgspec.structs.replace(source, depth=depth)
         met = [task_of(nearest, link.url, link.relation) for link in visit.links]
         return announced(self._traversal.follow(self._passing(met, rejected), source), self._staged, limit)

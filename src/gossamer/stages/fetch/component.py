@@ -3,7 +3,7 @@
 For each task it sends two things: an *answer* back to the frontier (the host is free again), then the *visit* onwards.
 """
 
-from gossamer.contracts.fetching import ProtocolModule
+from gossamer.contracts.fetching import ProtocolModule, RequestSender
 from gossamer.flow.component import Filter
 from gossamer.flow.ports import In, Out, UsesMany
 from gossamer.flow.sheet import NoSettings
@@ -34,8 +34,13 @@ class Fetch(Filter[NoSettings]):
         modules = self.protocols.get(scheme_of(task.url))
         if not modules:
             return Response(Outcome.SCHEME_REFUSED, error=f"no protocol module for {scheme_of(task.url)!r}")
+        module = modules[0]
         try:
-            return await modules[0].fetch(task)
+            if task.request is None:
+                return await module.fetch(task)
+            if isinstance(module, RequestSender):
+                return await module.send(task)
+            return Response(Outcome.SCHEME_REFUSED, error=f"{type(module).__name__} sends nothing but plain GETs")
         except Exception as error:
             # A module promises not to raise; one that does costs its page and is counted, not the crawl.
             self.metrics.count("raised")

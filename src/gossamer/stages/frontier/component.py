@@ -149,8 +149,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         with self.ledger.group() as group:
             if self.sheet.depth is None:
                 # The seen set says what counts as new: to one of random walks, a URL is as often as it comes.
-                by_url = {task.url: task for task in followed}
-                new = [by_url[url] for url in self.seen.offer([task.url for task in followed])]
+                known = {task.identity: task for task in followed}
+                new = [known[identity] for identity in self.seen.offer([task.identity for task in followed])]
             else:
                 new = announced(followed, group, self.sheet.depth)
             group.push([with_level(task, self.traversal.level(task, 0)) for task in new])
@@ -246,6 +246,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 return None
             task = tasks[0] if self.sheet.depth is None else self._nearest(tasks[0])
             host.level = self.traversal.host_level(task, task.level)
+            if task.request is not None and task.request.was_begun:
+                self._refuse(task, Outcome.INTERRUPTED, "it may have been sent before the crawl was killed")
+                continue
             if not self._lookups.is_known(host, task, proxied=self.sheet.proxied):
                 self.queues.put_back(task)
                 return None
@@ -265,7 +268,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def _nearest(self, task: Task) -> Task:
         """The task at the shortest depth that is known of its URL by now."""
-        depth = self.ledger.depth_of([task.url])[0]
+        depth = self.ledger.depth_of([task.identity])[0]
         return task if depth is None or depth >= task.depth else msgspec.structs.replace(task, depth=depth)
 
     def _is_time(self, host: Host, verdict: Verdict, now: float) -> bool:
@@ -298,15 +301,18 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         return None
 
     def _begin(self, host: Host, task: Task, now: float) -> Task:
+        if not task.is_safe:
+            with self.ledger.group() as group:
+                group.begun(task)
         self._in_flight += 1
-        self.flights.depart(task.url)
+        self.flights.depart(task.identity)
         if self.politeness.begin(task, host.address, now):
             self._put(host.name)
         return task
 
     def _refuse(self, task: Task, outcome: Outcome, why: str) -> None:
         self._in_flight += 1
-        self.flights.depart(task.url)
+        self.flights.depart(task.identity)
         self._refused.append(Visit(task, Response(outcome, started=self.clock.now(), error=why)))
 
     def _refuse_blocked(self) -> bool:

@@ -1,7 +1,7 @@
 """Chunks: how tasks of one lane of one host lie on the disk, many to a value; and the cursors that say how far they are done.
 
-Tasks that were found together share source, relation, depth, attempt, hops and validators (mostly none): a chunk holds *runs* of
-such tasks, which name what they share once, so that a page's links cost little more than their URLs.
+Tasks that were found together share source, relation, depth, attempt, hops, validators and request (mostly none): a chunk holds
+*runs* of such tasks, which name what they share once, so that a page's links cost little more than their URLs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from gossamer.model.errors import CrawlDirectoryError
+from gossamer.model.requesting import Requested
 from gossamer.model.task import Task
 
 #: Tasks of one chunk at most: a chunk is read whole, and of most only the first few tasks are wanted soon.
@@ -25,7 +26,7 @@ PLACE_BITS = 8
 #: against 0.2 us for each of them).
 WALKED_OVER = 64
 
-_shared = attrgetter("source", "relation", "depth", "attempt", "hops", "etag", "last_modified")
+_shared = attrgetter("source", "relation", "depth", "attempt", "hops", "etag", "last_modified", "request")
 
 
 class _Run(msgspec.Struct, array_like=True, gc=False):
@@ -39,6 +40,8 @@ class _Run(msgspec.Struct, array_like=True, gc=False):
     urls: list[str]
     etag: str = ""
     last_modified: str = ""
+    mark: str | None = None
+    """Of requests that are no plain GET: what they are known by. What they send lies apart."""
 
 
 class _Chunk(msgspec.Struct, array_like=True, gc=False):
@@ -80,7 +83,9 @@ def _pack(host: str, tasks: Sequence[Task]) -> bytes:
 
 
 def _run(shared: tuple[Any, ...], urls: Sequence[str]) -> tuple[Any, ...]:
-    source, relation, depth, attempt, hops, etag, last_modified = shared
+    source, relation, depth, attempt, hops, etag, last_modified, request = shared
+    if request is not None:
+        return source, relation, depth, attempt, hops, urls, etag, last_modified, request.mark
     if etag or last_modified:
         return source, relation, depth, attempt, hops, urls, etag, last_modified
     return source, relation, depth, attempt, hops, urls
@@ -96,12 +101,17 @@ def unpack(data: bytes, level: int = 0) -> list[Task]:
         chunk = _chunks.decode(data)
     except msgspec.DecodeError as error:
         raise CrawlDirectoryError(f"a chunk of the ledger is damaged: {error}; go back to a checkpoint") from None
-    host = chunk.host
-    return [
-        Task(url, host, run.depth, run.source, run.relation, run.attempt, level, run.hops, run.etag, run.last_modified)
-        for run in chunk.runs
-        for url in run.urls
-    ]
+    host, tasks = chunk.host, list[Task]()
+    for run in chunk.runs:
+        request = None if run.mark is None else Requested(run.mark)
+        tasks += [
+            Task(
+                *(url, host, run.depth, run.source, run.relation, run.attempt, level),
+                *(run.hops, run.etag, run.last_modified, request),
+            )
+            for url in run.urls
+        ]
+    return tasks
 
 
 def pack_cursors(cursors: Cursors) -> bytes:

@@ -87,9 +87,10 @@ class LedgerGroup:
         """
         best: dict[str, Task] = {}
         for task in tasks:
-            known_task = best.get(task.url)
+            identity = task.identity
+            known_task = best.get(identity)
             if known_task is None or task.depth < known_task.depth:
-                best[task.url] = task
+                best[identity] = task
         keeps, staged, depths = self._seen.keeps_depths, self._new, self._depths
         found = Meeting([], [])
         least = min((task.depth for task in best.values()), default=0) if keeps else 0
@@ -111,9 +112,9 @@ class LedgerGroup:
 
     def depth_of(self, task: Task) -> int:
         """The lowest depth that a task's URL was met at: its own, where none is kept."""
-        known = self._depths.get(task.url)
+        known = self._depths.get(task.identity)
         if known is None:
-            known = self._seen.depths([task.url])[0]
+            known = self._seen.depths([task.identity])[0]
         return task.depth if known is None else min(known, task.depth)
 
     def links(self, url: str, links: Links) -> None:
@@ -145,11 +146,15 @@ class LedgerGroup:
             else:
                 queue.append(task)
             discovered += task.attempt == 1
+            if task.request is not None:
+                self.changes.requests.append(task)
         self.counts["discovered"] += discovered
 
     def later(self, task: Task, due: float) -> None:
         """Queue a task from a time on, in seconds since the epoch; a first attempt counts as discovered now."""
         self.changes.later.append((task, due))
+        if task.request is not None:
+            self.changes.requests.append(task)
         self.counts["discovered"] += task.attempt == 1
 
     def woken(self, due: Iterable[Due]) -> None:
@@ -159,13 +164,17 @@ class LedgerGroup:
             self.changes.woken.append(key)
             pushed.setdefault((task.host, task.level), []).append(task)
 
-    def done(self, url: str) -> bool:
+    def begun(self, task: Task) -> None:
+        """A task in flight is about to be sent, and may not be sent again by another process."""
+        self.changes.begun.append(task.identity)
+
+    def done(self, identity: str) -> bool:
         """End a flight without a row, as for a task that is not to be fetched any more; False where there is none."""
         ended = self.changes.ended
-        staged = ended.get(url, 0)
-        if self._queues.flights(url) <= staged:
+        staged = ended.get(identity, 0)
+        if self._queues.flights(identity) <= staged:
             return False
-        ended[url] = staged + 1
+        ended[identity] = staged + 1
         return True
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
@@ -174,9 +183,10 @@ class LedgerGroup:
         Returns:
             False, and nothing is kept, where the task is not in flight: its visit was committed before.
         """
-        if not self.done(visit.url):
+        identity = visit.task.identity
+        if not self.done(identity):
             return False
-        self._rows[self._parts.keys.url(visit.url)] = _encoder.encode(document_row(visit, location))
+        self._rows[self._parts.keys.url(identity)] = _encoder.encode(document_row(visit, location))
         self.tried(visit)
         if visit.simhash and self._parts.fingerprints.is_claimed(visit.simhash, visit.url) and not visit.discarded:
             self._originals[visit.simhash] = visit.url

@@ -10,6 +10,7 @@ family     key                                         value
 seen       domain 4, host 6, URL 10 bytes              empty; where depths are kept, the lowest depth, 2 bytes
 documents  the same                                    a DocumentRow
 links      the same                                    a visited page's links, where depths are kept
+requests   the same                                    what a request that is no plain GET sends, until it is done
 hosts      domain 4, host 6, `c`                       the cursors of its lanes
 hosts      domain 4, host 6, `s`                       a HostState
 hosts      domain 4, host 6, `x`, site                 robots bytes of a site of this host
@@ -86,7 +87,7 @@ class Keys:
         return known
 
     def url(self, url: str) -> bytes:
-        """The key of a canonical URL."""
+        """The key of a canonical URL, or of the identity of a request, which begins with one."""
         # A beginning that ends at a slash behind `https://` holds the whole authority: it fixes the host.
         slash = url.find("/", 8)
         beginning = url if slash < 0 else url[:slash]

@@ -30,6 +30,7 @@ from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.plan import Marks, Plan
 from gossamer.stores.ledger.queues import HostQueues, QueueLimits
+from gossamer.stores.ledger.requests import KeptRequests
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.ledger.spaces import KeptSpaces
@@ -218,7 +219,8 @@ class Ledger(Provider[LedgerSheet]):
         self._keys = Keys(int.from_bytes(secret))
         limits = QueueLimits(self.sheet.held, self.sheet.turn, self.sheet.buffered, self.sheet.refill)
         self.seen = SeenUrls(self._store, self._keys, self.sheet.recent, depths=self.sheet.depths)
-        self.queues = HostQueues(self._store, self._keys, limits, state.marks)
+        requests = KeptRequests(self._store, self._keys, session=os.urandom(8))
+        self.queues = HostQueues(self._store, self._keys, limits, state.marks, requests)
         self.contents = SeenContents(self._store)
         self._hosts = Hosts(self._store, self._keys)
         self._links = KeptLinks(self._store, self._keys)

@@ -25,12 +25,16 @@ class Marks(msgspec.Struct, array_like=True):
 class Changes:
     """What a group has for the queues."""
 
-    __slots__ = ("ended", "later", "pushed", "woken")
+    __slots__ = ("begun", "ended", "later", "pushed", "requests", "woken")
 
     def __init__(self) -> None:
         self.pushed: dict[tuple[str, int], list[Task]] = {}
         self.ended: dict[str, int] = {}
-        """URL -> how many of its flights have ended."""
+        """Identity -> how many of its flights have ended."""
+        self.requests: list[Task] = []
+        """Tasks among those that are queued that are no plain GET."""
+        self.begun: list[str] = []
+        """Identities of requests that are about to be sent, and may not be sent twice."""
         self.later: list[tuple[Task, float]] = []
         """Tasks, each with the time when it is due."""
         self.woken: list[bytes] = []

@@ -31,6 +31,7 @@ from gossamer.stores.ledger.keys import (
 )
 from gossamer.stores.ledger.later import LaterTasks
 from gossamer.stores.ledger.plan import Changes, Ending, Marks, Plan
+from gossamer.stores.ledger.requests import KeptRequests, waiting
 from gossamer.stores.ledger.rotation import ROTATION_NAMES, Rotation
 from gossamer.stores.ledger.store import Batch, Store
 
@@ -55,15 +56,18 @@ _Flight = tuple[Lane, Place]
 class HostQueues:
     """The queues of all hosts."""
 
-    def __init__(self, store: Store, keys: Keys, limits: QueueLimits, marks: Marks) -> None:
+    def __init__(self, store: Store, keys: Keys, limits: QueueLimits, marks: Marks, requests: KeptRequests) -> None:
         self.marks = marks
+        self.requests = requests
+        self._requesting: set[str] = set()
+        """Identities in flight of tasks that are no plain GET."""
         self.limits = limits
         self._store = store
         self._keys = keys
         self._held: dict[str, Held] = {}
         self._arrivals: deque[str] = deque()
         self._flights: dict[str, _Flight] = {}
-        """By URL."""
+        """By identity, as all that follows."""
         self._doubles: dict[str, list[_Flight]] = {}
         """Other flights of a URL that is in flight already, as where a walk comes back."""
         self._flying = 0
@@ -108,7 +112,7 @@ class HostQueues:
         return self._rotation.next_rest
 
     def flights(self, url: str) -> int:
-        """How many tasks of this URL are in flight."""
+        """How many tasks of this identity are in flight."""
         return (url in self._flights) + (len(self._doubles.get(url, ())) if self._doubles else 0)
 
     # -- hosts come
@@ -188,8 +192,11 @@ class HostQueues:
         """Move up to `most` buffered tasks of a lane into `taken`: they are in flight."""
         flights = self._flights
         for place, task in lane.take(most):
+            url = task.identity
+            if task.request is not None:
+                task = self.requests.whole(task)  # noqa: PLW2901
+                self._requesting.add(url)
             taken.append(task)
-            url = task.url
             if url in flights:
                 self._doubles.setdefault(url, []).append((lane, place))
             else:
@@ -197,15 +204,18 @@ class HostQueues:
 
     def put_back(self, task: Task) -> None:
         """A popped task is not in flight after all; it is popped again before those behind it."""
-        if task.url not in self._flights:
+        url = task.identity
+        if url not in self._flights:
             return
-        others = self._doubles.get(task.url)
-        lane, place = others[-1] if others else self._flights[task.url]
+        others = self._doubles.get(url)
+        lane, place = others[-1] if others else self._flights[url]
         if others and len(others) > 1:
             others.pop()
         else:
-            (self._doubles if others else self._flights).pop(task.url)
-        lane.put_back(place, task)
+            (self._doubles if others else self._flights).pop(url)
+        if not others:
+            self._requesting.discard(url)
+        lane.put_back(place, waiting(task))
         entry = lane.entry
         entry.popped -= 1
         self._flying -= 1
@@ -306,6 +316,7 @@ class HostQueues:
     def write(self, plan: Plan, batch: Batch) -> None:
         """Put the plan into a batch; the plan's marks then stand behind what was written."""
         self._write_moves(plan, batch)
+        self._write_requests(plan.changes, batch)
         for ending in plan.ended.values():
             host = ending.entry.key
             batch.put("hosts", host + CURSOR, pack_cursors(ending.cursors))
@@ -327,6 +338,11 @@ class HostQueues:
             names = msgspec.msgpack.encode(plan.rotated[start : start + ROTATION_NAMES])
             batch.put("frontier", serial_key(ROTATION, marks.serial), names)
             marks.serial += 1
+
+    def _write_requests(self, changes: Changes, batch: Batch) -> None:
+        ended = {url: n for url, n in changes.ended.items() if url in self._requesting} if self._requesting else {}
+        if changes.requests or ended or changes.begun:
+            self.requests.write(changes.requests, ended, changes.begun, batch)
 
     def _write_moves(self, plan: Plan, batch: Batch) -> None:
         for key in plan.spent:
@@ -371,6 +387,7 @@ class HostQueues:
         others = self._doubles.get(url) if self._doubles else None
         if not others:
             del self._flights[url]
+            self._requesting.discard(url)
             return
         left = [self._flights.pop(url), *others][count:]
         del self._doubles[url]

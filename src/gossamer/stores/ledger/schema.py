@@ -21,7 +21,7 @@ def _as_it_is(store: Store) -> None:
 
 
 #: Version -> what takes it to the next one. Version 3 adds fingerprints, what watchers have learnt, and validators of tasks;
-#: version 4 adds spaces.
+#: version 4 adds spaces, and requests that are no plain GET.
 MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: to_lanes, 2: _as_it_is, 3: _as_it_is})
 
 

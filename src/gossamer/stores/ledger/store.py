@@ -16,7 +16,7 @@ from gossamer.model.errors import CrawlDirectoryError, DiskFull
 
 R = TypeVar("R")
 
-FAMILIES = ("frontier", "hosts", "seen", "documents", "links", "contents", "meta", "spaces")
+FAMILIES = ("frontier", "hosts", "seen", "documents", "links", "contents", "meta", "spaces", "requests")
 
 #: Bits for each key of a Bloom filter: 1 % of the questions for a new URL still read a block.
 BLOOM_BITS = 10

@@ -54,8 +54,16 @@ class _Sieving:
         return getattr(self._group, name)
 
     def push(self, tasks: Sequence[Task]) -> None:
-        """They come out into their hosts' queues later, where they are new."""
-        self._sieve.offer(tasks, self._group)
+        """They come out into their hosts' queues later, where they are new.
+
+        Requests that are no plain GET are few, and may be large: the ledger itself says whether they are new.
+        """
+        plain = [task for task in tasks if task.request is None]
+        if plain or not tasks:
+            self._sieve.offer(plain, self._group)
+        others = {task.identity: task for task in tasks if task.request is not None}
+        if others:
+            self._group.push([others[identity] for identity in self._group.offer(list(others))])
 
 
 class SieveLedger(Provider[NoSettings]):

@@ -1,0 +1,103 @@
+"""Requests that are no plain GET: what they send, and what they are known by (DESIGN 10.9).
+
+A plain GET is known by its URL alone, everywhere: in seen sets, queues and flights. Any other request is known by its URL and
+a *mark* of its method, the digest of its body and a key of the user's own. A canonical URL has no line break, so no page can
+link to a URL that looks like the identity of another request.
+"""
+
+import re
+from hashlib import blake2b
+
+import msgspec
+
+from gossamer.model.errors import UsageError
+
+#: Methods that change nothing on the server (RFC 9110, 9.2.1): they may be sent again after a kill.
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+
+#: Bytes of a body, and of the data that a user's code gives itself for later: both wait in the ledger.
+MAX_BODY, MAX_DATA = 1 << 20, 64 << 10
+
+#: Characters of a label or key; fields of a header, and characters of one.
+MAX_NAME, MAX_FIELDS, MAX_FIELD = 256, 64, 8_192
+
+#: Bytes of a body's digest: bodies may be made of what strangers wrote, so it must resist people.
+_DIGEST_BYTES = 16
+
+_METHOD = re.compile(r"[A-Z][A-Z-]{0,31}")
+_FIELD_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_FIELD_VALUE = re.compile(r"[\x20-\x7e\t]*")
+
+#: What parts the URL from the mark.
+_BREAK = "\n"
+
+
+class Requested(msgspec.Struct, frozen=True, gc=False):
+    """What a task asks for beside its URL. Made by :func:`requested`."""
+
+    mark: str = ""
+    """What it is known by beside its URL; empty where the URL alone says it."""
+    method: str = "GET"
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Fields beside those that every request has."""
+    label: str = ""
+    """Whose answer it is: the user's code finds its handler by it."""
+    data: bytes = b""
+    """What the user's code gives itself for when the answer comes."""
+    is_safe: bool = False
+    """It may be sent again, though nobody knows what became of it before."""
+    was_begun: bool = False
+    """An earlier process may have sent it, and ended before it knew what became of it. Set by the queues alone."""
+
+
+def requested(
+    method: str = "GET",
+    body: bytes = b"",
+    headers: tuple[tuple[str, str], ...] = (),
+    label: str = "",
+    data: bytes = b"",
+    key: str = "",
+    is_safe: bool | None = None,
+) -> Requested:
+    """A request as it may wait in the ledger.
+
+    Args:
+        method: as it is sent, in upper case.
+        body: what is sent behind the header fields.
+        headers: fields beside those that every request has.
+        label: whose answer it is.
+        data: what the user's code gives itself.
+        key: tells requests apart that are otherwise the same, as those of two sessions.
+        is_safe: it may be sent again after a kill; by default as its method says.
+
+    Raises:
+        UsageError: a part is larger than may be kept, or cannot be sent.
+    """
+    if not _METHOD.fullmatch(method):
+        raise UsageError(f"a request cannot have the method {method[:32]!r}; write it in capitals, as POST")
+    for what, text, most in (
+        ("body", body, MAX_BODY),
+        ("data", data, MAX_DATA),
+        ("label", label, MAX_NAME),
+        ("key", key, MAX_NAME),
+    ):
+        if len(text) > most:
+            raise UsageError(f"the {what} of a request has {len(text):,} bytes; {most:,} can be kept")
+    if not all(part.isprintable() for part in (label, key)):
+        raise UsageError("label and key of a request are one line of printable characters each")
+    if len(headers) > MAX_FIELDS:
+        raise UsageError(f"a request has {len(headers)} header fields of its own; {MAX_FIELDS} can be kept")
+    for name, value in headers:
+        if not _FIELD_NAME.fullmatch(name) or not _FIELD_VALUE.fullmatch(value) or len(name) + len(value) > MAX_FIELD:
+            raise UsageError(f"the header field {name[:64]!r} of a request cannot be sent")
+    mark = ""
+    if method != "GET" or body or key:
+        digest = blake2b(body, digest_size=_DIGEST_BYTES).hexdigest() if body else "-"
+        mark = f"{method} {digest} {key}".rstrip()
+    return Requested(mark, method, body, headers, label, data, method in SAFE_METHODS if is_safe is None else is_safe)
+
+
+def identity_of(url: str, mark: str) -> str:
+    """What a request is known by."""
+    return f"{url}{_BREAK}{mark}" if mark else url
