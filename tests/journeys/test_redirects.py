@@ -86,3 +86,19 @@ def test_a_requisite_that_redirects_for_ever_stops_at_the_limit_of_redirects_wit
             assert web.targets() == ["/", "/hop", *(f"/hop?{n}" for n in range(1, 11))]
         assert summary.state == "finished"
         assert rows["/hop?10"]["rejected"] == {"more than 10 redirects": 1}
+
+
+def test_bytes_of_a_location_stand_for_themselves(tmp_path: Path) -> None:
+    pages = {
+        "/": '<a href="/a">x</a><a href="/b">x</a><a href="/c">x</a>',
+        "/a": moved("/кириллица/?q=ж".encode().decode("latin-1")),
+        "/b": moved("/caf\xe9"),
+        "/c": Page("c", headers=(("Refresh", "0; url=/\xc3\xa4"),)),
+        "/%D0%BA%D0%B8%D1%80%D0%B8%D0%BB%D0%BB%D0%B8%D1%86%D0%B0/?q=%D0%B6": "a",
+        "/caf%E9": "b",
+        "/%C3%A4": "c",
+    }
+    with FakeWeb(pages) as web:
+        summary, _ = crawl(web, tmp_path)
+        assert sorted(web.targets()) == sorted(pages)
+    assert summary.pages == 5

@@ -27,6 +27,7 @@ from gossamer.flow.sheet import NoSettings, nearest
 from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, read
 from gossamer.model.body import MAX_READ, THRESHOLD
 from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
@@ -48,7 +49,7 @@ FINGERPRINTS = 1_000_000
 
 _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest,
-       duplicate_of, bytes, truncated, error, warc_file, warc_offset, warc_length
+       duplicate_of, bytes, truncated, error, notes, warc_file, warc_offset, warc_length
 FROM pages WHERE warc_file IS NOT NULL AND NOT noarchive ORDER BY warc_file, warc_offset
 """
 
@@ -213,7 +214,7 @@ def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRe
     decoded = None
     if applied and not refusal(applied):
         undone = decode(body, applied, Keeping(MAX_READ, THRESHOLD), whole=not row["truncated"])
-        decoded = undone.data if not undone.error else None
+        decoded = undone.data if undone.is_readable else None
     return Response(
         Outcome(row["outcome"]),
         status=row["status"],
@@ -226,6 +227,7 @@ def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRe
         elapsed=row["elapsed_ms"] / 1000,
         cut=row["truncated"] or "",
         error=row["error"] or "",
+        notes=tuple(map(Note, (row["notes"] or "").split())),
     )
 
 

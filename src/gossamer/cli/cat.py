@@ -55,7 +55,9 @@ def _decoded(url: str, body: Body, applied: str) -> Iterator[bytes]:
     if names and not trouble:
         undone = decode(body, names, Keeping(MOST, THRESHOLD), whole=False)
         trouble = undone.error
-        if not trouble:
+        if undone.is_readable:
+            if trouble:
+                print(f"gossamer: {url}: {trouble}; this is what came before", file=sys.stderr)
             return pieces(undone.data)
     if trouble:
         tell(f"{url}: {trouble}; written as it came")

@@ -46,6 +46,8 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True):
     sha256: str = ""
     truncated: str = ""
     error: str = ""
+    notes: list[str] = []
+    """What of the answer was read although its standard does not allow it."""
     body: str | None = None
 
 
@@ -101,9 +103,8 @@ def _report(url: str, response: Response, *, with_body: bool) -> Report:
         sha256=bodies.sha256(response.body) if response.body else "",
         truncated=response.cut,
         error=response.error,
-        body=to_utf8(content, sniff(content, response.header("content-type"))).decode("utf-8", "replace")
-        if with_body
-        else None,
+        notes=list(response.notes),
+        body=to_utf8(content, sniff(content, response.content_type)).decode("utf-8", "replace") if with_body else None,
     )
 
 
@@ -113,6 +114,8 @@ def _tell(url: str, response: Response, *, to_error: bool) -> None:
     print(f"{response.outcome}{status} {shown(url)}", file=out)
     if response.error:
         print(f"reason   {shown(response.error)}", file=out)
+    if response.notes:
+        print(f"noted    {', '.join(response.notes)}", file=out)
     if response.address:
         print(f"address  {response.address}", file=out)
     if response.version:

@@ -17,6 +17,7 @@ from gossamer.flow import ports
 from gossamer.flow.component import Component
 from gossamer.flow.sheet import Property, Sheet, properties
 from gossamer.model import errors as model_errors
+from gossamer.model.notes import MEANINGS
 from gossamer.model.outcome import TRAITS, Outcome, Traits
 from gossamer.services.robots.machine import to_mermaid
 from gossamer.services.robots.policies import EFFECTS, EVENTS, POLICIES, Policy
@@ -115,7 +116,12 @@ def _outcomes() -> str:
         "`errors` in `status` and in the table `hosts` counts the requests whose outcome is an error."
     )
     headings = ("outcome", "a server answered", "with a document", "an error", "a later try may succeed")
-    return _page("Outcomes", text, _table(headings, rows))
+    notes = [(f"`{note}`", meaning) for note, meaning in MEANINGS.items()]
+    noted = (
+        "## Notes\n\nWords for what an answer has that its standard does not allow, and that was read all the same: in the column "
+        "`notes`, in `gossamer why` and `fetch`, and counted by the unit `http` as `note:WORD`."
+    )
+    return _page("Outcomes", text, _table(headings, rows), noted, _table(("note", "meaning"), notes))
 
 
 def _robots() -> str:

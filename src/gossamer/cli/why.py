@@ -43,9 +43,10 @@ def lines_of(story: "Story") -> list[str]:
         )
     for visit in story.visits:
         trouble = f": {visit['error']}" if visit.get("error") else ""
+        noted = f" (noted: {visit['notes'].replace(' ', ', ')})" if visit.get("notes") else ""
         lines.append(
             f"fetched:    {visit['fetched_at']} try {visit['attempt']}, {visit['outcome']} {visit['status'] or ''} "
-            f"{visit['bytes']} bytes in {visit['elapsed_ms']:.0f} ms{trouble}"
+            f"{visit['bytes']} bytes in {visit['elapsed_ms']:.0f} ms{trouble}{noted}"
         )
     if story.duplicate_of:
         lines.append(f"same as:    {story.duplicate_of}")

@@ -82,7 +82,7 @@ class Document:
     @cached_property
     def charset(self) -> str:
         """The encoding of `content`, by the Encoding standard's name in lower case."""
-        return charset.sniff(self.content, self.response.header("content-type"))
+        return charset.sniff(self.content, self.response.content_type)
 
     @cached_property
     def markup(self) -> bytes:

@@ -9,6 +9,8 @@ that is called HTML must not reach the parser), or as a feed (section 8.3).
 """
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 
 #: Bytes that are looked at (section 5.2, "resource header").
 HEADER_BYTES = 1445
@@ -98,6 +100,60 @@ def sniff(content: bytes, content_type: str, *, nosniff: bool = False) -> str:
 def essence(content_type: str) -> str:
     """The media type that a `Content-Type` field names, in lower case without parameters."""
     return content_type.partition(";")[0].strip().lower()
+
+
+#: Type, subtype and what follows them (MIME Sniffing, section 4.4, "parse a MIME type"): both are tokens.
+_TYPE = re.compile(r"[ \t\r\n]*([!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t\r\n]*(?:;|\Z)")
+
+#: A value of a list: commas within quotes part nothing (Fetch, "get, decode, and split").
+_VALUE = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))++', re.DOTALL)
+
+_CHARSET = re.compile(r""";[ \t\r\n]*charset=(?:"((?:[^"\\]|\\.)*)"?|([^;]*))""", re.IGNORECASE)
+
+#: Characters of a field that is remembered; servers say the same of every page.
+_REMEMBERED = 256
+
+
+def of_fields(headers: Iterable[tuple[str, str]]) -> str:
+    """The `Content-Type` of an answer with its parameters, by Fetch's "extract a MIME type": the last field or value of a list
+    that is a media type, with the charset of an earlier one where it is the same type and names none itself. Empty where
+    there is none.
+
+    Args:
+        headers: fields in order, names in lower case.
+    """
+    return _read(headers)[0]
+
+
+def is_odd(headers: Iterable[tuple[str, str]]) -> bool:
+    """Whether `Content-Type` stands there more than once, or holds no media type."""
+    return _read(headers)[1]
+
+
+def _read(headers: Iterable[tuple[str, str]]) -> tuple[str, bool]:
+    text = ", ".join([value for name, value in headers if name == "content-type"])
+    return _extract_known(text) if len(text) <= _REMEMBERED else _extract(text)
+
+
+def _extract(text: str) -> tuple[str, bool]:
+    """The one value that the joined fields come to, and whether that took more than reading it."""
+    chosen = name = charset = ""
+    values = [value.strip() for value in _VALUE.findall(text)]
+    for value in values:
+        match = _TYPE.match(value)
+        if match is None or match[1] == "*/*":
+            continue
+        own = _CHARSET.search(value)
+        named = (own[1] or own[2] or "").strip() if own else ""
+        if match[1].lower() != name:
+            name, charset = match[1].lower(), named
+        elif named:
+            charset = named
+        chosen = value if named or not charset else f'{value};charset="{charset}"'
+    return chosen, bool(text) and (len(values) > 1 or not chosen)
+
+
+_extract_known = lru_cache(maxsize=1024)(_extract)
 
 
 def _may_be_html(content: bytes) -> bool:

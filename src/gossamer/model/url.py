@@ -43,6 +43,22 @@ def canonical(text: str, base: str | None = None) -> str:
     return _without_user(url) if "@" in url else url
 
 
+def of_field(value: str) -> str:
+    """A URL reference out of a header field, as :func:`canonical` reads it: its bytes beyond ASCII stand for themselves, and
+    are percent-encoded one by one, whatever encoding the server wrote them in.
+
+    Args:
+        value: the field's value, a character for each byte. One with other characters came by no wire, and stays as it is.
+    """
+    if value.isascii():
+        return value
+    try:
+        octets = value.encode("latin-1")
+    except UnicodeEncodeError:
+        return value
+    return "".join([chr(octet) if octet < 0x80 else f"%{octet:02X}" for octet in octets])
+
+
 def _without_user(url: str) -> str:
     """Drop `user:password@`: a crawler that met credentials in a link must not use them (FAULTS 34)."""
     scheme, separator, rest = url.partition("://")

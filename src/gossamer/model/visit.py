@@ -9,7 +9,9 @@ from typing import BinaryIO
 import msgspec
 
 from gossamer.model import body as bodies
+from gossamer.model import mime as mimes
 from gossamer.model.body import Body
+from gossamer.model.notes import Note
 from gossamer.model.outcome import DOCUMENTS, Outcome
 from gossamer.model.task import ROBOTS, Task
 
@@ -61,6 +63,8 @@ class Response(msgspec.Struct, frozen=True):
     after that, and not for want of a network of ours. A module that cannot tell leaves it."""
     is_unverified: bool = False
     """It came over TLS from a server whose certificate nobody judged, by a setting of the user's: anybody may have sent it."""
+    notes: tuple[Note, ...] = ()
+    """What of it was read although its standard does not allow it."""
 
     def header(self, name: str) -> str:
         """The first field of this (lower-case) name, or an empty string."""
@@ -87,7 +91,13 @@ class Response(msgspec.Struct, frozen=True):
     @property
     def mime(self) -> str:
         """The media type that the server claims, in lower case without parameters; empty where it claims none."""
-        return self.header("content-type").partition(";")[0].strip().lower()
+        return mimes.essence(self.content_type)
+
+    @property
+    def content_type(self) -> str:
+        """The media type that the server claims, with its parameters: what all `Content-Type` fields come to by the rules of
+        the Fetch standard. Empty where no field holds one."""
+        return mimes.of_fields(self.headers)
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):

@@ -101,6 +101,11 @@ PAGES = _plain(
     Column("attempt", "INTEGER", "1 for the first try."),
     Column("truncated", "VARCHAR", "Why the body is not whole: `length`, `time`, `disconnect`."),
     Column("error", "VARCHAR", "What failed, in the words of the library or system."),
+    Column(
+        "notes",
+        "VARCHAR",
+        "What of the answer was read although its standard does not allow it: words of `outcomes.md`, parted by spaces.",
+    ),
     Column("trouble", "VARCHAR", "What went wrong while the page was processed."),
     Column("links", "INTEGER", "Links that passed the filters.", "0"),
     Column("new", "INTEGER", "Of these, URLs that had not been seen.", "0"),

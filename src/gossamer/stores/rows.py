@@ -73,6 +73,8 @@ class PageRow(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_fie
     warc_length: int | None = None
     truncated: str = ""
     error: str = ""
+    notes: str = ""
+    """What of the answer was read although its standard does not allow it: words, parted by spaces."""
     trouble: str = ""
     links: int = 0
     """Links that passed the filters."""
@@ -165,6 +167,7 @@ def page_row(visit: Visit, location: Location | None, *, sha256: bool = False) -
         warc_length=location.length if location else None,
         truncated=response.cut,
         error=response.error,
+        notes=" ".join(response.notes),
         trouble=visit.trouble,
         links=len(visit.links),
         new=len(visit.new),

@@ -278,6 +278,8 @@ def _beside(visit: Visit, form: Form) -> dict[str, str]:
         lines["trouble"] = visit.trouble
     if visit.response.error:
         lines["error"] = visit.response.error
+    if visit.response.notes:
+        lines["notes"] = " ".join(visit.response.notes)
     if form is Form.HEAD_ONLY:
         lines["noarchive"] = visit.barred.get("store", "the page asks that no copy of it be kept")
     if lines:

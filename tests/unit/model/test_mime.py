@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.mime import sniff
+from gossamer.model.mime import is_odd, of_fields, sniff
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 ZIP = b"PK\x03\x04\x14\x00\x00\x00"
@@ -93,3 +93,55 @@ def test_a_server_that_asks_to_be_believed_is_believed_where_it_says_something()
 def test_any_bytes_have_a_type(content: bytes, claim: str) -> None:
     mime = sniff(content, claim)
     assert mime and mime == mime.lower() and "/" in mime
+
+
+@pytest.mark.parametrize(
+    ("values", "claim"),
+    [
+        (["text/html"], "text/html"),
+        (["text/html; charset=utf-8"], "text/html; charset=utf-8"),
+        (["text/html, text/html"], "text/html"),
+        (["text/html", "text/plain"], "text/plain"),
+        (["text/html;charset=gbk", "text/html"], 'text/html;charset="gbk"'),
+        (["text/html;charset=gbk, text/plain, text/html"], "text/html"),
+        (["text/html;charset=gbk", "Text/HTML;charset=windows-1254"], "Text/HTML;charset=windows-1254"),
+        (["text/html;charset=gbk", "text/html;x=y"], 'text/html;x=y;charset="gbk"'),
+        (["text/html", "*/*"], "text/html"),
+        (["*/*"], ""),
+        (["text/html", "html"], "text/html"),
+        (["text/html", ""], "text/html"),
+        (['text/html;charset="a,b"'], 'text/html;charset="a,b"'),
+        (['text/html;x="a, text/plain;charset=gbk'], 'text/html;x="a, text/plain;charset=gbk'),
+        ([], ""),
+        ([""], ""),
+        (["html"], ""),
+        (["text/"], ""),
+        (["/html"], ""),
+        (['"text/html"'], ""),
+        (["text/html charset=utf-8"], ""),
+        (["text /html"], ""),
+        (["text/html;"], "text/html;"),
+    ],
+)
+def test_the_last_media_type_that_is_one_counts(values: list[str], claim: str) -> None:
+    """Fetch, "extract a MIME type", with the examples that stand there."""
+    fields = [("server", "x"), *(("content-type", value) for value in values)]
+    assert of_fields(fields) == claim
+
+
+@pytest.mark.parametrize("claim", ["html", "text/", '"text/html"', "text/html, text/html", "text/html charset=utf-8"])
+def test_a_page_under_a_type_that_is_none_is_a_page(claim: str) -> None:
+    fields = [("content-type", claim)]
+    assert is_odd(fields)
+    assert sniff(PAGE, of_fields(fields)) == "text/html"
+
+
+def test_a_type_that_is_written_once_is_not_odd() -> None:
+    assert not is_odd([("content-type", "text/html; charset=utf-8")])
+    assert not is_odd([("server", "x")])
+
+
+@given(st.text(alphabet='ab/;=, "\\charset*'))
+def test_any_content_type_is_read(text: str) -> None:
+    claim = of_fields([("content-type", text)])
+    assert claim == "" or "/" in claim

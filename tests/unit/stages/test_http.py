@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import random
 import socket
 import sys
 import zlib
@@ -13,6 +14,7 @@ import pytest
 from gossamer import _version
 from gossamer.contracts.resolving import Endpoint
 from gossamer.flow.errors import SettingError
+from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Response
@@ -166,7 +168,10 @@ BROKEN = {
     "length and chunks": HEAD + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
     "chunks and length": HEAD + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
     "two lengths": HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
-    "a list of lengths": HEAD + b"Content-Length: 3, 3\r\n\r\nabc",
+    "a list of lengths that differ": HEAD + b"Content-Length: 3, 4\r\n\r\nabcd",
+    "chunks under a spaced name": HEAD + b"Transfer-Encoding : chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    "control character in a length": HEAD + b"Content-Length: 3\x01\r\n\r\nabc",
+    "chunks of chunks and another": HEAD + b"Transfer-Encoding: chunked, gzip, chunked\r\n\r\n0\r\n\r\n",
     "negative length": HEAD + b"Content-Length: -3\r\n\r\nabc",
     "hexadecimal length": HEAD + b"Content-Length: 0x3\r\n\r\nabc",
     "length 10^30": HEAD + b"Content-Length: 1" + b"0" * 30 + b"\r\n\r\nabc",
@@ -178,9 +183,9 @@ BROKEN = {
     "chunk without line end": chunked(b"3\r\nabcX4\r\n"),
     "NUL in a field": HEAD + b"A: b\0c\r\n\r\n",
     "bare CR in a field": HEAD + b"A: b\rSet-Cookie: c\r\n\r\n",
-    "escape in a field": HEAD + b"A: \x1b[31m\r\n\r\n",
     "escape in the reason": b"HTTP/1.1 200 \x1b[31m\r\n\r\n",
-    "name with a space": HEAD + b"Content-Length : 3\r\n\r\nabc",
+    "length under a spaced name": HEAD + b"Content-Length : 3\r\n\r\nabc",
+    "name of two words": HEAD + b"A B: 3\r\n\r\nabc",
     "name in emoji": HEAD + "\U0001f600: 3\r\n\r\nabc".encode(),
     "field without colon": HEAD + b"Abc\r\n\r\nx",
     "a field of 1 MiB": HEAD + b"A: " + b"x" * (1 << 20) + b"\r\n\r\n",
@@ -228,6 +233,42 @@ def test_what_may_be_read_is_read(run: Any, fetching: Any, raw: bytes, body: byt
     assert b"Content-Length: 9" not in response.response_head
 
 
+@pytest.mark.parametrize(
+    ("raw", "notes"),
+    [
+        (HEAD + b"X-A : 1\r\nContent-Length: 3\r\n\r\nabc", (Note.SPACED_NAME,)),
+        (HEAD + b"X-A\t: 1\r\nX-B : 1\r\nContent-Length: 3\r\n\r\nabc", (Note.SPACED_NAME,)),
+        (HEAD + b"X-A: \x1b[31m\x7f\r\nContent-Length: 3\r\n\r\nabc", (Note.CONTROL_CHARACTER,)),
+        (HEAD + 2 * b"Transfer-Encoding: chunked\r\n" + b"\r\n3\r\nabc\r\n0\r\n\r\n", (Note.CHUNKED_TWICE,)),
+        (HEAD + b"Transfer-Encoding: chunked, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", (Note.CHUNKED_TWICE,)),
+        (HEAD + b"Content-Length: 3, 3\r\n\r\nabc and more", (Note.LENGTH_TWICE,)),
+        (HEAD + b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc and more", (Note.LENGTH_TWICE,)),
+        (HEAD + b"Content-Type: html\r\nContent-Length: 3\r\n\r\nabc", (Note.CONTENT_TYPE,)),
+        (HEAD + b"Content-Length: 3\r\n\r\nabc", ()),
+    ],
+)
+def test_what_is_untidy_and_means_one_thing_is_read_and_noted(
+    run: Any, fetching: Any, raw: bytes, notes: tuple[Note, ...]
+) -> None:
+    async def body() -> None:
+        # The connection stays open: where the answer ends, its framing alone says.
+        async with FakeWeb({"/": Page(raw=raw, stay=True)}) as web, fetching(web) as module:
+            response = await module.fetch(task(web.url()))
+            assert (response.outcome, response.body, response.notes) == (Outcome.OK, b"abc", notes), response.error
+            assert {name: n for name, n in module.metrics.counters.items() if name.startswith("note:")} == {
+                f"note:{note}": 1 for note in notes
+            }
+
+    run(body())
+
+
+def test_a_field_is_known_by_its_tidy_name(run: Any, fetching: Any) -> None:
+    raw = HEAD + b"Location : /a\r\nX-B: a\x01b\r\n\r\n"
+    response = one(run, fetching, Page(raw=raw))
+    assert response.headers == (("location", "/a"), ("x-b", "a\x01b"))
+    assert response.response_head == raw
+
+
 @pytest.mark.parametrize("page", [Page(HTML, cut=50), Page(HTML, cut=50, chunked=True)])
 def test_a_server_that_dies_leaves_a_truncated_page(run: Any, fetching: Any, page: Page) -> None:
     response = one(run, fetching, page)
@@ -268,8 +309,6 @@ def test_content_codings_are_kept_and_undone(run: Any, fetching: Any, coding: st
     ("coding", "body"),
     [
         ("gzip", HTML),
-        ("gzip", zipped(HTML)[:-9]),
-        ("gzip", zipped(HTML) + b"junk"),
         ("deflate", b"\x78\x9cnot deflate"),
         ("br", b"\x0b\x02\x80"),
         ("gzip, gzip, gzip", zipped(zipped(zipped(HTML)))),
@@ -279,6 +318,59 @@ def test_a_body_that_is_not_what_it_says_is_kept_undecoded(run: Any, fetching: A
     response = one(run, fetching, Page(body, headers=(("Content-Encoding", coding),)))
     assert (response.outcome, response.body, response.decoded) == (Outcome.DECODE_FAILED, body, None)
     assert response.error
+
+
+LARGE = b"".join(b"<p>%d</p>" % number for number in range(400_000))
+
+
+@pytest.mark.parametrize("document", [HTML, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda packed: packed + b"junk",
+        lambda packed: packed[:-8] + b"\0\0\0\0" + packed[-4:],
+        lambda packed: packed[:-1],
+        lambda packed: packed[:-8],
+    ],
+    ids=["stray bytes", "wrong check sum", "no length", "no check sum"],
+)
+@pytest.mark.parametrize("spool_above", [1 << 20, 1 << 10], ids=["in memory", "on disk"])
+def test_what_was_decoded_of_a_broken_stream_is_read(
+    run: Any, fetching: Any, broken: Any, document: bytes, spool_above: int
+) -> None:
+    body = broken(zipped(document, 1))
+    page = Page(body, headers=(("Content-Encoding", "gzip"),))
+    response = one(run, fetching, page, HttpSheet(spool_above=spool_above))
+    assert (response.outcome, response.cut) == (Outcome.TRUNCATED, "unspecified")
+    with response.open() as stream:
+        assert stream.read() == document
+    assert response.notes == (Note.BROKEN_CODING,)
+    assert response.error.startswith("the content coding is broken: ")
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_a_stream_that_breaks_in_the_middle_is_read_up_to_there(run: Any, fetching: Any, coding: str) -> None:
+    import brotli
+    from backports import zstd
+
+    pack = {"gzip": zipped, "deflate": zlib.compress, "br": brotli.compress, "zstd": zstd.compress}[coding]
+    words = bytes(random.Random(1).choices(b"abcdefghij", k=400_000))
+    body = bytearray(pack(words))
+    body[len(body) // 2 : len(body) // 2 + 3000] = b"\xff" * 3000
+    response = one(run, fetching, Page(bytes(body), headers=(("Content-Encoding", coding),)))
+    assert response.outcome is Outcome.TRUNCATED
+    assert len(response.content) > len(words) // 4
+    assert response.content[: len(words) // 4] == words[: len(words) // 4]
+
+
+@pytest.mark.parametrize(
+    "coding", ["UTF-8", "none", "ISO-8859-1", "aws-chunked", "gzip, aws-chunked", "utf-8, gzip", "br;q=1.0, utf-8"]
+)
+def test_a_word_that_names_no_coding_changes_no_document(run: Any, fetching: Any, coding: str) -> None:
+    body = zipped(HTML) if "gzip" in coding else HTML
+    response = one(run, fetching, Page(body, headers=(("Content-Encoding", coding),)))
+    assert (response.outcome, response.content, response.error) == (Outcome.OK, HTML, "")
+    assert (response.body, response.notes) == (body, (Note.UNKNOWN_CODING,))
 
 
 def test_a_broken_protocol_weighs_more_than_a_broken_coding(run: Any, fetching: Any) -> None:

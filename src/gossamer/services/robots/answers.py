@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from gossamer.model.dates import read_date
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.outcome import Outcome
-from gossamer.model.url import canonical, scheme_of
+from gossamer.model.url import canonical, of_field, scheme_of
 from gossamer.model.visit import Response
 from gossamer.services.robots.machine import Answered
 from gossamer.services.robots.policies import Event
@@ -78,7 +78,7 @@ def _target(location: str, url: str) -> str:
     if not location:
         return ""
     try:
-        target = canonical(location, url)
+        target = canonical(of_field(location), url)
     except UnreadableUrl:
         return ""
     return target if scheme_of(target) in ("http", "https") else ""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gossamer.model.outcome import Outcome
-from gossamer.simweb.hostile.case import HTML, OK, PAGE, Act, Case, Script, Step, always
+from gossamer.simweb.hostile.case import HTML, OK, PAGE, Act, Case, Script, Step, always, answer
 
 HUGE: Final = 1 << 20
 
@@ -39,6 +39,10 @@ def _sized(*fields: bytes) -> bytes:
 
 def _chunked(*chunks: bytes) -> bytes:
     return OK + HTML + b"Transfer-Encoding: chunked\r\n\r\n" + b"".join(chunks)
+
+
+def _chunked_twice(body: bytes) -> bytes:
+    return OK + HTML + b"Transfer-Encoding: chunked\r\n" * 2 + b"\r\n" + body
 
 
 def _endless_trailers() -> Iterator[Step]:
@@ -127,8 +131,35 @@ _HEADS: Final = (
     _broken("B16d", "length beyond belief", "Content-Length: 10^30.", _sized(b"Content-Length: 1" + b"0" * 30)),
     _broken("B16e", "hexadecimal length", "Content-Length: 0x10.", _sized(b"Content-Length: 0x10")),
     _broken("B16f", "wide digits", "Content-Length in full-width digits.", _sized("Content-Length: ５".encode())),
+    Case(
+        number="B16g",
+        name="a list of equal lengths",
+        does="Says one Content-Length twice in one field.",
+        outcome=Outcome.OK,
+        script=always(OK + HTML + b"Content-Length: %d, %d\r\n\r\n" % (len(PAGE), len(PAGE)) + PAGE),
+        then="noted",
+    ),
+    Case(
+        number="B16h",
+        name="chunked twice",
+        does="Transfer-Encoding: chunked in two fields, of one chunked body.",
+        outcome=Outcome.OK,
+        script=always(_chunked_twice(b"%x\r\n" % len(PAGE) + PAGE + b"\r\n0\r\n\r\n")),
+        then="noted",
+    ),
+    _broken(
+        "B16i", "a spaced length", "White space between Content-Length and its colon.", _sized(b"Content-Length : 5")
+    ),
     _broken("B19a", "NUL in a field", "A NUL byte in a header value.", _sized(b"X: a\0b", b"Content-Length: 0")),
     _broken("B19b", "bare CR", "A bare carriage return that hides a second field.", _sized(b"X: a\rSet-Cookie: b")),
+    Case(
+        number="B19e",
+        name="untidy fields",
+        does="White space before a colon, and an escape character in a value.",
+        outcome=Outcome.OK,
+        script=answer(PAGE, HTML + b"X-A : 1\r\nX-B: \x1b[31m\r\n"),
+        then="noted; printed with the character escaped",
+    ),
     _broken("B19c", "emoji name", "A field name in emoji.", _sized("\N{SPIDER WEB}: 1".encode())),
     Case(
         number="B19d",

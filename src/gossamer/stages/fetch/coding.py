@@ -34,6 +34,9 @@ MAX_MEMBERS = 1000
 #: The logarithm of the largest window that a Zstandard frame may ask for: 8 MiB, as RFC 9659 has it for the web.
 MAX_WINDOW_LOG = 23
 
+#: How the reason of a coding begins that is not what the server says.
+BROKEN = "the content coding is broken"
+
 #: Bytes taken at a time: what a decoder leaves unused is copied, so it must stay small for the whole to stay linear.
 _SLICE = 1 << 16
 
@@ -45,18 +48,38 @@ _GZIP, _ZLIB, _RAW = 31, 15, -15
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """What came out. Exactly one of: whole, cut, failed."""
+    """What came out. At most one of `cut` and `error` says why it is not all."""
 
     data: Body
-    """All of it, or what came before the stop."""
+    """All of it, or what came before the stop or the fault."""
     cut: str = ""
     """The stop that ended it; empty where none did."""
     error: str = ""
     """Why the bytes are not what the server says; empty where they are."""
+    well: int = 0
+    """Bytes as they came that were undone before the fault was met."""
+
+    @property
+    def is_readable(self) -> bool:
+        """Something came out, or there was nothing to come."""
+        return not self.error or len(self.data) > 0
 
 
 def codings(value: str) -> list[str]:
-    """The codings of a `Content-Encoding` value in the order of application; `identity` is none (RFC 9110, 8.4)."""
+    """The codings of a `Content-Encoding` value that can be undone, in the order of application (RFC 9110, 8.4).
+
+    Words that name none (`UTF-8`, `none`, `aws-chunked`) are left out, as `identity` is: nearly always the body is plain, or
+    has the other codings alone. :func:`has_unknown` tells of them.
+    """
+    return [word for word in _words(value) if word in _DECODERS]
+
+
+def has_unknown(value: str) -> bool:
+    """Whether a `Content-Encoding` value names a coding that nobody knows."""
+    return any(word not in _DECODERS for word in _words(value))
+
+
+def _words(value: str) -> list[str]:
     words = [word.strip().lower() for word in value.split(",")]
     return [word.removeprefix("x-") for word in words if word not in ("", "identity")]
 
@@ -65,8 +88,7 @@ def refusal(applied: Sequence[str]) -> str:
     """Why these codings are not undone, known before the body is read; empty where they are."""
     if len(applied) > MAX_CODINGS:
         return f"{len(applied)} content codings; at most {MAX_CODINGS} are undone"
-    unknown = [coding for coding in applied if coding not in _DECODERS]
-    return f"content coding {unknown[0][:20]!r} was not asked for" if unknown else ""
+    return ""
 
 
 def decode(body: Body, applied: Sequence[str], keeping: Keeping, *, whole: bool = True) -> Decoded:
@@ -74,7 +96,7 @@ def decode(body: Body, applied: Sequence[str], keeping: Keeping, *, whole: bool 
 
     Args:
         body: as received, of either kind.
-        applied: accepted by :func:`refusal`.
+        applied: from :func:`codings`, accepted by :func:`refusal`.
         keeping: most bytes that may come out, of each coding, and where they go when they are many.
         whole: the body is complete; of a cut one, what can be read is the answer.
     """
@@ -82,10 +104,23 @@ def decode(body: Body, applied: Sequence[str], keeping: Keeping, *, whole: bool 
         data = _at_once(body, applied[0], keeping)
         if data is not None:
             return Decoded(data)
-    undoing = Undoing(applied, keeping)
+    undone = _undone(body, Undoing(applied, keeping), whole=whole)
+    return to_the_fault(body, applied, keeping, undone) if undone.error else undone
+
+
+def to_the_fault(body: Body, applied: Sequence[str], keeping: Keeping, undone: Decoded) -> Decoded:
+    """All that can be had of a body whose coding is broken, once `undone` says where.
+
+    A decoder that meets a fault gives nothing of the piece that it was fed, so the last piece is fed again byte by byte: a
+    wrong check sum at its end would otherwise cost a small page whole. In linear time: one piece alone is fed so.
+    """
+    return _undone(body, Undoing(applied, keeping, slowly_from=undone.well), whole=True)
+
+
+def _undone(body: Body, undoing: "Undoing", *, whole: bool) -> Decoded:
     for piece in pieces(body):
         undoing.feed(piece)
-        if undoing.cut:
+        if undoing.cut or undoing.error:
             break
     return undoing.end(whole=whole)
 
@@ -105,10 +140,16 @@ def _at_once(body: bytes, coding: str, keeping: Keeping) -> bytes | None:
 class Undoing:
     """The codings of one body, undone while it comes."""
 
-    __slots__ = ("_out", "_room", "_stages", "cut", "error")
+    __slots__ = ("_out", "_room", "_slowly_from", "_stages", "_well", "cut", "error")
 
-    def __init__(self, applied: Sequence[str], keeping: Keeping) -> None:
-        """Begin. `applied` was accepted by :func:`refusal`."""
+    def __init__(self, applied: Sequence[str], keeping: Keeping, slowly_from: int | None = None) -> None:
+        """Begin.
+
+        Args:
+            applied: accepted by :func:`refusal`.
+            keeping: how much is kept.
+            slowly_from: bytes after which one is fed at a time.
+        """
         self.cut = ""
         """The stop that it has run into, if it has: nothing more need come."""
         self.error = ""
@@ -116,21 +157,28 @@ class Undoing:
         self._stages = [_Stage(_DECODERS[coding]) for coding in reversed(applied)]
         self._out = BodyWriter(keeping.memory, keeping.directory)
         self._room = keeping.room
+        self._slowly_from = slowly_from
+        self._well = 0
 
     def feed(self, data: bytes) -> None:
         """The next bytes as they came (OSError where the disk is full)."""
-        for start in range(0, len(data), _FED):
-            if self.cut or self.error:
-                return
-            self._guarded(self._push, 0, data[start : start + _FED])
+        start = 0
+        while start < len(data) and not (self.cut or self.error):
+            step = _FED
+            if self._slowly_from is not None:
+                before = self._slowly_from - self._well
+                step = min(_FED, before) if before > 0 else 1
+            piece = data[start : start + step]
+            self._guarded(self._push, 0, piece)
+            start += step
+            if not self.error:
+                self._well += len(piece)
 
     def end(self, *, whole: bool) -> Decoded:
         """What came out; `whole`: no more bytes were to come."""
         if whole:
             self._guarded(self._finish)
-        if self.error:
-            return Decoded(b"", error=self.error)
-        return Decoded(self._out.take(), self.cut)
+        return Decoded(self._out.take(), self.cut, self.error, self._well)
 
     def _guarded(self, act: Callable[..., None], *arguments: Any) -> None:
         if self.cut or self.error:
@@ -140,7 +188,7 @@ class Undoing:
         except _Stopped as stop:
             self.cut = str(stop)
         except _Broken as broken:
-            self.error = f"the content coding is broken: {broken}"
+            self.error = f"{BROKEN}: {broken}"
 
     def _push(self, level: int, data: bytes) -> None:
         if level < len(self._stages):

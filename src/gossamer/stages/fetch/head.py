@@ -2,7 +2,8 @@
 
 libcurl is generous with heads that contradict themselves (DESIGN 9.16). A crawler that archives what it gets, and sends
 the next request on the same connection, must not guess where an answer ends: such a head ends its fetch as
-`protocol_failed`, and its connection with it (FAULTS 14-20; RFC 9112, sections 2.2, 5.1 and 6.3).
+`protocol_failed`, and its connection with it (FAULTS 14-20; RFC 9112, sections 2.2, 5.1 and 6.3). What is merely untidy, and
+leaves no doubt about that end, is read as libcurl and browsers read it, and noted.
 """
 
 import re
@@ -10,6 +11,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import msgspec
+
+from gossamer.model.notes import Note
 
 #: Most interim (1xx) answers before the real one (FAULTS 15).
 MAX_INTERIM = 10
@@ -28,6 +31,12 @@ _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 #: Bytes that a field may hold (RFC 9110, section 5.5: visible, space, tab, and 8-bit).
 _PLAIN = bytes(byte for byte in range(256) if byte >= 32 and byte != 127) + b"\t"
 
+#: Bytes that end a field for some reader: no field may hold one (RFC 9110, section 5.5).
+_ENDS = b"\0\r\n"
+
+#: Fields by which the end of an answer is found: libcurl does not know them by an untidy name, others do.
+_FRAMING = frozenset({"content-length", "transfer-encoding"})
+
 Field = tuple[str, str]
 
 
@@ -41,6 +50,8 @@ class Head(msgspec.Struct, frozen=True):
     """Names in lower case, in order."""
     content_coding: str
     """All values of Content-Encoding, joined."""
+    notes: tuple[Note, ...] = ()
+    """What is untidy about it."""
 
 
 class Caps(msgspec.Struct, frozen=True):
@@ -104,17 +115,23 @@ def read(lines: Sequence[bytes], caps: Caps = CAPS) -> Head:
     if not _is_plain(lines, len(raw), caps):
         lines = final(lines, caps)
         raw = b"".join(lines)
-    fields = list(map(_known.__getitem__, lines[1:-1]))
+    notes: list[Note] = []
+    try:
+        fields = list(map(_known.__getitem__, lines[1:-1]))
+    except _UntidyField:
+        fields = [_read_untidy(line, notes) for line in lines[1:-1]]
     if raw.count(b"\r\n") != len(lines):
         # Lines ended by LF alone may be read (RFC 9112, section 2.2), and are archived like the others.
         raw = b"\r\n".join(line.rstrip(b"\r\n") for line in lines) + b"\r\n"
     named = dict(fields)
     if "transfer-encoding" in named or len(named) != len(fields):
-        _judge_framing(fields, version_10=raw.startswith(b"HTTP/1.0"))
+        _judge_framing(fields, notes, version_10=raw.startswith(b"HTTP/1.0"))
         named["content-encoding"] = ",".join(value for name, value in fields if name == "content-encoding")
     elif "content-length" in named:
-        _judge_length(named["content-length"])
-    return Head(_status_of(lines[0]), raw, tuple(fields), named.get("content-encoding", ""))
+        length = named["content-length"]
+        _judge_length(length if "," not in length else _one_length([length], notes))
+    coding = named.get("content-encoding", "")
+    return Head(_status_of(lines[0]), raw, tuple(fields), coding, tuple(dict.fromkeys(notes)))
 
 
 def _is_plain(lines: Sequence[bytes], size: int, caps: Caps) -> bool:
@@ -139,21 +156,42 @@ def _status_of(line: bytes) -> int:
     return int(match[1])
 
 
+class _UntidyField(Exception):
+    """A field that is read with care, or not at all."""
+
+
 def _read_field(line: bytes) -> Field:
-    name, colon, value = line.partition(b":")
-    if not colon:
-        raise BrokenHead("a header field without a proper name")
+    name, _, value = line.partition(b":")
     shown = _known_name(name) if len(name) <= _REMEMBERED else _read_name(name)
     value = value.removesuffix(b"\n").removesuffix(b"\r")
-    if value.translate(None, _PLAIN):
-        raise BrokenHead("a control character in a header field")
+    if value.translate(None, _PLAIN) or len(name) + 1 > len(line):
+        raise _UntidyField
     return shown, value.strip(b" \t").decode("latin-1")
 
 
 def _read_name(name: bytes) -> str:
     if not _TOKEN.match(name):
-        raise BrokenHead("a header field without a proper name")
+        raise _UntidyField
     return name.decode("ascii").lower()
+
+
+def _read_untidy(line: bytes, notes: list[Note]) -> Field:
+    """A field of a head in which some field is untidy; what is untidy about this one goes to the notes."""
+    name, colon, value = line.partition(b":")
+    bare = name.rstrip(b" \t")
+    if not colon or not _TOKEN.match(bare):
+        raise BrokenHead("a header field without a proper name")
+    shown = bare.decode("ascii").lower()
+    if bare != name:
+        if shown in _FRAMING:
+            raise BrokenHead("white space before the colon of a field that frames the answer")
+        notes.append(Note.SPACED_NAME)
+    value = value.removesuffix(b"\n").removesuffix(b"\r")
+    if strange := value.translate(None, _PLAIN):
+        if strange.translate(None, _ENDS) != strange:
+            raise BrokenHead("a header field that holds its end")
+        notes.append(Note.CONTROL_CHARACTER)
+    return shown, value.strip(b" \t").decode("latin-1")
 
 
 #: Of lines that are new by their value (dates, lengths) the name is known.
@@ -175,19 +213,31 @@ class _Known(dict[bytes, Field]):
 _known = _Known()
 
 
-def _judge_framing(fields: Sequence[Field], *, version_10: bool) -> None:
-    lengths = {value for name, value in fields if name == "content-length"}
-    codings = [value for name, value in fields if name == "transfer-encoding"]
+def _judge_framing(fields: Sequence[Field], notes: list[Note], *, version_10: bool) -> None:
+    lengths = [value for name, value in fields if name == "content-length"]
+    codings = [
+        word.strip(" \t").lower() for name, value in fields if name == "transfer-encoding" for word in value.split(",")
+    ]
     if codings and lengths:
         raise BrokenHead("both Content-Length and Transfer-Encoding")
     if codings and version_10:
         raise BrokenHead("Transfer-Encoding in an HTTP/1.0 answer")
-    if codings and (len(codings) > 1 or codings[0].lower() != "chunked"):
+    if any(coding != "chunked" for coding in codings):
         raise BrokenHead("a Transfer-Encoding that was not asked for")
-    if len(lengths) > 1:
+    if len(codings) > 1:
+        notes.append(Note.CHUNKED_TWICE)
+    if lengths:
+        _judge_length(_one_length(lengths, notes))
+
+
+def _one_length(values: Sequence[str], notes: list[Note]) -> str:
+    """The one value that all fields and lists of lengths agree on (RFC 9110, section 8.6)."""
+    lengths = [word.strip(" \t") for value in values for word in value.split(",")]
+    if len(set(lengths)) > 1:
         raise BrokenHead("Content-Length twice, with different values")
-    for length in lengths:
-        _judge_length(length)
+    if len(lengths) > 1:
+        notes.append(Note.LENGTH_TWICE)
+    return lengths[0]
 
 
 def _judge_length(length: str) -> None:

@@ -21,9 +21,11 @@ from gossamer.flow.gate import Gate
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.model import mime
 from gossamer.model import url as urls
 from gossamer.model.body import THRESHOLD, Body, beginning
 from gossamer.model.errors import AddressRefused, ResolutionFailed
+from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome, of_status
 from gossamer.model.task import Task
 from gossamer.model.visit import Response
@@ -320,6 +322,7 @@ class HttpModule(Provider[HttpSheet]):
                 is_unverified=is_unverified,
             )
         body, decoded, verdict = self._body(transfer, head, verdict)
+        notes = self._notes(head, verdict, decoded)
         return Response(
             verdict.outcome,
             status=head.status,
@@ -337,7 +340,22 @@ class HttpModule(Provider[HttpSheet]):
             version=version,
             is_met=True,
             is_unverified=is_unverified,
+            notes=notes,
         )
+
+    def _notes(self, head: Head, verdict: Verdict, decoded: Body | None) -> tuple[Note, ...]:
+        """What of the answer was read although its standard does not allow it, counted."""
+        notes = head.notes
+        if mime.is_odd(head.fields):
+            notes = (*notes, Note.CONTENT_TYPE)
+        if head.content_coding:
+            if coding.has_unknown(head.content_coding):
+                notes = (*notes, Note.UNKNOWN_CODING)
+            if decoded is not None and verdict.reason.startswith(coding.BROKEN):
+                notes = (*notes, Note.BROKEN_CODING)
+        for note in notes:
+            self.metrics.count(f"note:{note}")
+        return notes
 
     def _verdict(self, transfer: Transfer, ending: tuple[int, str]) -> Verdict:
         """How it ended: our own word first, then libcurl's, then the status."""
@@ -373,9 +391,13 @@ class HttpModule(Provider[HttpSheet]):
             return body, None, _decode_failed(verdict, refused, head.status)
         if undone is None:
             undone = coding.decode(beginning(body), applied, self._keeping, whole=not verdict.cut)
-        if undone.error:
+        elif undone.error:
+            undone = coding.to_the_fault(body, applied, self._keeping, undone)
+        if not undone.is_readable:
             return body, None, _decode_failed(verdict, undone.error, head.status)
-        if undone.cut and not verdict.cut:
+        if undone.error and verdict.outcome is Outcome.OK:
+            verdict = Verdict(Outcome.TRUNCATED, undone.error, "unspecified")
+        elif undone.cut and not verdict.cut:
             verdict = _beside_status(Verdict(Outcome.TRUNCATED, undone.cut, "length"), head.status)
         return body, undone.data, verdict
 

@@ -25,6 +25,7 @@ from gossamer.model.language import CODES, primary
 from gossamer.model.mime import sniff
 from gossamer.model.outcome import DOCUMENTS, Outcome
 from gossamer.model.requisites import redirect_of
+from gossamer.model.url import of_field
 from gossamer.model.visit import HTML_TYPES, Found, Response, Visit
 from gossamer.stages.process.html import refresh_target
 from gossamer.stages.process.isolation import ParserFailed, Parsers, spec_of
@@ -233,7 +234,7 @@ class Process(Filter[ProcessSheet]):
         if visit.mime:
             return visit
         nosniff = response.header("x-content-type-options").strip().lower() == "nosniff"
-        mime = sniff(response.content, response.header("content-type"), nosniff=nosniff)
+        mime = sniff(response.content, response.content_type, nosniff=nosniff)
         if mime != response.mime:
             self.metrics.count("sniffed")
         return msgspec.structs.replace(visit, mime=mime)
@@ -290,13 +291,13 @@ def _joined(one: Findings, more: Findings) -> Findings:
 def _refresh(response: Response) -> tuple[Found, ...]:
     """The target of a `Refresh` field: a link like any other, never obeyed in place (FAULTS 33)."""
     field = response.header("refresh")
-    target = refresh_target(field) if field else None
+    target = refresh_target(of_field(field)) if field else None
     return (Found(target, "header refresh"),) if target else ()
 
 
 def _with_target(visit: Visit) -> Visit:
     """The target of a redirect as the one link of the visit; a redirect without one is only its status."""
-    target = visit.response.header("location")
+    target = of_field(visit.response.header("location"))
     if not target:
         return visit
     return msgspec.structs.replace(visit, base=visit.url, found=(Found(target, redirect_of(visit.task.relation)),))

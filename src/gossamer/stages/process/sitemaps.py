@@ -57,9 +57,7 @@ class SitemapLinks(Provider[SitemapSheet]):
         if not is_named and document.mime in _MARKLESS:
             return
         content = _unpacked(content, self.sheet.max_bytes) if packed else content
-        content = charset.to_utf8(
-            content, charset.sniff(content, "" if packed else document.response.header("content-type"))
-        )
+        content = charset.to_utf8(content, charset.sniff(content, "" if packed else document.response.content_type))
         is_xml = content[:1000].lstrip().startswith(b"<")
         host, taken = host_of(document.url), 0
         for found in _xml_urls(content, relation) if is_xml else _text_urls(content):

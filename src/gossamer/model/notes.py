@@ -1,0 +1,30 @@
+"""What an answer has that its standard does not allow, and that was read all the same: a closed list of words.
+
+Place in the flow: a protocol module notes them in the response; log, tables, archive and `why` tell them, and the module
+counts them as `note:WORD`. None of them changes what a document says, only how sure one can be of it.
+"""
+
+from enum import StrEnum
+
+
+class Note(StrEnum):
+    """One oddity of an answer; :data:`MEANINGS` says which."""
+
+    SPACED_NAME = "space_before_colon"
+    CONTROL_CHARACTER = "control_character"
+    CHUNKED_TWICE = "chunked_twice"
+    LENGTH_TWICE = "length_twice"
+    CONTENT_TYPE = "content_type"
+    UNKNOWN_CODING = "unknown_coding"
+    BROKEN_CODING = "broken_coding"
+
+
+MEANINGS = {
+    Note.SPACED_NAME: "White space stands between the name of a field and its colon; the field does not frame the answer.",
+    Note.CONTROL_CHARACTER: "A field holds a control character, neither NUL nor a bare carriage return.",
+    Note.CHUNKED_TWICE: "`Transfer-Encoding: chunked` is said more than once, of a body that is chunked once.",
+    Note.LENGTH_TWICE: "`Content-Length` is said more than once, with one value.",
+    Note.CONTENT_TYPE: "`Content-Type` is said more than once, or is no media type.",
+    Note.UNKNOWN_CODING: "A content coding is named that nobody knows; the body was read as if it were not there.",
+    Note.BROKEN_CODING: "The content coding is broken; what came out before the fault was read.",
+}
