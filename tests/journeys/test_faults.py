@@ -281,3 +281,16 @@ def test_a_clock_that_jumps_an_hour_neither_stops_a_crawl_nor_hurries_it(
         assert (summary.state, summary.pages) == ("finished", 31)
         assert Counter(web.targets()) == Counter({"/": 1, **dict.fromkeys(names, 1), "/7": 2})
     assert verify(tmp_path / "c").findings == []
+
+
+@pytest.mark.parametrize("tries", [1, 2, 3])
+def test_a_request_whose_kept_connection_was_dropped_is_a_try_like_any_other(tries: int, tmp_path: Path) -> None:
+    pages = {"/": '<a href="/dropped">x</a>', "/dropped": Page(raw=b"")}
+    with FakeWeb(pages) as web:
+        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0})
+        job = Crawl([web.url("/")], options, settings={"politeness": {"retries": [0.01] * (tries - 1)}})
+        summary = asyncio.run(asyncio.wait_for(job.run(), 60))
+        assert web.targets() == ["/", *["/dropped"] * tries]
+    assert summary.pages == 1
+    rows = map(json.loads, (tmp_path / "c" / "logs" / "crawl.jsonl").read_text().splitlines())
+    assert [row["attempt"] for row in rows if row["url"].endswith("/dropped")] == list(range(1, tries + 1))

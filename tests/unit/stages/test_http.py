@@ -578,6 +578,23 @@ def test_bytes_after_an_answer_never_reach_the_next_url(run: Any, fetching: Any)
     run(body())
 
 
+def test_a_request_goes_out_once_whatever_becomes_of_its_connection(run: Any, fetching: Any) -> None:
+    """A server that drops a kept connection when it has read the request: libcurl would ask again within milliseconds."""
+
+    async def body() -> None:
+        async with FakeWeb({"/": "a", "/b": Page(raw=b""), "/c": "c"}) as web, fetching(web) as module:
+            assert (await module.fetch(task(web.url("/")))).outcome is Outcome.OK
+            response = await module.fetch(task(web.url("/b")))
+            assert response.outcome is Outcome.PROTOCOL_FAILED
+            assert "used again" in response.error
+            assert (web.targets(), web.connections) == (["/", "/b"], 1)
+            assert (await module.fetch(task(web.url("/c")))).body == b"c"
+            assert (await module.fetch(task(web.url("/b")))).outcome is Outcome.PROTOCOL_FAILED
+            assert web.targets() == ["/", "/b", "/c", "/b"]
+
+    run(body())
+
+
 def test_names_do_not_share_connections(run: Any, fetching: Any) -> None:
     async def body() -> None:
         async with FakeWeb({"http://a.test/": "a", "http://b.test/": "b"}) as web, fetching(web) as module:

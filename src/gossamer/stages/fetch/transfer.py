@@ -26,8 +26,15 @@ from gossamer.stages.fetch.head import CAPS, BrokenHead, Caps, Head, IncompleteH
 from gossamer.stages.fetch.keeping import NOTHING, Keeping
 from gossamer.stages.fetch.proxy import Proxy
 
+#: Seconds that a connection may have been idle when it is used again. Common servers close theirs after 5 s; a request that
+#: crosses their farewell would fail, and spend a try of its page.
+_MOST_IDLE = 4
+
 #: What a callback returns to make libcurl end the transfer, and close its connection.
 _STOP = -1
+
+#: What the callback for sockets returns to make libcurl give up the connection (CURL_SOCKOPT_ERROR).
+_NO_SOCKET = 1
 
 #: CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name: what a proxy says of its tunnel is no answer.
 _SUPPRESS_CONNECT_HEADERS = 265
@@ -89,6 +96,7 @@ def constants(
         (pycurl.PATH_AS_IS, 1),
         (pycurl.HTTP_CONTENT_DECODING, 0),
         (pycurl.BUFFERSIZE, _BUFFER),
+        (pycurl.MAXAGE_CONN, _MOST_IDLE),
         (pycurl.USERAGENT, user_agent),
         (pycurl.HTTPHEADER, header),
         (pycurl.SSL_VERIFYPEER, int(verify)),
@@ -158,6 +166,7 @@ class Transfer:
         "_endpoint",
         "_fd",
         "_fields",
+        "_is_asked",
         "_keeping",
         "_names_target",
         "_quick",
@@ -183,6 +192,7 @@ class Transfer:
         self.curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         self.curl.setopt(pycurl.WRITEFUNCTION, self._on_body)
         self.curl.setopt(pycurl.SOCKOPTFUNCTION, self._on_socket)
+        self.curl.setopt(pycurl.PREREQFUNCTION, self._on_request)
         self._endpoint: tuple[str, int] | None = None
         self._fields: tuple[str, ...] = ()
         self._names_target = False
@@ -201,6 +211,7 @@ class Transfer:
         self._keeping = NOTHING
         self._quick = 0
         self._fd = -1
+        self._is_asked = False
 
     def begin(
         self, url: str, address: str, port: int, keeping: Keeping, now: float, fields: tuple[str, ...] = ()
@@ -287,8 +298,29 @@ class Transfer:
         return True
 
     def _on_socket(self, fd: int, purpose: int) -> int:
+        if self._is_asked:
+            self._refuse_repetition()
+            return _NO_SOCKET
         self._fd = fd
         return 0
+
+    def _on_request(self, *ends: object) -> int:
+        """The request is about to go out on a connection, new or used before: once, and never again.
+
+        libcurl repeats a request at once, up to five times, if a connection that was used before ends without an answer:
+        it takes the server for one that had closed it already. One that has read the request is then asked twice within
+        milliseconds, behind the back of delay, retries and log. Whether to ask again is the frontier's matter.
+        """
+        if self._is_asked:
+            self._refuse_repetition()
+            return pycurl.PREREQFUNC_ABORT
+        self._is_asked = True
+        return pycurl.PREREQFUNC_OK
+
+    def _refuse_repetition(self) -> None:
+        if self.verdict is None:
+            reason = "the server closed a connection that was used again, without an answer"
+            self.verdict = Verdict(Outcome.PROTOCOL_FAILED, reason)
 
     def judge_head(self) -> bool:
         """Read the head once it is complete. False while it is not, or cannot be believed: then there is a verdict."""
