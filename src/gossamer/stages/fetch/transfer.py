@@ -33,6 +33,10 @@ _MOST_IDLE = 4
 #: What a callback returns to make libcurl end the transfer, and close its connection.
 _STOP = -1
 
+#: What the callback before a request returns.
+_ALLOW: int = pycurl.PREREQFUNC_OK
+_REFUSE: int = pycurl.PREREQFUNC_ABORT
+
 #: What the callback for sockets returns to make libcurl give up the connection (CURL_SOCKOPT_ERROR).
 _NO_SOCKET = 1
 
@@ -313,9 +317,9 @@ class Transfer:
         """
         if self._is_asked:
             self._refuse_repetition()
-            return pycurl.PREREQFUNC_ABORT
+            return _REFUSE
         self._is_asked = True
-        return pycurl.PREREQFUNC_OK
+        return _ALLOW
 
     def _refuse_repetition(self) -> None:
         if self.verdict is None:
