@@ -133,3 +133,37 @@ def test_a_trap_is_cut_and_can_be_asked_about(tmp_path: Path) -> None:
     )
     assert story.host is not None
     assert story.host["counters"]["trap:calendar"] >= 1
+
+
+def test_a_body_of_a_type_that_is_not_wanted_is_refused_when_its_head_is_known(tmp_path: Path) -> None:
+    """The server would send 40 MB; it is let go of after its head, and what was refused is told with its bytes."""
+    endless = b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\nContent-Length: 40000000\r\n\r\n" + bytes(1000)
+    page = b"<title>Unnamed</title><a href='/found'>x</a>"
+    site = {
+        "/": "".join(f'<a href="{target}">x</a>' for target in ("/film", "/moved", "/unnamed", "/a.html")),
+        "/film": Page(raw=endless, stay=True),
+        "/moved": Page(b"x" * 100, status=302, type="image/png", headers=(("Location", "/a.html"),)),
+        "/unnamed": Page(page, type="application/octet-stream"),
+        "/a.html": "<title>A</title>",
+        "/found": "<title>Found</title>",
+    }
+    with FakeWeb(site) as web:
+        options = {"output": str(tmp_path / "crawl"), "delay": 0, "filter": ["body: mime(text/*)"]}
+        job = Crawl([web.url("/")], build(CrawlOptions, options))
+        summary = run(job)
+        assert sorted(web.targets()) == sorted(site)
+    assert (summary.state, summary.pages) == ("finished", 4)
+    lines = (tmp_path / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines()
+    rows = {row["url"].rpartition("/")[2]: row for row in map(json.loads, lines) if row["event"] == "page"}
+    film = rows["film"]
+    assert (film["outcome"], film["status"], film["bytes"]) == ("truncated", 200, 0)
+    assert film["error"] == "filter: mime(text/*): 40000000 bytes not fetched"
+    assert rows["moved"]["outcome"] == "redirect"
+    assert rows["unnamed"]["title"] == "Unnamed", "a type that says nothing is no reason to refuse"
+
+
+def test_the_gate_of_bodies_keeps_everything_unless_somebody_says_otherwise(tmp_path: Path) -> None:
+    with FakeWeb({"/": '<a href="/x">x</a>', "/x": Page(b"x" * 10, type="application/x-unheard-of")}) as web:
+        run(Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0})))
+    rows = map(json.loads, (tmp_path / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines())
+    assert [row["bytes"] for row in rows if row["url"].endswith("/x")] == [10]

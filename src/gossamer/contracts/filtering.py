@@ -16,10 +16,11 @@ from gossamer.model.visit import Link, Visit
 TaskGate = Literal["schedule", "fetch"]
 """Of a task: before it is queued, before it is handed to a fetcher."""
 
-VisitGate = Literal["parse", "expand", "store"]
-"""Of a fetched document: before it is parsed, before its links are looked at, before its body is archived."""
+VisitGate = Literal["body", "parse", "expand", "store"]
+"""Of a document: before its body is fetched, when its head is known; before it is parsed, before its links are looked at, before
+its body is archived."""
 
-Gate = Literal["schedule", "fetch", "parse", "expand", "follow", "store"]
+Gate = Literal["schedule", "fetch", "body", "parse", "expand", "follow", "store"]
 """All gates in the order of a page's journey; `follow` judges links."""
 
 GATES: tuple[Gate, ...] = get_args(Gate)

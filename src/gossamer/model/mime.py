@@ -97,6 +97,11 @@ def sniff(content: bytes, content_type: str, *, nosniff: bool = False) -> str:
     return claim
 
 
+def says_nothing(claim: str) -> bool:
+    """Whether a claimed media type leaves it to the bytes what the document is."""
+    return claim in _UNKNOWN
+
+
 def essence(content_type: str) -> str:
     """The media type that a `Content-Type` field names, in lower case without parameters."""
     return content_type.partition(";")[0].strip().lower()

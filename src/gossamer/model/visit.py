@@ -63,6 +63,8 @@ class Response(msgspec.Struct, frozen=True):
     after that, and not for want of a network of ours. A module that cannot tell leaves it."""
     is_unverified: bool = False
     """It came over TLS from a server whose certificate nobody judged, by a setting of the user's: anybody may have sent it."""
+    barred: str = ""
+    """The rule that refused the body when its head was known: nothing of it was fetched."""
     notes: tuple[Note, ...] = ()
     """What of it was read although its standard does not allow it."""
 
@@ -170,7 +172,8 @@ class Visit(msgspec.Struct, frozen=True):
     """How many links each rule refused, by the rule's name (links, filter)."""
 
     barred: dict[str, str] = {}
-    """Gates that this document did not pass, each with the rule that kept it out: `parse` (process), `store` (commit)."""
+    """Gates that this document did not pass, each with the rule that kept it out: `body` (fetch), `parse` (process), `store`
+    (commit)."""
 
     new: tuple[Task, ...] = ()
     """Tasks that the URL-seen test had not seen (url-seen); the committer's check-and-put decides."""
@@ -188,7 +191,7 @@ class Visit(msgspec.Struct, frozen=True):
     @property
     def is_page(self) -> bool:
         """A successful HTML document, whole or cut at the cap, that is wanted."""
-        if self.response.outcome not in DOCUMENTS or self.discarded:
+        if self.response.outcome not in DOCUMENTS or self.discarded or self.response.barred:
             return False
         return self.media_type in HTML_TYPES and not self.is_robots
 

@@ -165,7 +165,9 @@ def test_an_error_points_at_the_place_and_says_what_would_do(source: str, messag
 
 
 def test_a_fact_is_refused_where_it_is_not_known() -> None:
-    assert "'mime' is not known at gate 'fetch'; it is at: parse, expand, store" in said("mime(text/html)", "fetch")
+    assert "'mime' is not known at gate 'fetch'; it is at: body, parse, expand, store" in said(
+        "mime(text/html)", "fetch"
+    )
     assert "'anchor' is not known at gate 'store'; it is at: follow" in said("anchor matches x", "store")
     assert said("query and mime(text/html)", "follow").endswith("\n            ^")
 

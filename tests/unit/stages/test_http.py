@@ -591,6 +591,8 @@ def test_a_request_goes_out_once_whatever_becomes_of_its_connection(run: Any, fe
             assert (await module.fetch(task(web.url("/c")))).body == b"c"
             assert (await module.fetch(task(web.url("/b")))).outcome is Outcome.PROTOCOL_FAILED
             assert web.targets() == ["/", "/b", "/c", "/b"]
+            assert module.metrics.counters["dropped"] == 1, "it gets a connection for each request from then on"
+            assert web.connections == 3
 
     run(body())
 

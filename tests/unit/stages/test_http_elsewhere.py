@@ -53,6 +53,8 @@ def test_llhttp_responses(run: Any, fetching: Any, test_data: Path) -> None:
         async with FakeWeb(pages) as web, fetching(web) as module:
             for number, (title, _, fine) in enumerate(cases):
                 response = await module.fetch(Task(web.url(f"/{number}"), host="h"))
+                if "used again" in response.error:  # the server closed it behind the answer before, unannounced
+                    response = await module.fetch(Task(web.url(f"/{number}"), host="h"))
                 if not fine and response.outcome is Outcome.OK:
                     read.add(title)
         return read

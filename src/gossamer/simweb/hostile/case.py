@@ -74,10 +74,10 @@ def always(*steps: Step) -> Script:
 
 
 def answer(body: bytes, fields: bytes = HTML, status: bytes = OK) -> Script:
-    """A proper answer with this body."""
-    return always(status + fields + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    """A proper answer with this body, which says that nothing comes after it."""
+    return always(status + fields + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
 
 def redirect(location: bytes, status: bytes = b"302 Found") -> Script:
     """A redirect, well formed whatever it leads to."""
-    return always(b"HTTP/1.1 %b\r\nLocation: %b\r\nContent-Length: 0\r\n\r\n" % (status, location))
+    return always(b"HTTP/1.1 %b\r\nLocation: %b\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" % (status, location))

@@ -32,7 +32,7 @@ _OUTSIDE: Final = (
 def _index_of_itself(target: str) -> Iterator[Step]:
     """A sitemap index whose only entry is itself."""
     body = b"<sitemapindex><sitemap><loc>%b</loc></sitemap></sitemapindex>" % target.encode("ascii", "replace")
-    yield OK + XML + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    yield OK + XML + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 def _archive() -> bytes:
@@ -53,14 +53,14 @@ _VISITS = itertools.count()
 def _never_the_same(target: str) -> Iterator[Step]:
     """A page that has changed whenever somebody looks."""
     body = b"<!doctype html><title>visit %d</title>" % next(_VISITS)
-    yield OK + HTML + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    yield OK + HTML + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 def _found_anyway(target: str) -> Iterator[Step]:
     """A site that has every page, and each links to one more."""
     path = target.partition("?")[0].encode("ascii", "replace")
     body = b'<title>Not found</title><a href="%b/a">a</a>' % path
-    yield OK + HTML + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    yield OK + HTML + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 def _further_down(target: str) -> Iterator[Step]:
@@ -70,7 +70,7 @@ def _further_down(target: str) -> Iterator[Step]:
     base = base if trail != "1" else "/D47/endless-sub-domains"
     names = (f'<a href="http://n{trail}x{n}.wild.test{base}/{trail}{n + 10}">x</a>' for n in range(20))
     body = ("<title>further down</title>" + "".join(names)).encode("ascii", "replace")
-    yield OK + HTML + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    yield OK + HTML + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 def _spelt(*spellings: bytes) -> Script:
@@ -79,7 +79,7 @@ def _spelt(*spellings: bytes) -> Script:
     def script(target: str) -> Iterator[Step]:
         base = "/".join(target.partition("?")[0].split("/")[:3]).encode("ascii", "replace")
         body = PAGE + b"".join(b'<a href="%b">x</a>' % (spelling % base) for spelling in spellings)
-        yield OK + HTML + b"Content-Length: %d\r\n\r\n" % len(body) + body
+        yield OK + HTML + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
     return script
 

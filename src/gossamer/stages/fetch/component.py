@@ -28,7 +28,8 @@ class Fetch(Filter[NoSettings]):
         told = (response.outcome, response.elapsed, response.header("retry-after"), response.is_met)
         answer = Answer(task.url, task.host, *told)
         await self.answers.send(answer)
-        await self.visits.send(Visit(task, response))
+        barred = {"body": response.barred} if response.barred else {}
+        await self.visits.send(Visit(task, response, barred=barred))
 
     async def _fetch(self, task: Task) -> Response:
         modules = self.protocols.get(scheme_of(task.url))

@@ -10,15 +10,17 @@ import asyncio
 import resource
 import ssl
 from contextlib import suppress
+from functools import partial
 from ipaddress import ip_address
 from typing import Annotated, Literal
 
 import msgspec
 import pycurl
 
+from gossamer.contracts.filtering import VisitFilter
 from gossamer.contracts.resolving import Endpoint, Resolver
 from gossamer.flow.gate import Gate
-from gossamer.flow.ports import Uses
+from gossamer.flow.ports import Uses, UsesMany
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model import mime
@@ -27,16 +29,17 @@ from gossamer.model.body import THRESHOLD, Body, beginning
 from gossamer.model.errors import AddressRefused, ResolutionFailed
 from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome, of_status
-from gossamer.model.task import Task
+from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch import coding, request
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.driver import Driver, driver
 from gossamer.stages.fetch.endings import ending_of
 from gossamer.stages.fetch.head import CAPS, Caps, Head
+from gossamer.stages.fetch.heads import unwanted
 from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stages.fetch.proxy import Proxy
-from gossamer.stages.fetch.transfer import Limits, Transfer, Verdict, constants, overdue, trusted
+from gossamer.stages.fetch.transfer import Limits, Transfer, Verdict, Wanted, constants, overdue, trusted
 
 #: Further addresses of a host that are tried when the first lets nobody in: one more of each kind is enough.
 _SPARE_ADDRESSES = 2
@@ -44,6 +47,9 @@ _SPARE_ADDRESSES = 2
 #: Seconds between two looks at the deadlines, at most: they are meant in seconds, and no request pays for a timer.
 _TICK = 1.0
 
+
+#: Servers that are remembered for having dropped a connection; then all are forgotten, and may cost one try again.
+_MOST_DROPPERS = 10_000
 
 #: Open files that are left to ledger, logs, archive and event loop, before connections get half of the rest; and the
 #: connections that are tried for even under a limit that leaves none.
@@ -109,7 +115,7 @@ class HttpSheet(Sheet, frozen=True):
     ca_file: Annotated[str, setting("Certificates to trust (PEM); empty: the system's.")] = ""
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
+class Asked(msgspec.Struct, frozen=True):
     """One request as it is to be sent."""
 
     url: str
@@ -121,6 +127,7 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     """Fields of this request alone."""
     secret: tuple[str, ...] = ()
     """Those that are kept out of the archive."""
+    wanted: Wanted | None = None
 
 
 def affordable(connections: int) -> int:
@@ -135,6 +142,7 @@ class HttpModule(Provider[HttpSheet]):
     """Fetches http and https URLs. Implements `contracts.fetching.ProtocolModule`."""
 
     resolver: Uses[Resolver]
+    gates: UsesMany[VisitFilter]
 
     _multi: Driver
     _slots: Gate
@@ -142,7 +150,10 @@ class HttpModule(Provider[HttpSheet]):
 
     def __init__(self, sheet: HttpSheet | None = None) -> None:
         super().__init__(sheet)
+        self.gates = {}
         self._idle: list[Transfer] = []
+        self._droppers: set[tuple[str, int]] = set()
+        """Servers, by address and port, that have dropped a connection that was used again."""
         self._live: dict[Transfer, asyncio.Future[object]] = {}
         self._jar: CookieJar | None = None
         self._proxy: Proxy | None = None
@@ -221,7 +232,7 @@ class HttpModule(Provider[HttpSheet]):
             return Response(Outcome.DNS_FAILED, started=started, error=str(error))
         except AddressRefused as error:
             return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
-        asked = Asked(url, started, self.clock.monotonic() - began, *self._fields_of(task))
+        asked = Asked(url, started, self.clock.monotonic() - began, *self._fields_of(task), self._wanted(task))
         slot = self._slots.try_enter() or await self._slots.enter()
         try:
             response = await self._fetch_from(asked, endpoint)
@@ -255,7 +266,9 @@ class HttpModule(Provider[HttpSheet]):
         transfer = self._idle.pop() if self._idle else Transfer(self._shared)
         code, message = 0, ""
         try:
-            transfer.begin(asked.url, address, port, self._keeping, self.clock.monotonic(), asked.shown + asked.secret)
+            fields = asked.shown + asked.secret
+            now, single = self.clock.monotonic(), (address, port) in self._droppers
+            transfer.begin(asked.url, address, port, self._keeping, now, fields, asked.wanted, single=single)
             future = self._live[transfer] = self._multi.add(transfer.curl)
             try:
                 await future
@@ -263,10 +276,19 @@ class HttpModule(Provider[HttpSheet]):
                 code, message = error.args
             except _Overdue:
                 pass
+            if transfer.is_dropped:
+                self._remember_dropper(address, port)
             return self._response(transfer, asked, address, (code, message))
         finally:
             self._live.pop(transfer, None)
             self._release(transfer)
+
+    def _remember_dropper(self, address: str, port: int) -> None:
+        """From here on this server gets a connection for each request: it may close each after its answer without a word."""
+        self.metrics.counters["dropped"] += 1
+        if len(self._droppers) >= _MOST_DROPPERS:
+            self._droppers.clear()
+        self._droppers.add((address, port))
 
     def _release(self, transfer: Transfer) -> None:
         self._multi.discard(transfer.curl)
@@ -340,8 +362,14 @@ class HttpModule(Provider[HttpSheet]):
             version=version,
             is_met=True,
             is_unverified=is_unverified,
+            barred=verdict.barred,
             notes=notes,
         )
+
+    def _wanted(self, task: Task) -> Wanted | None:
+        """What is asked of each head whether its body is wanted; None where nobody would say no."""
+        gates = self.gates.get("body", ())
+        return partial(unwanted, gates, task, self.metrics) if gates and task.relation != ROBOTS else None
 
     def _notes(self, head: Head, verdict: Verdict, decoded: Body | None) -> tuple[Note, ...]:
         """What of the answer was read although its standard does not allow it, counted."""
@@ -406,7 +434,7 @@ def _beside_status(verdict: Verdict, status: int) -> Verdict:
     """A cut body changes the outcome of a success only: a redirect or an error says all it has to say in its head."""
     if verdict.outcome is not Outcome.TRUNCATED or (answered := of_status(status)) is Outcome.OK:
         return verdict
-    return Verdict(answered, verdict.reason, verdict.cut)
+    return Verdict(answered, verdict.reason, verdict.cut, verdict.barred)
 
 
 def _decode_failed(verdict: Verdict, reason: str, status: int) -> Verdict:

@@ -10,7 +10,7 @@ the transfer on the spot.
 import os
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -61,6 +61,14 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str
     cut: str = ""
     """The WARC-Truncated word, where a part of the body is kept."""
+    barred: str = ""
+    """The rule that refused the body by its head."""
+
+
+_DROPPED = Verdict(Outcome.PROTOCOL_FAILED, "the server closed a connection that was used again, without an answer")
+
+#: Says why a body is not wanted, by its head; None where it is.
+Wanted = Callable[[Head], Verdict | None]
 
 
 class Constants(msgspec.Struct, frozen=True):
@@ -171,9 +179,11 @@ class Transfer:
         "_fd",
         "_fields",
         "_is_asked",
+        "_is_single",
         "_keeping",
         "_names_target",
         "_quick",
+        "_wanted",
         "began",
         "chunks",
         "curl",
@@ -200,6 +210,7 @@ class Transfer:
         self._endpoint: tuple[str, int] | None = None
         self._fields: tuple[str, ...] = ()
         self._names_target = False
+        self._is_single = False
         self.clear()
 
     def clear(self) -> None:
@@ -216,17 +227,30 @@ class Transfer:
         self._quick = 0
         self._fd = -1
         self._is_asked = False
+        self._wanted: Wanted | None = None
 
     def begin(
-        self, url: str, address: str, port: int, keeping: Keeping, now: float, fields: tuple[str, ...] = ()
+        self,
+        url: str,
+        address: str,
+        port: int,
+        keeping: Keeping,
+        now: float,
+        fields: tuple[str, ...] = (),
+        wanted: "Wanted | None" = None,
+        *,
+        single: bool = False,
     ) -> None:
         """Make the handle ready to fetch `url` from an address, and to keep so much of the body.
 
         Args:
             address, port: the server's, or the proxy's where there is one.
             fields: of this request alone.
+            wanted: is asked for its verdict on the body when the head is known.
+            single: use a connection of its own, that nobody used before and nobody will.
         """
         self.began = now
+        self._wanted = wanted
         self._keeping = keeping
         self._quick = min(keeping.room, keeping.memory)
         curl, proxy = self.curl, self.shared.proxy
@@ -242,6 +266,10 @@ class Transfer:
         if self._fields != fields:
             curl.setopt(pycurl.HTTPHEADER, [*self.shared.header, *fields])
             self._fields = fields
+        if self._is_single != single:
+            curl.setopt(pycurl.FRESH_CONNECT, int(single))
+            curl.setopt(pycurl.FORBID_REUSE, int(single))
+            self._is_single = single
         # libcurl writes %7e as %7E; servers may tell them apart, and the URL of the task is what is asked for.
         # Once set on a handle it cannot be taken back, so from then on every request of the handle names its own.
         if self._names_target or "%" in url:
@@ -323,8 +351,12 @@ class Transfer:
 
     def _refuse_repetition(self) -> None:
         if self.verdict is None:
-            reason = "the server closed a connection that was used again, without an answer"
-            self.verdict = Verdict(Outcome.PROTOCOL_FAILED, reason)
+            self.verdict = _DROPPED
+
+    @property
+    def is_dropped(self) -> bool:
+        """The server closed a connection that was used again, without an answer."""
+        return self.verdict is _DROPPED
 
     def judge_head(self) -> bool:
         """Read the head once it is complete. False while it is not, or cannot be believed: then there is a verdict."""
@@ -346,6 +378,10 @@ class Transfer:
     def _on_body(self, data: bytes) -> int | None:
         if self.head is None and not self.judge_head():
             return _STOP
+        if not self.size and self._wanted is not None and self.head is not None:
+            self.verdict = self._wanted(self.head)
+            if self.verdict is not None:
+                return _STOP
         self.size += len(data)
         if self.size <= self._quick:
             self.chunks.append(data)

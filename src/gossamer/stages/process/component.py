@@ -146,6 +146,8 @@ class Process(Filter[ProcessSheet]):
         refresh = _refresh(response)
         if response.outcome not in DOCUMENTS:
             return msgspec.structs.replace(visit, base=visit.url, found=refresh) if refresh else visit
+        if response.barred:
+            return visit
         visit = self._sniffed(visit)
         rule = refusal(self.gates.get("parse", ()), "parse", visit)
         if rule:

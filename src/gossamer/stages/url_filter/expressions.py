@@ -27,6 +27,7 @@ class ExpressionSheet(Sheet, frozen=True):
 
     schedule: Annotated[Expressions, setting("Tasks that may be queued.")] = ()
     fetch: Annotated[Expressions, setting("Tasks that may be handed to a fetcher.")] = ()
+    body: Annotated[Expressions, setting("Answers whose body may be fetched, judged by their head.")] = ()
     parse: Annotated[Expressions, setting("Documents that may be parsed.")] = ()
     expand: Annotated[Expressions, setting("Documents whose links may be looked at.")] = ()
     follow: Annotated[Expressions, setting("Links that may be followed.")] = ()

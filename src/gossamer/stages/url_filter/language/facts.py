@@ -20,13 +20,17 @@ _OF_TASK: Mapping[str, Read] = {
     "relation": lambda task: task.relation,
 }
 
-_OF_ANSWER: Mapping[str, Read] = {
+_OF_HEAD: Mapping[str, Read] = {
     "url": lambda visit: visit.task.url,
     "depth": lambda visit: visit.task.depth,
     "relation": lambda visit: visit.task.relation,
     "status": lambda visit: visit.response.status,
-    "outcome": lambda visit: str(visit.response.outcome),
     "mime": lambda visit: visit.media_type,
+}
+
+_OF_ANSWER: Mapping[str, Read] = {
+    **_OF_HEAD,
+    "outcome": lambda visit: str(visit.response.outcome),
     "size": lambda visit: len(visit.response.body),
 }
 
@@ -41,6 +45,7 @@ _OF_DOCUMENT: Mapping[str, Read] = {
 READS: Mapping[Gate, Mapping[str, Read]] = {
     "schedule": _OF_TASK,
     "fetch": _OF_TASK,
+    "body": _OF_HEAD,
     "parse": _OF_ANSWER,
     "expand": _OF_DOCUMENT,
     "follow": {**_OF_LINK, "depth": lambda _: 0},
