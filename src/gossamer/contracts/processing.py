@@ -12,7 +12,9 @@ class Processor(Protocol):
 
     Promises:
         1. It reads the document and nothing else; every processor sees the document from byte 0.
-        2. What it yields does not depend on other documents, unless it says that it keeps state.
+        2. There is one instance of it, which sees all documents of its types and may keep state across them. A class that says
+           `divisible = True` does without that: documents that are large or could hang the crawl are then read by further
+           instances, in processes that can be killed, and the tree of such a page can be had there alone.
         3. It may raise: that costs its own findings on this page, is counted, and nothing else.
     """
 

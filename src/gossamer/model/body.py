@@ -32,10 +32,11 @@ MAX_READ = 16 << 20
 class SpoolFile:
     """An anonymous file. Readers have places of their own, in any thread; the last reference closes it."""
 
-    __slots__ = ("_file", "size")
+    __slots__ = ("_file", "directory", "size")
 
     def __init__(self, directory: str = "") -> None:
         """Make it in `directory`, or in the system's directory for temporary files (OSError where that fails)."""
+        self.directory = directory
         self._file = tempfile.TemporaryFile(buffering=0, dir=directory or None)  # noqa: SIM115  # lasts as long as this
         self.size = 0
 

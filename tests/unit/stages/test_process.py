@@ -1,5 +1,6 @@
 """What the process stage makes of a visit, whatever the page and its processors do."""
 
+import hashlib
 import os
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -13,10 +14,12 @@ from gossamer.contracts.processing import Processor
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
+from gossamer.model.body import BodyWriter, StoredBody
 from gossamer.model.document import Document
 from gossamer.model.outcome import Outcome
 from gossamer.model.suspicion import MAX_DEPTH, MAX_TAGS
-from gossamer.model.visit import Found, Item, Visit
+from gossamer.model.task import Task
+from gossamer.model.visit import Found, Item, Response, Visit
 from gossamer.stages.process.component import Process, ProcessSheet
 from gossamer.stages.process.html import HtmlLinks
 from gossamer.testing.storing import visit
@@ -220,6 +223,82 @@ def test_a_large_document_is_read_apart(run: Run) -> None:
     assert stage.metrics.counters["read_apart"] == 1
     (done,), stage = run(processed([large], ProcessSheet(apart=4_000), {}))
     assert stage.metrics.counters["read_apart"] == 0
+
+
+READERS = """
+import hashlib, os
+from gossamer.flow.unit import Provider
+from gossamer.flow.sheet import NoSettings
+from gossamer.model.visit import Item
+
+class Whole(Provider[NoSettings]):
+    divisible = True
+
+    def process(self, document):
+        with document.open() as first, document.open() as second:
+            digest = hashlib.file_digest(first, "sha256").hexdigest()
+            start, end = second.read(5), second.seek(0, os.SEEK_END)
+        yield Item("whole", document.url, [digest, end, start == document.content[:5], os.getpid()])
+
+class Counting(Provider[NoSettings]):
+    seen = 0
+
+    def process(self, document):
+        self.seen += 1
+        with document.open() as stream:
+            yield Item("counted", document.url, [self.seen, len(stream.read()), os.getpid()])
+"""
+
+
+@pytest.fixture
+def readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A module of processors that another process can import."""
+    (tmp_path / "own_readers.py").write_text(READERS, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import importlib
+
+    return importlib.import_module("own_readers")
+
+
+def stored(content: bytes) -> StoredBody:
+    writer = BodyWriter(0)
+    writer.write(content)
+    body = writer.take()
+    assert isinstance(body, StoredBody)
+    return body
+
+
+@pytest.mark.parametrize("mime", ["application/x-film", "text/html"])
+def test_all_of_a_large_document_is_read_in_a_parser_process(run: Run, readers: Any, mime: str) -> None:
+    content = b"<p>" + os.urandom(4 << 20).hex().encode() * 3  # 24 MiB: more than anybody reads into memory at once
+    answer = Response(Outcome.OK, 200, headers=(("content-type", mime),), body=stored(content))
+    (done,), stage = run(
+        processed([Visit(Task("http://a.test/", "a.test"), answer)], processors={"*": [readers.Whole()]})
+    )
+    assert (done.trouble, stage.metrics.counters["read_apart"]) == ("", 1)
+    [item] = done.items
+    digest, size, begins, where = item.value
+    assert (digest, size, begins) == (hashlib.sha256(content).hexdigest(), len(content), True)
+    assert where != os.getpid()
+
+
+def test_a_processor_that_does_not_say_that_it_may_be_divided_is_one(run: Run, readers: Any) -> None:
+    bodies = [b"<p>small", b"<p>" + b"large " * 1_000_000, b"<div>" * 2 * MAX_DEPTH, b"<p>small again"]
+    pages = [visit(f"http://a.test/{number}", body) for number, body in enumerate(bodies)]
+    done, _ = run(processed(pages, processors={"text/html": [HtmlLinks(), readers.Counting()]}))
+    values = {page.url: page.items[0].value for page in done}
+    assert sorted(seen for seen, _, _ in values.values()) == [1, 2, 3, 4]
+    assert {values[page.url][1] for page in pages} == set(map(len, bodies))
+    assert {where for _, _, where in values.values()} == {os.getpid()}
+
+
+def test_state_is_not_divided_among_parser_processes_in_silence(run: Run, readers: Any) -> None:
+    counting, whole = readers.Counting(), readers.Whole()
+    counting.name, whole.name = "counting", "whole"
+    run(processed([], ProcessSheet(isolated=("whole",), parsers=2), {"*": [whole]}))
+    run(processed([], ProcessSheet(isolated=("counting",)), {"*": [counting]}))
+    with pytest.raises(SettingError, match="'counting' may keep state"):
+        run(processed([], ProcessSheet(isolated=("counting",), parsers=2), {"*": [counting]}))
 
 
 def test_without_parser_processes_a_hostile_page_is_scanned_in_place(run: Run) -> None:

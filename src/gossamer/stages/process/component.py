@@ -111,6 +111,11 @@ class Process(Filter[ProcessSheet]):
                     f"processor {getattr(processor, 'name', processor)!r} cannot be isolated: it has to be a class of a "
                     "module that can be imported, without providers of its own"
                 )
+            if self.sheet.parsers > 1 and not _is_divisible(processor):
+                raise SettingError(
+                    f"processor {getattr(processor, 'name', processor)!r} may keep state, which {self.sheet.parsers} parser "
+                    "processes would divide: set parsers=1, or say `divisible = True` in its class"
+                )
 
     def _check_isolated(self) -> None:
         known = {getattr(one, "name", "") for group in self.processors.values() for one in group}
@@ -176,13 +181,14 @@ class Process(Filter[ProcessSheet]):
         here: list[Processor] = []
         there: list[ProcessorSpec] = []
         for processor in self._processors_of(visit.mime):
-            spec = spec_of(processor) if dear or self._is_isolated(processor) else None
+            apart = self._is_isolated(processor) or (dear and _is_divisible(processor))
+            spec = spec_of(processor) if apart else None
             if spec is None:
                 here.append(processor)
             else:
                 there.append(spec)
         language = bool(self._languages)
-        if dear:
+        if dear and (there or visit.mime in HTML_TYPES):
             findings = await self._parsed(visit, there)
             more = read(document, here, "plain") if here else Findings()
         else:
@@ -268,6 +274,11 @@ class Process(Filter[ProcessSheet]):
             disowned = tuple(Found(one.href, one.relation, one.anchor, True) for one in visit.found)
             return msgspec.structs.replace(visit, found=disowned)
         return visit
+
+
+def _is_divisible(processor: Processor) -> bool:
+    """Further instances of it may read some of the documents."""
+    return bool(getattr(processor, "divisible", False))
 
 
 def _languages(sheet: ProcessSheet) -> frozenset[str]:

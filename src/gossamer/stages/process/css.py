@@ -42,6 +42,8 @@ class CssLinksSheet(Sheet, frozen=True):
 class CssLinks(Provider[CssLinksSheet]):
     """Finds what a style sheet names. Contract: `processing.Processor`. Keeps no state."""
 
+    divisible = True
+
     def process(self, document: Document) -> Iterable[Found]:
         """The sheet's URLs, where requisites are wanted."""
         if not self.sheet.requisites:

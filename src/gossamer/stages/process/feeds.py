@@ -42,6 +42,8 @@ class _JsonFeed(msgspec.Struct):
 class FeedLinks(Provider[NoSettings]):
     """Finds the links of a feed. Contract: `processing.Processor`. Keeps no state."""
 
+    divisible = True
+
     def process(self, document: Document) -> Iterable[Found]:
         """Links of the feed and of its entries; none where the document is no feed."""
         if document.mime.endswith("json"):

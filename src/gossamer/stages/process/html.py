@@ -164,6 +164,8 @@ class HtmlLinksSheet(Sheet, frozen=True):
 class HtmlLinks(Provider[HtmlLinksSheet]):
     """Finds the links of an HTML page. Contract: `processing.Processor`. Keeps no state."""
 
+    divisible = True
+
     def process(self, document: Document) -> Iterable[Found]:
         """The page's links."""
         skim = document.skim

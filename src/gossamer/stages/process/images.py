@@ -22,6 +22,8 @@ Facts = dict[str, int | str]
 class ImageStatistics(Provider[NoSettings]):
     """One item of kind `image` for each picture. Contract: `processing.Processor`. Keeps no state."""
 
+    divisible = True
+
     def process(self, document: Document) -> Iterable[Item]:
         """Format, bytes, width, height and frames; an image that is none of the four, or broken, yields nothing."""
         facts = measure(document.content)

@@ -16,6 +16,7 @@ from gossamer.contracts.processing import Processor
 from gossamer.flow import python
 from gossamer.flow.ports import declared
 from gossamer.flow.unit import Provider
+from gossamer.model.body import Body, StoredBody, pieces
 from gossamer.model.visit import Response, Visit
 from gossamer.stages.process.parser import MAX_FRAME, ProcessorSpec, Request, Setup
 from gossamer.stages.process.reading import Findings
@@ -40,10 +41,13 @@ def spec_of(processor: Processor) -> ProcessorSpec | None:
 
 
 def slim(visit: Visit) -> Visit:
-    """What a processor may see of a visit: its task, and the answer with a body of plain bytes."""
+    """What a processor may see of a visit: its task, and the answer without content coding. A document on disk is left out: it
+    follows in pieces."""
     answer = visit.response
-    response = Response(answer.outcome, answer.status, headers=answer.headers, body=answer.content)
-    return Visit(visit.task, response, mime=visit.mime)
+    body = b"" if type(answer.document) is StoredBody else answer.document
+    return Visit(
+        visit.task, Response(answer.outcome, answer.status, headers=answer.headers, body=body), mime=visit.mime
+    )
 
 
 class Parsers:
@@ -74,11 +78,14 @@ class Parsers:
             ParserFailed: it was not read in time, or its process died.
         """
         request = Request(slim(visit), tuple(processors), agent, details, language, trouble, self.deadline)
+        document = visit.response.document
+        if isinstance(document, StoredBody):
+            request = msgspec.structs.replace(request, stored=len(document), spool=document.file.directory)
         frame = self._encoder.encode(request)
         async with self._places:
             try:
                 parser = self._idle.pop() if self._idle else await self._start()
-                findings = await self._ask(parser, frame)
+                findings = await self._ask(parser, frame, document)
             except TimeoutError as error:
                 raise ParserFailed("parse_timeout") from error
             except (OSError, EOFError, msgspec.DecodeError) as error:
@@ -86,11 +93,18 @@ class Parsers:
             self._idle.append(parser)
             return findings
 
-    async def _ask(self, parser: "_Parser", frame: bytes) -> Findings:
-        """What a process makes of a document; it is killed unless it answers, also when nobody waits any more."""
+    async def _ask(self, parser: "_Parser", frame: bytes, document: Body) -> Findings:
+        """What a process makes of a document; it is killed unless it answers, also when nobody waits any more.
+
+        The deadline counts from when all of the document is there, and for each piece on the way.
+        """
         try:
+            parser.write(frame)
+            if isinstance(document, StoredBody):
+                for piece in pieces(document):
+                    async with asyncio.timeout(self.deadline):
+                        await parser.hand_over(piece)
             async with asyncio.timeout(self.deadline):
-                parser.write(frame)
                 return msgspec.msgpack.decode(await parser.read(), type=Findings)
         except BaseException:
             await self._kill(parser)
@@ -134,6 +148,12 @@ class _Parser:
         """Put a frame into the pipe. One document is under way at a time, so the pipe holds no more than that."""
         assert self._process.stdin is not None
         self._process.stdin.writelines((len(frame).to_bytes(4), frame))
+
+    async def hand_over(self, piece: bytes) -> None:
+        """Put a piece of a document into the pipe, and wait until there is room for more."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(piece)
+        await self._process.stdin.drain()
 
     async def read(self) -> bytes:
         """The next frame.

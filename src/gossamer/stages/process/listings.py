@@ -36,6 +36,8 @@ def _lines(document: Document) -> Iterator[bytes]:
 class FtpListing(Provider[NoSettings]):
     """Links to the entries of an ftp directory. Contract: `processing.Processor`."""
 
+    divisible = True
+
     def process(self, document: Document) -> Iterable[Found]:
         """Lines of the two forms that servers use; others are not guessed at."""
         for line in _lines(document):
@@ -57,6 +59,8 @@ class FtpListing(Provider[NoSettings]):
 class GopherMenu(Provider[NoSettings]):
     """Links to the entries of a gopher menu (RFC 1436, 3.8). Contract: `processing.Processor`."""
 
+    divisible = True
+
     def process(self, document: Document) -> Iterable[Found]:
         """Type and text, selector, host and port of each line, parted by tabs."""
         for line in _lines(document):
@@ -76,6 +80,8 @@ class GopherMenu(Provider[NoSettings]):
 
 class UriList(Provider[NoSettings]):
     """Links of a list of URLs (RFC 2483, section 5). Contract: `processing.Processor`."""
+
+    divisible = True
 
     def process(self, document: Document) -> Iterable[Found]:
         """Every line that is no comment."""

@@ -18,6 +18,7 @@ import msgspec
 from selectolax.lexbor import SelectolaxError
 
 from gossamer.flow.unit import Provider
+from gossamer.model.body import PIECE, BodyWriter
 from gossamer.model.document import Document
 from gossamer.model.suspicion import suspicion
 from gossamer.model.visit import HTML_TYPES, Visit
@@ -26,7 +27,7 @@ from gossamer.stages.process.reading import Details, Findings, read
 #: New containers until the collector looks for cycles: documents hold none, and the parent bounds the memory.
 COLLECT_AFTER = 50_000
 
-#: Bytes of the longest frame either way: a document of 16 MiB with its head, or what was found in one.
+#: Bytes of the longest frame either way: a document in memory with its head, or what was found in one.
 MAX_FRAME = 64 << 20
 
 #: Seconds after the deadline when the process ends by itself: its parent may be gone, and a loop never looks.
@@ -53,6 +54,10 @@ class Request(msgspec.Struct, frozen=True, array_like=True):
     """What to take for known: empty builds the tree whatever the page looks like, anything else builds none."""
     deadline: float
     """Seconds."""
+    stored: int = 0
+    """Bytes of a document that is kept on disk: they follow the frame."""
+    spool: str = ""
+    """Where they lie while they are read; empty: the system's own place."""
 
 
 class Setup(msgspec.Struct, frozen=True, array_like=True):
@@ -76,10 +81,11 @@ def main() -> int:
     requests = msgspec.msgpack.Decoder(Request)
     made: dict[bytes, Provider[Any]] = {}
     while (request := _next(frames_in, requests)) is not None:
+        visit = _with_document(request, frames_in) if request.stored else request.visit
         signal.setitimer(signal.ITIMER_REAL, request.deadline + _GRACE)
         try:
             processors = [_processor(spec, made) for spec in request.processors]
-            document = Document(request.visit, request.agent, trouble=request.trouble)
+            document = Document(visit, request.agent, trouble=request.trouble)
             if not request.trouble:
                 _try_tree(document)
             findings = read(document, processors, request.details, language=request.language)
@@ -114,6 +120,23 @@ def _next(frames: BinaryIO, decoder: msgspec.msgpack.Decoder[Any]) -> Any:
     length = int.from_bytes(head)
     frame = frames.read(length)
     return decoder.decode(frame) if len(frame) == length else None
+
+
+def _with_document(request: Request, frames: BinaryIO) -> Visit:
+    """The visit with its document, which follows in the pipe and goes to disk as it did in the parent: a processor reads all of
+    it, however large, and memory holds a piece.
+
+    Raises:
+        EOFError: the parent has gone.
+    """
+    document = BodyWriter(0, request.spool)
+    while document.size < request.stored:
+        piece = frames.read(min(PIECE, request.stored - document.size))
+        if not piece:
+            raise EOFError
+        document.write(piece)
+    response = msgspec.structs.replace(request.visit.response, body=document.take())
+    return msgspec.structs.replace(request.visit, response=response)
 
 
 def _limit(memory: int) -> None:

@@ -46,6 +46,8 @@ class SitemapSheet(Sheet, frozen=True):
 class SitemapLinks(Provider[SitemapSheet]):
     """Finds the URLs of a sitemap. Contract: `processing.Processor`. Keeps no state."""
 
+    divisible = True
+
     def process(self, document: Document) -> Iterable[Found]:
         """The sitemap's URLs on its own host, up to the limit; nothing where the document is no sitemap."""
         relation = document.visit.task.relation

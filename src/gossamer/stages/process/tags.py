@@ -26,8 +26,6 @@ class TagCounterSheet(Sheet, frozen=True):
 class TagCounter(Provider[TagCounterSheet]):
     """Counts start tags as they stand in the bytes. Contract: `processing.Processor`. Keeps state."""
 
-    keeps_state = True
-
     def process(self, document: Document) -> Iterable[Item]:
         """Counts, in the metrics as `tag:NAME`; `tag:other` once there are too many names."""
         counts = Counter(name.lower().decode() for name in _START.findall(document.markup))

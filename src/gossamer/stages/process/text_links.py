@@ -22,6 +22,8 @@ _AFTER = ".,;:!?*_)]\u2026\u201d\u00bb"
 class TextLinks(Provider[NoSettings]):
     """Finds URLs in plain text. Contract: `processing.Processor`. Keeps no state."""
 
+    divisible = True
+
     def process(self, document: Document) -> Iterable[Found]:
         """The URLs, in order."""
         encoding = webencodings.lookup(document.charset) or webencodings.UTF8
