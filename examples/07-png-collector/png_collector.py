@@ -30,6 +30,8 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 class ImageLinks(Provider[NoSettings]):
     """The images that a page shows. Contract: `processing.Processor`."""
 
+    divisible = True
+
     def process(self, document: Document) -> Iterator[Found]:
         """One link for each `<img src>`, and for the first of each `srcset`."""
         for node in document.css("img[src], source[srcset]"):

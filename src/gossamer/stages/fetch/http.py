@@ -28,18 +28,19 @@ from gossamer.model import url as urls
 from gossamer.model.body import THRESHOLD, Body, beginning
 from gossamer.model.errors import AddressRefused, ResolutionFailed
 from gossamer.model.notes import Note
-from gossamer.model.outcome import Outcome, of_status
+from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch import coding, request
 from gossamer.stages.fetch.cookies import CookieJar
+from gossamer.stages.fetch.deadlines import Limits, overdue
 from gossamer.stages.fetch.driver import Driver, driver
-from gossamer.stages.fetch.endings import ending_of
 from gossamer.stages.fetch.head import CAPS, Caps, Head
 from gossamer.stages.fetch.heads import unwanted
 from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stages.fetch.proxy import Proxy
-from gossamer.stages.fetch.transfer import Limits, Transfer, Verdict, Wanted, constants, overdue, trusted
+from gossamer.stages.fetch.transfer import Transfer, Verdict, Wanted, constants, trusted
+from gossamer.stages.fetch.verdicts import beside_status, decode_failed, verdict_on
 
 #: Further addresses of a host that are tried when the first lets nobody in: one more of each kind is enough.
 _SPARE_ADDRESSES = 2
@@ -327,7 +328,7 @@ class HttpModule(Provider[HttpSheet]):
             transfer.judge_head()
         head = transfer.head
         is_unverified = not transfer.shared.verifies and asked.url.startswith("https:")
-        verdict = self._verdict(transfer, ending)
+        verdict = verdict_on(transfer, ending)
         timings = transfer.timings(asked.resolved, elapsed) if self.sheet.timings else None
         version = transfer.version if self.sheet.timings else ""
         if head is None:
@@ -385,23 +386,6 @@ class HttpModule(Provider[HttpSheet]):
             self.metrics.count(f"note:{note}")
         return notes
 
-    def _verdict(self, transfer: Transfer, ending: tuple[int, str]) -> Verdict:
-        """How it ended: our own word first, then libcurl's, then the status."""
-        code, message = ending
-        status = transfer.head.status if transfer.head else 0
-        if transfer.verdict:
-            return _beside_status(transfer.verdict, status)
-        if status == 206 and not code:
-            # No range was asked for: what this is a part of, only the server knows (FAULTS 25).
-            return Verdict(Outcome.PROTOCOL_FAILED, "a part of the document, which was not asked for")
-        if not code:
-            return Verdict(of_status(status), "" if status else "closed before the end of the head")
-        message = message or f"libcurl's error {code}"
-        meaning = ending_of(code, transfer.curl.getinfo(pycurl.OS_ERRNO), message)
-        if not status:
-            return Verdict(meaning.early, message)
-        return _beside_status(Verdict(meaning.late, message, meaning.cut), status)
-
     def _body(self, transfer: Transfer, head: Head, verdict: Verdict) -> tuple[Body, Body | None, Verdict]:
         """The body as it came, without its content coding where it has one, and the verdict after that."""
         body: Body
@@ -416,32 +400,18 @@ class HttpModule(Provider[HttpSheet]):
         if not applied:
             return body, None, verdict
         if refused := coding.refusal(applied):
-            return body, None, _decode_failed(verdict, refused, head.status)
+            return body, None, decode_failed(verdict, refused, head.status)
         if undone is None:
             undone = coding.decode(beginning(body), applied, self._keeping, whole=not verdict.cut)
         elif undone.error:
             undone = coding.to_the_fault(body, applied, self._keeping, undone)
         if not undone.is_readable:
-            return body, None, _decode_failed(verdict, undone.error, head.status)
+            return body, None, decode_failed(verdict, undone.error, head.status)
         if undone.error and verdict.outcome is Outcome.OK:
             verdict = Verdict(Outcome.TRUNCATED, undone.error, "unspecified")
         elif undone.cut and not verdict.cut:
-            verdict = _beside_status(Verdict(Outcome.TRUNCATED, undone.cut, "length"), head.status)
+            verdict = beside_status(Verdict(Outcome.TRUNCATED, undone.cut, "length"), head.status)
         return body, undone.data, verdict
-
-
-def _beside_status(verdict: Verdict, status: int) -> Verdict:
-    """A cut body changes the outcome of a success only: a redirect or an error says all it has to say in its head."""
-    if verdict.outcome is not Outcome.TRUNCATED or (answered := of_status(status)) is Outcome.OK:
-        return verdict
-    return Verdict(answered, verdict.reason, verdict.cut, verdict.barred)
-
-
-def _decode_failed(verdict: Verdict, reason: str, status: int) -> Verdict:
-    """The same for a body that cannot be decoded; a deadline or a broken protocol weighs more."""
-    if of_status(status) is not Outcome.OK or verdict.outcome not in (Outcome.OK, Outcome.TRUNCATED):
-        return verdict
-    return Verdict(Outcome.DECODE_FAILED, reason, verdict.cut)
 
 
 class _Overdue(Exception):

@@ -341,7 +341,7 @@ class Transfer:
 
         libcurl repeats a request at once, up to five times, if a connection that was used before ends without an answer:
         it takes the server for one that had closed it already. One that has read the request is then asked twice within
-        milliseconds, behind the back of delay, retries and log. Whether to ask again is the frontier's matter.
+        milliseconds, behind the back of delay, retries and log. Whether to ask again is the frontier's matter (decision 19).
         """
         if self._is_asked:
             self._refuse_repetition()
@@ -407,52 +407,3 @@ class Transfer:
         if self.verdict is None and self.store is not None and self.store.cut:
             self.verdict = Verdict(Outcome.TRUNCATED, self.store.cut, "length")
         return None if self.verdict is None else _STOP
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """The deadlines of one request, all in seconds."""
-
-    connect: float
-    tls: float
-    head: float
-    whole: float
-    least_speed: float
-    """Bytes per second, over `window`."""
-    window: float
-
-
-def overdue(transfer: Transfer, limits: Limits, now: float) -> Verdict | None:
-    """Has a transfer outlived one of its deadlines? Each phase has its own, and its own outcome (FAULTS 11-15)."""
-    waited = now - transfer.began
-    has_head = transfer.head is not None or (bool(transfer.lines) and transfer.judge_head())
-    if transfer.verdict is not None:
-        return transfer.verdict
-    if waited > limits.whole:
-        return Verdict(Outcome.TIMED_OUT, f"not whole within {limits.whole:g} s", "time" if has_head else "")
-    if has_head:
-        return _slow(transfer, limits, now)
-    if waited <= min(limits.connect, limits.head):
-        return None
-    if transfer.is_sent:
-        if waited - transfer.curl.getinfo(pycurl.PRETRANSFER_TIME) > limits.head:
-            return Verdict(Outcome.TIMED_OUT, f"no complete head within {limits.head:g} s")
-    elif not transfer.is_connected:
-        if waited > limits.connect:
-            return Verdict(Outcome.CONNECT_FAILED, f"no connection within {limits.connect:g} s")
-    elif waited > limits.connect + limits.tls:
-        return Verdict(Outcome.TLS_FAILED, f"no TLS session within {limits.tls:g} s")
-    return None
-
-
-def _slow(transfer: Transfer, limits: Limits, now: float) -> Verdict | None:
-    """Compare with the mark of a window ago; the first one is set when the body is first seen."""
-    if transfer.mark is None:
-        transfer.mark = (now, transfer.size)
-        return None
-    since, size = transfer.mark
-    if now - since < limits.window:
-        return None
-    if transfer.size - size < limits.least_speed * (now - since):
-        return Verdict(Outcome.TOO_SLOW, f"less than {limits.least_speed:g} bytes/s", "time")
-    transfer.mark = (now, transfer.size)
-    return None
