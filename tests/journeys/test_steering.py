@@ -170,7 +170,7 @@ REFUSED = [
     ({"delay": "0", "dely": "1"}, "did you mean 'delay'"),
     ({"delay": "0", "politness.delay": "1"}, "did you mean 'politeness'"),
     ({"delay": "0", "politeness.dealy": "1"}, "did you mean 'delay'"),
-    ({"delay": "0", "concurrency": "0"}, ">= 1"),
+    ({"delay": "0", "concurrency": "0"}, "at least 1"),
     ({"delay": "0", "concurrency": "many"}, "not a quantity"),
     ({"delay": "0", "ledger.cache": "1GB"}, "only with a restart"),
     ({"delay": "0", "politeness.blocked": "a b"}, "no host or domain"),
