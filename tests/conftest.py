@@ -12,8 +12,10 @@ from hypothesis import settings
 
 T = TypeVar("T")
 
-# A property holds or does not, however slow the machine is that asks.
-settings.register_profile("gossamer", deadline=None)
+# A property holds or does not, however slow the machine is that asks. The suite asks for the same cases each time, so that a
+# change breaks it or nothing does; `./gossamer dev properties` asks for new ones, and for many more.
+settings.register_profile("gossamer", deadline=None, derandomize=True)
+settings.register_profile("long", deadline=None, max_examples=5_000, print_blob=True)
 settings.load_profile("gossamer")
 
 #: Seconds after which a test hangs for sure, on the slowest machine.

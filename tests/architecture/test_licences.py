@@ -28,8 +28,9 @@ SPELLINGS = {
 }
 
 
-def licences(metadata: importlib.metadata.PackageMetadata) -> list[set[str]]:
+def licences(package: importlib.metadata.Distribution) -> list[set[str]]:
     """Every way in which the package offers itself: each a set of licences that then hold together."""
+    metadata = package.metadata
     expression = metadata.get("License-Expression")
     if not expression:
         classified = [
@@ -40,6 +41,10 @@ def licences(metadata: importlib.metadata.PackageMetadata) -> list[set[str]]:
         plain = (metadata.get("License") or "").partition("\n")[0].strip()
         # Several classifiers mean a choice as often as not; the plain field, where it is short, says which.
         expression = plain if plain and len(plain) < 60 else " AND ".join(classified)
+    if not expression:
+        # Some carry the text alone, which begins with its name.
+        texts = [file for file in package.files or () if file.name.upper().startswith("LICENSE")]
+        expression = " AND ".join(file.read_text().partition("\n")[0].strip() for file in texts)
     choices = re.split(r"\s+OR\s+|/", expression.replace("(", "").replace(")", ""))
     parts = [re.split(r"\s+AND\s+", choice) for choice in choices]
     return [{SPELLINGS.get(part.strip(), part.strip()) for part in choice} for choice in parts]
@@ -67,5 +72,5 @@ DECIDED = {"publicsuffixlist": {"MPL-2.0"}, "tqdm": {"MPL-2.0"}}
 
 @pytest.mark.parametrize("package", run_time_packages())
 def test_a_run_time_dependency_is_permissively_licensed(package: str) -> None:
-    offered = licences(importlib.metadata.metadata(package))
+    offered = licences(importlib.metadata.distribution(package))
     assert any(choice <= PERMISSIVE | DECIDED.get(package, set()) for choice in offered), f"{package}: {offered}"

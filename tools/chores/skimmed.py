@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.model import robots_tags
 from gossamer.model.document import Document
@@ -14,6 +14,12 @@ from gossamer.model.errors import UnreadableUrl
 from gossamer.model.url import canonical
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
 from gossamer.testing.storing import visit
+
+#: Graphics and formulas, with their elements that hold HTML again (HTML, 13.2.4.2).
+HOLDS_HTML = {
+    "svg": frozenset({"foreignobject", "desc", "title"}),
+    "math": frozenset({"annotation-xml", "mi", "mo", "mn", "ms", "mtext"}),
+}
 
 #: Where the files are said to come from.
 PLACE = "http://site.test/folder/page"
@@ -57,8 +63,8 @@ def links_of_skim(document: Document) -> Iterator[Link]:
 
 def said_by_tree(tree: LexborHTMLParser, document: Document) -> tuple[str, str, str, tuple[str, ...]]:
     """Title, base, canonical URL and directives, of a page whose header fields say nothing."""
-    title = tree.css_first("title")
-    base = tree.css_first("base[href]")
+    title = next(filter(_is_html, tree.css("title")), None)
+    base = next(filter(_is_html, tree.css("base[href]")), None)
     own = [
         node.attributes["href"]
         for node in (tree.head.css("link[href][rel]") if tree.head is not None else ())
@@ -76,6 +82,22 @@ def said_by_tree(tree: LexborHTMLParser, document: Document) -> tuple[str, str, 
         _resolved(own[0], url) if own and own[0] else "",
         tuple(sorted(robots_tags.directives(metas, document.agent))),
     )
+
+
+def _is_html(node: LexborNode) -> bool:
+    """Whether it is an element of the page itself, not of graphics or formulas in it."""
+    around: list[str] = []
+    above = node.parent
+    while above is not None:
+        around.append((above.tag or "").lower())
+        above = above.parent
+    kind = ""
+    for name in reversed(around):
+        if not kind and name in HOLDS_HTML:
+            kind = name
+        elif kind and name in HOLDS_HTML[kind]:
+            kind = ""
+    return not kind
 
 
 def said_by_skim(document: Document) -> tuple[str, str, str, tuple[str, ...]]:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, BinaryIO
 from gossamer.model import charset, language, robots_tags, simhash
 from gossamer.model.errors import ParseSkipped, UnreadableUrl
 from gossamer.model.markup import resolved
+from gossamer.model.queries import in_charset
 from gossamer.model.skim import Skim
 from gossamer.model.suspicion import suspicion
 from gossamer.model.text import GIST, main_text
-from gossamer.model.url import canonical, scheme_of
-from gossamer.model.visit import Response, Visit
+from gossamer.model.url import canonical, host_of, scheme_of
+from gossamer.model.visit import XHTML, Response, Visit
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -82,12 +83,17 @@ class Document:
     @cached_property
     def charset(self) -> str:
         """The encoding of `content`, by the Encoding standard's name in lower case."""
-        return charset.sniff(self.content, self.response.content_type)
+        return charset.sniff(self.content, self.response.content_type, host_of(self.url).rpartition(".")[2])
 
     @cached_property
     def markup(self) -> bytes:
-        """The content as well-formed UTF-8: what the tree is parsed from."""
-        return charset.to_utf8(self.content, self.charset)
+        """The content as HTML in well-formed UTF-8, XHTML rewritten (:mod:`gossamer.model.xhtml`): what the tree is parsed from."""
+        text = charset.to_utf8(self.content, self.charset)
+        if self.mime != XHTML:
+            return text
+        from gossamer.model.xhtml import as_html  # most crawls meet none
+
+        return as_html(text)
 
     @cached_property
     def skim(self) -> Skim:
@@ -145,9 +151,17 @@ class Document:
         """The URL that the page says is its own (RFC 6596), resolved; empty where it says none, or no URL."""
         href = self._canonical_href()
         try:
-            return canonical(href, self.base) if href else ""
+            return self._resolved(href, self.base) if href else ""
         except UnreadableUrl:
             return ""
+
+    def _resolved(self, href: str, base: str) -> str:
+        """The canonical URL of what the page wrote.
+
+        Raises:
+            UnreadableUrl: it is none.
+        """
+        return canonical(in_charset(href, base, self.charset), base)
 
     def _canonical_href(self) -> str | None:
         """In the head alone, as search engines have it: in a body, anyone may have written it."""
@@ -169,7 +183,7 @@ class Document:
         if href is None:
             return self.url
         try:
-            base = canonical(href, self.url)
+            base = self._resolved(href, self.url)
         except UnreadableUrl:
             return self.url
         scheme = scheme_of(base)

@@ -18,9 +18,9 @@ taken exactly from there on. All of it is linear.
 - Where a frameset begins after other content, its frames count only if that content was no text, nor `body` or any tag that
   rules a frameset out; the parser drops that content then, this does not.
 - What is in `template` is no part of the page, as in the tree; what is in `select` or `noscript` is.
-- In graphics and formulas (`svg`, `math`), `title`, `style` and `script` are ordinary elements and CDATA is text, as in the
-  tree; where HTML begins again in them is followed only by tags, not by what the parser has open. The text of such a `title`
-  ends at the first tag in it.
+- In graphics and formulas (`svg`, `math`), `title`, `style` and `script` are ordinary elements, `title` and `base` are not the
+  page's, and CDATA is text, as in the tree; what is open in and around them is followed by tags, without the parser's repairs of
+  what is misnested.
 """
 
 from collections.abc import Iterator, Mapping
@@ -95,6 +95,9 @@ SINGLED = RAW | frozenset(b"plaintext template html base link meta area frame fr
 #: Start tags that lie in spans, and may matter to who looks for links there.
 SPANNED = frozenset(b"a img source video audio track embed object input body image use".split())
 
+# Those that say something of the page: not if they stand in graphics (where a `meta` ends these), or in a page of frames.
+_OF_PAGE = frozenset(b"title base meta".split())
+
 # What may stand in a head; anything else ends it (13.2.6.4.4 and .6).
 _IN_HEAD = frozenset(b"html head base basefont bgsound link meta title noscript noframes style script template".split())
 _BEHIND_HEAD = _IN_HEAD - {b"noscript"}
@@ -146,6 +149,7 @@ class Skim:
         self._in_form = False
         self._takes_frames: bool | None = None
         self._graphics = Graphics(markup)
+        self.head_end = len(markup)
         self.head_end = self._skim_head()
         """Where the head ends: at the first tag or text that no head can hold."""
         if exactly:
@@ -235,7 +239,7 @@ class Skim:
             return len(markup)  # a tag that the page ends in
         if markup[start + 1 : start + 2] not in DECLARES:
             return start + 1
-        if markup.startswith(CDATA, start) and self._graphics.holds(start):
+        if markup.startswith(CDATA, start) and self._graphics.takes_cdata(start):
             return markup.find(b"]]>", start) + 3 if markup.find(b"]]>", start) >= 0 else len(markup)
         return end_of_declaration(markup, start)
 
@@ -271,6 +275,10 @@ class Skim:
         if name == b"frameset":
             if self._takes_frames is None:
                 self._takes_frames = _takes_frames(self.markup, self.head_end, start)
+                if self._takes_frames:
+                    self.pieces = [piece for piece in self.pieces if not self._is_dropped(piece)]
+            return False
+        if name in _OF_PAGE and start >= self.head_end and self._is_displaced(name, start):
             return False
         if name == b"frame":
             return bool(self._takes_frames)
@@ -284,6 +292,14 @@ class Skim:
             self.complete = False
             return False
         return True
+
+    def _is_displaced(self, name: bytes, start: int) -> bool:
+        """A page of frames has no body that it could stand in, and graphics have a title of their own."""
+        return bool(self._takes_frames) or (name != b"meta" and self._graphics.holds(start))
+
+    def _is_dropped(self, piece: "Tag | Span") -> bool:
+        """Whether a frameset takes the place of this, which says something of the page."""
+        return isinstance(piece, Tag) and piece.name in _OF_PAGE and piece.start >= self.head_end
 
     def _text_of(self, name: bytes, start: int, end: int) -> tuple[int, int]:
         """Where the text ends that begins at `end`, and where the next thing may begin: before it, in graphics."""

@@ -221,8 +221,11 @@ class Record(msgspec.Struct, frozen=True):
     location: Location | None = None
 
 
+XHTML = "application/xhtml+xml"
 #: Media types that are HTML documents (WHATWG HTML, and XHTML served under its own name).
-HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+HTML_TYPES = frozenset({"text/html", XHTML})
+#: Media types of XML that says no more of itself; some of it is XHTML.
+XML_TYPES = frozenset({"application/xml", "text/xml"})
 
 
 def sha1_base32(data: Body) -> str:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.model.charset import sniff, to_utf8
+from gossamer.model import legacy
+from gossamer.model.charset import DETECTED_BYTES, _letters, sniff, to_utf8
 
 
 @pytest.mark.parametrize("name", ["tests1.dat", "tests2.dat", "test-yahoo-jp.dat"])
@@ -53,4 +54,79 @@ def test_order_of_evidence(content: bytes, content_type: str, charset: str) -> N
     ],
 )
 def test_text_is_well_formed_utf8(content: bytes, charset: str, text: str) -> None:
+    assert to_utf8(content, charset).decode() == text
+
+
+PANGRAMS = [
+    ("shift_jis", "ja", "人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。"),
+    ("euc-jp", "ja", "人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。"),
+    ("iso-2022-jp", "ja", "人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。"),
+    ("euc-kr", "ko", "키스의 고유조건은 입술끼리 만나야 하고 특별한 기술은 필요치 않다"),
+    ("gbk", "zh", "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心"),
+    ("big5", "zh", "人人生而自由，在尊嚴和權利上一律平等。他們賦有理性和良心"),
+    ("windows-1251", "ru", "Съешь же ещё этих мягких французских булок, да выпей чаю"),
+    ("koi8-r", "ru", "Съешь же ещё этих мягких французских булок, да выпей чаю"),
+    ("ibm866", "ru", "Съешь же ещё этих мягких французских булок, да выпей чаю"),
+    ("windows-1253", "el", "Ξεσκεπάζω την ψυχοφθόρα βδελυγμία, όπως όλοι οι άνθρωποι"),
+    ("windows-1255", "he", "דג סקרן שט בים מאוכזב ולפתע מצא לו חברה איך הקליטה"),
+    ("windows-1256", "ar", "يولد جميع الناس أحرارًا متساوين في الكرامة والحقوق"),
+    ("windows-874", "th", "มนุษย์ทั้งหลายเกิดมามีอิสระและเสมอภาคกันในเกียรติศักดิ์และสิทธิ"),
+    (
+        "iso-8859-2",
+        "pl",
+        "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności; świadomość, zażółć gęślą jaźń",
+    ),
+    ("windows-1250", "cs", "Příliš žluťoučký kůň úpěl ďábelské ódy, všichni lidé rodí se svobodní a sobě rovní"),
+    ("windows-1254", "tr", "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar; şişli ığdır"),
+    ("windows-1257", "lt", "Visi žmonės gimsta laisvi ir lygūs savo orumu ir teisėmis, įlinkdama fechtuotojo špaga"),
+    ("windows-1252", "fr", "Portez ce vieux whisky au juge blond qui fume, été où l'œuvre naît"),
+]
+
+
+@pytest.mark.parametrize(("name", "language", "text"), PANGRAMS, ids=[name for name, _, _ in PANGRAMS])
+@pytest.mark.parametrize("far", [0, 30_000])
+def test_a_page_that_declares_nothing_is_read_by_its_letters_wherever_they_stand(
+    name: str, language: str, text: str, far: int
+) -> None:
+    page = b"<!doctype html><head><title>x</title></head>" + b"<p class=a>b</p>" * (far // 16) + b"<p>"
+    page += legacy.encode(text, name, lambda character: b"?") + b"</p>"
+    assert to_utf8(page, sniff(page, "text/html")).decode().endswith(f"<p>{text}</p>")
+
+
+def test_the_domain_tells_encodings_apart_that_share_their_letters() -> None:
+    text = "sz\xf5l\xf5".encode("latin-1")
+    assert sniff(text, "", "hu") == "iso-8859-2"
+    assert sniff(text, "", "ee") == "windows-1252"
+
+
+@pytest.mark.parametrize("domain", ["", "KR", "1", "a.b", "\uac00", "x" * 300, "-"])
+def test_no_name_of_a_host_breaks_the_guess(domain: str) -> None:
+    assert sniff("안녕하세요 세상".encode("euc-kr"), "", domain) == "euc-kr"
+
+
+def test_a_page_that_was_cut_within_a_letter_is_utf8_and_a_word_that_ends_in_one_is_not() -> None:
+    assert sniff("größe ü".encode()[:-1], "") == "utf-8"
+    assert sniff(b"caf\xe9", "") == "windows-1252"
+
+
+def test_the_detector_gets_no_more_than_its_share_of_a_page() -> None:
+    page = "<p>Съешь же ещё".encode("windows-1251") * 20_000
+    assert len(_letters(page)) == DETECTED_BYTES
+    assert _letters(b"<p>" * 1000 + b"<i>a\xe4</i><b>" + b"b" * 70 + b"\xf6" * 3) == b"a\xe4<" + b"b" * 64 + b"\xf6" * 3
+
+
+@pytest.mark.parametrize(
+    ("content", "charset", "text"),
+    [
+        (b"\xad\xa1\xa4\xa2\x8f\xb0\xa1\xff", "euc-jp", "①あ丂\ufffd"),
+        (b"\x80\x81\xdf\xd2", "windows-1253", "€\x81ί\ufffd"),
+        (b"\xca\xd9", "windows-1255", "\u05ba\ufffd"),
+        (b"\xae", "koi8-u", "ў"),
+        (b"\xa2\xe3\x81\x30\x81\x30", "gbk", "€\x80"),
+        (b"\x8c\x63", "euc-kr", "똠"),
+    ],
+)
+def test_bytes_are_read_as_the_standard_says_where_the_codec_of_python_does_not(
+    content: bytes, charset: str, text: str
+) -> None:
     assert to_utf8(content, charset).decode() == text

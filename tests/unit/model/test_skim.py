@@ -41,9 +41,11 @@ def test_tags_are_those_that_a_tokenizer_sees() -> None:
         (b"<template><a href=1><template></template><a href=2></template><a href=3>", ["3"]),
         (b"<noscript><a href=1></noscript><select><a href=2></select>", ["1", "2"]),
         (
-            b"<svg><a href=1><a xlink:href=2><title><a href=3></title><style><a href=4></style></svg>",
+            b"<svg><a href=1><a xlink:href=2><title><a href=3></a></title><style><a href=4></style></svg>",
             ["1", "2", "3", "4"],
         ),
+        # The end tag of the title is ignored, since a link of HTML is open in it.
+        (b"<svg><title><a href=1></title><style><a href=2></style></svg>", ["1"]),
         (b"<svg><style/><script/><a href=1><![CDATA[<a href=2>]]></svg><style><a href=3></style>", ["1"]),
         (b"<svg><p><title><a href=1></title><![CDATA[<a href=2>]]>", []),
         (b"<svg><foreignObject><title><a href=1></title></foreignObject><title/><a href=2></svg>", ["2"]),
@@ -109,3 +111,41 @@ def test_tags_that_are_kept_are_bounded_and_a_cut_is_counted(monkeypatch: pytest
 
 def test_what_is_found_is_bounded() -> None:
     assert len(hrefs(b"<a href=x>" * 200_000)) < 100_000
+
+
+@pytest.mark.parametrize(
+    ("page", "title", "base"),
+    [
+        (
+            b"<svg><title>of a drawing</title><base href=/no/></svg><title>of the page</title><base href=/b/>",
+            "of the page",
+            "/b/",
+        ),
+        (b"<p><svg><title>of a drawing</title></svg><math><title>t</title>", "", "/dir/page"),
+        (b"<svg><foreignObject><title>of the page</title></foreignObject></svg>", "of the page", "/dir/page"),
+        (b"<svg><g><desc></desc></g></svg><p><title>of the page</title>", "of the page", "/dir/page"),
+        (b"<frameset><title>of nothing</title><base href=/no/><frame src=x></frameset>", "", "/dir/page"),
+        (
+            b"<title>of the page</title><frameset><title>of nothing</title><frame src=x></frameset>",
+            "of the page",
+            "/dir/page",
+        ),
+        (b"<p><base href=/no/></p><frameset><frame src=x></frameset>", "", "/dir/page"),
+        (b"<p>text<frameset><title>of the page</title>", "of the page", "/dir/page"),
+    ],
+)
+def test_title_and_base_are_those_of_the_page_not_of_graphics_or_frames(page: bytes, title: str, base: str) -> None:
+    document = Document(visit("http://a.test/dir/page", page))
+    assert (document.title, document.base) == (title, f"http://a.test{base}")
+
+
+def test_no_robots_tag_is_in_a_page_of_frames() -> None:
+    page = b"<frameset><meta name=robots content=noindex></frameset>"
+    assert Document(visit("http://a.test/", page)).directives == ()
+
+
+def test_an_end_tag_of_what_is_around_graphics_ends_them() -> None:
+    assert hrefs(b"<a href=0><svg></a><a/href=2><![CDATA[<a href=4><a href=5>") == ["0", "2", "5"]
+    assert hrefs(b"<a href=0><svg></svg><a/href=2><![CDATA[<a href=4><a href=5>") == ["0", "2", "5"]
+    assert hrefs(b"<div><svg><g></div><style><a href=1></style><a href=2>") == ["2"]
+    assert hrefs(b"<a href=0><svg><a href=1></a><style><a href=2></style></svg>") == ["0", "1", "2"]

@@ -1,6 +1,7 @@
 """Links of feeds, of sitemaps and of plain text."""
 
 import gzip
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -69,6 +70,61 @@ JSON = (
 )
 def test_feeds(feed: bytes, mime: str, expected: list[str]) -> None:
     assert [line.partition(" ")[2] for line in links(FeedLinks(), feed, mime)] == expected
+
+
+def hrefs(feed: str) -> list[str]:
+    return [line.partition(": ")[2] for line in links(FeedLinks(), feed.encode(), "application/xml")]
+
+
+def test_addresses_go_on_from_the_nearest_xml_base_around_them() -> None:
+    feed = """<feed xml:base="/blog/"><link href="."/><entry xml:base="2024/"><link href="a"/>
+    <content src="b" xml:base="http://b.test/c/"/><link href="d" xml:base="e/"/></entry><entry><link href="f#g"/></entry>
+    <logo xml:base="/x/"><link href="h"/></feed>"""
+    assert hrefs(feed) == [
+        "http://a.test/blog/",
+        "http://a.test/blog/2024/a",
+        "http://b.test/c/b",
+        "http://a.test/blog/2024/e/d",
+        "http://a.test/blog/f",
+        "http://a.test/x/h",
+    ]
+    assert hrefs('<rss xml:base="/r/"><item><link>a</link><enclosure url="b"/></item></rss>') == [
+        "http://a.test/r/a",
+        "http://a.test/r/b",
+    ]
+
+
+def test_an_address_or_base_that_is_none_is_left_for_its_counter() -> None:
+    assert hrefs(
+        '<feed xml:base="http://["><link href="a"/><entry xml:base="/b/"><link href="http://["/></entry></feed>'
+    ) == [
+        "a",
+        "http://[",
+    ]
+
+
+def test_an_item_without_a_link_is_found_by_its_permalink() -> None:
+    feed = """<rss><channel><link>/</link><item><guid>http://a.test/1</guid></item>
+    <item><guid isPermaLink="true"> HTTPS://a.test/2 </guid><title>t</title></item>
+    <item><guid isPermaLink="false">http://a.test/no</guid></item><item><guid>tag:no</guid></item><item><guid>17</guid></item>
+    <item><guid>http://a.test/no</guid><link>http://a.test/3</link></item><item><guid>http://a.test/4</guid>"""
+    assert hrefs(feed) == ["/", "http://a.test/1", "HTTPS://a.test/2", "http://a.test/3", "http://a.test/4"]
+
+
+def test_bases_of_a_hostile_feed_cost_linear_time() -> None:
+    def work(count: int) -> float:
+        feed = b"<feed xml:base='/a/'>" + b"<b xml:base='c/'></d>" * count
+        document = Document(fetched(feed, "application/atom+xml"))
+        assert document.markup
+        best = float("inf")
+        for _ in range(3):
+            begun = time.process_time()
+            assert list(FeedLinks().process(document)) == []
+            best = min(best, time.process_time() - begun)
+        return best
+
+    small = max(work(1_000), 0.002)
+    assert work(8_000) < 30 * small
 
 
 def test_a_feed_sent_as_html_is_a_feed() -> None:

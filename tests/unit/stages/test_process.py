@@ -86,6 +86,34 @@ def test_a_page_is_read_by_what_its_bytes_are(run: Run) -> None:
     assert not one(run, answer(b"PK\x03\x04<a href=x>", ("content-type", "text/html"))).is_page
 
 
+@pytest.mark.parametrize("mime", ["application/xhtml+xml", "application/xml", "text/xml; charset=utf-8"])
+def test_xhtml_is_a_page_whatever_kind_of_xml_it_is_sent_as(run: Run, mime: str) -> None:
+    page = b"""<?xml version="1.0"?><h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:head><h:script src="a.js"/>
+    <h:title>t</h:title></h:head><h:body><h:a href="x"/></h:body></h:html>"""
+    seen = answer(page, ("content-type", mime))
+    [done], _ = run(processed([seen], processors={"application/xhtml+xml": [HtmlLinks()]}))
+    assert (done.mime, done.title, done.found) == ("application/xhtml+xml", "t", (Found("x"),))
+    assert done.is_page
+
+
+def test_long_xhtml_is_read_apart_sooner_than_html(run: Run) -> None:
+    page = (
+        b'<html xmlns="http://www.w3.org/1999/xhtml"><head><title>t</title></head><body>'
+        + b"<p>x</p>" * 1000
+        + b"</body></html>"
+    )
+    for mime, apart in (("text/html", 0), ("application/xhtml+xml", 1)):
+        seen = answer(page, ("content-type", mime))
+        [done], stage = run(
+            processed(
+                [seen],
+                ProcessSheet(apart=20_000),
+                {one: [HtmlLinks()] for one in ("text/html", "application/xhtml+xml")},
+            )
+        )
+        assert (done.title, stage.metrics.counters["read_apart"]) == ("t", apart)
+
+
 def test_what_a_page_says_of_itself_is_in_the_visit(run: Run) -> None:
     page = b"<html lang=en><link rel=canonical href=/real><meta name=ROBOTS content='noarchive, nosnippet'><meta name=gossamer "
     page += b"content=noindex><meta name=otherbot content=nofollow><title>t</title><a href=x>"

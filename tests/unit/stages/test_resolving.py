@@ -1,8 +1,11 @@
 """Found links become URLs."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gossamer.model.normal import USUAL, Normaliser
+from gossamer.model.url import canonical
 from gossamer.model.visit import Found, Link
 from gossamer.stages.links import resolving
 from gossamer.stages.links.lists import shipped_parameters
@@ -142,3 +145,23 @@ def test_a_file_is_linked_to_by_files_alone() -> None:
     assert ([link.url for link in links], rejected) == (["http://a.test/etc/passwd"], {"scheme:file": 1})
     links, rejected = resolve_links(found, "file:///srv/", "file:///srv/", cache)
     assert ([link.url for link in links], rejected) == (["file:///etc/passwd"], {})
+
+
+@pytest.mark.parametrize("href", ["http:", "http:?a", "h\tttp:", "http:\n", "http: ", "http:#x", "HTTP:?a"])
+def test_a_scheme_alone_goes_on_from_the_whole_base_each_time(href: str) -> None:
+    cache = JoinCache()
+    for base in ("http://a.test/?q=1/2", "http://a.test/", "http://a.test/x?r", "http://a.test/?q=1/2"):
+        [link], _ = resolve_links([Found(href)], base, PAGE, cache)
+        assert link.url == canonical(href, base)
+
+
+PIECES = ["http:", "HTTPS:", "//", "/", "\\", "?", "#", ".", "..", "x", "b.test", " ", "\t", "\n", "%2e", ":", "@"]
+ASKED = st.tuples(st.lists(st.sampled_from(PIECES), max_size=5), st.sampled_from(["", "x", "y", "?q=1/2", "x?r", "d/"]))
+
+
+@given(st.lists(ASKED, max_size=8))
+def test_what_was_remembered_is_what_the_parser_says(asked: list[tuple[list[str], str]]) -> None:
+    cache = JoinCache()
+    for pieces, place in asked:
+        found, base = [Found("".join(pieces))], f"http://a.test/{place}"
+        assert resolve_links(found, base, PAGE, cache) == resolve_links(found, base, PAGE, JoinCache())

@@ -14,7 +14,7 @@ from gossamer.model.requisites import REDIRECTS
 from gossamer.model.url import canonical, host_of, scheme_of, scheme_rule
 from gossamer.model.visit import Visit
 from gossamer.stages.links.lists import parameters_of
-from gossamer.stages.links.resolving import MAX_LINKS, JoinCache, resolve_links
+from gossamer.stages.links.resolving import MAX_LINKS, JoinCache, resolve_links, with_queries
 
 #: URLs of one sitemap (sitemaps.org, "Sitemap file limits").
 MAX_LISTED = 50_000
@@ -80,7 +80,8 @@ class Links(Filter[LinksSheet]):
             return (msgspec.structs.replace(visit, found=(), rejected={rule: 1}),)
         # A sitemap is a list of links and nothing else: its own limit is that of its standard.
         limit = MAX_LISTED if visit.found[0].relation.startswith("sitemap") else self.sheet.max_links
-        links, rejected = resolve_links(visit.found, base, visit.url, self._cache, limit, self._normalise)
+        found = with_queries(visit.found, base, visit.charset)
+        links, rejected = resolve_links(found, base, visit.url, self._cache, limit, self._normalise)
         if links and links[0].relation in REDIRECTS and not _may_redirect(visit.url, links[0].url):
             rejected, links = {scheme_rule(links[0].url): 1}, ()
         return (msgspec.structs.replace(visit, found=(), links=links, rejected=rejected),)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from gossamer.model.errors import UnreadableUrl, UrlTooLong
 from gossamer.model.normal import Normalise
-from gossamer.model.requisites import REDIRECTS
+from gossamer.model.queries import in_charset
+from gossamer.model.requisites import CSS_IMPORT, CSS_URL, REDIRECTS
 from gossamer.model.url import MAX_URL_BYTES, authority_of, canonical, scheme_rule
 from gossamer.model.visit import Found, Link
 
@@ -20,6 +21,8 @@ MAX_LINKS = 6_000
 
 #: What marks a remembered refusal; no URL begins with it.
 _REFUSED = "!"
+
+_IN_STYLES = frozenset({CSS_IMPORT, CSS_URL})
 
 # The parser drops white space and C0 controls in front, and `?` and `#` go on from the whole base, not from its
 # directory.
@@ -31,6 +34,10 @@ _CACHEABLE_STARTS = frozenset("/._-~%0123456789abcdefghijklmnopqrstuvwxyzABCDEFG
 _PATH = r"(?:[0-9A-Za-z_~-][0-9A-Za-z_.~-]*/)*(?:[0-9A-Za-z_~-][0-9A-Za-z_.~-]*)?"
 _IS_PLAIN_PATH = re.compile(_PATH).fullmatch
 _IS_PLAIN_URL = re.compile(rf"https?://(?:[0-9a-z][0-9a-z-]*\.)+[a-z]+/{_PATH}").fullmatch
+
+# A link of which nothing is left behind a scheme goes on from the whole base where that is the base's own: `http:`, `http:?a`.
+# The parser drops tabs and line ends wherever they stand.
+_IS_SCHEME_ALONE = re.compile(r"[A-Za-z][A-Za-z0-9+.\t\n\r-]*+:[\0- ]*+(?:\?|\Z)").match
 
 
 #: Bytes of the longest name that can be looked up, and of its longest label (RFC 1035, section 2.3.4; 255 octets on the wire).
@@ -83,6 +90,25 @@ class JoinCache:
             self._entries -= len(dropped)
 
 
+def with_queries(found: Sequence[Found], base: str, charset: str) -> Sequence[Found]:
+    """The links of a document, their queries in its encoding (:mod:`gossamer.model.queries`); those of its style sheets stay.
+
+    Args:
+        found: in document order.
+        base: what relative links are resolved against: a canonical URL.
+        charset: the document's encoding; empty for what is no HTML.
+    """
+    if charset in ("", "utf-8") or all(one.href.isascii() for one in found):
+        return found
+    return [
+        one if one.href.isascii() or one.relation in _IN_STYLES else _with_query(one, base, charset) for one in found
+    ]
+
+
+def _with_query(one: Found, base: str, charset: str) -> Found:
+    return Found(in_charset(one.href, base, charset), one.relation, one.anchor, one.nofollow)
+
+
 def resolve_links(
     found: Sequence[Found],
     base: str,
@@ -130,7 +156,7 @@ def resolve_links(
             url = table.get(href) or ""
             if not url:
                 url = _met(href, base, directory, cache.absolute, normalise)
-                if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES:
+                if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES and not _IS_SCHEME_ALONE(href):
                     table[href] = url
         place = places.get(url)
         if place is not None:

@@ -26,11 +26,14 @@ from gossamer.model.mime import sniff
 from gossamer.model.outcome import DOCUMENTS, Outcome
 from gossamer.model.requisites import redirect_of
 from gossamer.model.url import of_field
-from gossamer.model.visit import HTML_TYPES, Found, Response, Visit
+from gossamer.model.visit import HTML_TYPES, XHTML, XML_TYPES, Found, Response, Visit
 from gossamer.stages.process.html import refresh_target
 from gossamer.stages.process.isolation import ParserFailed, Parsers, spec_of
 from gossamer.stages.process.parser import ProcessorSpec
 from gossamer.stages.process.reading import Details, Findings, filled, read
+
+#: Reading a byte of XHTML costs so many times as much as one of HTML.
+_SHARE_OF_XHTML = 20
 
 #: Letters of an ISO 639-1 code. Pages may declare any tag: only so many are counted by name.
 _CODE = 2
@@ -198,7 +201,8 @@ class Process(Filter[ProcessSheet]):
 
     def _is_dear(self, document: Document, processors: Sequence[Processor]) -> bool:
         """Reading it here would hold up the crawl: by its markup, or by its size where a processor reads it at all."""
-        if len(document.content) > self.sheet.apart:
+        share = _SHARE_OF_XHTML if document.mime == XHTML else 1
+        if len(document.content) * share > self.sheet.apart:
             return bool(processors)
         return document.mime in HTML_TYPES and bool(document.trouble)
 
@@ -243,6 +247,10 @@ class Process(Filter[ProcessSheet]):
             return visit
         nosniff = response.header("x-content-type-options").strip().lower() == "nosniff"
         mime = sniff(response.content, response.content_type, nosniff=nosniff)
+        if mime in XML_TYPES:
+            from gossamer.model.xhtml import type_of_xml  # its parser: most crawls meet no XML
+
+            mime = type_of_xml(response.content, mime)
         if mime != response.mime:
             self.metrics.count("sniffed")
         return msgspec.structs.replace(visit, mime=mime)

@@ -1,0 +1,141 @@
+"""Query strings are in the encoding of their document, as browsers send them."""
+
+import msgspec
+import pytest
+from webencodings.labels import LABELS
+
+from gossamer.contracts.processing import Processor
+from gossamer.model import legacy
+from gossamer.model.document import Document
+from gossamer.model.queries import in_charset
+from gossamer.model.url import canonical
+from gossamer.model.visit import Visit
+from gossamer.stages.links.component import Links
+from gossamer.stages.process.feeds import FeedLinks
+from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
+from gossamer.stages.process.reading import filled, read
+from gossamer.stages.process.sitemaps import SitemapLinks
+from gossamer.testing.storing import visit
+
+PAGE = "http://a.test/dir/page"
+
+
+def links(page: bytes) -> list[str]:
+    """The URLs of a page's links, as the crawl asks for them."""
+    made: Visit = visit(PAGE, page)
+    findings = read(Document(made), [HtmlLinks(HtmlLinksSheet(requisites=True, forms=True))], "plain")
+    [done] = Links().filter(filled(made, findings))
+    return [link.url for link in done.links]
+
+
+def query(text: str, charset: str) -> str:
+    return canonical(in_charset(f"?{text}", PAGE, charset), PAGE).partition("?")[2]
+
+
+def test_a_query_is_sent_in_the_encoding_of_its_page_and_a_path_in_utf8() -> None:
+    page = '<meta charset=euc-kr><a href="/s?q=한글">a</a><a href="/한?q=1#한">b</a>'.encode("euc-kr")
+    assert links(page) == ["http://a.test/s?q=%C7%D1%B1%DB", "http://a.test/%ED%95%9C?q=1"]
+
+
+def test_forms_frames_images_and_refreshes_speak_the_encoding_of_the_page_too() -> None:
+    page = """<meta charset=windows-1251><meta http-equiv=refresh content="0;url=/r?я"><form action="/f?я"></form>
+    <iframe src="/i?я"></iframe><img srcset="/s?я 2x"><area href="/a?я"><link rel=next href="/l?я">"""
+    assert sorted(links(page.encode("windows-1251"))) == [f"http://a.test/{n}?%FF" for n in "afilrs"]
+
+
+def test_what_is_in_a_style_sheet_of_the_page_is_utf8() -> None:
+    page = '<meta charset=windows-1251><p style="background:url(/b?я)"><style>@import "/c?я";</style>'
+    assert links(page.encode("windows-1251")) == ["http://a.test/b?%D1%8F", "http://a.test/c?%D1%8F"]
+
+
+def test_base_and_canonical_url_are_read_as_links_are() -> None:
+    page = "<meta charset=koi8-r><base href='/b?я'><link rel=canonical href='/c?я'>".encode("koi8-r")
+    document = Document(visit(PAGE, page))
+    assert (document.base, document.canonical) == ("http://a.test/b?%D1", "http://a.test/c?%D1")
+
+
+@pytest.mark.parametrize(
+    ("processor", "body"),
+    [
+        (
+            SitemapLinks(),
+            "<?xml version='1.0' encoding='koi8-r'?><urlset><url><loc>http://a.test/?я</loc></url></urlset>",
+        ),
+        (FeedLinks(), "<?xml version='1.0' encoding='koi8-r'?><feed><link href='?я'/></feed>"),
+    ],
+)
+def test_sitemaps_and_feeds_ask_in_utf8_whatever_they_are_written_in(processor: Processor, body: str) -> None:
+    made = msgspec.structs.replace(visit("http://a.test/", body.encode("koi8-r")), mime="application/xml")
+    [done] = Links().filter(filled(made, read(Document(made), [processor], "plain")))
+    assert [link.url for link in done.links] == ["http://a.test/?%D1%8F"]
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16le", "utf-16be", "replacement", ""])
+def test_pages_in_unicode_ask_in_utf8(charset: str) -> None:
+    assert query("q=ß", charset) == "q=%C3%9F"
+
+
+def test_a_letter_that_the_encoding_lacks_is_sent_as_its_number() -> None:
+    assert query("q=€한&x=ß", "iso-8859-2") == "q=%26%238364%3B%26%2354620%3B&x=%DF"
+
+
+def test_a_scheme_that_is_not_the_webs_asks_in_utf8() -> None:
+    assert in_charset("ws://a.test/?ß", PAGE, "windows-1252") == "ws://a.test/?ß"
+    assert in_charset("?ß", "gopher://a.test/", "windows-1252") == "?ß"
+    assert in_charset("FTP://a.test/?ß", PAGE, "windows-1252") == "FTP://a.test/?%DF"
+
+
+def test_what_the_url_parser_drops_is_no_part_of_a_query() -> None:
+    assert canonical(in_charset(" \t?a\n=ß b \r\n", PAGE, "windows-1252"), PAGE) == f"{PAGE}?a=%DF%20b"
+
+
+# Each was read off the indexes of the Encoding standard.
+STANDARD = [
+    ("shift_jis", "表①纊ｱ¥‾−ⅰ", "%95\\%87@%FA\\%B1\\~%81|%FA@"),
+    ("euc-jp", "表①纊ｱ¥‾−ⅰ", "%C9%BD%AD%A1%F9%A1%8E%B1\\~%A1%DD%FC%F1"),
+    ("iso-2022-jp", "aあ①ｱ¥b", "a%1B$B$%22-!%%22%1B(J\\b%1B(B"),
+    ("iso-2022-jp", "あ한", "%1B$B$%22%1B(B%26%2354620%3B"),
+    ("euc-kr", "똠뷁", "%8Cc%94%EE"),
+    ("gbk", "€㐁é", "%80%26%2313313%3B%A8%A6"),
+    ("gb18030", "€ḿ", "%A2%E3%A8%BC"),
+    ("big5", "十€猪㕵", "%A4Q%A3%E1%FER%26%2313685%3B"),
+    ("windows-1252", "\x81€", "%81%80"),
+    ("x-user-defined", "\uf7ff", "%FF"),
+    ("koi8-u", "ў═", "%AE%A0"),
+    ("windows-1255", "\u05ba", "%CA"),
+]
+
+
+@pytest.mark.parametrize(("charset", "text", "sent"), STANDARD)
+def test_letters_are_encoded_as_the_standard_says_where_the_codec_of_python_does_not(
+    charset: str, text: str, sent: str
+) -> None:
+    assert query(text, charset) == sent
+
+
+# What encoders take for something else on purpose; and two signs that Python's codec reads as others, which have cells, too.
+TAKEN_FOR_OTHERS = {
+    **{key: {"¥", "‾", "−"} for key in ("shift_jis", "euc-jp", "iso-2022-jp")},
+    "big5": {"\u2215", "\ufe68"},
+}
+
+
+@pytest.mark.parametrize("charset", sorted({*LABELS.values()} - {"utf-8", "utf-16be", "utf-16le", "replacement"}))
+def test_every_letter_that_an_encoding_writes_it_reads_again(charset: str) -> None:
+    written = 0
+    others = TAKEN_FOR_OTHERS.get(charset, set())
+    if charset == "iso-2022-jp":
+        others = others | set(map(chr, range(0xFF61, 0xFFA0)))
+    for code in (
+        *range(0x80, 0xD800),
+        *range(0xE000, 0xFF00, 7),
+        *range(0xF780, 0xF800),
+        *range(0xFF00, 0xFFF0),
+        *range(0x20000, 0x20100),
+    ):
+        letter = chr(code)
+        encoded = legacy.encode(letter, charset, lambda _: b"")
+        if encoded and letter not in others:
+            written += 1
+            assert legacy.decode(encoded, charset) == letter, hex(code)
+    assert written > 80
