@@ -25,12 +25,13 @@ from gossamer.assembly.compiling import (
     with_told_tls,
 )
 from gossamer.assembly.control.server import ControlServer
+from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
 from gossamer.assembly.seeds import check_addresses, check_schemes
 from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, peak_rss
-from gossamer.assembly.tables import TableMaker, cut_back, write_hosts
+from gossamer.assembly.tables import TableMaker, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
@@ -92,6 +93,10 @@ class Crawl:
         check_schemes(self.seeds, self.graph)
         self._place = CrawlPlace(self.directory, self.options)
         self._place.check()
+        if self.options.resume:
+            refuse_without_ledger(self.directory)
+        elif self.options.accept_loss:
+            raise UsageError("--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss")
         self.tables = TableMaker(self.directory, report) if tables else None
         self.running: RunningGraph | None = None
         self.fleet: Fleet | None = None
@@ -147,7 +152,7 @@ class Crawl:
             if self.options.resume:
                 # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
                 self._place.write(self.wiring, self.graph)
-            self._tell_restored(cut_back(running, self.directory))
+            self._tell_restored(*bring_back(running, self.directory, accept=self.options.accept_loss))
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")
@@ -178,7 +183,11 @@ class Crawl:
         rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
         self.report(f"nothing came, so nothing is kept: {rest}")
 
-    def _tell_restored(self, done: Restored) -> None:
+    def _tell_restored(self, done: Restored, accepted: Accepted) -> None:
+        for loss in accepted.what:
+            self.report(f"gone on without: {loss}")
+        if accepted.again:
+            self.report(f"{accepted.again} URLs whose records are lost are fetched again")
         if done.cut or done.removed:
             files = f"{len(done.cut) + len(done.removed)} files"
             self.report(

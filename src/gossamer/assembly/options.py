@@ -25,6 +25,14 @@ class CrawlOptions(Sheet, frozen=True):
         bool, setting("Remove the crawl that the directory holds, and start anew.", restart=_START)
     ] = False
 
+    accept_loss: Annotated[
+        bool,
+        setting(
+            "Go on with a damaged crawl without the files that are lost, and fetch what they held again; with --resume.",
+            restart=_START,
+        ),
+    ] = False
+
     scope: Annotated[
         Scope,
         setting("Which links are followed, seen from the seeds: page, prefix, host, domain or any.", restart=_START),

@@ -12,12 +12,16 @@ import msgspec
 
 from gossamer.assembly.olden import with_roles
 from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.errors import BrokenWiring
 from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import properties
 from gossamer.flow.wiring import Wiring, read, write
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.places import CRAWL_FILE
 from gossamer.stores.rowlog import LOG_PATH
+
+#: What a run leaves alone in its directory that was killed before that was a crawl.
+_UNFINISHED = f"{CRAWL_FILE}.new"
 
 #: Failed fetches that are told of a crawl that nothing came of.
 TOLD = 5
@@ -28,13 +32,33 @@ def kept_wiring(output: str) -> Wiring:
 
     Raises:
         UsageError: no directory is named, or it holds no crawl.
+        CrawlDirectoryError: its wiring is damaged.
+        WiringError: its wiring says what cannot be.
     """
     if not output:
         raise UsageError("--resume needs the directory of the crawl; name it with -o")
-    path = Path(output, CRAWL_FILE)
-    if not path.is_file():
-        raise UsageError(f"{path.parent} holds no crawl (no {CRAWL_FILE} in it); begin one without --resume")
-    return with_roles(read(path))
+    path = Path(output)
+    if not (path / CRAWL_FILE).is_file():
+        raise UsageError(f"{path} holds no crawl (no {CRAWL_FILE} in it); begin one without --resume")
+    return with_roles(read_wiring(path))
+
+
+def read_wiring(directory: Path) -> Wiring:
+    """The wiring that a crawl directory keeps, as it stands there.
+
+    Raises:
+        CrawlDirectoryError: it is missing, empty or cut.
+        WiringError: it says what cannot be.
+    """
+    path = directory / CRAWL_FILE
+    try:
+        if not path.stat().st_size:
+            raise BrokenWiring(f"{path} is empty")
+        return read(path)
+    except BrokenWiring as error:
+        raise CrawlDirectoryError(f"{error}; bring it back from a copy") from None
+    except OSError as error:
+        raise CrawlDirectoryError(f"{path} cannot be read: {error.strerror}; bring it back from a copy") from None
 
 
 class CrawlPlace:
@@ -44,6 +68,7 @@ class CrawlPlace:
         self.path = path
         self._options = options
         self._aside = path.with_name(f"{path.name}.replaced")
+        self._going = path.with_name(f".{path.name}.removed")
         self.holds_another = False
         """The crawl that is being replaced stands aside."""
 
@@ -70,7 +95,7 @@ class CrawlPlace:
                     "or replace it with --overwrite"
                 )
             self._check_idle()
-        elif any(path.iterdir()):
+        elif any(entry.name != _UNFINISHED for entry in path.iterdir()):
             raise UsageError(f"{path} is not empty and holds no crawl; name another directory with -o")
 
     def make(self, wiring: Wiring, graph: Graph) -> bool:
@@ -82,6 +107,7 @@ class CrawlPlace:
             UsageError: it cannot be written.
         """
         path = self.path
+        shutil.rmtree(self._going, ignore_errors=True)  # of a run that was killed while it removed what came to nothing
         try:
             if self._options.overwrite and (path / CRAWL_FILE).exists():
                 self._check_idle()  # once more: seeds were looked up meanwhile
@@ -119,7 +145,9 @@ class CrawlPlace:
     def settle(self, made: bool, has_begun: bool) -> None:
         """A crawl that could not begin, or came to nothing, leaves no directory; the one that it was to replace comes back."""
         if made and not has_begun:
-            shutil.rmtree(self.path, ignore_errors=True)
+            # First out of the way, whole: a directory that is half removed would be neither a crawl nor free for one.
+            self.path.rename(self._going)
+            shutil.rmtree(self._going, ignore_errors=True)
             if self.holds_another:
                 self._aside.rename(self.path)
         elif self.holds_another:

@@ -14,7 +14,7 @@ import msgspec
 
 from gossamer.assembly.compiling import provider_names
 from gossamer.flow import python
-from gossamer.flow.errors import FlowError, WiringError
+from gossamer.flow.errors import ComponentFailed, WiringError
 from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import nearest
 from gossamer.flow.wiring import MAIN_PROCESS, ProviderPlan, Wiring, to_toml
@@ -178,7 +178,8 @@ class Fleet:
         """Start the child again when it dies before its work is done.
 
         Raises:
-            FlowError: it keeps dying.
+            WiringError: its part of the wiring cannot be run.
+            ComponentFailed: it keeps dying.
         """
         loop = asyncio.get_running_loop()
         deaths: list[float] = []
@@ -187,9 +188,12 @@ class Fleet:
             if code == 0 or self._ending:
                 return
             deaths = [*(moment for moment in deaths if loop.time() - moment < DEATH_WINDOW), loop.time()]
-            if code == 2 or len(deaths) >= MAX_DEATHS:
-                raise FlowError(
-                    f"process {name!r} ended with status {code} {len(deaths)} times in a row; see its messages above"
+            if code == WiringError.exit_code:
+                raise WiringError(f"process {name!r} cannot run its part of the wiring; see its message above")
+            if len(deaths) >= MAX_DEATHS:
+                raise ComponentFailed(
+                    f"process {name!r} died {len(deaths)} times within {DEATH_WINDOW:g} s ({_death(code)}); see its messages "
+                    "above. What was kept is kept: gossamer resume goes on"
                 )
             self._report(f"process {name!r} died ({_death(code)}); it is started again")
             await self._spawn(name, path)

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
+from gossamer.assembly.place import read_wiring
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import Consumer, Producer
 from gossamer.flow.errors import WiringError
@@ -24,7 +25,7 @@ from gossamer.flow.planning import plan
 from gossamer.flow.ports import In, Out
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import NoSettings, nearest
-from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, read
+from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 from gossamer.model.body import MAX_READ, THRESHOLD
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.notes import Note
@@ -34,7 +35,7 @@ from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
-from gossamer.query.places import CRAWL_FILE, crawl_directory, replacing
+from gossamer.query.places import crawl_directory, replacing
 from gossamer.query.replacing import Basis, basis, replace
 from gossamer.stages.fetch.coding import codings, decode, refusal
 from gossamer.stages.fetch.keeping import Keeping
@@ -92,7 +93,7 @@ def crawl_wiring(directory: str) -> Wiring:
     Raises:
         UsageError: there is no crawl.
     """
-    return read(crawl_directory(directory) / CRAWL_FILE)
+    return read_wiring(crawl_directory(directory))
 
 
 class Reprocessing:

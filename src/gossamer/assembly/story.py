@@ -20,6 +20,7 @@ from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
 from gossamer.assembly.control.knowing import Known, known_of
 from gossamer.assembly.control.messages import Why
 from gossamer.assembly.olden import with_roles
+from gossamer.assembly.place import read_wiring
 from gossamer.contracts.filtering import TaskGate, verdicts_on
 from gossamer.contracts.robots import Ruling, Verdict
 from gossamer.flow.graph import Graph
@@ -27,14 +28,12 @@ from gossamer.flow.planning import plan
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
 from gossamer.flow.units import bind
-from gossamer.flow.wiring import read
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.leading import parent_depth
 from gossamer.model.task import Task
 from gossamer.model.url import canonical, host_of, site_of
 from gossamer.model.visit import Link
-from gossamer.query.places import CRAWL_FILE
 from gossamer.services.aliases import WHAT as ALIASES
 from gossamer.services.aliases import proven_others
 from gossamer.services.politeness.blocklist import Blocklist
@@ -123,7 +122,7 @@ def story_of(directory: Path, text: str) -> Story:
     except UnreadableUrl as error:
         raise UsageError(f"{error}; write it in full, as https://example.org/") from None
     check_is_crawl(directory)
-    graph = plan(with_roles(read(directory / CRAWL_FILE)), catalog())
+    graph = plan(with_roles(read_wiring(directory)), catalog())
     known = _known(directory, url)
     normal = _normal_form(graph, url)
     if normal != url and not known.is_seen:

@@ -1,7 +1,6 @@
 """Tables beside a crawl: closed row logs become Parquet and index, in a process of their own, now and then and at the end.
 
-And what has to be done for them while the crawl's own process has its stores open: cutting back what a kill tore, and writing down
-what is known of hosts.
+And what has to be done for them while the crawl's own process has its stores open: writing down what is known of hosts.
 
 The process is :mod:`gossamer.query`; the crawl's own never imports it. When it fails or is killed nothing is lost: rows stay in
 their logs, where `gossamer query` finds them, and the next one goes on.
@@ -17,31 +16,9 @@ from gossamer.flow import python
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.flow.running import RunningGraph
 from gossamer.stores.ledger.ledger import Ledger
-from gossamer.stores.recovery import Restored, restore
 from gossamer.stores.rows import host_row
 from gossamer.stores.segments import closed, open_runs, segments
 from gossamer.stores.tablelog import TableLog
-from gossamer.stores.warc import WarcArchive
-
-
-def cut_back(running: RunningGraph, directory: Path) -> Restored:
-    """Bring archive and files of keepers back to what the ledgers committed. Call it when units are up and none has worked yet.
-
-    Raises:
-        CrawlDirectoryError: committed bytes are missing.
-    """
-    cut: dict[str, int] = {}
-    removed: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
-    archives = [provider for provider in running.providers.values() if isinstance(provider, WarcArchive)]
-    disks = [Path(disk) for archive in archives for disk in archive.sheet.disks]
-    keepers = [provider for provider in running.providers.values() if isinstance(provider, Keeper)]
-    further = [pattern for keeper in keepers for pattern in keeper.files()]
-    for ledger in running.providers.values():
-        if isinstance(ledger, Ledger):
-            done = restore(directory, ledger.committed_ends(), ledger.sheet.agent, disks, further)
-            cut, removed, lost = cut | done.cut, removed + done.removed, lost + done.lost
-    return Restored(cut, removed, lost)
 
 
 def write_hosts(running: RunningGraph) -> None:
@@ -106,11 +83,12 @@ class TableMaker:
             *python.command("gossamer.query", str(self._directory), *options),
             env=python.environment(),
             stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
         try:
-            _, said = await child.communicate()
+            told, said = await child.communicate()
         except asyncio.CancelledError:
             child.kill()
             await child.wait()
@@ -120,3 +98,5 @@ class TableMaker:
         elif child.returncode:
             last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
             self._report(f"tables could not be made ({last}); rows stay in their logs, and `gossamer query` reads them")
+        elif told:
+            self._report(told.decode("utf-8", "replace").strip())

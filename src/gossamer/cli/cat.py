@@ -23,6 +23,7 @@ def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
     The content coding is undone. A document that was fetched again unchanged comes from where it was archived first.
     """
     from gossamer.query.archive import ArchiveReader
+    from gossamer.query.noted import damaged_index, read_notes
     from gossamer.query.places import crawl_directory
 
     digits = "".join(letter for letter in at if letter.isdigit())
@@ -30,7 +31,13 @@ def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
         wanted = canonical(url)
     except UnreadableUrl as error:
         raise UsageError(f"{error}; write it in full, as https://example.org/") from None
-    document = ArchiveReader(crawl_directory(directory)).document(wanted, digits)
+    place = crawl_directory(directory)
+    notes = read_notes(place)
+    if notes is not None and damaged_index(place, notes) is not None:
+        from gossamer.query.convert import sound_index  # DuckDB comes with it, and only who has lost the index waits for that
+
+        print(f"gossamer: {sound_index(place)}", file=sys.stderr)
+    document = ArchiveReader(place).document(wanted, digits)
     out = sys.stdout.buffer
     if raw:
         for piece in document.record.raw():

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.telling import tell_plain
+from gossamer.cli.query import tell_damage
+from gossamer.cli.telling import tell, tell_plain
 from gossamer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,17 +38,21 @@ _URLS = "SELECT DISTINCT url FROM pages WHERE outcome IN ('ok', 'truncated', 'no
 def export(directory: str, form: str, table: str, output: str | None, raw: bool) -> int:
     """Write what the crawl in DIR keeps for other tools, also while it runs.
 
+    A WACZ is refused where a record of it cannot be read; damaged tables are named and left out, and the exit status is 5.
+
     \b
     gossamer export crawl --to wacz                        crawl.wacz, to be opened at replayweb.page
     gossamer export crawl --to csv --table links -o links.csv
     gossamer export crawl --to urls | wc -l
     """
-    from gossamer.query.convert import convert
+    from gossamer.query.convert import convert, sound_index
     from gossamer.query.database import Database
     from gossamer.query.places import crawl_directory
 
     place = crawl_directory(directory)
     convert(place)
+    if form in ("cdxj", "wacz") and (told := sound_index(place)):
+        print(f"gossamer: {told}", file=sys.stderr)
     if output is None and form in ("wacz", "parquet"):
         output = f"{place.resolve().name}{'' if form == 'wacz' else f'-{table}'}.{form}"
     with _writing(output):
@@ -61,9 +66,10 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
                 database.write_parquet(_all_of(database, table), Path(output or ""))
             else:
                 _rows(database, form, table, output, raw)
+            status = tell_damage(database.damage_to(table if form in ("csv", "jsonl", "parquet") else "pages"))
     if output is not None:
         tell_plain(f"wrote {output}")
-    return 0
+    return status
 
 
 @contextlib.contextmanager

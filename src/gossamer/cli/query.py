@@ -4,17 +4,18 @@ import contextlib
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from gossamer.cli.telling import tell
-from gossamer.model.errors import UsageError
+from gossamer.model.errors import CrawlDirectoryError, UsageError
 
 if TYPE_CHECKING:
     from gossamer.query.database import Database
+    from gossamer.query.noted import Damage
 
 #: An empty answer would look like a page without links.
 _NO_LINKS = (
@@ -41,7 +42,7 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
     """Ask the tables of the crawl in DIR one question in SQL (DuckDB's), also while it runs.
 
     Tables: pages, links, hosts, items, and what else the crawl kept; docs/reference/tables.md has the columns.
-    SQL of `-` is read from standard input. It reads these tables alone: no other file, no network.
+    Files that are damaged are named and left out, and the exit status is 5. SQL of `-` is read from standard input. It reads these tables alone: no other file, no network.
 
     \b
     gossamer query crawl "SELECT outcome, count(*) FROM pages GROUP BY 1 ORDER BY 2 DESC"
@@ -63,7 +64,14 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
             _text(database, question, form, output, raw)
         if LINKS.name in database.without_rows and re.search(rf"\b{LINKS.name}\b", question, re.IGNORECASE):
             tell(_NO_LINKS)
-    return 0
+        return tell_damage(database.damage_to(question))
+
+
+def tell_damage(damaged: "Sequence[Damage]") -> int:
+    """Say which files an answer is without; returns the exit status."""
+    for damage in damaged:
+        tell(f"{damage}: its rows are not in this answer; bring it back from a copy")
+    return CrawlDirectoryError.exit_code if damaged else 0
 
 
 def _text(database: "Database", question: str, form: str, output: str | None, raw: bool) -> None:

@@ -17,6 +17,10 @@ class WiringError(FlowError):
     exit_code = 2
 
 
+class BrokenWiring(WiringError):
+    """The file of a plan cannot be read as one: it is missing, cut, or no TOML."""
+
+
 class SettingError(FlowError):
     """A property of a sheet cannot take this value, or not while the unit runs."""
 

@@ -34,7 +34,7 @@ import msgspec
 import tomli_w
 
 from gossamer.flow.connector import DEFAULT_CAPACITY
-from gossamer.flow.errors import WiringError
+from gossamer.flow.errors import BrokenWiring, WiringError
 from gossamer.flow.sheet import in_words, nearest
 
 #: The process that a plan starts in; others are started by it.
@@ -42,6 +42,10 @@ MAIN_PROCESS = "main"
 
 #: A unit's name stands in keys, messages and drawings: nothing in it may need quoting.
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+#: The first and the last line of a plan that was written: where the first stands without the last, the file was cut.
+_FIRST = "# gossamer: the last line of this file says that it is whole"
+_LAST = "# gossamer: whole"
 
 Names = dict[str, str | list[str]]
 
@@ -108,12 +112,15 @@ def parse(text: str, source: str = "wiring") -> Wiring:
     """Read a plan from TOML text.
 
     Raises:
-        WiringError: it is no TOML, or not of the form above; names source, key, what is wrong, what would be right.
+        BrokenWiring: it is cut, or no TOML.
+        WiringError: it is not of the form above; names source, key, what is wrong, what would be right.
     """
+    if text.startswith(_FIRST) and not text.rstrip().endswith(_LAST):
+        raise BrokenWiring(f"{source}: is cut: its last line {_LAST!r} is missing")
     try:
         plain = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise WiringError(f"{source}: not TOML: {error}") from None
+        raise BrokenWiring(f"{source}: not TOML: {error}") from None
     return from_plain(plain, source)
 
 
@@ -121,12 +128,13 @@ def read(path: Path) -> Wiring:
     """Read a plan from a file.
 
     Raises:
-        WiringError: it cannot be read, or as :func:`parse`.
+        BrokenWiring: it cannot be read, or as :func:`parse`.
+        WiringError: as :func:`parse`.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise WiringError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise BrokenWiring(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     return parse(text, str(path))
 
 
@@ -145,7 +153,7 @@ def write(path: Path, wiring: Wiring, *, is_private: bool = False) -> None:
     mode = 0o600 if is_private else path.stat().st_mode & 0o777 if path.exists() else 0o666
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
-        file.write(to_toml(wiring))
+        file.write(f"{_FIRST}\n{to_toml(wiring)}{_LAST}\n")
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)

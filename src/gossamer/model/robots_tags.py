@@ -14,6 +14,9 @@ _VALUED = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "m
 MAX_DIRECTIVES = 64
 MAX_DIRECTIVE = 256
 
+#: What the archive says of a page that asks for no copy.
+NO_COPY = "the page asks that no copy of it be kept"
+
 _NAME = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:")
 
 #: Parts of a date behind a comma, as in `Sat, 01 Jan 2028 00:00:00 GMT`: it belongs to the part before.

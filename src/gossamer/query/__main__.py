@@ -10,7 +10,7 @@ COLLECT_AFTER = 100_000
 
 
 def main(arguments: list[str]) -> int:
-    """Convert; 0 where that is done, or somebody else is doing it."""
+    """Convert, and say on standard output what had to be made again; 0 where that is done, or somebody else is doing it."""
     gc.set_threshold(COLLECT_AFTER, 20, 20)
     from gossamer.query.convert import convert
 
@@ -18,7 +18,8 @@ def main(arguments: list[str]) -> int:
     if not ended:
         os.nice(10)  # beside a running crawl
     [directory] = [argument for argument in arguments if argument != "--ended"]
-    convert(Path(directory), ended=ended)
+    if told := convert(Path(directory), ended=ended).told:
+        print(told)
     return 0
 
 

@@ -5,14 +5,35 @@ before they read. It may be killed at any point: a file that is made is made who
 after its segment, and the segment goes only when its files are there. Who reads passes by segments that have their file.
 """
 
+import shutil
 import tempfile
 from pathlib import Path
 
 import msgspec
 
+from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.engine import ParquetWriter, select_from_log, select_table
-from gossamer.query.places import TABLES, Manifest, converting, manifest, reading, removing, table_files, write_manifest
-from gossamer.query.schema import HOSTS_VIEW, LOGGED, Table
+from gossamer.query.noted import (
+    Notes,
+    damaged_index,
+    noted,
+    notes_of,
+    read_notes,
+    with_tables,
+    write_notes,
+)
+from gossamer.query.places import (
+    TABLES,
+    Manifest,
+    converting,
+    manifest,
+    reading,
+    removing,
+    run_of_name,
+    table_files,
+    write_manifest,
+)
+from gossamer.query.schema import HOSTS_VIEW, LOGGED
 from gossamer.stores.cdxj import INDEX, merge, write_run
 from gossamer.stores.segments import Segment, closed, mark_closed, open_runs, segments
 
@@ -23,8 +44,20 @@ class Converted(msgspec.Struct, frozen=True):
     segments: int = 0
     captures: int = 0
     """Lines of the index, where it was written."""
+    remade: str = ""
+    """What was wrong with the index, where it was made again from the archive."""
+    unreadable: int = 0
+    """Gaps of the archive that were met meanwhile: what lay there is not in the index."""
     busy: bool = False
     """Another process was at it, or the directory cannot be written: nothing was done."""
+
+    @property
+    def told(self) -> str:
+        """What had to be made again, in words; empty where nothing had."""
+        if not self.remade:
+            return ""
+        gaps = f", without {self.unreadable} damaged places of it" if self.unreadable else ""
+        return f"{self.remade}; it was made again from the archive{gaps}"
 
 
 def parquet_of(directory: Path, segment: Segment) -> Path:
@@ -52,29 +85,33 @@ def convert(directory: Path, *, ended: bool = False) -> Converted:
         # First what may still be open, then what is there: a run that begins between the two is open, too.
         still_open = open_runs(directory)
         done = 0
+        notes = notes_of(directory)
         for segment in closed(segments(directory), still_open):
             if not parquet_of(directory, segment).exists():
-                _convert_one(directory, segment, writer)
+                notes = _convert_one(directory, segment, writer, notes)
                 done += 1
         _remove_converted(directory, still_open)
-        captures = 0
-        if ended:
-            captures = write_index(directory)
-            write_hosts(directory, writer)
-        return Converted(done, captures)
+        if not ended:
+            return Converted(done)
+        index = write_index(directory)
+        write_hosts(directory, writer)
+        return msgspec.structs.replace(index, segments=done)
 
 
-def _convert_one(directory: Path, segment: Segment, writer: ParquetWriter) -> None:
+def _convert_one(directory: Path, segment: Segment, writer: ParquetWriter, notes: Notes) -> Notes:
+    """Make what a segment becomes; returns the notes, which name the table before it stands in its place."""
     if segment.table == "pages":
         with segment.path.open("rb") as rows:
             write_run(rows, run_of(directory, segment))
     table = LOGGED.get(segment.table)
-    if table is not None:
-        _write_parquet(table, segment.path, parquet_of(directory, segment), writer)
-
-
-def _write_parquet(table: Table, log: Path, target: Path, writer: ParquetWriter) -> None:
-    writer.write(select_from_log(table, [writer.link(log)]), target)
+    if table is None:
+        return notes
+    target = parquet_of(directory, segment)
+    fresh = writer.prepare(select_from_log(table, [writer.link(segment.path)]), target)
+    notes = with_tables(notes, {f"{segment.table}/{target.name}": noted(fresh)})
+    write_notes(directory, notes)
+    fresh.replace(target)
+    return notes
 
 
 def _remove_converted(directory: Path, still_open: set[tuple[str, str]]) -> None:
@@ -86,6 +123,9 @@ def _remove_converted(directory: Path, still_open: set[tuple[str, str]]) -> None
             if parquet_of(directory, segment).exists():
                 segment.path.unlink()
         stands = manifest(directory)
+        if stands.gone:
+            # The rows of these are in newer files: nobody misses them.
+            write_notes(directory, with_tables(notes_of(directory), dict.fromkeys(stands.gone)))
         for name in stands.gone:
             (directory / TABLES / name).unlink(missing_ok=True)
         if stands.gone and not segments(directory):
@@ -93,20 +133,77 @@ def _remove_converted(directory: Path, still_open: set[tuple[str, str]]) -> None
             write_manifest(directory, Manifest(stands.run))
 
 
-def write_index(directory: Path) -> int:
-    """Merge all runs into the index; returns its lines. Runs go when the index holds them and nobody reads."""
-    runs = sorted(directory.glob("state/*/index/*.cdxj"))
-    index = directory / INDEX
-    if not runs:
-        return 0
-    with tempfile.TemporaryDirectory(prefix="index-", dir=directory / "state") as folder:
-        lines = merge([index, *runs] if index.exists() else runs, index, Path(folder))
+def write_index(directory: Path) -> Converted:
+    """Merge all runs into the index, or make it again from the archive where it or a run is lost or cut.
+
+    Runs go when the index holds them and nobody reads. Call it while `converting`.
+    """
+    notes = notes_of(directory)
+    runs, index = sorted(directory.glob("state/*/index/*.cdxj")), directory / INDEX
+    damage = damaged_index(directory, notes)
+    if not runs and damage is None:
+        return Converted()
+    gaps = 0
+    state = directory / "state"
+    for left in state.glob("index-*"):  # of a process that was killed: one at a time is here
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="index-", dir=state) as folder:
+        if damage is None:
+            parts = [index, *runs] if index.exists() else runs
+        else:
+            parts, gaps = _again(directory, Path(folder))
+        fresh = Path(folder, INDEX)
+        lines = merge(parts, fresh, Path(folder))
+        _put_index(directory, notes, fresh, [*runs, *_pages(notes)])
     with removing(directory) as alone:
         for path in runs if alone else ():
             path.unlink()
-    if not lines:
-        index.unlink()
-    return lines
+    return Converted(captures=lines, remade=str(damage or ""), unreadable=gaps)
+
+
+def _again(directory: Path, workspace: Path) -> tuple[list[Path], int]:
+    """Runs made from the archive, and how many gaps it has."""
+    from gossamer.query.indexing import runs_of  # the ledger's libraries: only a damaged crawl pays for them
+
+    gaps: list[str] = []
+    return runs_of(directory, workspace, lambda file, gap: gaps.append(file)), len(gaps)
+
+
+def _put_index(directory: Path, notes: Notes, fresh: Path, merged: list[Path]) -> None:
+    """Put an index into its place: the notes know both sizes before, and the new one after."""
+    index, size = directory / INDEX, fresh.stat().st_size
+    before = index.stat().st_size if index.exists() else 0
+    stems = tuple(sorted({*notes.merged, *(path.stem for path in merged)}))
+    changed = msgspec.structs.replace(notes, index=(before, size))
+    write_notes(directory, changed)
+    if size:
+        fresh.replace(index)
+    else:
+        index.unlink(missing_ok=True)
+    write_notes(directory, msgspec.structs.replace(changed, index=(size,), merged=stems))
+
+
+def _pages(notes: Notes) -> list[Path]:
+    """Segments of `pages` that are tables, by the names of their files."""
+    return [Path(name) for name in notes.tables if name.startswith("pages/") and not run_of_name(Path(name).name)]
+
+
+def sound_index(directory: Path) -> str:
+    """Make the index again where it is lost or cut; returns what was wrong with it, in words, and empty where nothing was.
+
+    Raises:
+        CrawlDirectoryError: it cannot be made, since a ledger cannot be read or the directory cannot be written.
+    """
+    notes = read_notes(directory)
+    if notes is None or damaged_index(directory, notes) is None:
+        return ""
+    with converting(directory, wait=True):
+        try:
+            done = write_index(directory)
+        except OSError as error:
+            told = f"{directory / INDEX} is damaged, and cannot be made again: {error.strerror}"
+            raise CrawlDirectoryError(f"{told}; copy the crawl where it can be written") from None
+    return done.told
 
 
 def index_now(directory: Path, workspace: Path) -> Path:

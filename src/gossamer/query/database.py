@@ -8,16 +8,18 @@ locked, and only statements that ask are taken. Rows are strangers' words: they 
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gossamer.model.errors import UsageError
+from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Connection, Error, StatementType, connect, select_table
-from gossamer.query.places import reading, table_files, table_names
+from gossamer.query.noted import Damage, damaged_tables, is_parquet, notes_of
+from gossamer.query.places import TABLES, reading, table_files, table_names
 from gossamer.query.schema import HOST_NOTES, HOSTS, HOSTS_VIEW, ITEMS, LINKS, LOGGED, PAGES, Table
 from gossamer.stores.segments import segments
 
@@ -59,6 +61,10 @@ class Database:
         """Names of the tables that can be asked."""
         self.without_rows: list[str] = []
         """Those of them that no file belongs to."""
+        self.damaged: list[Damage] = []
+        """Files whose rows are in no answer, since they are not what they were."""
+        self._names: dict[str, str] = {}
+        """What DuckDB calls a file -> what it is called in the crawl directory."""
         try:
             self._stack.enter_context(reading(directory))
             self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-query-")))
@@ -82,6 +88,7 @@ class Database:
 
     def _make_views(self, directory: Path, only: Mapping[str, Sequence[Path]] | None) -> None:
         logs = segments(directory) if only is None else []
+        self.damaged = damaged_tables(directory, notes_of(directory))
         for name in dict.fromkeys([*LOGGED, *table_names(directory)]):
             if name == HOSTS.name or not name.isidentifier():
                 continue
@@ -89,7 +96,7 @@ class Database:
             logged = [one for one in logs if one.table == name]
             live = [one.path for one in logged if parquet_of(directory, one).name not in files.made]
             current = files.current if only is None else only.get(name, ())
-            self._make_view(name, self._linked(name, current), self._copied(name, live))
+            self._make_view(name, self._linked(name, self._sound(directory, current)), self._copied(name, live))
         self.tables.append(HOSTS.name)
         self._connection.execute(f"CREATE VIEW hosts AS {HOSTS_VIEW}")
 
@@ -99,6 +106,28 @@ class Database:
             self.without_rows.append(name)
         self._connection.execute(f'CREATE VIEW "{name}" AS {select_table(name, files, logs)}')
 
+    def _sound(self, directory: Path, files: Sequence[Path]) -> list[Path]:
+        """Those that can be read. What nobody noted, in a crawl of an older version, is known by its ends alone."""
+        left_out = {damage.file for damage in self.damaged}
+        found = []
+        for path in files:
+            name = f"{TABLES}/{path.parent.name}/{path.name}"
+            if name in left_out:
+                continue
+            if is_parquet(path):
+                found.append(path)
+                self._names[path.name] = name
+            else:
+                self.damaged.append(Damage(name, "is no whole Parquet file"))
+        return found
+
+    def damage_to(self, question: str) -> list[Damage]:
+        """Of :attr:`damaged`, what a question would have needed, by the names of tables that are in it."""
+        asked = {name for name in self.tables if re.search(rf"\b{name}\b", question, re.IGNORECASE)}
+        if HOSTS.name in asked:
+            asked |= {PAGES.name, HOST_NOTES.name}
+        return [damage for damage in self.damaged if Path(damage.file).parent.name in asked]
+
     def _linked(self, name: str, files: Sequence[Path]) -> list[Path]:
         links = []
         for number, path in enumerate(files):
@@ -106,6 +135,7 @@ class Database:
             target = path.resolve()
             link.symlink_to(target)
             links.append(link)
+            self._names[str(link)] = self._names.get(path.name, path.name)
             self._allowed.append(target)
         return links
 
@@ -141,10 +171,11 @@ class Database:
 
         Raises:
             UsageError: it is not one statement that asks, or DuckDB refuses it; says why.
+            CrawlDirectoryError: a file is damaged in a way that shows only now; names it.
         """
         self._judge(sql)
-        with _told():
-            return Answer(self._connection.execute(sql))
+        with _told(self._names):
+            return Answer(self._connection.execute(sql), self._names)
 
     def write_parquet(self, sql: str, target: Path) -> None:
         """The answer as a Parquet file, whole or not at all.
@@ -153,7 +184,7 @@ class Database:
             UsageError: as :meth:`ask`.
         """
         self._judge(sql)
-        with _told():
+        with _told(self._names):
             # The end of a line ends a comment that the question may end with.
             self._connection.execute(f"COPY ({sql.rstrip().rstrip(';')}\n) TO '{self.folder}/answer' (FORMAT parquet)")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -162,7 +193,7 @@ class Database:
         fresh.replace(target)
 
     def _judge(self, sql: str) -> None:
-        with _told():
+        with _told(self._names):
             statements = self._connection.extract_statements(sql)
         if len(statements) != 1 or statements[0].type not in _ASKING:
             raise UsageError("one question at a time, as SELECT ... FROM pages; the tables are only read")
@@ -174,13 +205,14 @@ _ASKING = frozenset({StatementType.SELECT, StatementType.EXPLAIN})
 class Answer:
     """Rows of an answer, read bit by bit."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, names: Mapping[str, str]) -> None:
         self._connection = connection
+        self._names = names
         self.columns: list[str] = [column[0] for column in connection.description or ()]
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         while True:
-            with _told():
+            with _told(self._names):
                 rows = self._connection.fetchmany(ROWS_AT_ONCE)
             if not rows:
                 return
@@ -188,11 +220,15 @@ class Answer:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
-    """DuckDB's refusals in one line, as the fault of who asked."""
+def _told(names: Mapping[str, str]) -> Iterator[None]:
+    """DuckDB's refusals in one line, as the fault of who asked, or of a file, which is called by its own name."""
     try:
         yield
     except Error as error:
+        named = [name for link, name in names.items() if link in str(error)]
+        if named:
+            text = f"{', '.join(named)} cannot be read: {type(error).__name__}; bring it back from a copy"
+            raise CrawlDirectoryError(text) from None
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         hint = next((line for line in lines[1:] if line.startswith(("Did you mean", "Candidate"))), "")
         raise UsageError(" ".join(filter(None, (lines[0] if lines else type(error).__name__, hint)))) from None

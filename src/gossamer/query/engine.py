@@ -99,7 +99,11 @@ class ParquetWriter:
 
     def write(self, sql: str, target: Path) -> None:
         """The answer as the file `target`."""
+        self.prepare(sql, target).replace(target)
+
+    def prepare(self, sql: str, target: Path) -> Path:
+        """The answer beside the file `target`, under the name that is returned: whoever calls puts it into its place."""
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = target.with_name(f"{target.name}.new")
         self._connection.execute(f"COPY ({sql}) TO '{self.link(target.parent) / fresh.name}' ({PARQUET})")
-        fresh.replace(target)
+        return fresh

@@ -74,7 +74,7 @@ def table_files(directory: Path, table: str) -> TableFiles:
     gone = {name.partition("/")[2] for name in stands.gone if name.startswith(f"{table}/")}
     found = sorted((directory / TABLES / table).glob("*.parquet"))
     return TableFiles(
-        [path for path in found if path.name not in gone and _run_of(path.name) <= stands.run],
+        [path for path in found if path.name not in gone and run_of_name(path.name) <= stands.run],
         frozenset(gone | {path.name for path in found}),
     )
 
@@ -84,7 +84,8 @@ def run_file(directory: Path, table: str, run: int) -> Path:
     return directory / TABLES / table / f"run-{run:04d}.parquet"
 
 
-def _run_of(name: str) -> int:
+def run_of_name(name: str) -> int:
+    """The number of the run that a Parquet file replaces a table by; 0 for others."""
     match = re.fullmatch(r"run-(\d+)\.parquet", name)
     return int(match[1]) if match else 0
 

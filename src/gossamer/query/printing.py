@@ -1,11 +1,10 @@
 """Rows as text: a table for people, CSV for spreadsheets, JSON lines for programs. Every cell was written by a stranger.
 
 In CSV, a cell that a spreadsheet would take for a formula gets an apostrophe in front, unless it is asked for raw (FAULTS 73);
-in a table and in JSON, characters that a terminal would obey are escaped (FAULTS 70).
+in a table, in JSON, and in CSV on a terminal, characters that a terminal would obey are escaped (FAULTS 70).
 """
 
 import base64
-import csv
 import datetime
 import itertools
 import math
@@ -47,13 +46,25 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: Text
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO, *, raw: bool = False) -> int:
-    """RFC 4180; `raw`: as it is, formulas too."""
-    writer = csv.writer(out)
-    writer.writerow(columns)
+    """RFC 4180; `raw`: as it is, formulas too. On a terminal, characters that it would obey are escaped; files have them."""
+    shown = _escaped if out.isatty() else str
+    out.write(_csv_line([shown(name) for name in columns]))
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007  # the last number is the answer
-        writer.writerow([_csv_cell(value, raw) for value in row])
+        out.write(_csv_line([shown(_csv_cell(value, raw)) for value in row]))
     return count
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    """Cells that hold anything but plain text are quoted: separators, line ends, controls, direction marks."""
+    if len(cells) == 1 and not cells[0]:
+        return '""\r\n'  # an empty line would be no row
+    quoted = ('"' + cell.replace('"', '""') + '"' if _must_be_quoted(cell) else cell for cell in cells)
+    return ",".join(quoted) + "\r\n"
+
+
+def _must_be_quoted(cell: str) -> bool:
+    return not cell.isprintable() or "," in cell or '"' in cell
 
 
 def write_jsonl(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.query.engine import PARQUET, Connection, connect, select_from_log
+from gossamer.query.noted import Noted, noted, notes_of, with_tables, write_notes
 from gossamer.query.places import Manifest, converting, manifest, run_file, table_files, write_manifest
 from gossamer.query.schema import ITEMS, LINKS, PAGES, Table
 from gossamer.stores.segments import segments
@@ -45,6 +46,7 @@ def replace(directory: Path, workspace: Path, before: Basis, *, items_only: bool
     """
     questions = {ITEMS: _ITEMS_OF_KINDS} if items_only else {PAGES: _pages(), LINKS: _LINKS, ITEMS: _ITEMS}
     rows: dict[str, int] = {}
+    made: dict[str, Noted | None] = {}
     with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
         place = Path(folder)
         (place / "out").symlink_to(directory.resolve())
@@ -57,9 +59,11 @@ def replace(directory: Path, workspace: Path, before: Basis, *, items_only: bool
                 fresh = place / "out" / target.relative_to(directory).with_name(f"{target.name}.new")
                 done = connection.execute(f"COPY ({question}) TO '{fresh}' ({PARQUET})").fetchone()
                 rows[table.name] = int(done[0]) if done else 0
+                made[f"{table.name}/{target.name}"] = noted(target.with_name(f"{target.name}.new"))
                 target.with_name(f"{target.name}.new").replace(target)
     gone = tuple(f"{table.name}/{path.name}" for table in questions for path in before.files[table.name])
     with converting(directory, wait=True):
+        write_notes(directory, with_tables(notes_of(directory), made))
         write_manifest(directory, Manifest(before.run, (*manifest(directory).gone, *gone)))
     return rows
 

@@ -10,17 +10,19 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
 from gossamer._version import __version__
+from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.database import Database
 from gossamer.query.printing import json_lines
 from gossamer.stores.cdxj import Entry
 from gossamer.stores.warc import WARC_DIRECTORY
+from gossamer.stores.warc_scanning import Gap, gaps
 
 VERSION = "1.1.1"
 
@@ -88,11 +90,16 @@ def write_wacz(directory: Path, database: Database, index: Path, target: Path) -
         database: an open look at it.
         index: its index as of now.
         target: the file.
+
+    Raises:
+        CrawlDirectoryError: a record cannot be read; names file and URLs, and writes nothing.
     """
+    ends = _ends(index)
+    _check_archive(directory, index, ends)
     fresh = target.with_name(f"{target.name}.new")
     wacz = Wacz(fresh)
     try:
-        for name, end in sorted(_ends(index).items()):
+        for name, end in sorted(ends.items()):
             with (directory / WARC_DIRECTORY / name).open("rb") as file:
                 wacz.add(f"archive/{name}", _up_to(file, end))
         blocks: list[str] = []
@@ -113,13 +120,50 @@ def write_wacz(directory: Path, database: Database, index: Path, target: Path) -
 
 def _ends(index: Path) -> dict[str, int]:
     """WARC file -> the end of the last record that the index knows in it."""
-    decoder = msgspec.json.Decoder(Entry)
     ends: dict[str, int] = {}
+    for entry in _entries(index):
+        ends[entry.filename] = max(ends.get(entry.filename, 0), int(entry.offset) + int(entry.length))
+    return ends
+
+
+#: Damaged records that are named.
+_NAMED = 5
+
+
+def _check_archive(directory: Path, index: Path, ends: Mapping[str, int]) -> None:
+    holes: dict[str, list[Gap]] = {}
+    for name, end in ends.items():
+        path = directory / WARC_DIRECTORY / name
+        try:
+            found = gaps(path, end)
+            size = path.stat().st_size
+        except FileNotFoundError:
+            found, size = [], 0
+        if size < end:
+            found.append(Gap(size, end - size))
+        if found:
+            holes[name] = found
+    if not holes:
+        return
+    urls = [entry.url for entry in _entries(index) if _is_in(holes.get(entry.filename, ()), entry)]
+    told = ", ".join(urls[:_NAMED]) + (f" and {len(urls) - _NAMED} more" if len(urls) > _NAMED else "")
+    files = ", ".join(f"{WARC_DIRECTORY}/{name} at byte {found[0].offset}" for name, found in sorted(holes.items()))
+    raise CrawlDirectoryError(
+        f"the archive is damaged: {files}" + (f", where it has {told}" if told else "") + "; bring it back from a copy, or "
+        f"fetch what is lost again: gossamer resume {directory} --accept-loss"
+    )
+
+
+def _is_in(found: Sequence[Gap], entry: Entry) -> bool:
+    start = int(entry.offset)
+    return any(start < gap.end and gap.offset < start + int(entry.length) for gap in found)
+
+
+def _entries(index: Path) -> Iterator[Entry]:
+    decoder = msgspec.json.Decoder(Entry)
     with index.open("rb") as lines:
         for line in lines:
-            entry = decoder.decode(line.split(b" ", 2)[2])
-            ends[entry.filename] = max(ends.get(entry.filename, 0), int(entry.offset) + int(entry.length))
-    return ends
+            yield decoder.decode(line.split(b" ", 2)[2])
 
 
 def _up_to(file: IO[bytes], end: int) -> Iterator[bytes]:

@@ -4,7 +4,8 @@ Place in the flow: rows of the `pages` log are committed with their visits, and 
 closed; runs are merged into `index.cdxj` when a crawl stops, and by `export`. So nothing is indexed that was not
 committed, and memory holds one segment at most. Keys: :mod:`gossamer.stores.surt`.
 
-Merging drops lines that are equal: a capture is named by file and offset, so what a kill made twice is there once.
+Merging drops lines of the same capture, which is named by file and offset: what a kill made twice, or what was made again from
+the archive and stood in a row log too, is there once.
 """
 
 import heapq
@@ -129,13 +130,29 @@ def _merge_into(files: Sequence[Path], target: Path) -> int:
     with ExitStack() as stack:
         readers = [stack.enter_context(path.open("rb", buffering=_READ_AHEAD)) for path in files]
         out = stack.enter_context(target.open("wb", buffering=_READ_AHEAD))
-        before = b""
+        before, instant = b"", b""
+        places: set[tuple[str, str]] = set()
         for line in heapq.merge(*readers):
-            if line != before:
-                out.write(line)
-                before = line
-                lines += 1
+            if line == before:
+                continue
+            same = line[: line.index(b"{")]
+            if same != instant:
+                instant, places, before = same, set(), line
+            else:  # few lines have URL and second in common: only these are read
+                if before:
+                    places.add(_place(before))
+                    before = b""
+                if (place := _place(line)) in places:
+                    continue
+                places.add(place)
+            out.write(line)
+            lines += 1
     return lines
+
+
+def _place(line: bytes) -> tuple[str, str]:
+    entry = _decoder.decode(line[line.index(b"{") :])
+    return entry.filename, entry.offset
 
 
 def find(path: Path, url: str) -> list[Found]:

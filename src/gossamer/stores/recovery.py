@@ -2,13 +2,15 @@
 
 Place in the flow: whoever opens an agent's ledger for a crawl that goes on calls :func:`restore` with the ends that the
 ledger committed, before any store opens a file. Nothing is read but names and lengths, so it costs the same for any crawl.
+First every end is held against its file, so that what is missing is noticed, and not only what is too much.
 
 What is taken away was never committed: the ledger knows nothing of it, and its URLs are fetched again. It goes to
 `quarantine/`, which keeps the newest :data:`QUARANTINE_BYTES` for who wants to see what a kill tore.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +23,12 @@ QUARANTINE = "quarantine"
 
 #: Bytes that the quarantine keeps: a thousand kills must not fill the disk.
 QUARANTINE_BYTES = 64 << 20
+
+#: Losses that a refusal names; a lost disk would fill pages.
+_NAMED = 10
+
+#: The log that all agents share.
+_LOG = "logs/crawl.jsonl"
 
 #: Bytes of a tail that are copied at once.
 _CHUNK = 1 << 20
@@ -37,13 +45,72 @@ class Restored(msgspec.Struct, frozen=True):
     """Archive files on a disk that is not there: their documents cannot be read, and the crawl goes on."""
 
 
+class Loss(msgspec.Struct, frozen=True):
+    """A file that does not hold what was committed of it."""
+
+    file: str
+    """Inside the crawl directory."""
+    committed: int
+    """Bytes."""
+    size: int | None
+    """Bytes that are there; None where the file is missing."""
+
+    def __str__(self) -> str:
+        if self.size is None:
+            return f"{self.file} is missing, and {self.committed} bytes of it were committed"
+        return f"{self.file} has {self.size} bytes, and {self.committed} were committed"
+
+
 def files_of(directory: Path, agent: str) -> Iterator[Path]:
-    """The files that grow with an agent's commits: its archive files, its row logs, and the log of the crawl."""
-    yield from sorted(directory.glob(f"warc/*-{agent}-*.warc.gz"))
+    """The files that grow with an agent's commits: its archive files and row logs, and the log that all agents share."""
+    name = re.compile(rf".*-{re.escape(agent)}-\d{{14}}-\d{{5,}}\.warc\.gz")
+    yield from sorted(path for path in directory.glob("warc/*.warc.gz") if name.fullmatch(path.name))
     yield from sorted(directory.glob(f"state/{agent}/rows/*.jsonl"))
-    log = directory / "logs" / "crawl.jsonl"
+    log = directory / _LOG
     if log.exists():
         yield log
+
+
+def find_losses(
+    directory: Path, committed_ends: Mapping[str, int], are_tables: Callable[[Iterable[str]], Collection[str]] = set
+) -> list[Loss]:
+    """Files that do not hold what was committed of them. Nothing is read but names and lengths.
+
+    Args:
+        directory: the crawl directory.
+        committed_ends: as `contracts.ledger.Ledger.committed_ends` has it.
+        are_tables: of files that are missing, says which are row logs that became tables, and may be. It is asked after they
+            were looked for, since somebody may be making tables of them meanwhile.
+    """
+    missing: dict[str, int] = {}
+    found: list[Loss] = []
+    for file, end in sorted(committed_ends.items()):
+        path = directory / file
+        try:
+            size = path.stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            if not is_away(path):
+                missing[file] = end
+            continue
+        if size < end:
+            found.append(Loss(file, end, size))
+    tables = are_tables(missing) if missing else ()
+    return found + [Loss(file, end, None) for file, end in missing.items() if file not in tables]
+
+
+def is_away(path: Path) -> bool:
+    """Whether an archive file lies on a disk that is not there: the folder that its link leads to is missing too."""
+    return path.is_symlink() and not path.resolve().parent.is_dir()
+
+
+def refusal(directory: Path, losses: Sequence[object]) -> CrawlDirectoryError:
+    """What a crawl that is not whole is refused with, in one line: what is lost, and how to go on."""
+    named = ", ".join(str(loss) for loss in losses[:_NAMED])
+    more = f", and {len(losses) - _NAMED} more" if len(losses) > _NAMED else ""
+    return CrawlDirectoryError(
+        f"{directory} is damaged: {named}{more}; bring it back from a copy, or go on without: "
+        f"gossamer resume {directory} --accept-loss"
+    )
 
 
 def restore(
@@ -52,10 +119,13 @@ def restore(
     agent: str = "agent-00",
     disks: Sequence[Path] = (),
     further: Sequence[str] = (),
+    *,
+    others: Mapping[str, int] | None = None,
+    are_tables: Callable[[Iterable[str]], Collection[str]] = set,
 ) -> Restored:
     """Cut every file of `agent` back to its committed end, and take away files of which nothing was committed.
 
-    Can be killed at any point and called again. Other agents' files are left alone.
+    Can be killed at any point and called again. Files that other agents have committed are left alone.
 
     Args:
         directory: the crawl directory.
@@ -63,16 +133,21 @@ def restore(
         agent: whose ledger it is.
         disks: further directories that archive files lie in; links to anywhere else are refused (FAULTS 69).
         further: patterns of files that keepers write besides, as `glob` takes them inside the directory.
+        others: what the ledgers of other agents have committed.
+        are_tables: as :func:`find_losses` takes it.
 
     Raises:
-        CrawlDirectoryError: a file is shorter than what was committed: committed bytes are lost, and no resume mends that.
+        CrawlDirectoryError: a file is missing, or shorter than what was committed: no resume mends that.
     """
+    if losses := find_losses(directory, committed_ends, are_tables):
+        raise refusal(directory, losses)
     cut: dict[str, int] = {}
     removed: list[str] = []
     lost: list[str] = []
     roots = {disk.resolve() for disk in disks}
-    others = (path for pattern in further for path in sorted(directory.glob(pattern)))
-    for path in dict.fromkeys([*files_of(directory, agent), *others]):
+    elsewhere = others or {}
+    kept = (path for pattern in further for path in sorted(directory.glob(pattern)))
+    for path in dict.fromkeys([*files_of(directory, agent), *kept]):
         name = path.relative_to(directory).as_posix()
         if path.is_symlink():
             target = path.resolve()
@@ -83,13 +158,8 @@ def restore(
             if not target.exists():
                 lost.append(name)
                 continue
-        end, size = committed_ends.get(name, 0), path.stat().st_size
-        if size < end:
-            raise CrawlDirectoryError(
-                f"{path} has {size} bytes, and {end} were committed: it is damaged; "
-                "bring it back from a copy, or begin anew with --overwrite"
-            )
-        if size == end and end:
+        end, size = max(committed_ends.get(name, 0), elsewhere.get(name, 0)), path.stat().st_size
+        if (size == end and end) or (name in elsewhere and name not in committed_ends):
             continue
         _set_aside(directory, path, end)
         if end:
@@ -98,6 +168,30 @@ def restore(
             removed.append(name)
     _bound(directory / QUARANTINE)
     return Restored(cut, tuple(removed), tuple(lost))
+
+
+def keep_aside(directory: Path, path: Path, start: int = 0, length: int | None = None) -> None:
+    """Copy some bytes of a file into the quarantine, as many as that may hold."""
+    aside = directory / QUARANTINE
+    aside.mkdir(exist_ok=True)
+    with path.open("rb") as source, _free_name(aside, f"{path.name}.{start}").open("xb") as copy:
+        source.seek(start)
+        _copy(source, copy, QUARANTINE_BYTES if length is None else length)
+    _bound(aside)
+
+
+def take_away(directory: Path, path: Path) -> None:
+    """Move a file into the quarantine; nothing happens where it is not there."""
+    if path.exists():
+        _set_aside(directory, path, 0)
+        _bound(directory / QUARANTINE)
+
+
+def _copy(source: BinaryIO, copy: BinaryIO, length: int) -> None:
+    left = min(length, QUARANTINE_BYTES)
+    while left > 0 and (chunk := source.read(min(_CHUNK, left))):
+        copy.write(chunk)
+        left -= len(chunk)
 
 
 def _set_aside(directory: Path, path: Path, end: int) -> None:
@@ -114,10 +208,7 @@ def _set_aside(directory: Path, path: Path, end: int) -> None:
         return
     with _opened(path.resolve()) as source, target.open("xb") as copy:
         source.seek(end)
-        left = min(os.fstat(source.fileno()).st_size - end, QUARANTINE_BYTES)
-        while left > 0 and (chunk := source.read(min(_CHUNK, left))):
-            copy.write(chunk)
-            left -= len(chunk)
+        _copy(source, copy, QUARANTINE_BYTES)
         source.truncate(end)
 
 

@@ -21,7 +21,7 @@ import msgspec
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
 from gossamer.model.body import SpoolFile, StoredBody
-from gossamer.model.robots_tags import keeps_copy
+from gossamer.model.robots_tags import NO_COPY, keeps_copy
 from gossamer.model.visit import Location, Visit
 from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.warc_files import UNVERIFIED, WARC_DIRECTORY, Lane, WarcFiles, WarcSheet
@@ -281,7 +281,7 @@ def _beside(visit: Visit, form: Form) -> dict[str, str]:
     if visit.response.notes:
         lines["notes"] = " ".join(visit.response.notes)
     if form is Form.HEAD_ONLY:
-        lines["noarchive"] = visit.barred.get("store", "the page asks that no copy of it be kept")
+        lines["noarchive"] = visit.barred.get("store", NO_COPY)
     if lines:
         lines["fetchTimeMs"] = f"{visit.response.elapsed * 1000:.0f}"
     return lines

@@ -22,10 +22,10 @@ from gossamer.model.visit import Location
 _END_OF_HEAD = b"\r\n\r\n"
 
 #: The fields of a record end within so many bytes: ours have a URL or two and some hashes.
-_MOST_FIELDS = 64 << 10
+MOST_FIELDS = 64 << 10
 
 #: A header block ends within so many bytes: libcurl takes 300 KB.
-_MOST_HEAD = 1 << 20
+MOST_HEAD = 1 << 20
 
 
 class ArchivedRecord(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class ArchivedRecord(msgspec.Struct, frozen=True):
     @property
     def is_http(self) -> bool:
         """The block begins with a header block; that of a `resource` record is the document alone."""
-        return _is_http(self.fields)
+        return is_http(self.fields)
 
     def raw(self) -> Iterator[bytes]:
         """The whole record in pieces: version, fields, block."""
@@ -161,20 +161,29 @@ class _Pieces:
 
 
 def _record(unpacked: _Pieces) -> ArchivedRecord:
-    preamble = unpacked.until(_END_OF_HEAD, _MOST_FIELDS)
-    if not preamble.startswith(b"WARC/1.") or not preamble.endswith(_END_OF_HEAD):
+    preamble = unpacked.until(_END_OF_HEAD, MOST_FIELDS)
+    fields = read_fields(preamble)
+    if fields is None:
         raise _NotWhole
-    fields = {}
-    for line in preamble[: -len(_END_OF_HEAD)].decode("utf-8", "replace").split("\r\n")[1:]:
-        name, _, value = line.partition(":")
-        fields[name.strip().lower()] = value.strip()
     length = int(fields["content-length"]) if fields.get("content-length", "").isdigit() else 0
-    head = unpacked.until(_END_OF_HEAD, min(length, _MOST_HEAD)) if _is_http(fields) else b""
+    head = unpacked.until(_END_OF_HEAD, min(length, MOST_HEAD)) if is_http(fields) else b""
     writer = BodyWriter()
     for piece in unpacked.take(length - len(head)):
         writer.write(piece)
     return ArchivedRecord(fields, preamble, head, writer.take())
 
 
-def _is_http(fields: dict[str, str]) -> bool:
+def read_fields(preamble: bytes) -> dict[str, str] | None:
+    """The fields of a record, by names in lower case; None where these bytes are not version, fields and an empty line."""
+    if not preamble.startswith(b"WARC/1.") or not preamble.endswith(_END_OF_HEAD):
+        return None
+    fields = {}
+    for line in preamble[: -len(_END_OF_HEAD)].decode("utf-8", "replace").split("\r\n")[1:]:
+        name, _, value = line.partition(":")
+        fields[name.strip().lower()] = value.strip()
+    return fields
+
+
+def is_http(fields: dict[str, str]) -> bool:
+    """Whether the block of a record with these fields begins with a header block."""
     return fields.get("content-type", "").startswith("application/http")

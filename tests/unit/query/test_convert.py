@@ -12,6 +12,7 @@ from gossamer.model.visit import Visit
 from gossamer.query import convert as converting
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
+from gossamer.query.noted import damaged_index, damaged_tables, notes_of
 from gossamer.query.places import Manifest, manifest, reading, run_file, table_files, write_manifest
 from gossamer.stores.cdxj import INDEX
 from gossamer.stores.segments import segments
@@ -84,7 +85,7 @@ class Killed(BaseException):
     """What no `except Exception` may catch, as no process catches SIGKILL."""
 
 
-STEPS = ["write_run", "_write_parquet", "_remove_converted", "write_index", "merge", "write_hosts"]
+STEPS = ["write_run", "_convert_one", "write_notes", "_remove_converted", "write_index", "merge", "_put_index", "write_hosts"]
 
 
 @pytest.mark.parametrize(("step", "after"), list(itertools.product(STEPS, (False, True))))
@@ -110,9 +111,13 @@ def test_a_kill_at_any_step_loses_and_doubles_nothing(
         with pytest.raises(Killed):
             convert(crawl.directory, ended=True)
     assert counts(crawl.directory) == (3, 6, 3, 3)
+    assert damaged_tables(crawl.directory, notes_of(crawl.directory)) == []
     convert(crawl.directory, ended=True)
     assert counts(crawl.directory) == (3, 6, 3, 3)
     assert len((crawl.directory / INDEX).read_bytes().splitlines()) == 3
+    notes = notes_of(crawl.directory)
+    assert damaged_tables(crawl.directory, notes, deep=True) == []
+    assert damaged_index(crawl.directory, notes) is None
 
 
 def test_who_reads_keeps_the_logs_that_are_tables_now(kept: Open, page: Make) -> None:

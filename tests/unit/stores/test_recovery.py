@@ -93,7 +93,7 @@ def test_a_file_that_lost_committed_bytes_is_refused(tmp_path: Path) -> None:
     [path] = tmp_path.glob("warc/*")
     with path.open("r+b") as file:
         file.truncate(ends[f"warc/{path.name}"] - 1)
-    with pytest.raises(CrawlDirectoryError, match="were committed: it is damaged"):
+    with pytest.raises(CrawlDirectoryError, match="were committed; bring it back"):
         restore(tmp_path, ends)
 
 

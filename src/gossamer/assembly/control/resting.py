@@ -6,7 +6,8 @@ from pathlib import Path
 
 from gossamer.assembly.control.standing import checkpoint_name, ledgers_of
 from gossamer.assembly.control.steering import BLOCKING, STEERING_LOG, note_steering
-from gossamer.flow.wiring import read, with_settings, write
+from gossamer.assembly.place import read_wiring
+from gossamer.flow.wiring import with_settings, write
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.places import CRAWL_FILE
 from gossamer.services.politeness.blocklist import Blocklist
@@ -83,8 +84,9 @@ def block(directory: Path, names: Sequence[str]) -> str:
 
     Raises:
         UsageError: one is no host or domain, or the crawl cannot block anybody.
+        CrawlDirectoryError: its wiring is damaged.
     """
-    wiring = read(directory / CRAWL_FILE)
+    wiring = read_wiring(directory)
     unit, setting = BLOCKING
     if unit not in wiring.providers:
         raise UsageError(f"the crawl in {directory} cannot block anybody: it has no unit {unit!r}")

@@ -1,12 +1,15 @@
 """The content-seen test on the disk: the URL that a document's bytes were first met at, by their digest."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gossamer.stores.ledger.remembered import Remembered
 from gossamer.stores.ledger.store import Batch, Store
 
 #: Digests that are remembered, claimed or looked up; about 360 bytes each. More than can be in flight at once.
 REMEMBERED = 16_384
+
+#: The first key that can be a digest: fingerprints lie before it.
+_FIRST = b"\x02"
 
 #: A URL, and whether the store has it; where not, it is who claims.
 _Known = tuple[str, bool]
@@ -50,6 +53,22 @@ class SeenContents:
         """Put owners into a batch."""
         for digest, url in owners.items():
             batch.put("contents", _key(digest), url.encode("utf-8", "surrogatepass"))
+
+    def all(self) -> Iterator[tuple[str, str]]:
+        """Every digest that is kept, and whose it is."""
+        for key, url in self._store.scan("contents", _FIRST, b"\xff"):
+            yield key.decode("utf-8", "surrogatepass"), url.decode("utf-8", "surrogatepass")
+
+    @staticmethod
+    def drop(digests: Iterable[str], batch: Batch) -> None:
+        """Take owners away with a batch."""
+        for digest in digests:
+            batch.delete("contents", _key(digest))
+
+    def dropped(self, digests: Iterable[str]) -> None:
+        """These were taken away."""
+        for digest in digests:
+            self._known.forget(digest)
 
     def applied(self, owners: Mapping[str, str]) -> None:
         """These were written: whoever claimed the same is not the owner."""

@@ -10,10 +10,11 @@ import msgspec
 
 from gossamer.contracts.ledger import Links, Tallied
 from gossamer.contracts.spaces import Space
-from gossamer.model.kept import HostState, Meeting, document_row
+from gossamer.model.kept import DocumentRow, HostState, Meeting, document_row
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import Task
-from gossamer.model.visit import Location, Visit
+from gossamer.model.url import host_of
+from gossamer.model.visit import HTML_TYPES, Location, Visit
 from gossamer.stores.ledger.contents import SeenContents
 from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.hosts import Hosts
@@ -65,6 +66,8 @@ class LedgerGroup:
         self._tallies: dict[tuple[Tallied, str], int] = {}
         self._own: dict[str, bytes] = {}
         self._spaces = StagedSpaces(parts.spaces)
+        self._disowned: list[str] = []
+        self._undone: list[bytes] = []
 
     def __repr__(self) -> str:
         return f"<LedgerGroup {len(self._new)} new, {sum(self.changes.ended.values())} ended>"
@@ -207,6 +210,18 @@ class LedgerGroup:
         counts["fetched"] += response.outcome in ANSWERED
         counts["bytes"] += len(response.body)
 
+    def disown(self, digest: str) -> None:
+        """Forget whose a document is: who meets its bytes next owns them."""
+        self._disowned.append(digest)
+
+    def undo(self, row: DocumentRow) -> None:
+        """Forget the row of a URL and queue it again, as it was found; what was counted as kept counts no more."""
+        task = Task(row.url, host_of(row.url), row.depth, row.source, row.relation)
+        self.changes.pushed.setdefault((task.host, task.level), []).append(task)
+        self._undone.append(self._parts.keys.url(row.url))
+        self.counts["pages"] -= row.outcome in (Outcome.OK, Outcome.TRUNCATED) and row.mime in HTML_TYPES
+        self.counts["documents"] -= row.outcome is Outcome.OK and row.bytes > 0 and not row.duplicate_of
+
     # -- hosts, and what else is kept
 
     def host(self, state: HostState) -> None:
@@ -273,8 +288,11 @@ class LedgerGroup:
         """Put everything but tasks and counters into a batch."""
         self._seen.put(self._new, self._depths, batch)
         self._seen.put(self._lowered, self._depths, batch)
+        for key in self._undone:
+            batch.delete("documents", key)
         for key, row in self._rows.items():
             batch.put("documents", key, row)
+        self._parts.contents.drop(self._disowned, batch)
         self._parts.links.put(self._links, batch)
         self._parts.contents.put(self._owners, batch)
         self._parts.fingerprints.put(self._originals, batch)
@@ -287,6 +305,7 @@ class LedgerGroup:
         """The batch was written."""
         self._seen.applied(self._new, self._depths)
         self._seen.applied(self._lowered, self._depths)
+        self._parts.contents.dropped(self._disowned)
         self._parts.contents.applied(self._owners)
         self._parts.fingerprints.applied(self._originals)
         self._parts.hosts.applied(self._hosts, self._tallies)

@@ -114,6 +114,7 @@ class Ledger(Provider[LedgerSheet]):
                 if self.sheet.existing:
                     raise missing(places.state)
                 places.install(self._make)
+            self._check_log()
             self._store = Store(places.ledger, self._limits())
             try:
                 schema.migrate(self._store)
@@ -137,6 +138,13 @@ class Ledger(Provider[LedgerSheet]):
         self.metrics.gauge("seen_asked", lambda: self.seen.asked)
         self.metrics.gauge("seen_missed", lambda: self.seen.missed)
 
+    def _check_log(self) -> None:
+        """The library takes a store without its log for one that had nothing in it, and would forget what was committed last."""
+        path = self.places.ledger
+        if (path / "CURRENT").exists() and not any(path.glob("*.log")):
+            text = f"the ledger in {path} is damaged: its write-ahead log is missing; go back to a checkpoint"
+            raise CrawlDirectoryError(f"{text}, or begin a new crawl")
+
     @contextmanager
     def looking(self) -> Iterator[Self]:
         """Open it to read what is kept now, beside whoever may have it open: nothing is locked, written or repaired.
@@ -146,6 +154,7 @@ class Ledger(Provider[LedgerSheet]):
         """
         if not self.places.ledger.is_dir():
             raise missing(self.places.state)
+        self._check_log()
         self._store = Store(self.places.ledger, self._limits(), read_only=True)
         try:
             if schema.version_of(self._store) < schema.VERSION:
@@ -316,6 +325,20 @@ class Ledger(Provider[LedgerSheet]):
     def committed_ends(self) -> Mapping[str, int]:
         """File of the crawl directory -> its committed end. A file that is not named here holds nothing committed."""
         return dict(self._ends)
+
+    def give_up_ends(self, ends: Mapping[str, int | None]) -> None:
+        """Files that end before what was committed of them, or are gone (None): what was lost of them counts no more."""
+        self._mend()
+        batch = self._store.batch()
+        for file, end in ends.items():
+            key = END_PREFIX + file.encode()
+            if end is None:
+                batch.delete("meta", key)
+                self._ends.pop(file, None)
+            else:
+                batch.put("meta", key, str(end).encode())
+                self._ends[file] = end
+        self._store.write(batch)
 
     def document(self, url: str) -> DocumentRow | None:
         """The row of the last committed visit of a canonical URL; None where there was none."""

@@ -214,7 +214,8 @@ class Store:
         if "Permission denied" in what or "Read-only" in what:
             return CrawlDirectoryError(f"cannot write to {self.path}: {what}; resume where it can be written")
         advice = "go back to a checkpoint, or begin a new crawl"
-        return CrawlDirectoryError(f"the ledger in {self.path} is damaged: {what}; {advice}")
+        told = " ".join(what.split())  # the library's own words have lines
+        return CrawlDirectoryError(f"the ledger in {self.path} is damaged: {told}; {advice}")
 
 
 def _options(limits: StoreLimits, cache: rocksdict.Cache, *, create: bool) -> rocksdict.Options:

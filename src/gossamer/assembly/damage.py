@@ -1,0 +1,239 @@
+"""A crawl directory that is not whole: noticed before a crawl goes on, and gone on without where a person says so.
+
+Place in the flow: :mod:`gossamer.assembly.crawl` calls :func:`bring_back` when units are up and none has worked yet. What ledgers committed is held
+against the files (:mod:`gossamer.stores.recovery`), what was made of them against its notes (:mod:`gossamer.query.noted`). An index that is lost
+stops nobody: it is made again from the archive when the run ends.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from gossamer.flow.running import RunningGraph
+from gossamer.model.dates import utc_text
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.model.visit import Location
+from gossamer.query.noted import (
+    Damage,
+    are_tables,
+    damaged_index,
+    damaged_tables,
+    notes_of,
+    with_tables,
+    write_notes,
+)
+from gossamer.query.places import TABLES, converting
+from gossamer.stores.files import AppendFile
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
+from gossamer.stores.recovery import (
+    Loss,
+    Restored,
+    find_losses,
+    is_away,
+    keep_aside,
+    refusal,
+    restore,
+    take_away,
+)
+from gossamer.stores.warc import WARC_DIRECTORY, WarcArchive
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """What a crawl goes on without."""
+
+    what: tuple[str, ...] = ()
+    """Each loss, in words."""
+    again: int = 0
+    """URLs that are fetched again."""
+
+
+class Damages(msgspec.Struct, frozen=True):
+    """What is wrong with a directory, without reading what its files hold."""
+
+    files: list[Loss]
+    tables: list[Damage]
+    index: Damage | None
+
+
+def damages_of(directory: Path, ends: Mapping[str, int], *, deep: bool = False) -> Damages:
+    """Hold ends and notes against files.
+
+    Args:
+        directory: the crawl directory.
+        ends: what its ledgers have committed.
+        deep: read tables too.
+    """
+    files = find_losses(directory, ends, lambda missing: are_tables(notes_of(directory), missing))
+    notes = notes_of(directory)
+    return Damages(files, damaged_tables(directory, notes, deep=deep), damaged_index(directory, notes))
+
+
+def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple[Restored, Accepted]:
+    """Bring archive and row logs back to what the ledgers committed. Call it when units are up and none has worked yet.
+
+    Args:
+        running: the crawl; its ledgers are open.
+        directory: the crawl directory.
+        accept: go on without what is lost.
+
+    Raises:
+        CrawlDirectoryError: committed bytes are missing, and that is not accepted; names the files.
+    """
+    providers = running.providers.values()
+    disks = [Path(disk) for unit in providers if isinstance(unit, WarcArchive) for disk in unit.sheet.disks]
+    ledgers = [unit for unit in providers if isinstance(unit, Ledger)]
+    accepted = Accepted()
+    if accept:
+        with converting(directory, wait=True):
+            accepted = _accept(directory, ledgers)
+    ends = {file: end for ledger in ledgers for file, end in ledger.committed_ends().items()}
+    damages = damages_of(directory, ends)
+    if found := [*damages.files, *damages.tables]:
+        raise refusal(directory, found)
+    done = Restored({}, ())
+    for ledger in ledgers:
+        others = _ends_of_others(directory, ledger, ledgers)
+        one = restore(
+            directory,
+            ledger.committed_ends(),
+            ledger.sheet.agent,
+            disks,
+            others=others,
+            are_tables=lambda missing: are_tables(notes_of(directory), missing),
+        )
+        done = Restored(done.cut | one.cut, done.removed + one.removed, done.lost + one.lost)
+    return done, accepted
+
+
+def _ends_of_others(directory: Path, own: Ledger, is_open: list[Ledger]) -> dict[str, int]:
+    """What the other agents of this directory have committed, those of other processes too."""
+    ends: dict[str, int] = {}
+    by_agent = {ledger.sheet.agent: ledger for ledger in is_open}
+    for path in sorted((directory / STATE_DIRECTORY).glob("*/ledger")):
+        agent = path.parent.name
+        if agent == own.sheet.agent:
+            continue
+        if agent in by_agent:
+            ends.update(by_agent[agent].committed_ends())
+            continue
+        other = Ledger(LedgerSheet(directory=str(directory), agent=agent))
+        with other.looking():
+            ends.update(other.committed_ends())
+    return ends
+
+
+# -- going on without
+
+
+def _accept(directory: Path, ledgers: list[Ledger]) -> Accepted:
+    """Give up what is lost, so that what is left is whole. Call it while `converting`."""
+    told: list[str] = []
+    again = 0
+    notes = notes_of(directory)
+    for ledger in ledgers:
+        ends = ledger.committed_ends()
+        losses = find_losses(directory, ends, lambda missing: are_tables(notes, missing))
+        told += map(str, losses)
+        given_up = {loss.file: _what_is_left(directory / loss.file, loss) for loss in losses if not _is_archive(loss)}
+        holes = _holes(directory, ends, losses, told)
+        if holes.by_file:
+            # The ledger's own libraries sort and compare: only who has lost something imports what forgets it.
+            from gossamer.stores.ledger.forgetting import forget
+
+            again += forget(ledger, holes.has, {**given_up, **holes.ends})
+            # What the index says of these places is not true any more.
+            notes = msgspec.structs.replace(notes, index=())
+        elif given_up:
+            ledger.give_up_ends(given_up)
+        if any("/rows/pages-" in file for file in given_up):
+            notes = msgspec.structs.replace(notes, index=())
+    tables = damaged_tables(directory, notes)
+    told += map(str, tables)
+    for damage in tables:
+        take_away(directory, directory / damage.file)
+    if tables or notes.index == ():
+        gone = dict.fromkeys(damage.file.removeprefix(f"{TABLES}/") for damage in tables)
+        write_notes(directory, with_tables(notes, gone))
+    return Accepted(tuple(told), again)
+
+
+def _is_archive(loss: Loss) -> bool:
+    return loss.file.startswith(f"{WARC_DIRECTORY}/")
+
+
+def _what_is_left(path: Path, loss: Loss) -> int | None:
+    """Where the last whole line of a log ends; None where it is gone."""
+    if loss.size is None:
+        return None
+    file = AppendFile(path, fresh=False)
+    try:
+        return file.end_of_lines()
+    finally:
+        file.close()
+
+
+class _Holes:
+    """Places of the archive where no record can be read."""
+
+    def __init__(self) -> None:
+        self.by_file: dict[str, list[tuple[int, int]]] = {}
+        self.ends: dict[str, int | None] = {}
+        """Files that are gone or end earlier."""
+
+    def add(self, file: str, start: int, end: int) -> None:
+        self.by_file.setdefault(file, []).append((start, end))
+
+    def has(self, place: Location) -> bool:
+        end = place.offset + place.length
+        return any(place.offset < last and first < end for first, last in self.by_file.get(place.file, ()))
+
+
+def _holes(directory: Path, ends: Mapping[str, int], losses: list[Loss], told: list[str]) -> _Holes:
+    """Read the archive, and close what is damaged in it: with records that say so, or by cutting off what has no end."""
+    from gossamer.stores.warc_mending import fill  # who has lost nothing pays for nothing of this
+    from gossamer.stores.warc_scanning import Gap, scan
+
+    holes, short = _Holes(), {loss.file for loss in losses}
+    for file, end in ends.items():
+        path = directory / file
+        if not file.startswith(f"{WARC_DIRECTORY}/") or is_away(path):
+            continue
+        if not path.exists():
+            holes.add(file, 0, end)
+            holes.ends[file] = None
+            continue
+        whole = 0
+        gaps = []
+        for found in scan(path, end):
+            if isinstance(found, Gap):
+                gaps.append(found)
+            else:
+                whole = found.end
+        for gap in gaps:
+            told += [f"{file} is damaged at byte {gap.offset}"] if file not in short else []
+            holes.add(file, gap.offset, gap.end)
+            if gap.offset < whole:
+                keep_aside(directory, path, gap.offset, gap.length)
+                fill(path, gap, utc_text(path.stat().st_mtime))
+        if whole < end:
+            holes.add(file, whole, end)
+            holes.ends[file] = whole or None
+    return holes
+
+
+def refuse_without_ledger(directory: Path) -> None:
+    """Refuse to begin a new ledger where files of a crawl lie whose ledger is gone.
+
+    Raises:
+        CrawlDirectoryError: that is so.
+    """
+    state = directory / STATE_DIRECTORY
+    if any(next(state.glob(f"*/{name}"), None) for name in ("ledger", "made", "replaced")):
+        return
+    for pattern in (f"{WARC_DIRECTORY}/*.warc.gz", "logs/crawl.jsonl", f"{TABLES}/*/*.parquet"):
+        if next(directory.glob(pattern), None) is not None:
+            raise CrawlDirectoryError(
+                f"{directory} is damaged: its ledger ({STATE_DIRECTORY}/) is missing, and its archive is not; "
+                "bring it back from a copy, or begin a new crawl elsewhere"
+            )

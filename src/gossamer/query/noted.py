@@ -1,0 +1,198 @@
+"""What the maker of tables and index has made, so that what is lost, cut or changed of it is noticed: `state/made.json`.
+
+Place in the flow: :mod:`gossamer.query.convert` notes each file before it stands in its place, and one rename notes all of a change;
+`query`, `export`, `verify` and the start of a crawl hold the files against the notes. A crawl of an older version has none:
+what it has is noted as it is, and nothing is said of what may have been lost before.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+from xxhash import xxh3_128
+
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.query.places import TABLES, manifest, run_of_name
+from gossamer.stores.cdxj import INDEX
+from gossamer.stores.segments import segments
+
+#: Where the notes lie, inside the crawl directory.
+MADE = "state/made.json"
+
+_PIECE = 1 << 20
+
+_PARQUET = b"PAR1"
+
+
+class Noted(msgspec.Struct, frozen=True, array_like=True):
+    """A file as it was made."""
+
+    bytes: int
+    changed: int
+    """Nanoseconds since the epoch, by the file system. While they are the same, its digest is not asked for."""
+    digest: str
+    """XXH3 of 128 bits, hexadecimal: it tells what a disk or a person changed, not who meant to hide it."""
+
+
+class Notes(msgspec.Struct, frozen=True):
+    """All notes."""
+
+    tables: dict[str, Noted | None] = {}
+    """`TABLE/NAME` of every Parquet file; None where newer files have its rows."""
+    index: tuple[int, ...] | None = None
+    """Bytes that the index may have: two numbers while it is replaced, 0 where there is none. Empty: it is to be made again. None: nothing is known of it."""
+    merged: tuple[str, ...] = ()
+    """Segments of `pages`, as their files are called, whose captures the index holds."""
+    is_whole: bool = True
+    """The crawl was noted from its beginning."""
+
+
+class Damage(msgspec.Struct, frozen=True):
+    """A file that is not what it was."""
+
+    file: str
+    """Inside the crawl directory."""
+    what: str
+    """`is missing`, `has 5 bytes instead of 10`, `has other bytes than were written`."""
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.what}"
+
+
+def read_notes(directory: Path) -> Notes | None:
+    """The notes; None where there are none.
+
+    Raises:
+        CrawlDirectoryError: they cannot be read.
+    """
+    path = directory / MADE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Notes)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        text = f"{path} is damaged: {error}; remove it, and tables and index are noted as they are"
+        raise CrawlDirectoryError(text) from None
+
+
+def notes_of(directory: Path) -> Notes:
+    """The notes; where there are none, of what is there now."""
+    known = read_notes(directory)
+    if known is not None:
+        return known
+    found = {_name(path): noted(path) for path in sorted((directory / TABLES).glob("*/*.parquet")) if _counts(path)}
+    index = directory / INDEX
+    return Notes(
+        tables=dict(found),
+        index=(index.stat().st_size,) if index.exists() else None,
+        merged=tuple(Path(name).stem for name in found if name.startswith("pages/")) if index.exists() else (),
+        is_whole=not found and not index.exists(),
+    )
+
+
+def write_notes(directory: Path, notes: Notes) -> None:
+    """Replace the notes, whole or not at all."""
+    path = directory / MADE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_bytes(msgspec.json.encode(notes))
+    fresh.replace(path)
+
+
+def with_tables(notes: Notes, changes: Mapping[str, Noted | None]) -> Notes:
+    """A copy with other notes of some Parquet files."""
+    return msgspec.structs.replace(notes, tables={**notes.tables, **changes})
+
+
+def noted(path: Path) -> Noted:
+    """A file as it is."""
+    digest = xxh3_128()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    seen = path.stat()
+    return Noted(seen.st_size, seen.st_mtime_ns, digest.hexdigest())
+
+
+def damage_of(path: Path, known: Noted, *, deep: bool = False) -> str:
+    """What is wrong with a file; empty where nothing is. Its bytes are read where its time has changed, or `deep` says so."""
+    try:
+        seen = path.stat()
+    except FileNotFoundError:
+        return "is missing"
+    if seen.st_size != known.bytes:
+        return f"has {seen.st_size} bytes instead of {known.bytes}"
+    if (deep or seen.st_mtime_ns != known.changed) and noted(path).digest != known.digest:
+        return "has other bytes than were written"
+    return ""
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins and ends as Parquet does."""
+    try:
+        with path.open("rb") as file:
+            if file.seek(0, 2) < 2 * len(_PARQUET):
+                return False
+            file.seek(0)
+            first = file.read(len(_PARQUET))
+            file.seek(-len(_PARQUET), 2)
+            return first == file.read() == _PARQUET
+    except FileNotFoundError:
+        return False
+
+
+def damaged_tables(directory: Path, notes: Notes, *, deep: bool = False) -> list[Damage]:
+    """Parquet files that are not what they were. One whose row log still stands is being made, and is not damaged."""
+    found = {name: what for name, one in notes.tables.items() if one is not None
+             if (what := damage_of(directory / TABLES / name, one, deep=deep))}
+    if not found:
+        return []
+    stands = manifest(directory)
+    again = {f"{segment.table}/{segment.stem}.parquet" for segment in segments(directory)}
+    return [
+        Damage(f"{TABLES}/{name}", what)
+        for name, what in found.items()
+        if name not in stands.gone and name not in again and run_of_name(Path(name).name) <= stands.run
+    ]
+
+
+def are_tables(notes: Notes, files: Iterable[str]) -> set[str]:
+    """Those of `files` that are row logs (`state/AGENT/rows/TABLE-RUN-SERIAL.jsonl`) and became tables: they may be gone."""
+    logs = {file: _table_of(Path(file)) for file in files if Path(file).suffix == ".jsonl" and "/rows/" in file}
+    return {file for file, table in logs.items() if table in notes.tables or not notes.is_whole}
+
+
+def _table_of(log: Path) -> str:
+    table, _, rest = log.stem.partition("-")
+    return f"{table}/{log.parts[1]}-{rest}.parquet"
+
+
+def damaged_index(directory: Path, notes: Notes) -> Damage | None:
+    """What is wrong with the index: None where it holds every capture of the tables, or a run that waits to be merged does."""
+    path = directory / INDEX
+    size = path.stat().st_size if path.exists() else 0
+    if notes.index is not None and size not in notes.index:
+        wanted = f"has {size} bytes instead of {notes.index[-1]}" if notes.index else "names records that are lost"
+        return Damage(INDEX, wanted if size else "is missing")
+    merged = set(notes.merged)
+    for name in notes.tables:
+        table, _, file = name.partition("/")
+        stem = Path(file).stem
+        if table != "pages" or stem in merged or run_of_name(file):
+            continue
+        if not any(directory.glob(f"state/*/index/{stem}.cdxj")) and not _is_logged(directory, stem):
+            return Damage(f"state/{stem.rsplit('-', 3)[0]}/index/{stem}.cdxj", "is missing")
+    return None
+
+
+def _is_logged(directory: Path, stem: str) -> bool:
+    return any(one.table == "pages" and one.stem == stem for one in segments(directory))
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+def _counts(path: Path) -> bool:
+    """The table of hosts is made anew each time, and holds nothing that others do not."""
+    return path.parent.name != "hosts"

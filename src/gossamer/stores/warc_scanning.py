@@ -1,0 +1,245 @@
+"""Every record of an archive file in order, and what cannot be read of it: how damage is found, and an index made anew.
+
+Place in the flow: `gossamer verify --deep`, `gossamer export` and whoever makes the index again read here; single records are read by
+:mod:`gossamer.stores.warc_reading`. No body is held: it is hashed as it passes, so memory does not follow the size of a record.
+
+Where a record is damaged, the scan goes on at the next place at which one begins: what lies between is reported as one gap.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+from isal import isal_zlib
+from isal.igzip_lib import IsalError
+
+from gossamer.model.body import PIECE
+from gossamer.stores.warc_reading import MOST_FIELDS, MOST_HEAD, is_http, read_fields
+
+#: How every gzip member begins.
+_MAGIC = b"\x1f\x8b\x08"
+
+#: Compressed bytes by which a place is told to be the beginning of a record: its first words, and no body.
+_FIRST_BYTES = 512
+
+#: Bytes read at once: most members are smaller, and each is read from its own beginning.
+_READ = 32 << 10
+
+#: Bytes of a metadata record that are kept: ours say a few lines.
+_MOST_TOLD = 64 << 10
+
+_END_OF_HEAD = b"\r\n\r\n"
+
+#: Kinds of records that hold an answer.
+CAPTURES = frozenset({"response", "revisit", "resource"})
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A record that was read to its end, and agrees with its checksum, its length and its digests."""
+
+    offset: int
+    length: int
+    """Bytes of its gzip member."""
+    fields: dict[str, str]
+    """Names in lower case."""
+    head: bytes
+    """The HTTP header block; empty where it did not come by HTTP."""
+    size: int
+    """Bytes of the block behind that."""
+    told: bytes
+    """The block of a metadata record; empty of others."""
+
+    @property
+    def kind(self) -> str:
+        """`response`, `resource`, `revisit`, `request`, `metadata` or `warcinfo`."""
+        return self.fields.get("warc-type", "")
+
+    @property
+    def end(self) -> int:
+        """Where the next record begins."""
+        return self.offset + self.length
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """Bytes that are no whole record."""
+
+    offset: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """Where the next record begins, or the file ends."""
+        return self.offset + self.length
+
+
+class _Broken(Exception):
+    """There is no whole record at this place."""
+
+
+class _Untrue(Exception):
+    """A whole gzip member that is not what the record in it says."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.length = length
+
+
+def scan(path: Path, end: int | None = None) -> Iterator[Span | Gap]:
+    """Read a file from its beginning to byte `end`, or to its own end: records and gaps, which together are all of it.
+
+    Raises:
+        OSError: the file cannot be opened or read.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        end = size if end is None else min(end, size)
+        offset = 0
+        while offset < end:
+            try:
+                found: Span | Gap = _record(file, offset, end)
+            except _Untrue as error:  # its own end is known: nothing in its body is taken for a record
+                found = Gap(offset, error.length)
+            except (IsalError, _Broken):  # type: ignore[misc]  # a class, which its stubs call an instance
+                found = Gap(offset, _next(file, offset + 1, end) - offset)
+            yield found
+            offset = found.end
+
+
+def gaps(path: Path, end: int | None = None) -> list[Gap]:
+    """What of a file is no whole record. Raises as :func:`scan`."""
+    return [found for found in scan(path, end) if type(found) is Gap]
+
+
+def _next(file: BinaryIO, start: int, end: int) -> int:
+    """The next place where a record begins, from `start` on; `end` where there is none."""
+    kept = b""
+    position = start
+    while position < end:
+        file.seek(position)
+        data = kept + file.read(min(PIECE, end - position))
+        base = position - len(kept)
+        if len(data) <= len(kept):
+            break
+        at = data.find(_MAGIC)
+        while at >= 0:
+            if _begins(file, base + at, end):
+                return base + at
+            at = data.find(_MAGIC, at + 1)
+        position = base + len(data)
+        kept = data[-(len(_MAGIC) - 1) :]
+    return end
+
+
+def _begins(file: BinaryIO, offset: int, end: int) -> bool:
+    file.seek(offset)
+    try:
+        first = isal_zlib.decompressobj(isal_zlib.MAX_WBITS | 16).decompress(
+            file.read(min(_FIRST_BYTES, end - offset)), 64
+        )
+    except IsalError:  # type: ignore[misc]  # as above
+        return False
+    return bytes(first).startswith(b"WARC/1.")
+
+
+def _record(file: BinaryIO, offset: int, end: int) -> Span:
+    unpacker = isal_zlib.decompressobj(isal_zlib.MAX_WBITS | 16)
+    block = _Block()
+    file.seek(offset)
+    taken = 0
+    while not unpacker.eof:
+        packed = file.read(min(_READ, end - offset - taken))
+        if not packed:
+            raise _Broken
+        taken += len(packed)
+        is_full = True  # it may hold more, with nothing left to be given
+        while (packed or is_full) and not unpacker.eof:
+            piece = unpacker.decompress(packed, PIECE)
+            is_full = len(piece) == PIECE
+            block.take(piece)
+            packed = unpacker.unconsumed_tail
+    length = taken - len(unpacker.unused_data)
+    span = block.ended(offset, length)
+    if span is None:
+        raise _Untrue(length)
+    return span
+
+
+class _Block:
+    """Takes what a member holds, and checks it against what the record says of itself."""
+
+    def __init__(self) -> None:
+        self._waiting = b""
+        """What has come and is not yet known to be fields, header block or body."""
+        self._fields: dict[str, str] | None = None
+        self._head: bytes | None = None
+        self._left = 0
+        """Bytes of the block that are still to come."""
+        self._behind = b""
+        self._size = 0
+        self._told = b""
+        self._payload = hashlib.sha1(usedforsecurity=False)
+        self._block = hashlib.sha1(usedforsecurity=False)
+
+    def take(self, piece: bytes) -> None:
+        if self._head is None:
+            self._waiting += piece
+            if not self._begin():
+                return
+            piece, self._waiting = self._waiting, b""
+        self._body(piece)
+
+    def _begin(self) -> bool:
+        """Take fields and header block off what waits; False where more is needed."""
+        if self._fields is None:
+            at = self._waiting.find(_END_OF_HEAD, 0, MOST_FIELDS)
+            if at < 0:
+                if len(self._waiting) >= MOST_FIELDS:
+                    raise _Broken
+                return False
+            fields = read_fields(self._waiting[: at + len(_END_OF_HEAD)])
+            if fields is None or not fields.get("content-length", "").isdigit():
+                raise _Broken
+            self._fields, self._left = fields, int(fields["content-length"])
+            self._waiting = self._waiting[at + len(_END_OF_HEAD) :]
+        if not is_http(self._fields):
+            self._head = b""
+            return True
+        most = min(self._left, MOST_HEAD)
+        at = self._waiting.find(_END_OF_HEAD, 0, most)
+        if at < 0 and len(self._waiting) < most:
+            return False
+        length = most if at < 0 else at + len(_END_OF_HEAD)
+        self._head, self._waiting = self._waiting[:length], self._waiting[length:]
+        self._block.update(self._head)
+        self._left -= length
+        return True
+
+    def _body(self, piece: bytes) -> None:
+        inside = piece[: self._left]
+        self._left -= len(inside)
+        self._size += len(inside)
+        self._payload.update(inside)
+        self._block.update(inside)
+        if len(self._told) < _MOST_TOLD and self._fields and self._fields.get("warc-type") == "metadata":
+            self._told += inside[:_MOST_TOLD]
+        self._behind = (self._behind + piece[len(inside) :])[: len(_END_OF_HEAD) + 1]
+
+    def ended(self, offset: int, length: int) -> Span | None:
+        """The record; None where it is not what it says of itself."""
+        fields, head = self._fields, self._head
+        if fields is None or head is None or self._left or self._behind != _END_OF_HEAD:
+            return None
+        # The payload digest of a revisit is that of the record that it refers to.
+        if fields.get("warc-type") != "revisit" and not _agrees(fields, "warc-payload-digest", self._payload):
+            return None
+        if not _agrees(fields, "warc-block-digest", self._block):
+            return None
+        return Span(offset, length, fields, head, self._size, self._told)
+
+
+def _agrees(fields: dict[str, str], name: str, found: "hashlib._Hash") -> bool:
+    said = fields.get(name, "")
+    return not said.startswith("sha1:") or said[5:] == base64.b32encode(found.digest()).decode()
