@@ -5,7 +5,6 @@ It can be killed at any point and called again: the ends of the files are given 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import batched
 from itertools import islice
 from typing import TypeVar
 

@@ -1,0 +1,232 @@
+"""Whether a crawl directory is whole: what its ledgers committed against its files, and with `deep`, all that is in them.
+
+Place in the flow: `gossamer verify` asks here. Nothing is changed. It works while the crawl runs: everything is judged up to what one look at
+the ledgers says. Memory: 16 bytes for each record of the archive, where that is read.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.assembly.control.standing import ledgers_of
+from gossamer.assembly.damage import damages_of, refuse_without_ledger
+from gossamer.assembly.place import read_wiring
+from gossamer.flow.errors import WiringError
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.stores.cdxj import INDEX, Entry
+from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.recovery import is_away
+from gossamer.stores.rowlog import LOG_PATH
+from gossamer.stores.warc import WARC_DIRECTORY
+from gossamer.stores.warc_scanning import CAPTURES, Gap, scan
+
+#: Findings that are told in full; a damaged disk would fill pages.
+MOST = 50
+
+
+class Verdict(msgspec.Struct):
+    """What was found."""
+
+    crawl: str
+    findings: list[str] = []
+    """What is wrong; the first :data:`MOST` of it."""
+    more: int = 0
+    """Further findings."""
+    notes: list[str] = []
+    """What is no damage, and yet to be known."""
+    files: int = 0
+    """Files of which something was committed."""
+    records: int = 0
+    """Records of the archive that were read; 0 where they were not."""
+    rows: int = 0
+    """Documents of the ledgers whose records were looked for; 0 where they were not."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Nothing is wrong."""
+        return not self.findings
+
+    def find(self, text: str) -> None:
+        """Something is wrong."""
+        if len(self.findings) < MOST:
+            self.findings.append(text)
+        else:
+            self.more += 1
+
+
+def verify(directory: Path, *, deep: bool = False) -> Verdict:
+    """Compare what was committed with what is there.
+
+    Args:
+        directory: the crawl directory.
+        deep: read every record of the archive, every line of log and index, every table and every block of the ledgers.
+    """
+    told = Verdict(str(directory))
+    try:
+        read_wiring(directory)
+    except (CrawlDirectoryError, WiringError) as error:
+        told.find(str(error))
+    with ExitStack() as stack:
+        ends: dict[str, int] = {}
+        ledgers = []
+        for ledger in _ledgers(directory, told):
+            try:
+                stack.enter_context(ledger.looking())
+            except CrawlDirectoryError as error:
+                told.find(str(error))
+                continue
+            ledgers.append(ledger)
+            ends.update(ledger.committed_ends())
+        told.files = len(ends)
+        try:
+            damages = damages_of(directory, ends, deep=deep)
+            for damage in (*damages.files, *damages.tables, *filter(None, [damages.index])):
+                told.find(str(damage))
+        except CrawlDirectoryError as error:
+            told.find(str(error))
+        _note_tails(directory, ends, told)
+        if deep:
+            _read_all(directory, ledgers, ends, told)
+    return told
+
+
+def _ledgers(directory: Path, told: Verdict) -> list[Ledger]:
+    try:
+        refuse_without_ledger(directory)
+        return ledgers_of(directory)
+    except CrawlDirectoryError as error:
+        told.find(str(error))
+        return []
+
+
+def _note_tails(directory: Path, ends: Mapping[str, int], told: Verdict) -> None:
+    for file, end in sorted(ends.items()):
+        path = directory / file
+        if is_away(path):
+            told.notes.append(f"{file} lies on a disk that is not there")
+        elif path.exists() and (rest := path.stat().st_size - end) > 0:
+            told.notes.append(f"{file} has {rest} bytes that are not committed: of a kill, or of a crawl that runs")
+
+
+# -- deep
+
+
+class _Places:
+    """Where the captures of the archive lie."""
+
+    def __init__(self) -> None:
+        self._offsets: dict[str, array[int]] = {}
+        self._lengths: dict[str, array[int]] = {}
+
+    def add(self, file: str, offset: int, length: int) -> None:
+        self._offsets.setdefault(file, array("Q")).append(offset)
+        self._lengths.setdefault(file, array("Q")).append(length)
+
+    def has(self, file: str, offset: int, length: int) -> bool:
+        offsets = self._offsets.get(file)
+        if offsets is None:
+            return False
+        at = bisect_left(offsets, offset)
+        return at < len(offsets) and offsets[at] == offset and self._lengths[file][at] == length
+
+
+def _read_all(directory: Path, ledgers: list[Ledger], ends: Mapping[str, int], told: Verdict) -> None:
+    for ledger in ledgers:
+        try:
+            ledger.read_through()
+        except CrawlDirectoryError as error:
+            told.find(str(error))
+    places, shown = _read_archive(directory, ends, told)
+    for ledger in ledgers:
+        try:
+            _check_rows(directory, ledger, places, told)
+        except (CrawlDirectoryError, msgspec.DecodeError):
+            pass  # what cannot be read was found above
+    _check_log(directory, ends.get(LOG_PATH, 0), places, told)
+    _check_index(directory, ends, places, shown, told)
+
+
+def _read_archive(directory: Path, ends: Mapping[str, int], told: Verdict) -> tuple[_Places, int]:
+    """Every record that was committed; where captures lie, and how many of them an index has to have."""
+    places, shown = _Places(), 0
+    for file, end in sorted(ends.items()):
+        path = directory / file
+        if not file.startswith(f"{WARC_DIRECTORY}/") or not path.exists():
+            continue
+        for found in scan(path, end):
+            if isinstance(found, Gap):
+                told.find(f"{file} is damaged at byte {found.offset}: {found.length} bytes hold no whole record")
+                continue
+            told.records += 1
+            if found.kind in CAPTURES:
+                places.add(file, found.offset, found.length)
+                # A record that was cut behind its header block may be one of a page that asks for no copy.
+                shown += bool(found.size or found.kind == "revisit" or "warc-truncated" not in found.fields)
+    return places, shown
+
+
+def _check_rows(directory: Path, ledger: Ledger, places: _Places, told: Verdict) -> None:
+    for row in ledger.documents():
+        told.rows += 1
+        place = row.location
+        if place is None or not (directory / place.file).exists():
+            continue
+        if not places.has(place.file, place.offset, place.length):
+            told.find(f"{row.url} is done, and {place.file} has no record of it at byte {place.offset}")
+
+
+def _lines(path: Path, end: int) -> Iterator[tuple[int, bytes]]:
+    """Lines up to byte `end`, with their numbers."""
+    position = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            position += len(line)
+            if position > end:
+                return
+            yield number, line
+
+
+def _check_log(directory: Path, end: int, places: _Places, told: Verdict) -> None:
+    path = directory / LOG_PATH
+    if not path.exists():
+        return
+    for number, line in _lines(path, end):
+        try:
+            row: dict[str, Any] = msgspec.json.decode(line, type=dict)
+            file, offset, length = row.get("warc_file", ""), int(row.get("warc_offset", 0)), int(row.get("warc_length", 0))
+        except (msgspec.DecodeError, msgspec.ValidationError, TypeError, ValueError):
+            told.find(f"{LOG_PATH}, line {number} is no event")
+            continue
+        if file and (directory / str(file)).exists() and not places.has(str(file), offset, length):
+            told.find(f"{LOG_PATH}, line {number} names a record that {file} does not have at byte {offset}")
+
+
+def _check_index(directory: Path, ends: Mapping[str, int], places: _Places, shown: int, told: Verdict) -> None:
+    """Each line names a record, in order; where no rows wait to be merged, each capture has one."""
+    path = directory / INDEX
+    if not path.exists():
+        return
+    decoder = msgspec.json.Decoder(Entry)
+    count, before = 0, b""
+    for number, line in _lines(path, path.stat().st_size):
+        try:
+            entry = decoder.decode(line[line.index(b"{") :])
+            file, offset, length = f"{WARC_DIRECTORY}/{entry.filename}", int(entry.offset), int(entry.length)
+        except (msgspec.DecodeError, msgspec.ValidationError, ValueError):
+            told.find(f"{INDEX}, line {number} is no capture")
+            continue
+        if line < before:
+            told.find(f"{INDEX}, line {number} is not in order")
+        before = line
+        count += 1
+        is_there = (directory / file).exists() and offset + length <= ends.get(file, 0)
+        if is_there and not places.has(file, offset, length):
+            told.find(f"{INDEX}, line {number} names a record that {file} does not have at byte {offset}")
+    waits = any(directory.glob("state/*/index/*.cdxj")) or any(directory.glob("state/*/rows/pages-*.jsonl"))
+    if count < shown and not waits:
+        told.find(f"{INDEX} has {count} captures, and the archive has {shown}")

@@ -1,0 +1,37 @@
+"""`gossamer verify DIR`: whether a crawl directory holds what was committed to it."""
+
+import sys
+
+import click
+import msgspec
+
+from gossamer.model.errors import CrawlDirectoryError
+
+
+@click.command(epilog="Exit status: 0 the crawl is whole, 2 there is no crawl, 5 it is damaged.")
+@click.argument("directory", metavar="DIR")
+@click.option("--deep", is_flag=True, help="Read every record, row, index line and table, not only names and lengths.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def verify(directory: str, deep: bool, as_json: bool) -> int:
+    """Compare the files of the crawl in DIR with what its ledger says was committed. Nothing is changed.
+
+    Each file that is missing, too short or changed is named in a line of its own. `gossamer resume DIR --accept-loss` goes on with
+    a damaged crawl, and fetches again what is lost.
+    """
+    from gossamer.assembly.verifying import verify as verify_crawl
+    from gossamer.query.places import crawl_directory
+
+    told = verify_crawl(crawl_directory(directory), deep=deep)
+    status = 0 if told.is_whole else CrawlDirectoryError.exit_code
+    if as_json:
+        print(msgspec.json.encode({"whole": told.is_whole, **msgspec.structs.asdict(told)}).decode())
+        return status
+    for note in told.notes:
+        print(f"note: {note}")
+    for finding in told.findings:
+        print(finding, file=sys.stderr)
+    if told.more:
+        print(f"and {told.more} more", file=sys.stderr)
+    read = f", {told.records} records and {told.rows} documents were read" if deep else ""
+    print(f"{told.crawl}: {'whole' if told.is_whole else 'damaged'}: {told.files} files{read}")
+    return status
