@@ -10,7 +10,6 @@ It stands where the command line stands, above assembly: it makes the same crawl
 
 import asyncio
 import contextlib
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +29,7 @@ from gossamer.flow.wiring import ProviderPlan, Wiring
 from gossamer.model.document import Document
 from gossamer.model.page import Page
 from gossamer.model.visit import Found, Item, Record
+from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
     from gossamer.assembly.reprocess import Reprocessed
@@ -87,7 +87,7 @@ class CrawlRun:
         if self._options.get("output"):
             yield self._options
             return
-        with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
+        with scratch() as folder:
             yield {"no_warc": True, **self._options, "output": str(Path(folder) / "crawl")}
 
 

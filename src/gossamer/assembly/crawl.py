@@ -9,7 +9,6 @@ import datetime
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -50,6 +49,7 @@ from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.ledger.ledger import Ledger
 from gossamer.stores.recovery import QUARANTINE, Restored
+from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
     from gossamer.assembly.control.messages import Answered, Asked
@@ -96,7 +96,9 @@ class Crawl:
         if self.options.resume:
             refuse_without_ledger(self.directory)
         elif self.options.accept_loss:
-            raise UsageError("--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss")
+            raise UsageError(
+                "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
+            )
         self.tables = TableMaker(self.directory, report) if tables else None
         self.running: RunningGraph | None = None
         self.fleet: Fleet | None = None
@@ -135,7 +137,7 @@ class Crawl:
     async def run(self) -> Summary:
         """Crawl to the end, or to :meth:`stop`."""
         self._began = time.monotonic()
-        with TemporaryDirectory(prefix="gossamer-") as folder:
+        with scratch() as folder:
             # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (DESIGN 9.13).
             wiring = with_sockets(self.wiring, folder)
             self.fleet = Fleet(wiring, folder, self.report)

@@ -1,11 +1,12 @@
 """A crawl directory that is not whole: noticed before a crawl goes on, and gone on without where a person says so.
 
-Place in the flow: :mod:`gossamer.assembly.crawl` calls :func:`bring_back` when units are up and none has worked yet. What ledgers committed is held
-against the files (:mod:`gossamer.stores.recovery`), what was made of them against its notes (:mod:`gossamer.query.noted`). An index that is lost
-stops nobody: it is made again from the archive when the run ends.
+Place in the flow: :mod:`gossamer.assembly.crawl` calls :func:`bring_back` when units are up and none has worked yet. What ledgers
+committed is held against the files (:mod:`gossamer.stores.recovery`), what was made of them against its notes
+(:mod:`gossamer.query.noted`). A lost index stops nobody: it is made again from the archive when the run ends.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -133,7 +134,7 @@ def _accept(directory: Path, ledgers: list[Ledger]) -> Accepted:
     notes = notes_of(directory)
     for ledger in ledgers:
         ends = ledger.committed_ends()
-        losses = find_losses(directory, ends, lambda missing: are_tables(notes, missing))
+        losses = find_losses(directory, ends, partial(are_tables, notes))
         told += map(str, losses)
         given_up = {loss.file: _what_is_left(directory / loss.file, loss) for loss in losses if not _is_archive(loss)}
         holes = _holes(directory, ends, losses, told)

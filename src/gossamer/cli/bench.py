@@ -3,7 +3,6 @@
 import importlib
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from gossamer.flow.sheet import nearest
 from gossamer.simweb import SimWeb, WebSpec
 from gossamer.simweb.pages import path_of
 from gossamer.simweb.site import Conditions
+from gossamer.stores.scratch import scratch
 
 #: Benchmark -> what it measures.
 BENCHES = {
@@ -117,7 +117,7 @@ def _sites(names: tuple[str, ...], pages: int) -> Iterator[list[Path]]:
     if names:
         yield [_folder(name) for name in names]
         return
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
+    with scratch("gossamer-bench-") as folder:
         # nginx reads as another user where it was started by root.
         Path(folder).chmod(0o755)
         root = Path(folder, "simulated")

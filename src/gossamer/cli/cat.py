@@ -34,9 +34,11 @@ def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
     place = crawl_directory(directory)
     notes = read_notes(place)
     if notes is not None and damaged_index(place, notes) is not None:
-        from gossamer.query.convert import sound_index  # DuckDB comes with it, and only who has lost the index waits for that
+        from gossamer.query.convert import (
+            sound_index,  # DuckDB comes with it, and only who has lost the index waits for that
+        )
 
-        print(f"gossamer: {sound_index(place)}", file=sys.stderr)
+        tell(sound_index(place))
     document = ArchiveReader(place).document(wanted, digits)
     out = sys.stdout.buffer
     if raw:

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import itertools
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit import Audit, AuditOptions, audit
+from gossamer.stores.scratch import scratch
 
 #: More than half a minute's crawl on a fast machine; the auditor still knows its expected pages at once.
 PAGES, HOSTS = 40_000, 400
@@ -56,7 +56,7 @@ def demo(seconds: float, output: str, as_json: bool) -> None:
     """
     spec = WebSpec(pages=PAGES, hosts=HOSTS, latency=LATENCY)
     directory = Path(output) if output else _free_directory()
-    with tempfile.TemporaryDirectory(prefix="gossamer-demo-") as folder:
+    with scratch("gossamer-demo-") as folder:
         log = Path(folder) / LOG_NAME
         with contextlib.ExitStack() as stack:
             try:

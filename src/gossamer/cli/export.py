@@ -3,7 +3,6 @@
 import contextlib
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +51,7 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
     place = crawl_directory(directory)
     convert(place)
     if form in ("cdxj", "wacz") and (told := sound_index(place)):
-        print(f"gossamer: {told}", file=sys.stderr)
+        tell(told)
     if output is None and form in ("wacz", "parquet"):
         output = f"{place.resolve().name}{'' if form == 'wacz' else f'-{table}'}.{form}"
     with _writing(output):
@@ -118,8 +117,9 @@ def _with_index(place: Path, use: Callable[[Path], None]) -> None:
     """Do something with the index as of now."""
     from gossamer.query.convert import index_now
     from gossamer.query.places import reading
+    from gossamer.stores.scratch import scratch
 
-    with reading(place), tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
+    with reading(place), scratch() as folder:
         use(index_now(place, Path(folder)))
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import re
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -42,7 +41,8 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
     """Ask the tables of the crawl in DIR one question in SQL (DuckDB's), also while it runs.
 
     Tables: pages, links, hosts, items, and what else the crawl kept; docs/reference/tables.md has the columns.
-    Files that are damaged are named and left out, and the exit status is 5. SQL of `-` is read from standard input. It reads these tables alone: no other file, no network.
+    Files that are damaged are named and left out, and the exit status is 5.
+    SQL of `-` is read from standard input. It reads these tables alone: no other file, no network.
 
     \b
     gossamer query crawl "SELECT outcome, count(*) FROM pages GROUP BY 1 ORDER BY 2 DESC"
@@ -62,9 +62,10 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
             _parquet(database, question, output)
         else:
             _text(database, question, form, output, raw)
-        if LINKS.name in database.without_rows and re.search(rf"\b{LINKS.name}\b", question, re.IGNORECASE):
+        damaged = database.damage_to(question)
+        if not damaged and LINKS.name in database.without_rows and re.search(rf"\b{LINKS.name}\b", question, re.IGNORECASE):
             tell(_NO_LINKS)
-        return tell_damage(database.damage_to(question))
+        return tell_damage(damaged)
 
 
 def tell_damage(damaged: "Sequence[Damage]") -> int:
@@ -107,12 +108,14 @@ def _opened(output: str | None) -> Iterator[TextIO]:
 
 
 def _parquet(database: "Database", question: str, output: str | None) -> None:
+    from gossamer.stores.scratch import scratch
+
     if output:
         database.write_parquet(question, Path(output))
         return
     if sys.stdout.isatty():
         raise UsageError("Parquet is not for a terminal; name a file with -o, or pipe it")
-    with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
+    with scratch() as folder:
         path = Path(folder, "answer.parquet")
         database.write_parquet(question, path)
         with path.open("rb") as file:

@@ -1,10 +1,9 @@
 """`gossamer verify DIR`: whether a crawl directory holds what was committed to it."""
 
-import sys
-
 import click
 import msgspec
 
+from gossamer.cli.telling import tell
 from gossamer.model.errors import CrawlDirectoryError
 
 
@@ -18,7 +17,7 @@ def verify(directory: str, deep: bool, as_json: bool) -> int:
     Each file that is missing, too short or changed is named in a line of its own. `gossamer resume DIR --accept-loss` goes on with
     a damaged crawl, and fetches again what is lost.
     """
-    from gossamer.assembly.verifying import verify as verify_crawl
+    from gossamer.operations.verifying import verify as verify_crawl
     from gossamer.query.places import crawl_directory
 
     told = verify_crawl(crawl_directory(directory), deep=deep)
@@ -29,9 +28,9 @@ def verify(directory: str, deep: bool, as_json: bool) -> int:
     for note in told.notes:
         print(f"note: {note}")
     for finding in told.findings:
-        print(finding, file=sys.stderr)
+        tell(finding)
     if told.more:
-        print(f"and {told.more} more", file=sys.stderr)
+        tell(f"and {told.more} more")
     read = f", {told.records} records and {told.rows} documents were read" if deep else ""
     print(f"{told.crawl}: {'whole' if told.is_whole else 'damaged'}: {told.files} files{read}")
     return status

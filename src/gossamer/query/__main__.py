@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
         os.nice(10)  # beside a running crawl
     [directory] = [argument for argument in arguments if argument != "--ended"]
     if told := convert(Path(directory), ended=ended).told:
-        print(told)
+        sys.stdout.write(f"{told}\n")
     return 0
 
 

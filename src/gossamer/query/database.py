@@ -10,7 +10,6 @@ import contextlib
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from gossamer.query.engine import Connection, Error, StatementType, connect, sel
 from gossamer.query.noted import Damage, damaged_tables, is_parquet, notes_of
 from gossamer.query.places import TABLES, reading, table_files, table_names
 from gossamer.query.schema import HOST_NOTES, HOSTS, HOSTS_VIEW, ITEMS, LINKS, LOGGED, PAGES, Table
+from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import segments
 
 #: What a question may take of memory; beyond, it spills to the disk.
@@ -67,7 +67,7 @@ class Database:
         """What DuckDB calls a file -> what it is called in the crawl directory."""
         try:
             self._stack.enter_context(reading(directory))
-            self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-query-")))
+            self.folder = Path(self._stack.enter_context(scratch("gossamer-query-")))
             (self.folder / "spill").mkdir()
             self._connection = self._stack.enter_context(
                 connect(str(self.folder / "spill"), memory, threads or os.cpu_count() or 1)

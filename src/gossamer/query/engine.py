@@ -4,7 +4,6 @@ It is imported as `_duckdb`, the module that all of it is in: `duckdb` around it
 CPU at the end of every crawl.
 """
 
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -13,6 +12,7 @@ from pathlib import Path
 import _duckdb
 
 from gossamer.query.schema import LOGGED, Table
+from gossamer.stores.scratch import scratch
 
 Connection = _duckdb.DuckDBPyConnection
 Error = _duckdb.Error
@@ -80,7 +80,7 @@ class ParquetWriter:
 
     @cached_property
     def _folder(self) -> Path:
-        return Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-")))
+        return Path(self._stack.enter_context(scratch()))
 
     @cached_property
     def _connection(self) -> Connection:

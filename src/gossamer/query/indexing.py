@@ -1,7 +1,7 @@
 """The index made again from the archive, where it is lost or cut: committed records alone, and none that cannot be read.
 
-Place in the flow: :mod:`gossamer.query.convert` calls :func:`remake` when what it noted of the index (:mod:`gossamer.query.noted`) and what is
-there differ. It reads all of the archive, some 300 MB a second, and holds the lines of one part of it at a time.
+Place in the flow: :mod:`gossamer.query.convert` calls :func:`runs_of` when what it noted of the index (:mod:`gossamer.query.noted`)
+and what is there differ. It reads all of the archive, and holds the lines of one part of it at a time.
 """
 
 from collections.abc import Callable, Iterator
@@ -60,7 +60,7 @@ def captures(directory: Path, file: str, end: int, damaged: Callable[[str, Gap],
     """The captures of one archive file."""
     beside = b""
     for found in scan(directory / file, end):
-        if type(found) is Gap:
+        if isinstance(found, Gap):
             damaged(file, found)
             continue
         if found.kind == "metadata":

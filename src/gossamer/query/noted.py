@@ -1,6 +1,6 @@
 """What the maker of tables and index has made, so that what is lost, cut or changed of it is noticed: `state/made.json`.
 
-Place in the flow: :mod:`gossamer.query.convert` notes each file before it stands in its place, and one rename notes all of a change;
+Place in the flow: :mod:`gossamer.query.convert` notes each file before it stands in its place, by one rename for a change;
 `query`, `export`, `verify` and the start of a crawl hold the files against the notes. A crawl of an older version has none:
 what it has is noted as it is, and nothing is said of what may have been lost before.
 """
@@ -40,7 +40,10 @@ class Notes(msgspec.Struct, frozen=True):
     tables: dict[str, Noted | None] = {}
     """`TABLE/NAME` of every Parquet file; None where newer files have its rows."""
     index: tuple[int, ...] | None = None
-    """Bytes that the index may have: two numbers while it is replaced, 0 where there is none. Empty: it is to be made again. None: nothing is known of it."""
+    """Bytes that the index may have: two numbers while it is replaced, 0 where there is none.
+
+    Empty: it is to be made again. None: nothing is known of it.
+    """
     merged: tuple[str, ...] = ()
     """Segments of `pages`, as their files are called, whose captures the index holds."""
     is_whole: bool = True
@@ -143,8 +146,12 @@ def is_parquet(path: Path) -> bool:
 
 def damaged_tables(directory: Path, notes: Notes, *, deep: bool = False) -> list[Damage]:
     """Parquet files that are not what they were. One whose row log still stands is being made, and is not damaged."""
-    found = {name: what for name, one in notes.tables.items() if one is not None
-             if (what := damage_of(directory / TABLES / name, one, deep=deep))}
+    found = {
+        name: what
+        for name, one in notes.tables.items()
+        if one is not None
+        if (what := damage_of(directory / TABLES / name, one, deep=deep))
+    }
     if not found:
         return []
     stands = manifest(directory)

@@ -4,7 +4,6 @@ Place in the flow: :mod:`gossamer.assembly.reprocess` writes row logs into a wor
 are joined with the tables as they stood, and the manifest is switched. A run that dies before leaves the tables as they were.
 """
 
-import tempfile
 from pathlib import Path
 
 import msgspec
@@ -13,6 +12,7 @@ from gossamer.query.engine import PARQUET, Connection, connect, select_from_log
 from gossamer.query.noted import Noted, noted, notes_of, with_tables, write_notes
 from gossamer.query.places import Manifest, converting, manifest, run_file, table_files, write_manifest
 from gossamer.query.schema import ITEMS, LINKS, PAGES, Table
+from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import segments
 
 #: What processing finds out of a page; the rest of a row is what the fetch brought.
@@ -47,7 +47,7 @@ def replace(directory: Path, workspace: Path, before: Basis, *, items_only: bool
     questions = {ITEMS: _ITEMS_OF_KINDS} if items_only else {PAGES: _pages(), LINKS: _LINKS, ITEMS: _ITEMS}
     rows: dict[str, int] = {}
     made: dict[str, Noted | None] = {}
-    with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
+    with scratch() as folder:
         place = Path(folder)
         (place / "out").symlink_to(directory.resolve())
         with connect(folder) as connection:

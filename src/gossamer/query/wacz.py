@@ -149,7 +149,9 @@ def _check_archive(directory: Path, index: Path, ends: Mapping[str, int]) -> Non
     told = ", ".join(urls[:_NAMED]) + (f" and {len(urls) - _NAMED} more" if len(urls) > _NAMED else "")
     files = ", ".join(f"{WARC_DIRECTORY}/{name} at byte {found[0].offset}" for name, found in sorted(holes.items()))
     raise CrawlDirectoryError(
-        f"the archive is damaged: {files}" + (f", where it has {told}" if told else "") + "; bring it back from a copy, or "
+        f"the archive is damaged: {files}"
+        + (f", where it has {told}" if told else "")
+        + "; bring it back from a copy, or "
         f"fetch what is lost again: gossamer resume {directory} --accept-loss"
     )
 

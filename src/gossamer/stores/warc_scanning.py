@@ -1,7 +1,7 @@
 """Every record of an archive file in order, and what cannot be read of it: how damage is found, and an index made anew.
 
-Place in the flow: `gossamer verify --deep`, `gossamer export` and whoever makes the index again read here; single records are read by
-:mod:`gossamer.stores.warc_reading`. No body is held: it is hashed as it passes, so memory does not follow the size of a record.
+Place in the flow: `gossamer verify --deep`, `gossamer export` and whoever makes the index again read here; single records are read
+by :mod:`gossamer.stores.warc_reading`. No body is held: it is hashed as it passes, so memory does not follow the size of a record.
 
 Where a record is damaged, the scan goes on at the next place at which one begins: what lies between is reported as one gap.
 """

@@ -85,7 +85,16 @@ class Killed(BaseException):
     """What no `except Exception` may catch, as no process catches SIGKILL."""
 
 
-STEPS = ["write_run", "_convert_one", "write_notes", "_remove_converted", "write_index", "merge", "_put_index", "write_hosts"]
+STEPS = [
+    "write_run",
+    "_convert_one",
+    "write_notes",
+    "_remove_converted",
+    "write_index",
+    "merge",
+    "_put_index",
+    "write_hosts",
+]
 
 
 @pytest.mark.parametrize(("step", "after"), list(itertools.product(STEPS, (False, True))))

@@ -1,6 +1,6 @@
-"""What a ledger forgets when files are lost: rows of answers that are gone, and the digests by which later answers would refer to them.
+"""What a ledger forgets when files are lost: rows of answers that are gone, and digests by which others would refer to them.
 
-Place in the flow: a crawl that goes on with `--accept-loss` calls :func:`forget` before its work begins. Their URLs are queued again.
+Place in the flow: a crawl that goes on with `--accept-loss` calls :func:`forget` before it works. Their URLs are queued again.
 It can be killed at any point and called again: the ends of the files are given up last, and tell it what was lost.
 """
 

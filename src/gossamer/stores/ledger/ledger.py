@@ -8,7 +8,7 @@ process that owns the state (DESIGN 9.1).
 import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -28,6 +28,7 @@ from gossamer.stores.ledger.hosts import Hosts
 from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, Keys, after
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
+from gossamer.stores.ledger.mirror import readable
 from gossamer.stores.ledger.plan import Marks, Plan
 from gossamer.stores.ledger.queues import HostQueues, QueueLimits
 from gossamer.stores.ledger.requests import KeptRequests
@@ -155,16 +156,19 @@ class Ledger(Provider[LedgerSheet]):
         if not self.places.ledger.is_dir():
             raise missing(self.places.state)
         self._check_log()
-        self._store = Store(self.places.ledger, self._limits(), read_only=True)
-        try:
+        with ExitStack() as stack:
+            try:
+                path = stack.enter_context(readable(self.places.ledger))
+            except OSError as error:
+                raise CrawlDirectoryError(f"cannot read {self.places.ledger}: {error.strerror}") from None
+            self._store = Store(path, self._limits(), read_only=True)
+            stack.callback(self._store.close)
             if schema.version_of(self._store) < schema.VERSION:
                 raise CrawlDirectoryError(
                     f"the ledger in {self.places.ledger} is of an older version; resume the crawl"
                 )
             self._load()
             yield self
-        finally:
-            self._store.close()
 
     def close(self) -> None:
         """Close it; hosts that moved are written first."""

@@ -1,0 +1,65 @@
+"""Folders for what lies between: each has a lock that dies with its process, and the next one removes what the dead have left.
+
+Place in the flow: a crawl's sockets, the links and spills of DuckDB and the parts of an index lie in such folders, in the system's
+directory for temporary files.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+#: How the names of these folders begin.
+PREFIX = "gossamer-"
+
+_LOCK = "lock"
+
+
+@contextlib.contextmanager
+def scratch(prefix: str = PREFIX) -> Iterator[str]:
+    """A new folder of this process' own, removed at the end; those of processes that were killed go first.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    sweep()
+    while True:
+        folder = tempfile.mkdtemp(prefix=prefix)
+        descriptor = _locked(Path(folder))
+        if descriptor is not None:
+            break
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def sweep(place: Path | None = None) -> None:
+    """Remove the folders in `place` (the system's own unless told) that nobody holds, and that are ours."""
+    for folder in (place or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if folder.is_symlink() or folder.lstat().st_uid != os.getuid():
+                continue
+            descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+
+def _locked(folder: Path) -> int | None:
+    """Hold a folder that was just made; None where a sweep took it in the instant before it was held."""
+    try:
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:
+        return None
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    if (folder / _LOCK).exists():
+        return descriptor
+    os.close(descriptor)
+    return None

@@ -1,0 +1,251 @@
+"""A damaged crawl: each kind of damage is named, refused with status 5, and gone on without where a person says so."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from gossamer.assembly.crawl import Crawl, run
+from gossamer.assembly.options import CrawlOptions
+from gossamer.cli.main import main
+from gossamer.flow.sheet import build
+from gossamer.operations.verifying import verify
+from gossamer.testing.fakeweb import FakeWeb, Page
+
+#: The second page has the bytes of the first, so that the archive has a revisit of it.
+PAGES = {
+    "/": '<a href="/one">1</a><a href="/two">2</a><a href="/three">3</a>',
+    "/one": "<title>One</title>same",
+    "/two": Page(body="<title>One</title>same"),
+    "/three": "<title>Three</title>another",
+}
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[FakeWeb]:
+    with FakeWeb(PAGES) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def sound(web: FakeWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crawl that ended well."""
+    directory = tmp_path_factory.mktemp("sound") / "crawl"
+    options = build(CrawlOptions, {"output": str(directory), "delay": 0, "per_host": 1, "concurrency": 1})
+    assert run(Crawl([web.url("/")], options)).state == "finished"
+    return directory
+
+
+@pytest.fixture
+def crawl(sound: Path, tmp_path: Path) -> Path:
+    """A copy to be damaged."""
+    return Path(shutil.copytree(sound, tmp_path / "crawl"))
+
+
+def only(crawl: Path, pattern: str) -> Path:
+    [path] = crawl.glob(pattern)
+    return path
+
+
+def remove(pattern: str) -> Callable[[Path], None]:
+    return lambda crawl: only(crawl, pattern).unlink()
+
+
+def cut(pattern: str, size: int) -> Callable[[Path], None]:
+    return lambda crawl: os.truncate(path := only(crawl, pattern), path.stat().st_size - size)
+
+
+def flip(pattern: str) -> Callable[[Path], None]:
+    def damage(crawl: Path) -> None:
+        path = only(crawl, pattern)
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 0x10
+        path.write_bytes(data)
+
+    return damage
+
+
+ARCHIVE, LOG, INDEX = "warc/*.warc.gz", "logs/crawl.jsonl", "index.cdxj"
+PARQUET, LINKS = "tables/pages/*.parquet", "tables/links/*.parquet"
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One damage, and what follows."""
+
+    name: str
+    damage: Callable[[Path], None]
+    line: str
+    """What `verify` says of it."""
+    again: tuple[int, int] = (0, 0)
+    """URLs that `--accept-loss` fetches again: at least and at most."""
+    only_deep: bool = False
+    """Names and lengths do not show it."""
+
+
+ACCEPTED = [
+    Case("archive gone", remove(ARCHIVE), "warc.gz is missing", (4, 4)),
+    Case("archive cut", cut(ARCHIVE, 20), "warc.gz has", (1, 2)),
+    Case("archive changed", flip(ARCHIVE), "hold no whole record", (0, 4), only_deep=True),
+    Case("log gone", remove(LOG), "logs/crawl.jsonl is missing"),
+    Case("log cut", cut(LOG, 20), "logs/crawl.jsonl has"),
+    Case("table gone", remove(PARQUET), ".parquet is missing"),
+    Case("table cut", cut(PARQUET, 20), "bytes instead of"),
+    Case("table changed", flip(LINKS), "has other bytes than were written"),
+]
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.name)
+def test_what_is_lost_is_named_and_gone_on_without_where_that_is_said(
+    case: Case, crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case.damage(crawl)
+    assert any(case.line in finding for finding in verify(crawl, deep=True).findings)
+    assert main(["verify", str(crawl)]) == (0 if case.only_deep else 5)
+    assert main(["verify", str(crawl), "--deep"]) == 5
+    asked = len(web.requests)
+    capsys.readouterr()
+    if not case.only_deep:
+        assert main(["resume", str(crawl), "--json"]) == 5
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert case.line in err
+        assert err.count("\n") == 1
+        assert len(web.requests) == asked
+    assert main(["resume", str(crawl), "--json", "--accept-loss"]) == 0
+    out, err = capsys.readouterr()
+    assert "gone on without: " in err
+    summary = json.loads(out)
+    assert (summary["state"], summary["queued"]) == ("finished", 0)
+    least, most = case.again
+    assert least <= len(web.requests) - asked <= most
+    assert verify(crawl, deep=True).findings == []
+
+
+def captures(crawl: Path) -> list[tuple[str, dict[str, str]]]:
+    """The lines of the index; without digests, since the archive has one of a robots.txt too."""
+    lines = [line.split(" ", 2) for line in (crawl / INDEX).read_text().splitlines()]
+    return [(f"{key} {time}", {**json.loads(entry), "digest": ""}) for key, time, entry in lines]
+
+
+HEALED = [
+    Case("index gone", remove(INDEX), "index.cdxj is missing"),
+    Case("index cut", cut(INDEX, 100), "index.cdxj has"),
+]
+
+
+@pytest.mark.parametrize("command", ["resume", "export", "cat"])
+@pytest.mark.parametrize("case", HEALED, ids=lambda case: case.name)
+def test_a_lost_index_is_made_again_from_the_archive(
+    case: Case, command: str, crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    before = captures(crawl)
+    case.damage(crawl)
+    assert main(["verify", str(crawl)]) == 5
+    assert case.line in capsys.readouterr().err
+    rest = {"resume": ["--json"], "export": ["--to", "wacz", "-o", str(tmp_path / "x.wacz")], "cat": [web.url("/one")]}
+    assert main([command, str(crawl), *rest[command]]) == 0
+    assert f"{case.line}" in (err := capsys.readouterr().err)
+    assert "made again from the archive" in err
+    assert captures(crawl) == before
+    assert main(["verify", str(crawl), "--deep"]) == 0
+
+
+LEDGER = "state/agent-00/ledger"
+
+REFUSED = [
+    Case("manifest gone", remove(f"{LEDGER}/MANIFEST-*"), "is damaged"),
+    Case("CURRENT gone", remove(f"{LEDGER}/CURRENT"), "its file CURRENT is missing"),
+    Case("a table of the ledger gone", lambda crawl: min(crawl.glob(f"{LEDGER}/*.sst")).unlink(), "is damaged"),
+    Case("a log of the ledger gone", remove(f"{LEDGER}/*.log"), "its write-ahead log is missing"),
+    Case("ledger gone", lambda crawl: shutil.rmtree(crawl / LEDGER), "its ledger (state/) is missing"),
+    Case("wiring empty", lambda crawl: os.truncate(crawl / "crawl.toml", 0), "crawl.toml is empty"),
+    Case("wiring cut", lambda crawl: cut("crawl.toml", 200)(crawl), "crawl.toml: is cut"),
+]
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_what_no_crawl_can_do_without_is_refused_in_one_line_and_nothing_is_changed(
+    case: Case, crawl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case.damage(crawl)
+    archive = only(crawl, ARCHIVE).read_bytes()
+    for line in (["verify"], ["resume"], ["resume", "--accept-loss"]):
+        assert main([line[0], str(crawl), *line[1:]]) == 5
+        err = capsys.readouterr().err
+        assert case.line in err
+        assert err.count("\n") == 1
+    assert only(crawl, ARCHIVE).read_bytes() == archive
+
+
+def test_a_later_copy_of_a_lost_document_is_no_revisit_of_it(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remove(ARCHIVE)(crawl)
+    assert main(["resume", str(crawl), "--quiet", "--accept-loss"]) == 0
+    for path in ("/one", "/two"):
+        capsys.readouterr()
+        assert main(["cat", str(crawl), web.url(path)]) == 0
+        assert capsys.readouterr().out == "<title>One</title>same"
+
+
+def test_an_archive_that_was_mended_is_read_to_its_end_by_other_readers(crawl: Path) -> None:
+    flip(ARCHIVE)(crawl)
+    assert main(["resume", str(crawl), "--quiet", "--accept-loss"]) == 0
+    for path in crawl.glob(ARCHIVE):
+        with path.open("rb") as file:
+            assert [record.rec_type for record in ArchiveIterator(file)][0] == "warcinfo"
+
+
+@pytest.mark.parametrize("damage", [flip(ARCHIVE), cut(ARCHIVE, 20), remove(ARCHIVE)])
+def test_no_damaged_record_is_exported_without_a_word(
+    damage: Callable[[Path], None], crawl: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = only(crawl, ARCHIVE).name
+    damage(crawl)
+    target = tmp_path / "crawl.wacz"
+    assert main(["export", str(crawl), "--to", "wacz", "-o", str(target)]) == 5
+    err = capsys.readouterr().err
+    assert f"the archive is damaged: warc/{name} at byte" in err
+    assert err.count("\n") == 1
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("damage", [flip(LINKS), cut(LINKS, 9), remove(LINKS)])
+def test_a_damaged_table_is_named_and_the_rest_answers(
+    damage: Callable[[Path], None], crawl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = only(crawl, LINKS).relative_to(crawl).as_posix()
+    damage(crawl)
+    assert main(["query", str(crawl), "SELECT count(*) AS n FROM pages", "-f", "csv"]) == 0
+    assert capsys.readouterr() == ("n\r\n4\r\n", "")
+    assert main(["query", str(crawl), "SELECT (SELECT count(*) FROM pages) AS n, count(*) AS l FROM links", "-f", "csv"]) == 5
+    out, err = capsys.readouterr()
+    assert out == "n,l\r\n4,0\r\n"
+    assert name in err
+    assert err.count("\n") == 1
+
+
+def test_loss_is_accepted_only_where_a_crawl_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crawl", "http://127.0.0.1:9/", "-o", str(tmp_path / "c"), "--accept-loss"]) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_directory_in_which_a_run_was_killed_before_it_was_a_crawl_is_free(web: FakeWeb, tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    directory.mkdir()
+    (directory / "crawl.toml.new").write_text("[comp")
+    assert main(["crawl", web.url("/three"), "-o", str(directory), "--delay", "0", "--quiet"]) == 0
+    assert (directory / "crawl.toml").exists()
+
+
+def test_what_a_killed_run_was_removing_is_removed_by_the_next(web: FakeWeb, tmp_path: Path) -> None:
+    left = tmp_path / ".crawl.removed" / "logs"
+    left.mkdir(parents=True)
+    assert main(["crawl", web.url("/three"), "-o", str(tmp_path / "crawl"), "--delay", "0", "--quiet"]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["crawl"]
