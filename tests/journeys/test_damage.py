@@ -223,7 +223,10 @@ def test_a_damaged_table_is_named_and_the_rest_answers(
     damage(crawl)
     assert main(["query", str(crawl), "SELECT count(*) AS n FROM pages", "-f", "csv"]) == 0
     assert capsys.readouterr() == ("n\r\n4\r\n", "")
-    assert main(["query", str(crawl), "SELECT (SELECT count(*) FROM pages) AS n, count(*) AS l FROM links", "-f", "csv"]) == 5
+    assert (
+        main(["query", str(crawl), "SELECT (SELECT count(*) FROM pages) AS n, count(*) AS l FROM links", "-f", "csv"])
+        == 5
+    )
     out, err = capsys.readouterr()
     assert out == "n,l\r\n4,0\r\n"
     assert name in err

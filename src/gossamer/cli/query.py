@@ -63,7 +63,11 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
         else:
             _text(database, question, form, output, raw)
         damaged = database.damage_to(question)
-        if not damaged and LINKS.name in database.without_rows and re.search(rf"\b{LINKS.name}\b", question, re.IGNORECASE):
+        if (
+            not damaged
+            and LINKS.name in database.without_rows
+            and re.search(rf"\b{LINKS.name}\b", question, re.IGNORECASE)
+        ):
             tell(_NO_LINKS)
         return tell_damage(damaged)
 

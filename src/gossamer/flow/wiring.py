@@ -115,7 +115,8 @@ def parse(text: str, source: str = "wiring") -> Wiring:
         BrokenWiring: it is cut, or no TOML.
         WiringError: it is not of the form above; names source, key, what is wrong, what would be right.
     """
-    if text.startswith(_FIRST) and not text.rstrip().endswith(_LAST):
+    is_written = text.startswith(_FIRST) or (bool(text) and _FIRST.startswith(text))
+    if is_written and not text.rstrip().endswith(_LAST):
         raise BrokenWiring(f"{source}: is cut: its last line {_LAST!r} is missing")
     try:
         plain = tomllib.loads(text)

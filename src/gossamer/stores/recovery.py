@@ -34,6 +34,14 @@ _LOG = "logs/crawl.jsonl"
 _CHUNK = 1 << 20
 
 
+#: Says which of some missing files are row logs that became tables.
+AreTables = Callable[[Iterable[str]], Collection[str]]
+
+
+def _no_tables(files: Iterable[str]) -> Collection[str]:
+    return ()
+
+
 class Restored(msgspec.Struct, frozen=True):
     """What :func:`restore` did; paths inside the crawl directory."""
 
@@ -71,9 +79,7 @@ def files_of(directory: Path, agent: str) -> Iterator[Path]:
         yield log
 
 
-def find_losses(
-    directory: Path, committed_ends: Mapping[str, int], are_tables: Callable[[Iterable[str]], Collection[str]] = set
-) -> list[Loss]:
+def find_losses(directory: Path, committed_ends: Mapping[str, int], are_tables: AreTables = _no_tables) -> list[Loss]:
     """Files that do not hold what was committed of them. Nothing is read but names and lengths.
 
     Args:
@@ -121,7 +127,7 @@ def restore(
     further: Sequence[str] = (),
     *,
     others: Mapping[str, int] | None = None,
-    are_tables: Callable[[Iterable[str]], Collection[str]] = set,
+    are_tables: AreTables = _no_tables,
 ) -> Restored:
     """Cut every file of `agent` back to its committed end, and take away files of which nothing was committed.
 

@@ -48,6 +48,34 @@ def test_csv_keeps_numbers_quotes_and_lines() -> None:
     assert list(csv.reader(io.StringIO(text))) == [["a", "b"], ["-5", 'say "x",\nthen y']]
 
 
+class Terminal(io.StringIO):
+    """What says that a person reads it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_csv_on_a_terminal_has_no_character_that_it_would_obey(text: str) -> None:
+    out = Terminal()
+    write_csv([text], [(text,), ("\u202egnp.exe\x1b[2J",)], out)
+    assert out.getvalue().replace("\r\n", "").isprintable()
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_csv_in_a_file_has_every_character_and_quotes_those_that_are_not_plain(text: str) -> None:
+    out = written(write_csv, [(text, "x")], raw=True)
+    [_, [cell, _]] = csv.reader(io.StringIO(out, newline=""))
+    assert cell == text
+    assert text.isprintable() or '"' in out
+
+
+def test_csv_with_one_column_has_a_line_for_an_empty_cell() -> None:
+    out = io.StringIO()
+    write_csv(["a"], [("",), (None,)], out)
+    assert list(csv.reader(io.StringIO(out.getvalue(), newline=""))) == [["a"], [""], [""]]
+
+
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_json_lines_are_printable_and_whole(text: str) -> None:
     shown = written(write_jsonl, [(text, None)])

@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores import recovery
-from gossamer.stores.recovery import QUARANTINE, restore
+from gossamer.stores.recovery import QUARANTINE, find_losses, restore
 from gossamer.stores.rowlog import LOG_PATH
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.warc import WarcArchive, WarcSheet
@@ -154,3 +154,52 @@ def test_a_lost_disk_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     shutil.rmtree(disks[0])
     done = restore(tmp_path / "crawl", ends, disks=disks)
     assert (done.cut, done.removed, done.lost) == ({}, (), (f"warc/{lost.name}",))
+
+
+def test_the_log_that_another_agent_committed_is_left_alone(tmp_path: Path) -> None:
+    ends = commit(written(tmp_path, "agent-00"), "http://a.test/1")
+    others = commit(written(tmp_path, "agent-01"), "http://a.test/2")
+    log = others.pop(LOG_PATH)
+    ends[LOG_PATH] = log
+    before = sizes(tmp_path)
+    done = restore(tmp_path, others, "agent-01", others=ends)
+    assert (done.cut, done.removed) == ({}, ())
+    assert sizes(tmp_path) == before
+
+
+def test_a_log_that_two_agents_committed_is_cut_behind_both(tmp_path: Path) -> None:
+    first = commit(written(tmp_path, "agent-00"), "http://a.test/1")
+    stores = written(tmp_path, "agent-01")
+    second = commit(stores, "http://a.test/2")
+    torn = commit(stores, "http://a.test/3")
+    restore(tmp_path, second, "agent-01", others=first)
+    restore(tmp_path, first, "agent-00", others=second)
+    assert (tmp_path / LOG_PATH).stat().st_size == second[LOG_PATH] < torn[LOG_PATH]
+
+
+def test_an_agent_whose_name_is_in_the_prefix_of_another_is_another(tmp_path: Path) -> None:
+    archive = WarcArchive(WarcSheet(directory=str(tmp_path), agent="agent-01", prefix="old-agent-00-files"))
+    archive.append([visit("http://a.test/1")])
+    before = sizes(tmp_path)
+    assert restore(tmp_path, {}, "agent-00").removed == ()
+    assert sizes(tmp_path) == before
+
+
+def test_every_committed_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    ends = commit(written(tmp_path), "http://a.test/1")
+    for name in ends:
+        (tmp_path / name).unlink()
+    assert [(loss.file, loss.committed, loss.size) for loss in find_losses(tmp_path, ends)] == [
+        (name, ends[name], None) for name in sorted(ends)
+    ]
+    with pytest.raises(CrawlDirectoryError, match=r"logs/crawl\.jsonl is missing.*--accept-loss$"):
+        restore(tmp_path, ends)
+
+
+def test_a_row_log_that_became_a_table_may_be_gone(tmp_path: Path) -> None:
+    ends = commit(written(tmp_path), "http://a.test/1")
+    rows = {name for name in ends if name.startswith("state/")}
+    for name in rows:
+        (tmp_path / name).unlink()
+    assert find_losses(tmp_path, ends, lambda missing: rows) == []
+    restore(tmp_path, ends, are_tables=lambda missing: rows)

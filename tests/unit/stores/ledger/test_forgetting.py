@@ -1,0 +1,100 @@
+"""What is lost is forgotten: its URL is fetched again, and nothing refers to its bytes any more."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gossamer.model.task import Task
+from gossamer.model.visit import Location
+from gossamer.stores.ledger.forgetting import forget
+from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.mirror import readable
+from gossamer.testing.storing import visit
+
+
+def opened(directory: Path) -> Ledger:
+    ledger = Ledger(LedgerSheet(directory=str(directory)))
+    ledger.open()
+    return ledger
+
+
+def keep(ledger: Ledger, url: str, digest: str, place: Location | None, duplicate_of: str = "") -> None:
+    """Let a page be discovered, fetched and kept."""
+    one = msgspec.structs.replace(visit(url), digest=digest, duplicate_of=duplicate_of)
+    with ledger.group() as group:
+        group.offer([url])
+        group.push([one.task])
+    for host in ledger.queues.admit(0.0, 100):
+        while ledger.queues.pop(host, 100):
+            pass
+    with ledger.group() as group:
+        group.first(digest, url)
+        assert group.visited(one, place)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    """One document in a file that is lost, its copy in one that is not, and one that has nothing to do with either."""
+    ledger = opened(tmp_path)
+    keep(ledger, "http://a.test/lost", "LOST", Location("warc/1", 0, 10))
+    keep(ledger, "http://b.test/copy", "LOST", Location("warc/2", 0, 10), "http://a.test/lost")
+    keep(ledger, "http://c.test/kept", "KEPT", Location("warc/2", 10, 10))
+    keep(ledger, "http://d.test/same", "KEPT", Location("warc/2", 20, 10), "http://c.test/kept")
+    return ledger
+
+
+def is_gone(place: Location) -> bool:
+    return place.file == "warc/1"
+
+
+def test_lost_documents_and_copies_of_them_are_fetched_again_and_no_others(ledger: Ledger) -> None:
+    pages = ledger.counters()["pages"]
+    assert forget(ledger, is_gone, {"warc/1": None}) == 2
+    assert ledger.document("http://a.test/lost") is None
+    assert ledger.document("http://b.test/copy") is None
+    assert ledger.document("http://d.test/same") is not None
+    waiting = [task.url for host in ledger.queues.admit(0.0, 100) for task in ledger.queues.pop(host, 100)]
+    assert sorted(waiting) == ["http://a.test/lost", "http://b.test/copy"]
+    assert ledger.counters()["discovered"] == 4
+    assert ledger.counters()["pages"] == pages - 2
+    assert ledger.contents.owner("LOST") == ""
+    assert ledger.contents.owner("KEPT") == "http://c.test/kept"
+    assert set(ledger.committed_ends()) == {"warc/2"}
+    ledger.abandon()
+
+
+def test_forgetting_survives_the_process_and_twice_is_once(ledger: Ledger, tmp_path: Path) -> None:
+    forget(ledger, is_gone, {})
+    ledger.abandon()
+    again = opened(tmp_path)
+    assert forget(again, is_gone, {"warc/1": None, "warc/2": 20}) == 0
+    assert len(again.queues) == 2
+    assert again.committed_ends() == {"warc/2": 20}
+    again.abandon()
+
+
+def test_a_ledger_where_nothing_can_be_written_is_read_through_a_folder_of_our_own(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    ledger.close()
+    there = ledger.places.ledger
+    before = {path.name for path in there.iterdir()}
+    with readable(there, lambda path, mode: False) as beside:
+        assert beside != there
+        mirrored = Ledger(LedgerSheet(directory=str(beside.parent), agent="agent-00"))
+        mirrored.places.ledger = beside
+        with mirrored.looking():
+            assert mirrored.document("http://c.test/kept") is not None
+    assert {path.name for path in there.iterdir()} == before
+    assert not beside.exists()
+
+
+def test_a_task_is_found_again_as_it_was_found_first(ledger: Ledger) -> None:
+    forget(ledger, is_gone, {})
+    [found] = [
+        task for host in ledger.queues.admit(0.0, 100) for task in ledger.queues.pop(host, 100) if "a.test" in task.url
+    ]
+    origin = visit("http://a.test/lost").task
+    assert found == Task(origin.url, origin.host, origin.depth, origin.source, origin.relation)
+    ledger.abandon()
