@@ -164,7 +164,7 @@ REFUSED = [
     Case("a log of the ledger gone", remove(f"{LEDGER}/*.log"), "its write-ahead log is missing"),
     Case("ledger gone", lambda crawl: shutil.rmtree(crawl / LEDGER), "its ledger (state/) is missing"),
     Case("wiring empty", lambda crawl: os.truncate(crawl / "crawl.toml", 0), "crawl.toml is empty"),
-    Case("wiring cut", lambda crawl: cut("crawl.toml", 200)(crawl), "crawl.toml: is cut"),
+    Case("wiring cut", cut("crawl.toml", 200), "crawl.toml: is cut"),
 ]
 
 
@@ -198,7 +198,9 @@ def test_an_archive_that_was_mended_is_read_to_its_end_by_other_readers(crawl: P
     assert main(["resume", str(crawl), "--quiet", "--accept-loss"]) == 0
     for path in crawl.glob(ARCHIVE):
         with path.open("rb") as file:
-            assert [record.rec_type for record in ArchiveIterator(file)][0] == "warcinfo"
+            kinds = [record.rec_type for record in ArchiveIterator(file, check_digests="raise")]
+        assert kinds[0] == "warcinfo"
+        assert "response" in kinds or "request" in kinds
 
 
 @pytest.mark.parametrize("damage", [flip(ARCHIVE), cut(ARCHIVE, 20), remove(ARCHIVE)])

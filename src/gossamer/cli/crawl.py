@@ -27,7 +27,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Signals that stop a crawl gracefully. One that is ignored from the start stays ignored, as `nohup` wants SIGHUP.
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-EPILOG = "Exit status: 0 finished or a limit reached, 2 wrong usage, 3 stopped, 4 incomplete, 5 directory in use."
+EPILOG = (
+    "Exit status: 0 finished or a limit reached, 2 wrong usage, 3 stopped, 4 incomplete, 5 directory in use or damaged."
+)
 
 
 def _told(command: F) -> F:

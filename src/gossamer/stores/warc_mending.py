@@ -1,8 +1,8 @@
 """An archive file with a damaged place made readable again from end to end, for every reader, with no other record moved.
 
 Place in the flow: `--accept-loss` calls :func:`fill` for each gap of :mod:`gossamer.stores.warc_scanning`. The bytes that were
-there are kept in the quarantine. What takes their place is one gzip member of exactly their length, as long as its comment makes it:
-it holds a metadata record that says what was lost.
+there are kept in the quarantine. What takes their place is one gzip member of exactly their length: its comment is as long as that
+takes, and it holds a metadata record that says what was lost.
 """
 
 import os
