@@ -20,6 +20,7 @@ from gossamer.query.noted import (
     are_tables,
     damaged_index,
     damaged_tables,
+    known_notes,
     notes_of,
     with_tables,
     write_notes,
@@ -65,8 +66,8 @@ def damages_of(directory: Path, ends: Mapping[str, int], *, deep: bool = False) 
         ends: what its ledgers have committed.
         deep: read tables too.
     """
-    files = find_losses(directory, ends, lambda missing: are_tables(notes_of(directory), missing))
-    notes = notes_of(directory)
+    files = find_losses(directory, ends, lambda missing: are_tables(known_notes(directory), missing))
+    notes = known_notes(directory)
     return Damages(files, damaged_tables(directory, notes, deep=deep), damaged_index(directory, notes))
 
 
@@ -101,7 +102,7 @@ def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple
             ledger.sheet.agent,
             disks,
             others=others,
-            are_tables=lambda missing: are_tables(notes_of(directory), missing),
+            are_tables=lambda missing: are_tables(known_notes(directory), missing),
         )
         done = Restored(done.cut | one.cut, done.removed + one.removed, done.lost + one.lost)
     return done, accepted

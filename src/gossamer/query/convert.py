@@ -85,10 +85,9 @@ def convert(directory: Path, *, ended: bool = False) -> Converted:
         # First what may still be open, then what is there: a run that begins between the two is open, too.
         still_open = open_runs(directory)
         done = 0
-        notes = notes_of(directory)
         for segment in closed(segments(directory), still_open):
             if not parquet_of(directory, segment).exists():
-                notes = _convert_one(directory, segment, writer, notes)
+                _convert_one(directory, segment, writer)
                 done += 1
         _remove_converted(directory, still_open)
         if not ended:
@@ -98,20 +97,18 @@ def convert(directory: Path, *, ended: bool = False) -> Converted:
         return msgspec.structs.replace(index, segments=done)
 
 
-def _convert_one(directory: Path, segment: Segment, writer: ParquetWriter, notes: Notes) -> Notes:
-    """Make what a segment becomes; returns the notes, which name the table before it stands in its place."""
+def _convert_one(directory: Path, segment: Segment, writer: ParquetWriter) -> None:
+    """Make what a segment becomes. The table is noted before it stands in its place."""
     if segment.table == "pages":
         with segment.path.open("rb") as rows:
             write_run(rows, run_of(directory, segment))
     table = LOGGED.get(segment.table)
     if table is None:
-        return notes
+        return
     target = parquet_of(directory, segment)
     fresh = writer.prepare(select_from_log(table, [writer.link(segment.path)]), target)
-    notes = with_tables(notes, {f"{segment.table}/{target.name}": noted(fresh)})
-    write_notes(directory, notes)
+    write_notes(directory, with_tables(notes_of(directory), {f"{segment.table}/{target.name}": noted(fresh)}))
     fresh.replace(target)
-    return notes
 
 
 def _remove_converted(directory: Path, still_open: set[tuple[str, str]]) -> None:

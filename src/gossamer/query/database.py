@@ -17,7 +17,7 @@ from typing import Any
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Connection, Error, StatementType, connect, select_table
-from gossamer.query.noted import Damage, damaged_tables, is_parquet, notes_of
+from gossamer.query.noted import Damage, damaged_tables, is_parquet, known_notes
 from gossamer.query.places import TABLES, reading, table_files, table_names
 from gossamer.query.schema import HOST_NOTES, HOSTS, HOSTS_VIEW, ITEMS, LINKS, LOGGED, PAGES, Table
 from gossamer.stores.scratch import scratch
@@ -88,7 +88,7 @@ class Database:
 
     def _make_views(self, directory: Path, only: Mapping[str, Sequence[Path]] | None) -> None:
         logs = segments(directory) if only is None else []
-        self.damaged = damaged_tables(directory, notes_of(directory))
+        self.damaged = damaged_tables(directory, known_notes(directory))
         for name in dict.fromkeys([*LOGGED, *table_names(directory)]):
             if name == HOSTS.name or not name.isidentifier():
                 continue

@@ -78,8 +78,17 @@ def read_notes(directory: Path) -> Notes | None:
         raise CrawlDirectoryError(text) from None
 
 
+def known_notes(directory: Path) -> Notes:
+    """The notes; empty ones where there are none."""
+    known = read_notes(directory)
+    if known is not None:
+        return known
+    has_begun = any((directory / TABLES).glob("*/*.parquet")) or (directory / INDEX).exists()
+    return Notes(is_whole=not has_begun)
+
+
 def notes_of(directory: Path) -> Notes:
-    """The notes; where there are none, of what is there now."""
+    """The notes; where there are none, of what is there now, which is read for that: for who writes them."""
     known = read_notes(directory)
     if known is not None:
         return known
