@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.contracts.keeping import Keeper
 from gossamer.flow.running import RunningGraph
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import CrawlDirectoryError
@@ -72,7 +73,7 @@ def damages_of(directory: Path, ends: Mapping[str, int], *, deep: bool = False) 
 
 
 def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple[Restored, Accepted]:
-    """Bring archive and row logs back to what the ledgers committed. Call it when units are up and none has worked yet.
+    """Bring archive and files of keepers back to what the ledgers committed. Call it when units are up and none has worked yet.
 
     Args:
         running: the crawl; its ledgers are open.
@@ -84,6 +85,7 @@ def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple
     """
     providers = running.providers.values()
     disks = [Path(disk) for unit in providers if isinstance(unit, WarcArchive) for disk in unit.sheet.disks]
+    further = [pattern for unit in providers if isinstance(unit, Keeper) for pattern in unit.files()]
     ledgers = [unit for unit in providers if isinstance(unit, Ledger)]
     accepted = Accepted()
     if accept:
@@ -101,6 +103,7 @@ def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple
             ledger.committed_ends(),
             ledger.sheet.agent,
             disks,
+            further,
             others=others,
             are_tables=lambda missing: are_tables(known_notes(directory), missing),
         )
@@ -165,9 +168,9 @@ def _is_archive(loss: Loss) -> bool:
 
 
 def _what_is_left(path: Path, loss: Loss) -> int | None:
-    """Where the last whole line of a log ends; None where it is gone."""
-    if loss.size is None:
-        return None
+    """Where the last whole line of a log ends, or a keeper's file of a form that only it knows; None where it is gone."""
+    if loss.size is None or not loss.file.endswith(".jsonl"):
+        return loss.size
     file = AppendFile(path, fresh=False)
     try:
         return file.end_of_lines()

@@ -11,7 +11,6 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from gossamer.contracts.keeping import Keeper
 from gossamer.flow import python
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.flow.running import RunningGraph
