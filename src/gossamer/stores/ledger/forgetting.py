@@ -25,6 +25,8 @@ def forget(ledger: Ledger, is_gone: Callable[[Location], bool], ends: Mapping[st
     A digest is kept only where the row of its owner shows a record with it that is there: one that is forgotten for nothing costs
     one more copy of a document, one that is kept for nothing would cost the document.
 
+    A request that was no plain GET is not repeated, whatever became of its answer.
+
     Args:
         ledger: open, with no group.
         is_gone: whether the record at a place cannot be read any more.
@@ -39,7 +41,7 @@ def forget(ledger: Ledger, is_gone: Callable[[Location], bool], ends: Mapping[st
                 group.disown(digest)
     again = 0
     for rows in _parts(_lost(ledger, is_gone), _AT_ONCE):
-        again += len(rows)
+        again += sum(not row.mark for row in rows)
         with ledger.group() as group:
             for row in rows:
                 group.undo(row)

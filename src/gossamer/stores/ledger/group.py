@@ -12,6 +12,7 @@ from gossamer.contracts.ledger import Links, Tallied
 from gossamer.contracts.spaces import Space
 from gossamer.model.kept import DocumentRow, HostState, Meeting, document_row
 from gossamer.model.outcome import ANSWERED, Outcome
+from gossamer.model.requesting import identity_of
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import HTML_TYPES, Location, Visit
@@ -215,7 +216,14 @@ class LedgerGroup:
         self._disowned.append(digest)
 
     def undo(self, row: DocumentRow) -> None:
-        """Forget the row of a URL and queue it again, as it was found; what was counted as kept counts no more."""
+        """Forget the row of a URL and queue it again, as it was found; what was counted as kept counts no more.
+
+        A request that was no plain GET is not repeated: it stays done, and its answer is nowhere.
+        """
+        if row.mark:
+            lost = msgspec.structs.replace(row, location=None)
+            self._rows[self._parts.keys.url(identity_of(row.url, row.mark))] = _encoder.encode(lost)
+            return
         task = Task(row.url, host_of(row.url), row.depth, row.source, row.relation)
         self.changes.pushed.setdefault((task.host, task.level), []).append(task)
         self._undone.append(self._parts.keys.url(row.url))

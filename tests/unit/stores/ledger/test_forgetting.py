@@ -98,3 +98,17 @@ def test_a_task_is_found_again_as_it_was_found_first(ledger: Ledger) -> None:
     origin = visit("http://a.test/lost").task
     assert found == Task(origin.url, origin.host, origin.depth, origin.source, origin.relation)
     ledger.abandon()
+
+
+def test_a_request_that_is_no_plain_get_is_not_repeated(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    keep(ledger, "http://a.test/lost", "LOST", Location("warc/1", 0, 10))
+    row = ledger.document("http://a.test/lost")
+    assert row is not None
+    posted = msgspec.structs.replace(row, mark="POST 1")
+    with ledger.group() as group:
+        group.undo(posted)
+    assert len(ledger.queues) == 0
+    [found] = [row for row in ledger.documents() if row.mark]
+    assert found == msgspec.structs.replace(posted, location=None)
+    ledger.abandon()
