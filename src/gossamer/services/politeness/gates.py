@@ -7,7 +7,8 @@ request goes out when every layer allows it:
 - *domain* and *address*: at most 4 live and 0.25 s between two starts each (DESIGN 9.12; FAULTS 92);
 - *crawl*: pages/s, bytes/s (:mod:`buckets`), and our own network is there (:mod:`network`).
 
-The delay of a host counts from the end of its last request, and with `per_host` > 1 from its last start too. Only what
+The delay of a host counts from the end of its last request, and with `per_host` > 1 from its last start too; the gap that
+refusals have taught counts from its last start. Only what
 has begun has an entry here, so memory follows the hosts that were asked, and :meth:`Gates.forget` gives it back.
 """
 
@@ -25,7 +26,7 @@ from gossamer.services.politeness.buckets import Bucket
 from gossamer.services.politeness.circuit import Circuit
 from gossamer.services.politeness.network import Network
 from gossamer.services.politeness.notes import HostNote
-from gossamer.services.politeness.pace import FRESH, Pace, PaceRules
+from gossamer.services.politeness.pace import FRESH, Pace, PaceRules, Reason
 from gossamer.services.politeness.places import Place, Share, SharedPlaces
 from gossamer.services.politeness.retries import WAITS
 
@@ -51,8 +52,8 @@ REACHED = ANSWERED | {Outcome.TLS_FAILED, Outcome.PROTOCOL_FAILED, Outcome.TOO_S
 #: no address is remembered for as long.
 SPARED = 60.0
 
-#: Refusals in a row after which a host is spent: by then its own back-off alone has made it wait for 21 minutes.
-PATIENCE = 8
+#: Refusals in a row after which a host is spent: by then our own back-off alone has made it wait for 21 minutes.
+PATIENCE = 10
 
 
 class GateRules(msgspec.Struct, frozen=True):
@@ -74,7 +75,7 @@ class GateRules(msgspec.Struct, frozen=True):
 
 
 class _Host(Place):
-    __slots__ = ("circuit", "is_due", "last", "pace", "prior")
+    __slots__ = ("begun", "circuit", "is_due", "last", "pace", "prior")
 
     def __init__(self, limit: float) -> None:
         super().__init__(limit)
@@ -82,8 +83,11 @@ class _Host(Place):
         self.circuit: Circuit | None = None
         self.last = -inf
         """From when the delay counts: the last end, or with several live requests the last start."""
-        self.prior = -inf
-        """`last` before the live request began, in case that it turns out never to have gone out."""
+        self.begun = -inf
+        """When the last request began; earlier where the answer before it took longer than a gap, so that the gap is kept on
+        average."""
+        self.prior = (-inf, -inf)
+        """`last` and `begun` before the live request began, in case that it turns out never to have gone out."""
         self.is_due = False
         """It was restored when its wait was over: this run owes it a try, whatever it was given before."""
 
@@ -180,7 +184,8 @@ class Gates:
             entry = self._hosts[host] = _Host(self.rules.per_host)
         entry.is_due = False
         entry.live += 1
-        entry.prior = entry.last if entry.live == 1 else inf
+        entry.prior = (entry.last, entry.begun) if entry.live == 1 else (inf, inf)
+        entry.begun = self._begun(entry, now)
         if entry.limit > 1:
             entry.last = now
             self._settle(entry)
@@ -221,11 +226,11 @@ class Gates:
         outcome = answer.outcome
         if outcome in UNASKED:
             self.network.unasked(host)
-            if entry.live == 0 and entry.prior < inf:
-                entry.last = entry.prior
+            if entry.live == 0 and entry.prior[0] < inf:
+                entry.last, entry.begun = entry.prior
         else:
             entry.last = now
-            self._learn(host, entry, answer, now, wall)
+            self._learn(host, entry, answer, now, wall, attempt=attempt)
         self._settle(entry)
         ruled = retries.ruling(outcome, attempt, self.rules.waits)
         if ruled is DONE:
@@ -276,10 +281,10 @@ class Gates:
 
     # -- what is known
 
-    def delay(self, host: str) -> float:
-        """Seconds that this host is left alone between two requests."""
+    def delay(self, host: str) -> tuple[float, Reason]:
+        """Seconds that this host is left alone between two requests, and why no less."""
         entry = self._hosts.get(host)
-        return pace.delay_of(entry.pace if entry else FRESH, self.rules.pace)
+        return pace.shown_delay(entry.pace if entry else FRESH, self.rules.pace)
 
     def is_spent(self, host: str) -> bool:
         """Whether a crawl need not stay alive for this host: it was given its chances, and in this run one if it was due."""
@@ -295,8 +300,7 @@ class Gates:
         entry = self._hosts.get(host)
         if entry is None:
             return None
-        delay = pace.delay_of(entry.pace, self.rules.pace)
-        rest = delay if entry.live else entry.last + delay - now
+        rest = _longest(entry.pace, self.rules.pace) if entry.live else self._opens(entry) - now
         return notes.written(rest, entry.pace, entry.circuit, now=now, wall=wall)
 
     def restore(self, host: str, note: HostNote, now: float, wall: float, *, clean: bool = True) -> None:
@@ -312,8 +316,8 @@ class Gates:
         rest, known, broken = notes.read(note, now=now, wall=wall)
         entry = self._hosts.setdefault(host, _Host(self.rules.per_host))
         entry.pace, entry.circuit = known, broken
-        delay = pace.delay_of(known, self.rules.pace)
-        entry.last = now + (min(rest, delay) - delay if clean else 0.0)
+        longest = _longest(known, self.rules.pace)
+        entry.last = now + (min(rest, longest) if clean else longest) - pace.delay_of(known, self.rules.pace)
         entry.is_due = known.until <= now and (broken is None or broken.until <= now)
         self._settle(entry)
 
@@ -344,7 +348,14 @@ class Gates:
     # -- inside
 
     def _learn(
-        self, host: str, entry: _Host, answer: Answer, now: float, wall: float, strikes: int | None = None
+        self,
+        host: str,
+        entry: _Host,
+        answer: Answer,
+        now: float,
+        wall: float,
+        strikes: int | None = None,
+        attempt: int = 1,
     ) -> None:
         outcome = answer.outcome
         if answer.is_met or outcome in REACHED:
@@ -361,14 +372,28 @@ class Gates:
             if spared:
                 self.changes += len(spared) > 1
                 return
-        entry.pace = pace.after(entry.pace, answer, now, wall, self.rules.pace, self._draw)
+        entry.pace = pace.after(entry.pace, answer, now, wall, self.rules.pace, self._draw, attempt)
         if entry.circuit is not None or outcome in circuit.STRIKING:
             entry.circuit = circuit.after(entry.circuit, outcome, now, self.rules.waits, strikes or self.rules.strikes)
+
+    def _begun(self, entry: _Host, now: float) -> float:
+        """What counts as the start of a request that begins now."""
+        gap = entry.pace.gap
+        if not gap:
+            return now
+        due = entry.begun + gap
+        late = entry.last + pace.delay_of(entry.pace, self.rules.pace) - due
+        return max(due, now - min(gap, late)) if late > 0.0 else now
+
+    def _opens(self, entry: _Host) -> float:
+        """When delay and gap are over."""
+        opens, known = entry.last + pace.delay_of(entry.pace, self.rules.pace), entry.pace.control
+        return opens if known is None else max(opens, entry.begun + known.gap)
 
     def _settle(self, entry: _Host) -> None:
         """Work out when this host is next."""
         known, broken = entry.pace, entry.circuit
-        opens = entry.last + pace.delay_of(known, self.rules.pace)
+        opens = self._opens(entry)
         if known.until > opens:
             opens = known.until
         if broken is not None and broken.until > opens:
@@ -376,3 +401,8 @@ class Gates:
         entry.next = opens
         is_probed = broken is not None and broken.is_open
         entry.limit = 1 if is_probed or known.is_alone else self.rules.per_host
+
+
+def _longest(known: Pace, rules: PaceRules) -> float:
+    """Seconds that this host may have to be left alone after an end, refusals and circuits apart."""
+    return max(pace.delay_of(known, rules), known.gap)

@@ -47,7 +47,11 @@ def read(note: HostNote, *, now: float, wall: float) -> tuple[float, Pace, Circu
 
 def _shifted_pace(pace: Pace, by: float, not_before: float = 0.0) -> Pace:
     until = pace.until + by if pace.until else 0.0
-    return msgspec.structs.replace(pace, until=until if until > not_before else 0.0)
+    known = pace.control
+    if known is not None:
+        known = msgspec.structs.replace(known, last=known.last + by, since=known.since + by)
+    # Who stops and starts again is away for a while: that says nothing of the time between two answers.
+    return msgspec.structs.replace(pace, until=until if until > not_before else 0.0, seen=0.0, control=known)
 
 
 def _shifted_circuit(circuit: Circuit | None, by: float, not_before: float = 0.0) -> Circuit | None:

@@ -1,38 +1,41 @@
 """How long one host is left alone between two requests: events in, a new state out.
 
 Place in the flow: :mod:`gates` keeps one :class:`Pace` for each host that it has asked, and calls :func:`after` with
-every answer. The delay is the longest of four, each with its own cause:
+every answer. From the end of one request to the start of the next passes the longest of three delays:
 
 - *base*: `--delay`, or 5 x latency between floor and cap (FAULTS 90; seed 001 section 2.4 asked each site every 30 s);
 - *Crawl-delay* of robots.txt, obeyed up to a day (DESIGN 9.9);
-- *strain*: while a fifth of the replies are errors the rate is half, while half of them are, a quarter (FAULTS 91);
-- *back-off* after 429 or `Retry-After`: doubling from 5 s, taken back by a tenth for every 50 clean replies (FAULTS 89).
+- *strain*: while a fifth of the replies are errors the rate is half, while half of them are, a quarter (FAULTS 91).
 
-Beside the delay there is an instant before which nothing is asked at all: what the server itself said (FAULTS 88).
+From one start to the next passes at least the *gap* that refusals have taught (:mod:`control`). And there is an instant
+before which nothing is asked at all: what the server itself said, to the letter, which by itself slows nothing down
+afterwards (FAULTS 88, 89).
 """
 
 import math
 from collections.abc import Callable
+from enum import StrEnum
 
 import msgspec
 
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import Answer
+from gossamer.services.politeness import control as controlling
+from gossamer.services.politeness.control import Control
 from gossamer.services.politeness.waiting import DAY, asked_wait
 
-#: Seconds of the first own back-off after 429 (FAULTS 89).
+#: How many usual gaps a host is left alone that refuses without saying for how long.
+UNSAID = 2.0
+
+#: Refusals in a row from which on the host also waits by our own measure, and seconds of the first such wait; then doubling.
+IN_A_ROW = 3
 FIRST_BACKOFF = 5.0
 
-#: Seconds of the longest delay that back-off or strain keep up between requests. A wait may be longer, up to a day; a
-#: *pace* of more than five minutes would need weeks of clean replies to recover.
+#: Seconds of the longest delay that strain keeps up between requests.
 LONGEST_PACE = 300.0
 
-#: Clean replies for one step of recovery, and the step: a tenth more pace (FAULTS 89).
-CLEAN_REPLIES = 50
-RECOVERY = 1.1
-
 #: A wait is longer by up to this part of itself, so that hosts that were refused together do not come back together.
-JITTER = 0.25
+JITTER = 0.05
 
 #: Replies that the error rate looks back on: with 20 a fifth is 4, enough not to be chance (5 % errors reach 4 in 2 of
 #: 100 windows), and few enough to notice a server in trouble within a minute.
@@ -46,11 +49,41 @@ STRAIN_ENDS = {2: 1, 4: 4}
 RISE = 0.5
 FALL = 0.1
 
+#: Smoothing of the least latency that a host is capable of: falling is believed soon, rising late.
+LEAST_RISE = 0.001
+LEAST_FALL = 0.05
+
+#: A server whose smoothed latency is so many times its least one is slow because it is asked too much: pages differ by less.
+#: An error of such a server is a refusal.
+OVERLOADED = 5.0
+
+#: Smoothing of the time between two answers, and how many times the smoothed value one sample may count at most: a host that
+#: had nothing to be asked for a while is none that must be asked rarely.
+PERIOD = 0.1
+PERIOD_OUTLIER = 4.0
+
+#: Clean answers to the latest first tries of other pages that make a second refusal of one page its own.
+OTHERS_CLEAN = 3
+
+#: Pages in a row found at fault from which on a refusal counts as its page's before its second try has shown so: a site may have
+#: many such pages.
+OWN = 2
+
 #: Answers of a server that has its hands full.
 _ERRORS = frozenset({Outcome.SERVER_ERROR, Outcome.TIMED_OUT, Outcome.TOO_SLOW})
 
 #: Answers of a server that is well.
 _CLEAN = ANSWERED - {Outcome.SERVER_ERROR, Outcome.RATE_LIMITED}
+
+
+class Reason(StrEnum):
+    """Why a host is asked no more often."""
+
+    SETTING = "setting"
+    LATENCY = "latency"
+    ROBOTS = "robots"
+    ERRORS = "errors"
+    REFUSALS = "refusals"
 
 
 class PaceRules(msgspec.Struct, frozen=True):
@@ -65,29 +98,42 @@ class PaceRules(msgspec.Struct, frozen=True):
 
 
 class Pace(msgspec.Struct, frozen=True, gc=False):
-    """What one host's answers have taught. Instants are monotonic seconds."""
+    """What one host's answers have taught. Instants are monotonic seconds. New fields have defaults: older notes lack them."""
 
     latency: float = 0.0
     """Seconds, smoothed; 0 until the first answer."""
     crawl_delay: float = 0.0
     """Seconds, of robots.txt; 0 where it has none."""
-    backoff: float = 0.0
-    """Seconds of the last own back-off, as far as it is not recovered; 0 is none."""
     until: float = 0.0
     """Nothing is asked before."""
-    clean: int = 0
-    """Clean replies since the last step of recovery."""
     errors: int = 0
     """The last replies as bits, the newest lowest; 1 is an error."""
     strain: int = 1
     """What the rate is divided by."""
     refusals: int = 0
     """429 and `Retry-After` in a row."""
+    clean: int = 0
+    """Clean answers in a row to first tries of pages, up to the width of the window."""
+    least: float = 0.0
+    """Seconds of latency that the host is capable of."""
+    period: float = 0.0
+    """Seconds from one answer to the next while nothing was refused, smoothed; 0 until there were two."""
+    seen: float = 0.0
+    """When the last answer came; 0 where the next one tells nothing of the period."""
+    own: int = 0
+    """Second tries in a row that showed their page, and not the host, to be at fault; up to :data:`OWN`."""
+    control: Control | None = None
+    """What refusals have taught; None where there were none of late."""
+
+    @property
+    def gap(self) -> float:
+        """Seconds from one start to the next, by what refusals have taught; 0 is nothing."""
+        return self.control.gap if self.control is not None else 0.0
 
     @property
     def is_alone(self) -> bool:
-        """Until it has recovered from a refusal, such a host has one request in flight, whatever `per_host` says."""
-        return self.backoff > 0.0
+        """Until it answers again, a host that refused has one request in flight, whatever `per_host` says."""
+        return self.refusals > 0
 
 
 #: The pace of a host that was never asked.
@@ -104,16 +150,26 @@ def base_delay(pace: Pace, rules: PaceRules) -> float:
 
 
 def delay_of(pace: Pace, rules: PaceRules) -> float:
-    """Seconds from the end of one request to the start of the next."""
+    """Seconds from the end of one request to the start of the next, the gap of refusals apart."""
     base = base_delay(pace, rules)
-    if pace.strain == 1 and not pace.backoff:
+    if pace.strain == 1:
         return base
-    delay = base
+    # A request takes latency + delay; for the rate to halve, their sum doubles.
+    delay = pace.strain * base + (pace.strain - 1) * pace.latency
+    return max(base, min(delay, LONGEST_PACE))
+
+
+def shown_delay(pace: Pace, rules: PaceRules) -> tuple[float, Reason]:
+    """Seconds from the end of one request to the start of the next, all causes included, and the cause that decides."""
+    delay = delay_of(pace, rules)
+    if pace.gap - pace.latency > delay:
+        return pace.gap - pace.latency, Reason.REFUSALS
     if pace.strain > 1:
-        # A request takes latency + delay; for the rate to halve, their sum doubles.
-        delay = pace.strain * base + (pace.strain - 1) * pace.latency
-        delay = max(base, min(delay, LONGEST_PACE))
-    return max(delay, min(pace.backoff, LONGEST_PACE))
+        return delay, Reason.ERRORS
+    if pace.crawl_delay and pace.crawl_delay >= delay:
+        return delay, Reason.ROBOTS
+    is_set = rules.delay is not None or not rules.floor < delay < rules.cap
+    return delay, Reason.SETTING if is_set else Reason.LATENCY
 
 
 def with_crawl_delay(pace: Pace, seconds: float | None) -> Pace:
@@ -123,7 +179,13 @@ def with_crawl_delay(pace: Pace, seconds: float | None) -> Pace:
 
 
 def after(
-    pace: Pace, answer: Answer, now: float, wall: float, rules: PaceRules, draw: Callable[[], float] = lambda: 0.0
+    pace: Pace,
+    answer: Answer,
+    now: float,
+    wall: float,
+    rules: PaceRules,
+    draw: Callable[[], float] = lambda: 0.0,
+    attempt: int = 1,
 ) -> Pace:
     """The pace after this answer.
 
@@ -134,50 +196,90 @@ def after(
         wall: seconds since the epoch, for a `Retry-After` that is a date.
         rules: the settings.
         draw: for jitter; gives numbers in [0, 1).
+        attempt: which try of its page it was, from 1.
     """
     outcome = answer.outcome
+    is_own = attempt > 1 and pace.clean >= OTHERS_CLEAN
     if outcome is Outcome.RATE_LIMITED or (outcome is Outcome.SERVER_ERROR and answer.retry_after):
-        return _refused(pace, answer.retry_after, now, wall, rules, draw)
+        return _refused(pace, answer, now, wall, rules, draw, attempt)
     is_error = outcome in _ERRORS
     is_clean = outcome in _CLEAN
     if not is_error and not is_clean:
         return pace
-    errors = ((pace.errors << 1) | is_error) & ((1 << WINDOW) - 1)
-    backoff, clean, refusals = pace.backoff, pace.clean, pace.refusals
-    if is_clean:
-        refusals = 0
-        if backoff:
-            backoff, clean = _recovered(min(backoff, LONGEST_PACE), clean + 1)
-            if backoff <= base_delay(pace, rules):
-                backoff, clean = 0.0, 0
+    period = _period(pace, now)
+    control = pace.control
+    if control is not None and is_clean:
+        control = controlling.accepted(control, _usual(pace, rules), now)
+    elif is_error and not is_own and _is_overloaded(pace):
+        control = controlling.refused(control, _usual(pace, rules), now, rules.factor * pace.latency)
+    errors = ((pace.errors << 1) | (is_error and not is_own)) & ((1 << WINDOW) - 1)
     return Pace(
         latency=_smoothed(pace.latency, answer.elapsed, may_fall=is_clean),
         crawl_delay=pace.crawl_delay,
-        backoff=backoff,
         until=pace.until if pace.until > now else 0.0,
-        clean=clean,
         errors=errors,
         strain=_strain(pace.strain, errors.bit_count()) if errors or pace.strain > 1 else 1,
-        refusals=refusals,
+        refusals=0 if is_clean else pace.refusals,
+        clean=pace.clean if attempt > 1 else min(pace.clean + 1, WINDOW) if is_clean else 0,
+        least=_least(pace.least, answer.elapsed, may_rise=control is None) if is_clean else pace.least,
+        period=period,
+        seen=now,
+        own=0 if is_clean and attempt == 2 else pace.own,
+        control=control,
     )
 
 
 def _refused(
-    pace: Pace, retry_after: str, now: float, wall: float, rules: PaceRules, draw: Callable[[], float]
+    pace: Pace, answer: Answer, now: float, wall: float, rules: PaceRules, draw: Callable[[], float], attempt: int
 ) -> Pace:
-    """The whole host waits for the longer of its own back-off and what it asks for."""
-    own = pace.backoff
-    if now >= pace.until:
-        # Refusals that arrive during a wait answer requests from before it: one cause, one doubling.
-        own = min(DAY, max(FIRST_BACKOFF, 2.0 * max(own, base_delay(pace, rules))))
-    wait = min(DAY, max(own, asked_wait(retry_after, wall)) * (1.0 + JITTER * draw()))
-    return msgspec.structs.replace(
-        pace, backoff=own, until=max(pace.until, now + wait), clean=0, refusals=pace.refusals + 1
-    )
+    """The whole host waits for as long as it asks; where it says nothing, or refuses again and again, by our own measure."""
+    usual, said = _usual(pace, rules), asked_wait(answer.retry_after, wall)
+    control, refusals, clean, own = pace.control, pace.refusals, pace.clean, pace.own
+    if attempt > 1 and clean >= OTHERS_CLEAN:
+        if attempt == 2:
+            control, own = controlling.pardoned(control), min(own + 1, OWN)
+    elif now >= pace.until and own >= OWN and clean >= OTHERS_CLEAN:
+        clean = 0
+    elif now >= pace.until:
+        # Refusals that arrive during a wait answer requests from before it: one cause, counted once.
+        control, refusals = controlling.refused(control, usual, now), refusals + 1
+        clean = clean if attempt > 1 else 0
+    wait = said or UNSAID * max(usual, pace.gap)
+    if refusals >= IN_A_ROW:
+        wait = max(wait, FIRST_BACKOFF * 2.0 ** min(refusals - IN_A_ROW, 32))
+    until = max(pace.until, now + min(DAY, wait * (1.0 + JITTER * draw())))
+    return msgspec.structs.replace(pace, until=until, refusals=refusals, clean=clean, seen=0.0, own=own, control=control)
 
 
-def _recovered(backoff: float, clean: int) -> tuple[float, int]:
-    return (backoff / RECOVERY, 0) if clean >= CLEAN_REPLIES else (backoff, clean)
+def _usual(pace: Pace, rules: PaceRules) -> float:
+    """Seconds from one start to the next while nothing is wrong: with several requests at once less than one of them takes."""
+    alone = base_delay(pace, rules) + pace.latency
+    return min(alone, pace.period) if pace.period else alone
+
+
+def _period(pace: Pace, now: float) -> float:
+    """The smoothed time between two answers, learned only while nothing slows the host down."""
+    if not pace.seen or pace.gap or pace.strain > 1:
+        return pace.period
+    sample = now - pace.seen
+    if not pace.period:
+        return sample
+    return pace.period + PERIOD * (min(sample, PERIOD_OUTLIER * pace.period) - pace.period)
+
+
+def _is_overloaded(pace: Pace) -> bool:
+    return pace.least > 0.0 and pace.latency > OVERLOADED * pace.least
+
+
+def _least(least: float, sample: float, *, may_rise: bool) -> float:
+    """A host that is asked as much as it bears is slower than it could be, so what it is capable of does not rise meanwhile."""
+    if not (0.0 <= sample < math.inf):
+        return least
+    if not least:
+        return sample
+    if sample > least and not may_rise:
+        return least
+    return least + (LEAST_RISE if sample > least else LEAST_FALL) * (sample - least)
 
 
 def _smoothed(latency: float, sample: float, *, may_fall: bool) -> float:
