@@ -387,6 +387,10 @@ class Crawl:
         tallies = [r.component for r in self._running.runners.values() if isinstance(r.component, Tally)]
         return sorted((pair for tally in tallies for pair in tally.slowest.items()), key=lambda pair: -pair[1])[:count]
 
+    def slowed_hosts(self, count: int) -> list[tuple[str, float, str]]:
+        """The hosts that are left alone for longest because of their errors or refusals: name, seconds, reason."""
+        return list(self.politeness.slowed(count))
+
     def progress(self) -> Summary:
         """The summary as of now; its state is that of a crawl that would end here."""
         kept = self._state

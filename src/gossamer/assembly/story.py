@@ -381,6 +381,7 @@ def _host(known: Known) -> dict[str, Any] | None:
         "host": host.host,
         "ip": host.address,
         "delay": host.delay,
+        "delay_reason": host.delay_reason,
         "robots_state": host.robots_state,
         "robots_date": utc_text(host.robots_date) if host.robots_date else "",
         "aliases": proven_others(known.learnt.get(ALIASES)),

@@ -51,13 +51,16 @@ class _Nobody:
     def ruling(self, answer: object) -> Ruling:
         return DONE
 
-    def received(self, size: int) -> None: ...
+    def received(self, url: str, size: int) -> None: ...
 
     def note(self, host: str) -> bytes:
         return bytes(60)
 
     def delay(self, host: str) -> float:
         return 1.0
+
+    def delay_reason(self, host: str) -> str:
+        return "setting"
 
 
 def _bodies(count: int) -> list[bytes]:

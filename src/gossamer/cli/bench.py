@@ -20,6 +20,7 @@ from gossamer.stores.scratch import scratch
 BENCHES = {
     "flow": "the machine room: provider calls, connectors, filters, remote links",
     "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
+    "pace": "servers that refuse: the pace that is found, and the refusals that finding it costs; on a simulated clock",
     "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
     "pages": "a whole crawl by its parts: where each microsecond of a page goes",
     "keeping": "what it costs to keep a page: digests, archive, tables, ledger",

@@ -81,6 +81,9 @@ def lines_of(now: "Standing") -> list[str]:
         lines.append("limits:   " + ", ".join(shown) + left)
     if now.slowest:
         lines.append("slowest:  " + ", ".join(f"{one.host} {one.seconds * 1000:.0f} ms" for one in now.slowest[:5]))
+    if now.slowed:
+        shown = [f"{one.host} {show_seconds(one.delay)} ({one.reason})" for one in now.slowed[:5]]
+        lines.append("slowed:   " + ", ".join(shown))
     if now.blocked:
         lines.append(f"blocked:  {', '.join(now.blocked)}")
     if now.checkpoints:

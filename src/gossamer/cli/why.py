@@ -54,7 +54,8 @@ def lines_of(story: "Story") -> list[str]:
         lines.append("record:     {file} at byte {offset}, {length} bytes".format(**story.record))
     if story.host is not None:
         lines.append(
-            f"host:       {story.host['host']} ({story.host['ip']}), delay {story.host['delay']:g} s, "
+            f"host:       {story.host['host']} ({story.host['ip']}), delay {story.host['delay']:.3g} s"
+            f"{' (' + story.host['delay_reason'] + ')' if story.host['delay_reason'] else ''}, "
             f"robots.txt {story.host['robots_state'] or 'not asked for'}"
             + "".join(f", also called {name}" for name in story.host["aliases"])
         )

@@ -58,8 +58,8 @@ class Politeness(Protocol):
         """Its name has no address: it failed without being asked, and waits for the next try."""
         ...
 
-    def received(self, size: int) -> None:
-        """So many bytes came in: they count against the bandwidth."""
+    def received(self, url: str, size: int) -> None:
+        """So many bytes came in for this URL: they count against the bandwidth. To be told before its ruling is asked for."""
         ...
 
     def waits(self, host: str, now: float) -> float:
@@ -68,6 +68,14 @@ class Politeness(Protocol):
 
     def delay(self, host: str) -> float:
         """Seconds that this host is left alone between two requests."""
+        ...
+
+    def delay_reason(self, host: str) -> str:
+        """Why the host is asked no more often, in one word: `setting`, `latency`, `robots`, `errors` or `refusals`."""
+        ...
+
+    def slowed(self, count: int) -> Sequence[tuple[str, float, str]]:
+        """The hosts that are left alone for longest because of their errors or refusals: name, seconds, reason."""
         ...
 
     def rule_against(self, host: str) -> str:

@@ -48,6 +48,8 @@ class HostState(msgspec.Struct, frozen=True, array_like=True):
     """Where robots exclusion stands, in one word."""
     robots_date: float = 0.0
     """When robots.txt was last fetched."""
+    delay_reason: str = ""
+    """Why the delay is no shorter, in one word (:class:`gossamer.services.politeness.pace.Reason`)."""
 
 
 class Meeting(msgspec.Struct, frozen=True):

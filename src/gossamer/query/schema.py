@@ -149,6 +149,11 @@ HOST_NOTES = _plain(
     Column("robots_state", "VARCHAR", "Where robots exclusion stands."),
     Column("robots_date", "TIMESTAMP", "When robots.txt was last fetched, UTC."),
     Column("delay", "DOUBLE", "Seconds between two requests, as politeness had them last."),
+    Column(
+        "delay_reason",
+        "VARCHAR",
+        "Why the delay is no shorter: `setting`, `latency`, `robots`, `errors` or `refusals`.",
+    ),
     Column("pages", "BIGINT", "Successful HTML documents."),
     Column(
         "errors",
@@ -187,7 +192,7 @@ _IS_PAGE = (
 #: without an address; what was fetched after it stands in `pages` alone.
 HOSTS_VIEW = f"""
 SELECT coalesce(n.host, p.host) AS host, coalesce(n.domain, p.domain) AS domain, coalesce(p.ip, n.ip) AS ip,
-       n.robots_state, n.robots_date, n.delay,
+       n.robots_state, n.robots_date, n.delay, n.delay_reason,
        coalesce(p.pages, n.pages, 0) AS pages, coalesce(greatest(p.errors, n.errors), 0) AS errors,
        coalesce(p.first_seen, n.first_seen) AS first_seen, coalesce(p.last_seen, n.last_seen) AS last_seen
 FROM (

@@ -119,6 +119,7 @@ class HostRow(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     robots_state: str = ""
     robots_date: str = ""
     delay: float | None = None
+    delay_reason: str = ""
     pages: int | None = None
     errors: int | None = None
     first_seen: str = ""
@@ -205,7 +206,8 @@ def host_row(state: HostState, at: float) -> HostRow:
         ip=state.address,
         robots_state=state.robots_state,
         robots_date=utc_text(state.robots_date) if state.robots_date else "",
-        delay=state.delay or None,
+        delay=state.delay if state.delay_reason else None,
+        delay_reason=state.delay_reason,
         pages=state.counters.get("pages"),
         errors=state.counters.get("errors"),
         first_seen=utc_text(state.first_seen) if state.first_seen else "",

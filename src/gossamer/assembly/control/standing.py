@@ -31,6 +31,16 @@ class SlowHost(msgspec.Struct, frozen=True):
     """Mean of its last answers."""
 
 
+class SlowedHost(msgspec.Struct, frozen=True):
+    """A host that is asked less often because of its errors or refusals."""
+
+    host: str
+    delay: float
+    """Seconds between two requests."""
+    reason: str
+    """`errors` or `refusals`."""
+
+
 class UnitFigures(msgspec.Struct, frozen=True):
     """What a component or provider has counted."""
 
@@ -78,6 +88,8 @@ class Standing(msgspec.Struct, frozen=True):
     """Limits of the crawl that are set, by the names of their options."""
     time_left: str = ""
     slowest: list[SlowHost] = []
+    slowed: list[SlowedHost] = []
+    """The hosts that errors or refusals slow down most; only of a crawl that is at work."""
     blocked: list[str] = []
     """Hosts and domains that are not asked any more; the first hundred."""
     checkpoints: list[str] = []
@@ -104,6 +116,7 @@ def standing_of(crawl: "Crawl", process: int, *, units: bool) -> Standing:
         limits=crawl.limits(),
         time_left=crawl.time_left(summary),
         slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in crawl.slowest_hosts(SLOWEST)],
+        slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in crawl.slowed_hosts(SLOWEST)],
         blocked=list(crawl.blocked[:100]),
         checkpoints=crawl.ledger.checkpoints(),
         units=_units(crawl) if units else [],

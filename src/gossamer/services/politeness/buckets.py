@@ -1,12 +1,18 @@
 """The caps of the whole crawl, pages/s and bytes/s: token buckets, kept as one instant each.
 
-Place in the flow: :mod:`gates` asks them before every request. A bucket is written as the instant at which everything
+Place in the flow: :mod:`gates` asks them before every request. What a request will bring is not known when it begins, so
+:class:`Reserve` books what the last ones brought, and the difference afterwards: many requests at once would otherwise
+fetch in one second what is then paid off for many. A bucket is written as the instant at which everything
 taken so far is paid for (generic cell rate algorithm): no token is ever added, so nothing has to run in between.
 """
 
 #: Seconds' worth of tokens that may be saved up: bridges a late turn of the event loop, and is too short for a burst that
 #: anybody would notice.
 BURST = 0.1
+
+
+#: Smoothing of the amount that a request brings: the last twenty or so count.
+SMOOTHING = 0.1
 
 
 class Bucket:
@@ -22,7 +28,32 @@ class Bucket:
         return self._paid_at if self.rate is not None else float("-inf")
 
     def take(self, amount: float, now: float) -> None:
-        """Take `amount` units."""
+        """Take `amount` units; a negative amount is given back."""
         if self.rate is not None:
             saved = max(0.0, BURST - 1.0 / self.rate)  # below 10 a second one unit is the whole burst
             self._paid_at = max(self._paid_at, now - saved) + amount / self.rate
+
+
+class Reserve:
+    """How much is booked for a request that begins: a bucket's `take` before, and the difference when the amount is known."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+        self._mean = 0.0
+        """Units of a request, smoothed; 0 until the first amount is known."""
+
+    def book(self, now: float) -> float:
+        """Take what a request probably brings; returns it. The first ones bring a second's worth: too much, until it is known."""
+        if self._bucket.rate is None:
+            return 0.0
+        booked = self._mean or self._bucket.rate
+        self._bucket.take(booked, now)
+        return booked
+
+    def settle(self, amount: float, booked: float, now: float) -> None:
+        """It brought so much, after `booked` was taken for it."""
+        if self._bucket.rate is None:
+            return
+        if amount:
+            self._mean += (SMOOTHING if self._mean else 1.0) * (amount - self._mean)
+        self._bucket.take(amount - booked, now)

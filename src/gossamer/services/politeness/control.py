@@ -24,11 +24,17 @@ import msgspec
 STEP = 1.04
 EASE = 0.00055
 
+#: Under a limit that was measured, a refusal after fewer clean answers than this says that the gap is off by more than a step.
+SOON = 25
+
+#: Part of the usual ease under a limit that was measured: what is known needs fewer refusals to be kept, one in 104 answers.
+KNOWN = 0.7
+
 #: Clean answers in a row that end an episode of refusals. Two refusals closer than this are more than 2 % of the answers.
 CALM = 50
 
 #: Refusals of an episode from which on its share is measured, and the share from which on the gap is set by measurement.
-MANY = 4
+MANY = 5
 LARGE = 0.2
 
 #: Part of the farthest gap from which on the next one is measured, too: steps lead no farther.
@@ -48,12 +54,20 @@ FARTHEST = 4.0
 LONGER = 1.2
 HELPED = 0.5
 
+#: How many times the gap is tried where nothing is known of a longer one.
+TRIAL = 1.3
+
 #: How many times the measured gap fine steps may reach.
 BEYOND = 1.15
 
-#: Clean answers in a row before the gap shrinks faster: at first, and at most. A limit is probed once in more than 75 answers.
+#: Clean answers in a row before the gap shrinks faster: at first, and at most. A limit is probed once in more than 100 answers.
 FIRST_HOLD = 8
-LONGEST_HOLD = 75
+LONGEST_HOLD = 100
+
+#: How far a refused probe goes back to the gap that held before it, 1 being all the way: less at first, for the limit lies
+#: somewhere between; nearly all the way under a limit that was measured and kept.
+LIKELY = 2 / 3
+SURE = 0.9
 
 #: How much faster the gap shrinks with each further clean answer, and the largest part that one takes off.
 GROWTH = 1.3
@@ -119,7 +133,7 @@ def refused(control: Control | None, usual: float, now: float, bearable: float =
     farthest = max(FARTHEST * usual, bearable, BEYOND * MARGIN * control.measured, control.gap)
     share = episode.refused / (episode.refused + episode.taken)
     if episode.refused >= MANY and (share >= LARGE or control.gap >= NEAR * farthest):
-        found = _coarse(episode, share, usual, farthest, now)
+        found = _coarse(episode, share, usual, max(FARTHEST * usual, bearable), now)
     elif control.gap or episode.refused > 1:
         found = msgspec.structs.replace(episode, gap=min(_fine(episode, usual), farthest), good=0.0)
     else:
@@ -139,12 +153,15 @@ def accepted(control: Control, usual: float, now: float) -> Control | None:
     if not control.gap:
         return None if streak >= CALM else msgspec.structs.replace(control, taken=control.taken + 1, streak=streak)
     beyond = streak - control.hold
-    ease, good = EASE, control.good
+    ease, good = EASE * KNOWN if control.measured else EASE, control.good
     if beyond > 0.0:
-        ease, good = min(FASTEST, EASE * GROWTH ** min(beyond, 50.0)), good or control.gap
+        ease, good = min(FASTEST, ease * GROWTH ** min(beyond, 50.0)), good or control.gap
     gap = max(control.gap * (1.0 - min(0.5, ease * weight)), UNBOUND * usual)
     share = 0.0 if streak * control.share >= PROOF and streak >= CALM else control.share
-    return msgspec.structs.replace(control, taken=control.taken + 1, streak=streak, gap=gap, good=good, share=share)
+    measured = control.measured if gap > UNBOUND * usual else 0.0  # a limit that nothing shows any more is none
+    return msgspec.structs.replace(
+        control, taken=control.taken + 1, streak=streak, gap=gap, good=good, share=share, measured=measured
+    )
 
 
 def pardoned(control: Control | None) -> Control | None:
@@ -157,8 +174,9 @@ def pardoned(control: Control | None) -> Control | None:
 def _fine(control: Control, usual: float) -> float:
     """The gap after one more refusal: a step, or most of the way back to the gap that held."""
     tried = max(control.gap, usual)
-    stepped = tried * STEP
-    return max(stepped, control.good ** (2 / 3) * tried ** (1 / 3))
+    stepped = tried * (STEP * STEP if control.measured and control.streak < SOON else STEP)
+    trust = SURE if control.measured and control.hold >= CALM else LIKELY
+    return max(stepped, control.good**trust * tried ** (1.0 - trust))
 
 
 def _coarse(control: Control, share: float, usual: float, farthest: float, now: float) -> Control:
@@ -167,10 +185,10 @@ def _coarse(control: Control, share: float, usual: float, farthest: float, now: 
         return msgspec.structs.replace(control, gap=min(2.0 * max(control.gap, usual), farthest), good=0.0)
     held, measured = max(control.gap, usual), (now - control.since) / control.taken
     gap = max(held, MARGIN * measured)
-    grown = held - control.at
-    has_helped = held >= LONGER * control.at and measured - control.measured <= HELPED * grown
-    if control.share and not has_helped:
-        return msgspec.structs.replace(control, gap=min(gap, farthest), good=0.0, since=now, refused=0, taken=0)
-    return msgspec.structs.replace(
-        control, gap=gap, measured=measured, at=held, share=share, good=0.0, since=now, refused=0, taken=0
-    )
+    again = msgspec.structs.replace(control, gap=gap, good=0.0, since=now, refused=0, taken=0)
+    if control.share and held < LONGER * control.at:
+        # As long as when it was measured last: whether a longer gap helps is tried with one that is a little longer.
+        return msgspec.structs.replace(again, gap=min(gap, TRIAL * held))
+    if control.share and measured - control.measured > HELPED * (held - control.at):
+        return msgspec.structs.replace(again, gap=min(gap, max(farthest, control.at)))
+    return msgspec.structs.replace(again, measured=measured, at=held, share=share)

@@ -12,7 +12,7 @@ refusals have taught counts from its last start. Only what
 has begun has an entry here, so memory follows the hosts that were asked, and :meth:`Gates.forget` gives it back.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import inf
 
 import msgspec
@@ -22,7 +22,7 @@ from gossamer.model.ruling import DONE, KEEP, Ruling
 from gossamer.model.task import Answer
 from gossamer.services.guard import is_loopback
 from gossamer.services.politeness import circuit, notes, pace, retries
-from gossamer.services.politeness.buckets import Bucket
+from gossamer.services.politeness.buckets import Bucket, Reserve
 from gossamer.services.politeness.circuit import Circuit
 from gossamer.services.politeness.network import Network
 from gossamer.services.politeness.notes import HostNote
@@ -120,6 +120,7 @@ class Gates:
         self._addresses = SharedPlaces(known.address, known.address_on_loopback, known.per_host)
         self._pages = Bucket(known.pages_per_second)
         self._bytes = Bucket(known.bytes_per_second)
+        self._reserve = Reserve(self._bytes)
         self._quiet_until = -inf
         self._is_capped = self._pages.rate is not None or self._bytes.rate is not None
 
@@ -167,8 +168,8 @@ class Gates:
 
     # -- events
 
-    def begin(self, host: str, domain: str, address: str, now: float) -> None:
-        """A request goes out.
+    def begin(self, host: str, domain: str, address: str, now: float) -> float:
+        """A request goes out. Returns the bytes that are booked for it, for :meth:`received`.
 
         Raises:
             ValueError: it may not yet.
@@ -194,10 +195,12 @@ class Gates:
             on_loopback = is_loopback(address) if there is None else there.on_loopback
             self._addresses.enter(address, there, now, on_loopback=on_loopback)
         self._domains.enter(domain, shared, now, on_loopback=on_loopback)
-        if self._is_capped:
-            self._pages.take(1, now)
         if self.network.down_since is not None:
             self.network.begun(host)
+        if not self._is_capped:
+            return 0.0
+        self._pages.take(1, now)
+        return self._reserve.book(now)
 
     def end(
         self, host: str, domain: str, address: str, answer: Answer, now: float, wall: float, attempt: int = 1
@@ -248,9 +251,9 @@ class Gates:
             entry.pace = msgspec.structs.replace(entry.pace, until=max(entry.pace.until, now + SPARED))
         self._settle(entry)
 
-    def received(self, amount: int, now: float) -> None:
-        """So many bytes came in: they are paid off before the next request begins."""
-        self._bytes.take(amount, now)
+    def received(self, amount: int, now: float, booked: float = 0.0) -> None:
+        """So many bytes came in, and so many were booked when the request began."""
+        self._reserve.settle(amount, booked, now)
 
     def set_crawl_delay(self, host: str, seconds: float | None) -> None:
         """What robots.txt says of this host; None is nothing. Counts from the host's last request."""
@@ -285,6 +288,14 @@ class Gates:
         """Seconds that this host is left alone between two requests, and why no less."""
         entry = self._hosts.get(host)
         return pace.shown_delay(entry.pace if entry else FRESH, self.rules.pace)
+
+    def slowed(self) -> Iterator[tuple[str, float, Reason]]:
+        """Hosts that errors or refusals slow down, with delay and reason."""
+        for host, entry in self._hosts.items():
+            if entry.pace.gap or entry.pace.strain > 1:
+                delay, reason = pace.shown_delay(entry.pace, self.rules.pace)
+                if reason in (Reason.ERRORS, Reason.REFUSALS):
+                    yield host, delay, reason
 
     def is_spent(self, host: str) -> bool:
         """Whether a crawl need not stay alive for this host: it was given its chances, and in this run one if it was due."""

@@ -5,6 +5,7 @@ whose turn it is; whoever of the two sees an answer first brings it here, so tha
 is committed, whatever took longer.
 """
 
+import heapq
 import random
 from collections import deque
 from collections.abc import Sequence
@@ -76,6 +77,8 @@ class _Flight(msgspec.Struct):
     domain: str
     address: str
     attempt: int
+    booked: float
+    """Bytes that were booked when it began."""
     ruling: Ruling | None = None
 
 
@@ -119,8 +122,8 @@ class HostPoliteness(Provider[PolitenessSheet]):
     def begin(self, task: Task, address: str, now: float) -> bool:
         """See the contract."""
         host, domain = task.host, registered_domain(task.host)
-        self.gates.begin(host, domain, address, now)
-        self._flights.setdefault(task.url, deque()).append(_Flight(host, domain, address, task.attempt))
+        booked = self.gates.begin(host, domain, address, now)
+        self._flights.setdefault(task.url, deque()).append(_Flight(host, domain, address, task.attempt, booked))
         place = self.gates.place(host)
         return place is not None and place.live < place.limit
 
@@ -164,9 +167,13 @@ class HostPoliteness(Provider[PolitenessSheet]):
         """See the contract."""
         self.gates.missed(host, self.clock.monotonic(), self.clock.now())
 
-    def received(self, size: int) -> None:
+    def received(self, url: str, size: int) -> None:
         """See the contract."""
-        self.gates.received(size, self.clock.monotonic())
+        flights = self._flights.get(url)
+        booked = 0.0
+        if flights:
+            booked, flights[0].booked = flights[0].booked, 0.0
+        self.gates.received(size, self.clock.monotonic(), booked)
 
     def waits(self, host: str, now: float) -> float:
         """See the contract."""
@@ -175,7 +182,15 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def delay(self, host: str) -> float:
         """See the contract."""
-        return self.gates.delay(host)
+        return self.gates.delay(host)[0]
+
+    def delay_reason(self, host: str) -> str:
+        """See the contract."""
+        return self.gates.delay(host)[1]
+
+    def slowed(self, count: int) -> Sequence[tuple[str, float, str]]:
+        """See the contract."""
+        return heapq.nlargest(count, self.gates.slowed(), key=lambda one: one[1])
 
     def rule_against(self, host: str) -> str:
         """See the contract."""

@@ -21,6 +21,8 @@ _BY_OUTCOME: Mapping[Outcome, Event] = {
     Outcome.RATE_LIMITED: Event.LIMITED,
     Outcome.SERVER_ERROR: Event.BROKEN,
     Outcome.DECODE_FAILED: Event.CUT,
+    Outcome.BLOCKED: Event.SHUT,
+    Outcome.ADDRESS_REFUSED: Event.SHUT,
 }
 #: Statuses that seed 001, section 3.4, and FAULTS 81 tell from others of their class.
 _BY_STATUS: Mapping[int, Event] = {

@@ -138,6 +138,8 @@ def look(site: RobotsState, policy: Policy, now: float, addresses: int = 1) -> I
             return Instruction(Act.WAIT, until=site.after, reason=_trouble(site))
         return Instruction(Act.FETCH, target=site.target, address=site.tries % max(addresses, 1))
     if site.state is State.QUALIFIED and _lies_ahead(site.until, now, policy.keep):
+        if site.meaning is Effect.DENY and site.event is Event.SHUT:
+            return _SHUT
         is_judged = site.rules is not None and site.meaning is not Effect.DENY
         return _JUDGE if is_judged else _QUALIFIED.get(site.meaning, _FETCH)
     if site.state is State.UNREACHABLE and _lies_ahead(site.until, now, LONGEST_WAIT):
@@ -149,6 +151,7 @@ def look(site: RobotsState, policy: Policy, now: float, addresses: int = 1) -> I
 
 _JUDGE = Instruction(Act.JUDGE)
 _FETCH = Instruction(Act.FETCH)
+_SHUT = Instruction(Act.DENY, reason="robots.txt redirects to a host that this crawl must not ask")
 _QUALIFIED: Mapping[Effect, Instruction] = {
     Effect.ALLOW: Instruction(Act.ALLOW, reason="no robots.txt"),
     Effect.FORGET: Instruction(Act.ALLOW, reason="robots.txt has been unreachable for too long to count"),

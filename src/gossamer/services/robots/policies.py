@@ -23,6 +23,7 @@ class Event(StrEnum):
     UNCHANGED = "unchanged"
     MOVED = "moved"
     LOST = "lost"
+    SHUT = "shut"
     MISSING = "missing"
     FORBIDDEN = "forbidden"
     REFUSED = "refused"
@@ -39,6 +40,7 @@ EVENTS: Mapping[Event, str] = {
     Event.UNCHANGED: "304, and a copy is kept",
     Event.MOVED: "3xx to an http or https URL",
     Event.LOST: "3xx to nowhere, or one redirect too many",
+    Event.SHUT: "3xx to a host or address that this crawl must not ask",
     Event.MISSING: "400, 404 or 410",
     Event.FORBIDDEN: "401 or 403",
     Event.REFUSED: "another 4xx",
@@ -119,6 +121,8 @@ _RFC9309: Mapping[Event, Effect] = {
     Event.MOVED: Effect.FOLLOW,
     # 2.3.1.2: "crawlers MAY assume that the robots.txt file is unavailable".
     Event.LOST: Effect.ALLOW,
+    # Not in the RFC: the rules exist, and we may not read them. Asking again would not change that, so it is final.
+    Event.SHUT: Effect.DENY,
     # 2.3.1.3, unavailable: "the crawler MAY access any resources on the server".
     Event.MISSING: Effect.ALLOW,
     Event.FORBIDDEN: Effect.ALLOW,
@@ -139,6 +143,7 @@ _PAPER: Mapping[Event, Effect] = {
     # The paper: whoever returns "any other HTTP status" is out for the time being, and it names no redirects.
     Event.MOVED: Effect.POSTPONE,
     Event.LOST: Effect.POSTPONE,
+    Event.SHUT: Effect.DENY,
     Event.MISSING: Effect.ALLOW,
     Event.FORBIDDEN: Effect.POSTPONE,
     Event.REFUSED: Effect.POSTPONE,

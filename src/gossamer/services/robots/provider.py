@@ -51,6 +51,29 @@ class RobotsSheet(Sheet, frozen=True):
     keep: Annotated[
         float, setting("How long an answer is good for; then robots.txt is asked for again.", unit="s", gt=0, le=DAY)
     ] = DAY
+    retry: (
+        Annotated[
+            float,
+            setting(
+                "Wait this long before a robots.txt that was out of reach is asked for again; the policy's own wait otherwise.",
+                unit="s",
+                gt=0,
+                le=DAY,
+            ),
+        ]
+        | None
+    ) = None
+    max_failures: (
+        Annotated[
+            int,
+            setting(
+                "Deny a site for good after this many attempts in a row that failed; 0 never gives up, the policy decides otherwise.",
+                unit="attempts",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
     memory: Annotated[int, setting("For the states of all sites, encoded.", unit="bytes", ge=1)] = 64 << 20
     ready_rules: Annotated[
         int, setting("Rules that are kept compiled, of the sites that are crawled now.", unit="rules", ge=1)
@@ -194,7 +217,14 @@ class Robots(Provider[RobotsSheet]):
 
 
 def _policy(sheet: RobotsSheet) -> Policy:
-    return msgspec.structs.replace(POLICIES[sheet.policy], keep=sheet.keep)
+    """The policy of the sheet, with the settings that it leaves open."""
+    policy = msgspec.structs.replace(POLICIES[sheet.policy], keep=sheet.keep)
+    if sheet.retry is not None:
+        longest = max(sheet.retry, policy.longest_retry)
+        policy = msgspec.structs.replace(policy, first_retry=sheet.retry, longest_retry=longest)
+    if sheet.max_failures is not None:
+        policy = msgspec.structs.replace(policy, max_failures=sheet.max_failures)
+    return policy
 
 
 def _size(name: str, state: bytes) -> int:

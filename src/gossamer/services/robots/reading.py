@@ -110,7 +110,11 @@ class _Reader:
         self._groups: list[Group] = []
         self._agents: list[str] = []
         self._rules: dict[tuple[bool, str], Rule] = {}
-        self._delays: list[float] = []
+        self._delays: dict[tuple[str, ...], float] = {}
+        """By the agents that each delay is for."""
+        self._delayed = 0
+        """How many of the open agents have their delay lines behind them."""
+        self._has_delay = False
         self._usage: list[str] = []
         self._has_rules = False
         self._everywhere: list[str] = []
@@ -135,15 +139,22 @@ class _Reader:
     def _open(self, agent: str) -> None:
         if self._has_rules:
             self._close()
+        if self._has_delay:
+            # Rules are for all agents above them, a delay only for those directly above: whoever writes a file without
+            # rules means each delay for the agents between it and the delay before.
+            self._delayed, self._has_delay = len(self._agents), False
         self._agents.append(agent)
 
     def _close(self) -> None:
         if self._agents:
             rules = tuple(self._rules.values())
-            delay = max(self._delays, default=None)
-            self._groups.append(Group(tuple(dict.fromkeys(self._agents)), rules, delay, tuple(self._usage)))
-        self._agents, self._rules, self._delays, self._usage = [], {}, [], []
-        self._has_rules = False
+            agents = tuple(dict.fromkeys(self._agents))
+            delay = self._delays.pop(agents, None)
+            self._groups.append(Group(agents, rules, delay, tuple(self._usage)))
+            self._groups += [Group(some, delay=seconds) for some, seconds in self._delays.items()]
+        self._agents, self._rules, self._delays, self._usage = [], {}, {}, []
+        self._has_rules = self._has_delay = False
+        self._delayed = 0
 
     def _rule(self, allow: bool, value: bytes, number: int) -> None:
         if not self._agents:
@@ -161,7 +172,9 @@ class _Reader:
         elif name == _DELAY:
             seconds = _SECONDS.match(value)
             if seconds is not None and self._agents:
-                self._delays.append(min(float(seconds[0]), MAX_DELAY))
+                agents = tuple(dict.fromkeys(self._agents[self._delayed :]))
+                self._delays[agents] = max(self._delays.get(agents, 0.0), min(float(seconds[0]), MAX_DELAY))
+                self._has_delay = True
         elif name.startswith(_USAGE):
             lines = self._usage if self._agents else self._everywhere
             if len(lines) < MAX_USAGE_LINES:

@@ -163,10 +163,10 @@ class Commit(Filter[CommitSheet]):
         """What becomes of the visit's page. The answer may be news to politeness, if the visit was quicker."""
         response = visit.response
         answer = answer_of(visit.task, response)
+        self.politeness.received(answer.url, len(response.body))
         ruling = self.politeness.ruling(answer)
         if response.is_met and not visit.task.is_safe:
             ruling = Ruling(What.DONE)  # it may have been carried out: nobody sends it again
-        self.politeness.received(len(response.body))
         if visit.is_robots:
             site = visit.task.source
             return Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.steady()))

@@ -63,6 +63,7 @@ class HostNotes:
             last_seen=now,
             address=address,
             delay=politeness.delay(state.host),
+            delay_reason=politeness.delay_reason(state.host),
         )
 
     def stage_robots(self, site: str, lesson: Lesson, response: Response, staged: Group, now: float) -> None:

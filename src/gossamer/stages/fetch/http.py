@@ -42,6 +42,18 @@ from gossamer.stages.fetch.proxy import Proxy
 from gossamer.stages.fetch.transfer import Transfer, Verdict, Wanted, constants, trusted
 from gossamer.stages.fetch.verdicts import beside_status, decode_failed, verdict_on
 
+#: Outcomes of a robots.txt request after which the host's next address is asked.
+_ROBOTS_FAILED = frozenset(
+    {
+        Outcome.SERVER_ERROR,
+        Outcome.CONNECT_FAILED,
+        Outcome.TLS_FAILED,
+        Outcome.TIMED_OUT,
+        Outcome.TOO_SLOW,
+        Outcome.PROTOCOL_FAILED,
+    }
+)
+
 #: Further addresses of a host that are tried when the first lets nobody in: one more of each kind is enough.
 _SPARE_ADDRESSES = 2
 
@@ -236,7 +248,7 @@ class HttpModule(Provider[HttpSheet]):
         asked = Asked(url, started, self.clock.monotonic() - began, *self._fields_of(task), self._wanted(task))
         slot = self._slots.try_enter() or await self._slots.enter()
         try:
-            response = await self._fetch_from(asked, endpoint)
+            response = await self._fetch_from(asked, endpoint, is_robots=task.relation == ROBOTS)
         finally:
             self._slots.leave(slot)
         if self._jar is not None:
@@ -253,11 +265,14 @@ class HttpModule(Provider[HttpSheet]):
         secret = self._credentials.get(urls.site_of(task.url), ()) if self._credentials else ()
         return shown, secret
 
-    async def _fetch_from(self, asked: Asked, endpoint: Endpoint) -> Response:
-        """Try the host's addresses in turn, as long as they let nobody in."""
+    async def _fetch_from(self, asked: Asked, endpoint: Endpoint, *, is_robots: bool) -> Response:
+        """Try the host's addresses in turn, as long as they let nobody in; for a robots.txt also as long as they fail, for
+        one of them may know what the others do not (seed 001, 3.4).
+        """
         response = await self._attempt(asked, endpoint.address, endpoint.port)
-        for address in endpoint.others[:_SPARE_ADDRESSES]:
-            if response.outcome is not Outcome.CONNECT_FAILED or response.address:
+        for address in endpoint.others if is_robots else endpoint.others[:_SPARE_ADDRESSES]:
+            nobody_in = response.outcome is Outcome.CONNECT_FAILED and not response.address
+            if not nobody_in and not (is_robots and response.outcome in _ROBOTS_FAILED):
                 break
             response = await self._attempt(asked, address, endpoint.port)
         return response

@@ -319,11 +319,14 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """End the story of tasks of hosts that turned out to be blocked, as many as there are slots for; False for none."""
         any_refused = False
         for name in self.politeness.take_blocked():
-            tasks = self.queues.pop(name, max(1, self.sheet.concurrency - self._in_flight))
+            host, slots = self._hosts.get(name), max(1, self.sheet.concurrency - self._in_flight)
+            errands = host.errands if host is not None else ()
+            # Another site's robots.txt led here: that site must learn that it is not to be had.
+            tasks = [host.errands.popleft() for _ in range(min(slots, len(errands)))] if host is not None else []
+            tasks += self.queues.pop(name, slots - len(tasks)) if slots > len(tasks) else []
             rule = self.politeness.rule_against(name)
             for task in tasks:
                 self._refuse(task, Outcome.BLOCKED, f"{rule} is blocked")
-            host = self._hosts.get(name)
             if tasks:
                 any_refused = True
                 self._put(name)
