@@ -141,6 +141,29 @@ def test_a_redirected_robots_txt_rules_its_first_host(tmp_path: Path) -> None:
     assert summary.outcomes == {"ok": 2, "robots_denied": 1}
 
 
+def test_a_site_whose_robots_txt_leads_to_a_blocked_host_ends_with_a_named_outcome(tmp_path: Path) -> None:
+    pages: dict[str, str | Page] = {
+        "http://a.test/": html("a", ["http://c.test/x"]),
+        "http://c.test/robots.txt": Page(status=301, headers=(("Location", "http://b.test/rules"),)),
+        "http://c.test/x": "never",
+        "http://b.test/rules": robots("User-agent: *\nDisallow: /no"),
+    }
+    with FakeWeb(pages) as web:
+        given = {"delay": 0, "output": str(tmp_path / "crawl"), **elsewhere(web)}
+        settings = {"politeness": {"blocked": ["b.test"]}}
+        summary = run(Crawl(["http://a.test/"], build(CrawlOptions, given), settings=settings))
+        asked = {request.host.partition(":")[0] for request in web.requests}
+    assert "b.test" not in asked
+    assert (summary.outcomes, summary.queued, summary.state) == (
+        {"ok": 1, "blocked": 1, "robots_denied": 1},
+        0,
+        "finished",
+    )
+    told = [json.loads(line) for line in (tmp_path / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines()]
+    errors = {row["error"] for row in told if row.get("outcome") == "robots_denied"}
+    assert errors == {"robots.txt redirects to a host that this crawl must not ask"}
+
+
 def test_ignoring_robots_is_for_this_machine_and_for_hosts_of_ones_own(tmp_path: Path) -> None:
     with FakeWeb({"/robots.txt": robots("User-agent: *\nDisallow: /"), "/": "x"}) as web:
         assert crawl(web, tmp_path, robots="ignore").pages == 1

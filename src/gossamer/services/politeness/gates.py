@@ -284,8 +284,12 @@ class Gates:
 
     # -- what is known
 
-    def delay(self, host: str) -> tuple[float, Reason]:
-        """Seconds that this host is left alone between two requests, and why no less."""
+    def delay(self, host: str) -> float:
+        """Seconds that this host is left alone between two requests."""
+        return self.told_delay(host)[0]
+
+    def told_delay(self, host: str) -> tuple[float, Reason]:
+        """The same, and why it is no shorter."""
         entry = self._hosts.get(host)
         return pace.shown_delay(entry.pace if entry else FRESH, self.rules.pace)
 

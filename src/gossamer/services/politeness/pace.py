@@ -24,8 +24,9 @@ from gossamer.services.politeness import control as controlling
 from gossamer.services.politeness.control import Control
 from gossamer.services.politeness.waiting import DAY, asked_wait
 
-#: How many usual gaps a host is left alone that refuses without saying for how long.
+#: How many usual gaps a host is left alone that refuses without saying for how long, and seconds of the shortest such wait.
 UNSAID = 2.0
+SHORTEST_UNSAID = 0.1
 
 #: Refusals in a row from which on the host also waits by our own measure, and seconds of the first such wait; then doubling.
 IN_A_ROW = 3
@@ -59,7 +60,7 @@ OVERLOADED = 5.0
 
 #: Smoothing of the time between two answers, and how many times the smoothed value one sample may count at most: a host that
 #: had nothing to be asked for a while is none that must be asked rarely.
-PERIOD = 0.1
+PERIOD = 0.03
 PERIOD_OUTLIER = 4.0
 
 #: Clean answers to the latest first tries of other pages that make a second refusal of one page its own.
@@ -219,7 +220,7 @@ def after(
         until=pace.until if pace.until > now else 0.0,
         errors=errors,
         strain=_strain(pace.strain, errors.bit_count()) if errors or pace.strain > 1 else 1,
-        refusals=0 if is_clean else pace.refusals,
+        refusals=0 if is_clean and now >= pace.until else pace.refusals,
         clean=pace.clean if attempt > 1 else min(pace.clean + 1, WINDOW) if is_clean else 0,
         least=_least(pace.least, answer.elapsed, may_rise=control is None) if is_clean else pace.least,
         period=period,
@@ -244,7 +245,7 @@ def _refused(
         # Refusals that arrive during a wait answer requests from before it: one cause, counted once.
         control, refusals = controlling.refused(control, usual, now), refusals + 1
         clean = clean if attempt > 1 else 0
-    wait = said or UNSAID * max(usual, pace.gap)
+    wait = said or max(SHORTEST_UNSAID, UNSAID * max(usual, pace.gap))
     if refusals >= IN_A_ROW:
         wait = max(wait, FIRST_BACKOFF * 2.0 ** min(refusals - IN_A_ROW, 32))
     until = max(pace.until, now + min(DAY, wait * (1.0 + JITTER * draw())))

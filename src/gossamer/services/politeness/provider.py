@@ -182,11 +182,11 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def delay(self, host: str) -> float:
         """See the contract."""
-        return self.gates.delay(host)[0]
+        return self.gates.delay(host)
 
     def delay_reason(self, host: str) -> str:
         """See the contract."""
-        return self.gates.delay(host)[1]
+        return self.gates.told_delay(host)[1]
 
     def slowed(self, count: int) -> Sequence[tuple[str, float, str]]:
         """See the contract."""

@@ -125,6 +125,37 @@ def test_a_late_turn_of_the_loop_costs_no_pace_and_makes_no_burst() -> None:
     assert begun == 10, "a tenth of a second's worth"
 
 
+def test_bytes_come_in_no_faster_than_the_bandwidth_in_any_second_though_many_requests_are_live() -> None:
+    gates = Gates(GateRules(bytes_per_second=100_000.0))
+    came: list[tuple[float, float]] = []
+    live: list[tuple[float, float, str]] = []
+    now, number = 0.0, 0
+    while now < 60.0:
+        opens = gates.ready_at(f"h{number}.test", f"h{number}.test", "", now)
+        if live and (len(live) >= 64 or live[0][0] <= opens):
+            now, booked, host = live.pop(0)
+            now = max(now, came[-1][0] if came else 0.0)
+            came.append((now, 10_000.0))
+            gates.received(10_000, now, booked)
+            end(gates, host, now, domain=host, address="")
+            continue
+        now = opens
+        booked = gates.begin(f"h{number}.test", f"h{number}.test", "", now)
+        live.append((now + 0.8, booked, f"h{number}.test"))
+        number += 1
+    seconds = [sum(size for when, size in came if second <= when < second + 1) for second in range(5, 58)]
+    assert max(seconds) <= 150_000.0
+    assert sum(seconds) / len(seconds) >= 90_000.0, "and none of it is left unused"
+
+
+def test_what_was_booked_for_a_request_that_brought_nothing_is_given_back() -> None:
+    gates = Gates(GateRules(bytes_per_second=1000.0))
+    booked = gates.begin("a.test", "a.test", "", 0.0)
+    assert gates.ready_at("b.test", "b.test", "", 0.0) > 0.5
+    gates.received(0, 0.0, booked)
+    assert gates.ready_at("b.test", "b.test", "", 0.0) == 0.0
+
+
 def test_the_whole_crawl_pays_off_its_bytes() -> None:
     gates = Gates(GateRules(bytes_per_second=1000.0))
     gates.received(5000, 10.0)
@@ -190,7 +221,7 @@ def test_a_host_that_does_not_answer_is_probed_alone_and_its_pages_are_kept() ->
 
 def test_a_host_that_keeps_refusing_is_spent_in_the_end() -> None:
     gates, now = Gates(), 0.0
-    for _ in range(8):
+    for _ in range(10):
         assert not gates.is_spent("a.test")
         now = ask(gates, "a.test", now, Outcome.RATE_LIMITED)
     assert gates.is_spent("a.test")

@@ -50,7 +50,8 @@ def judge(gate: Robots | IgnoreRobots, url: str, now: float = NOW) -> Verdict:
         (Response(Outcome.RATE_LIMITED, status=429), Event.LIMITED),
         (Response(Outcome.SERVER_ERROR, status=503), Event.BROKEN),
         (Response(Outcome.DNS_FAILED), Event.FAILED),
-        (Response(Outcome.ADDRESS_REFUSED), Event.FAILED),
+        (Response(Outcome.ADDRESS_REFUSED), Event.SHUT),
+        (Response(Outcome.BLOCKED), Event.SHUT),
         (Response(Outcome.PROTOCOL_FAILED, status=200), Event.FAILED),
     ],
 )
@@ -101,6 +102,32 @@ def test_what_a_site_says_beside_its_rules_comes_with_the_verdict_and_the_lesson
     verdict = judge(robots, f"{SITE}/x")
     assert verdict == Verdict(Ruling.ALLOWED, "Allow: /", 4, delay=400.0, usage=("Content-Usage: ai=n",))
     assert robots.metrics.counters["slow_sites"] == 1
+
+
+def test_the_retry_interval_and_the_failure_limit_of_a_site_are_settings() -> None:
+    broken = Response(Outcome.SERVER_ERROR, status=503)
+    robots = Robots(RobotsSheet(retry=1800.0, max_failures=2))
+    for _ in range(2):
+        robots.learned(SITE, broken, NOW)
+    assert judge(robots, f"{SITE}/x").until == NOW + 1800.0
+    for _ in range(2):
+        robots.learned(SITE, broken, NOW + 1800.0)
+    assert judge(robots, f"{SITE}/x", NOW + 90_000.0).ruling is Ruling.DENIED
+    patient = Robots(RobotsSheet(policy="paper", max_failures=0))
+    for number in range(400):
+        patient.learned(SITE, broken, NOW + number)
+    assert judge(patient, f"{SITE}/x", NOW + 400).ruling is Ruling.WAIT
+
+
+def test_a_site_whose_robots_txt_must_not_be_asked_for_is_denied_and_says_why() -> None:
+    robots = Robots()
+    to = Response(Outcome.REDIRECT, status=301, headers=(("location", "http://b.test/r"),))
+    robots.learned(SITE, to, NOW)
+    lesson = robots.learned(SITE, Response(Outcome.BLOCKED), NOW)
+    assert lesson.settled
+    verdict = judge(robots, f"{SITE}/x")
+    assert verdict.ruling is Ruling.DENIED
+    assert verdict.rule == "robots.txt redirects to a host that this crawl must not ask"
 
 
 def test_an_unreachable_site_waits_and_says_why() -> None:

@@ -138,11 +138,56 @@ def test_crawl_delay(value: str, seconds: float | None) -> None:
 
 def test_the_longest_delay_of_an_agents_groups_counts_and_nobody_elses() -> None:
     text = b"User-agent: a\nCrawl-delay: 2\nAllow: /\nUser-agent: *\nCrawl-delay: 9\nUser-agent: A\nCrawl-delay: 5"
-    assert parse(text).delay("a") == 9.0, "the last two agents share a group, since no rule parts them"
+    assert parse(text).delay("a") == 5.0, "a delay is for the agents directly above it, though rules would be for both"
+    assert parse(text).delay("b") == 9.0
     text = text.replace(b"9\n", b"9\nAllow: /\n")
     assert parse(text).delay("a") == 5.0
     assert parse(text).delay("b") == 9.0
     assert parse(b"Crawl-delay: 4\n" + text).delay("b") == 9.0
+
+
+def test_a_crawl_delay_is_for_the_agents_directly_above_it_and_rules_merge() -> None:
+    rules = parse(b"User-agent: slurp\nCrawl-delay: 60\nUser-agent: *\nCrawl-delay: 1\nDisallow: /no\n")
+    assert (rules.delay("slurp"), rules.delay("gossamer")) == (60.0, 1.0)
+    assert not rules.decide("slurp", HOST + "/no").allowed
+    assert not rules.decide("gossamer", HOST + "/no").allowed
+    rules = parse(b"User-agent: slurp\nUser-agent: *\nCrawl-delay: 60\nDisallow: /no\nCrawl-delay: 3\n")
+    assert (rules.delay("slurp"), rules.delay("gossamer")) == (60.0, 60.0), "both stand directly above"
+    rules = parse(b"User-agent: slurp\nCrawl-delay: 60\nUser-agent: *\nDisallow: /no\n")
+    assert (rules.delay("slurp"), rules.delay("gossamer")) == (60.0, None)
+
+
+#: Table 3 of seed 002: what its parser was tested on. Its rows 1 and 2 expect a denial that no rule gives: `/bad/` is no
+#: beginning of `/bad`, and `/be` none of `/base`. RFC 9309 (2.2.2) matches by beginnings, so both are allowed.
+TABLE_3 = """User-Agent: RDFaSbot
+Allow: /bad/but/ok
+Disallow: /be
+Disallow: /bad/
+
+User-Agent: *
+Disallow: /secret/
+Allow: /secondary/
+"""
+
+
+@pytest.mark.parametrize(
+    ("agent", "path", "is_allowed"),
+    [
+        ("RDFaSbot", "/bad", True),
+        ("RDFaSbot", "/base", True),
+        ("RDFaSbot", "/bad/more", False),
+        ("RDFaSbot", "/bad/but", False),
+        ("RDFaSbot", "/bad/but/ok", True),
+        ("RDFaSbot", "/bad/but/ok/and", True),
+        ("RDFaSbot", "/bad/but/okeydokey", True),
+        ("Googlebot", "/test/", True),
+        ("Googlebot", "/secret/code", False),
+        ("Googlebot", "/secondary/more-specific", True),
+        ("RDFaSbot", "/secret/", True),
+    ],
+)
+def test_the_eleven_verdicts_of_table_3_are_those_of_the_rfc(agent: str, path: str, is_allowed: bool) -> None:
+    assert allowed(TABLE_3, path, agent) is is_allowed
 
 
 def test_usage_preferences_and_sitemaps_are_recorded() -> None:
