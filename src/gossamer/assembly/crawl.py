@@ -389,7 +389,8 @@ class Crawl:
 
     def slowed_hosts(self, count: int) -> list[tuple[str, float, str]]:
         """The hosts that are left alone for longest because of their errors or refusals: name, seconds, reason."""
-        return list(self.politeness.slowed(count))
+        polite = (unit for unit in self._running.providers.values() if isinstance(unit, HostPoliteness))
+        return [one for unit in polite for one in unit.slowed(count)][:count]
 
     def progress(self) -> Summary:
         """The summary as of now; its state is that of a crawl that would end here."""

@@ -6,7 +6,7 @@ simulated. The bounds are those of the issue that this was built for, and the te
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import inf
 from statistics import fmean
 from typing import NamedTuple
@@ -51,9 +51,7 @@ class Asked(NamedTuple):
 
 def crawl(server: Server, delay: float | None, until: float, seed: int = 1) -> Iterator[Asked]:
     """Every request that a crawl makes of this server up to an instant, in seconds; `delay` None is `auto`."""
-    gates = Gates(
-        GateRules(pace=PaceRules(delay=delay), domain=_FREE, address=_FREE), draw=random.Random(seed).random
-    )
+    gates = Gates(GateRules(pace=PaceRules(delay=delay), domain=_FREE, address=_FREE), draw=random.Random(seed).random)
     later: deque[tuple[float, int, int]] = deque()
     now, fresh = 0.0, 0
     while now < until:
@@ -94,11 +92,6 @@ def figures(requests: Iterator[Asked], begin: float, end: float) -> Figures:
     return Figures(clean / span, len(outcomes) / span, 1.0 - clean / len(outcomes) if outcomes else 0.0)
 
 
-def over_seeds(one: Callable[[int], Figures]) -> list[Figures]:
-    """The figures of one case with every seed."""
-    return [one(seed) for seed in SEEDS]
-
-
 def flaky(delay: float, seed: int, *, share: float = 0.01, latency: float = 0.05) -> Figures:
     """A host that refuses at random; an hour."""
     return figures(crawl(Flaky(share, latency=latency, seed=seed), delay, HOUR, seed), 0.0, HOUR)
@@ -129,7 +122,8 @@ def _flaky_table(report: Report) -> None:
         without = figures(obedient(Flaky(0.0, latency=latency), delay, HOUR), 0.0, HOUR).pace
         alone = figures(obedient(Flaky(0.01, latency=latency), delay, HOUR), 0.0, HOUR).pace
         beside, bound, of = ("without refusals", 85, without) if delay >= 1.0 else ("obedience alone", 90, alone)
-        paces = [found.pace / of * 100 for found in over_seeds(lambda seed, d=delay, e=latency: flaky(d, seed, latency=e))]
+        found = [flaky(delay, seed, latency=latency) for seed in SEEDS]
+        paces = [one.pace / of * 100 for one in found]
         table.add(delay, latency, bound, beside, f"{fmean(paces):.1f}", f"{min(paces):.1f}")
 
 
@@ -141,7 +135,7 @@ def _bucket_table(report: Report) -> None:
     for rate in (0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 2.0, 5.0, 10.0, 20.0):
         for burst in (1.0, 10.0, 60.0):
             for field in ("", "exact", "1"):
-                found = over_seeds(lambda seed, r=rate, b=burst, f=field: bucket(r, b, f, seed))
+                found = [bucket(rate, burst, field, seed) for seed in SEEDS]
                 used, refused = [one.pace / rate * 100 for one in found], [one.refused * 100 for one in found]
                 table.add(
                     rate, burst, field or "none",
@@ -158,13 +152,21 @@ def _other_table(report: Report) -> None:
     for delay in (1.0, 0.0):
         well = figures(crawl(Broken(0.0), delay, HOUR), 0.0, HOUR)
         found = figures(crawl(Broken(0.5), delay, HOUR), 0.0, HOUR)
-        table.add("half of the answers are errors", f"{delay:g}", "pace %", "25", f"{found.asked / well.asked * 100:.1f}")
+        table.add(
+            "half of the answers are errors", f"{delay:g}", "pace %", "25", f"{found.asked / well.asked * 100:.1f}"
+        )
     server = Moody(10 * MINUTE, 5 * MINUTE)
     requests = list(crawl(server, 1.0, 6 * HOUR))
     turn = server.well + server.ill
     back = figures(iter([one for one in requests if 3 * MINUTE <= one.began % turn < server.well]), 0.0, 6 * HOUR)
     open_part = (server.well - 3 * MINUTE) / turn
-    table.add("well 10 min, refuses 5 min", "1", "pace 3 min after, % of usual", "", f"{back.pace * 1.05 / open_part * 100:.0f}")
+    table.add(
+        "well 10 min, refuses 5 min",
+        "1",
+        "pace 3 min after, % of usual",
+        "",
+        f"{back.pace * 1.05 / open_part * 100:.0f}",
+    )
     for one_in in (100, 20, 10):
         requests = list(crawl(BrokenPages(one_in), 1.0, HOUR))
         asked = figures(iter(requests), 0.0, HOUR).asked

@@ -16,7 +16,7 @@ from gossamer.contracts.resolving import Endpoint
 from gossamer.flow.errors import SettingError
 from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
+from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch.http import HttpModule, HttpSheet
 from gossamer.testing.clock import FakeClock
@@ -633,6 +633,24 @@ def test_a_second_address_is_tried_where_the_first_lets_nobody_in(run: Any, fetc
             module.resolver = Two()
             response = await module.fetch(task("http://a.test/"))
             assert (response.outcome, response.address) == (Outcome.OK, "127.0.0.1")
+
+    run(body())
+
+
+@pytest.mark.parametrize(("relation", "asked"), [(ROBOTS, 3), ("a href", 1)])
+def test_a_robots_txt_that_fails_is_asked_for_at_every_address(
+    run: Any, fetching: Any, relation: str, asked: int
+) -> None:
+    async def body() -> None:
+        class Three:
+            async def resolve(self, host: str, port: int) -> Endpoint:
+                return Endpoint("127.0.0.1", web.port, ("127.0.0.1", "127.0.0.1"))
+
+        async with FakeWeb({"/robots.txt": Page(status=503)}) as web, fetching(web) as module:
+            module.resolver = Three()
+            response = await module.fetch(Task("http://a.test/robots.txt", "a.test", relation=relation))
+            assert response.outcome is Outcome.SERVER_ERROR
+            assert len(web.requests) == asked
 
     run(body())
 

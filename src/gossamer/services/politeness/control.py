@@ -17,6 +17,8 @@ A server that refuses at every pace must not sink without end. So the gap grows 
 measurement, and only while that makes refusals rarer.
 """
 
+import math
+
 import msgspec
 
 #: A refusal lengthens the gap by this factor; a clean answer shortens it by this part. One refusal in 73 answers balances
@@ -175,8 +177,10 @@ def _fine(control: Control, usual: float) -> float:
     """The gap after one more refusal: a step, or most of the way back to the gap that held."""
     tried = max(control.gap, usual)
     stepped = tried * (STEP * STEP if control.measured and control.streak < SOON else STEP)
+    if not control.good:
+        return stepped
     trust = SURE if control.measured and control.hold >= CALM else LIKELY
-    return max(stepped, control.good**trust * tried ** (1.0 - trust))
+    return max(stepped, tried * math.pow(control.good / tried, trust))
 
 
 def _coarse(control: Control, share: float, usual: float, farthest: float, now: float) -> Control:

@@ -63,6 +63,9 @@ OVERLOADED = 5.0
 PERIOD = 0.03
 PERIOD_OUTLIER = 4.0
 
+#: Seconds of the shortest usual gap: a host that has only refused so far has no latency, and a gap of nothing could not grow.
+SHORTEST_USUAL = 0.001
+
 #: Clean answers to the latest first tries of other pages that make a second refusal of one page its own.
 OTHERS_CLEAN = 3
 
@@ -249,12 +252,14 @@ def _refused(
     if refusals >= IN_A_ROW:
         wait = max(wait, FIRST_BACKOFF * 2.0 ** min(refusals - IN_A_ROW, 32))
     until = max(pace.until, now + min(DAY, wait * (1.0 + JITTER * draw())))
-    return msgspec.structs.replace(pace, until=until, refusals=refusals, clean=clean, seen=0.0, own=own, control=control)
+    return msgspec.structs.replace(
+        pace, until=until, refusals=refusals, clean=clean, seen=0.0, own=own, control=control
+    )
 
 
 def _usual(pace: Pace, rules: PaceRules) -> float:
     """Seconds from one start to the next while nothing is wrong: with several requests at once less than one of them takes."""
-    alone = base_delay(pace, rules) + pace.latency
+    alone = max(SHORTEST_USUAL, base_delay(pace, rules) + pace.latency)
     return min(alone, pace.period) if pace.period else alone
 
 

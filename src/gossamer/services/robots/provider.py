@@ -67,7 +67,7 @@ class RobotsSheet(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Deny a site for good after this many attempts in a row that failed; 0 never gives up, the policy decides otherwise.",
+                "Deny a site for good after this many failed attempts in a row; 0 never gives up, the policy decides otherwise.",
                 unit="attempts",
                 ge=0,
             ),

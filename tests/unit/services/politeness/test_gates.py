@@ -332,6 +332,45 @@ def test_the_remaining_wait_survives_a_restart_on_another_clock() -> None:
     assert again.delay("a.test") == gates.delay("a.test")
 
 
+def test_what_refusals_have_taught_survives_a_restart() -> None:
+    gates, now = Gates(), 0.0
+    for _ in range(3):
+        now = ask(gates, "a.test", now, Outcome.RATE_LIMITED, retry_after="1")
+    note = gates.note("a.test", now, WALL)
+    assert note is not None and note.pace.gap > 1.0
+    again = Gates()
+    again.restore("a.test", note, now=0.0, wall=WALL + 1.0)
+    assert again.told_delay("a.test") == gates.told_delay("a.test")
+    ask(again, "a.test", 0.0, Outcome.RATE_LIMITED, retry_after="1")
+    assert again.delay("a.test") > gates.delay("a.test"), "and it goes on from there"
+
+
+def test_hosts_that_errors_or_refusals_slow_down_are_listed_with_the_reason() -> None:
+    gates, now = Gates(), 0.0
+    for number, outcome in enumerate([Outcome.OK, Outcome.SERVER_ERROR, Outcome.RATE_LIMITED]):
+        for _ in range(12):
+            now = ask(gates, f"h{number}.test", now, outcome)
+    assert {host: reason for host, _, reason in gates.slowed()} == {"h1.test": "errors", "h2.test": "refusals"}
+    assert all(delay > 1.0 for _, delay, _ in gates.slowed())
+
+
+def test_a_gap_is_kept_on_average_where_latencies_spread() -> None:
+    gates, now = Gates(GateRules(pace=PaceRules(delay=0.0), address=Share(gap=0.0), domain=Share(gap=0.0))), 0.0
+    for outcome in [Outcome.OK] * 10 + [Outcome.RATE_LIMITED] * 8:
+        now = ask(gates, "a.test", now, outcome, retry_after="1")
+    note = gates.note("a.test", now, WALL)
+    assert note is not None
+    gap, began = note.pace.gap, now + 1000.0
+    assert gap > 0.1
+    gates.begin("a.test", "a.test", PUBLIC, began)
+    end(gates, "a.test", began + 1.6 * gap)
+    second = gates.ready_at("a.test", "a.test", PUBLIC, began)
+    assert second == began + 1.6 * gap, "no request before the answer to the last one"
+    gates.begin("a.test", "a.test", PUBLIC, second)
+    end(gates, "a.test", second + 0.1 * gap)
+    assert gates.ready_at("a.test", "a.test", PUBLIC, second) == pytest.approx(began + 2.0 * gap, rel=0.01)
+
+
 def test_a_clock_that_was_set_back_makes_nobody_wait_longer_than_there_was_to_wait() -> None:
     clock = FakeClock()
     gates = Gates(GateRules(pace=PaceRules(delay=10.0)))
