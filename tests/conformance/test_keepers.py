@@ -43,6 +43,9 @@ class Titles:
             group.put(SPACE, one.visit.task.host, one.visit.url.encode()[:512], b"")
         self.written = True
 
+    def committed(self, ends: Mapping[str, int]) -> None:
+        pass
+
     def take_back(self) -> None:
         self.last.take_back()
         self.written = False

@@ -64,6 +64,9 @@ class Titles(Provider[PlaceSheet]):
                 host, seen = one.visit.task.host, group.get(self.space, one.visit.task.host, b"pages")
                 group.put(self.space, host, b"pages", b"%d" % (int(seen or 0) + 1))
 
+    def committed(self, ends):
+        pass
+
     def take_back(self):
         self.last.take_back()
         self.written = False

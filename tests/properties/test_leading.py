@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,7 +50,7 @@ class Met:
         pass
 
     def depth_of(self, task: Task) -> int:
-        return task.depth
+        return task.depth - 1
 
     def tally(self, what: str, name: str, add: int = 0) -> int:
         return add
@@ -73,7 +74,8 @@ def by_commit(source: Task, relation: str) -> Task:
     seen = SimpleNamespace(offer=list)
     choosers = Choosers(cast(Any, seen), BreadthFirst(), WeightedPrioritizer(), ())
     queueing = Queueing(CommitSheet(depth=1000), choosers, cast(Group, staged))
-    [task] = queueing.queued(Visit(source, Response(Outcome.OK), links=(Link(URL, relation),))).new
+    fetched = msgspec.structs.replace(source, depth=source.depth + 1)  # a nearer way was found while it was in flight
+    [task] = queueing.queued(Visit(fetched, Response(Outcome.OK), links=(Link(URL, relation),))).new
     return with_level(task, 0)
 
 

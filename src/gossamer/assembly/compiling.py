@@ -33,7 +33,7 @@ from gossamer.stages.url_filter.expressions import by_gate
 #: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
 SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "scope": (("scope", "scope"),),
-    "depth": (("url-seen", "depth"), ("commit", "depth"), ("frontier", "depth"), ("ledger", "depths")),
+    "depth": (("commit", "depth"), ("frontier", "depth"), ("ledger", "depths")),
     "include": (("patterns", "include"),),
     "exclude": (("patterns", "exclude"),),
     "only": (("constraints", "only"),),

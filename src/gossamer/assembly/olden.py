@@ -20,7 +20,7 @@ def with_roles(wiring: Wiring) -> Wiring:
         role, filler = _ROLES.get(plan.use, ("", ""))
         if role and role not in plan.providers and filler in providers:
             providers[name] = msgspec.structs.replace(plan, providers={**plan.providers, role: filler})
-    components = {name: _with_keepers(plan) for name, plan in wiring.components.items()}
+    components = {name: _with_keepers(_without_depth(plan)) for name, plan in wiring.components.items()}
     return msgspec.structs.replace(wiring, providers=providers, components=components)
 
 
@@ -31,3 +31,10 @@ def _with_keepers(plan: ComponentPlan) -> ComponentPlan:
         return plan
     roles = {role: bound for role, bound in plan.providers.items() if role != "log"}
     return msgspec.structs.replace(plan, providers={**roles, "keepers": {"visits": [log]}})
+
+
+def _without_depth(plan: ComponentPlan) -> ComponentPlan:
+    """Url-seen has no limit of depth: the commit alone leaves out what is too deep."""
+    if plan.use != "url-seen" or "depth" not in plan.settings:
+        return plan
+    return msgspec.structs.replace(plan, settings={k: v for k, v in plan.settings.items() if k != "depth"})

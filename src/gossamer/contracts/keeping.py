@@ -20,7 +20,7 @@ class Keeper(Protocol):
     Promises:
         1. When `stage` returns, another process can read what it has written, and it can be read up to its ends.
         2. After `take_back` nothing of the last `stage` is left outside of the ledger's group, in memory neither. The group is
-           given again, in whole; a `stage` that is followed by another without `take_back` was kept.
+           given again, in whole. What was kept is said by `committed`; after a kill that came between, by the ledger alone.
         3. `ends` names every file that was written since it was last asked, by its path in the crawl directory, with the byte
            where it ends. After a kill each file is cut back to the end that the ledger has, and a file of which nothing was
            committed is taken away, before the first `stage`: until then the keeper opens none of them to write.
@@ -35,6 +35,10 @@ class Keeper(Protocol):
         Raises:
             OSError: they cannot be written. Where the disk is full, the commit waits and gives the group again.
         """
+        ...
+
+    def committed(self, ends: Mapping[str, int]) -> None:
+        """The group of the last `stage` is kept, and as durable as the ledger's setting asks; `ends` are those of its `ends`."""
         ...
 
     def take_back(self) -> None:

@@ -61,6 +61,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     """The server's own `Retry-After` field, as sent."""
     is_met: bool = False
     """Somebody was there: see :attr:`gossamer.model.visit.Response.is_met`."""
+    is_errand: bool = False
+    """It answers a request for robots.txt, which says little of how quick the pages of its host are."""
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):

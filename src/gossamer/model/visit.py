@@ -13,7 +13,7 @@ from gossamer.model import mime as mimes
 from gossamer.model.body import Body
 from gossamer.model.notes import Note
 from gossamer.model.outcome import DOCUMENTS, Outcome
-from gossamer.model.task import ROBOTS, Task
+from gossamer.model.task import ROBOTS, Answer, Task
 
 
 class Timings(msgspec.Struct, frozen=True, gc=False):
@@ -219,6 +219,12 @@ class Record(msgspec.Struct, frozen=True):
 
     visit: Visit
     location: Location | None = None
+
+
+def answer_of(task: Task, response: Response) -> Answer:
+    """What the frontier is told of a response, as soon as it is there."""
+    told = (response.outcome, response.elapsed, response.header("retry-after"), response.is_met)
+    return Answer(task.url, task.host, *told, is_errand=task.relation == ROBOTS)
 
 
 XHTML = "application/xhtml+xml"

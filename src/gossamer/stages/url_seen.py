@@ -16,9 +16,6 @@ class UrlSeenSheet(Sheet, frozen=True):
     """Settings of :class:`UrlSeen`."""
 
     again: Annotated[bool, setting("Every link makes a task, seen or not (random walks).")] = False
-    depth: Annotated[int, setting("Links further from the nearest seed make no task.", unit="links", ge=0)] | None = (
-        None
-    )
 
 
 class UrlSeen(Filter[UrlSeenSheet]):
@@ -29,21 +26,14 @@ class UrlSeen(Filter[UrlSeenSheet]):
     seen: Uses[SeenSet]
 
     def filter(self, visit: Visit) -> tuple[Visit]:
-        """One look-up for the whole page. Links that are too deep stay in `links`: a nearer way to this page may be found."""
+        """One look-up for the whole page."""
         if not visit.links:
             return (visit,)
         links = {link.url: link for link in visit.links}
-        source, limit = visit.task, self.sheet.depth
+        source = visit.task
         relations = {link.relation for link in visit.links}
         nearest = source.depth if any(map(keeps_depth, relations)) else source.depth + 1
-        new, too_deep = [], 0
-        for url in links if self.sheet.again else self.seen.unseen(list(links), nearest):
-            task = task_of(source, url, links[url].relation)
-            if limit is None or task.depth <= limit:
-                new.append(task)
-            else:
-                too_deep += 1
-        if too_deep:
-            visit = msgspec.structs.replace(visit, rejected={**visit.rejected, "depth": too_deep})
+        urls = links if self.sheet.again else self.seen.unseen(list(links), nearest)
+        new = tuple(task_of(source, url, links[url].relation) for url in urls)
         self.metrics.counters["looked_up"] += len(links)
-        return (msgspec.structs.replace(visit, new=tuple(new)),)
+        return (msgspec.structs.replace(visit, new=new),)

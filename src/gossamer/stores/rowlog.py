@@ -93,6 +93,9 @@ class JsonLog(Provider[JsonLogSheet]):
         self._last.take_back()
         self._ends.clear()
 
+    def committed(self, ends: Mapping[str, int]) -> None:
+        """Nothing waits for it."""
+
     def files(self) -> Sequence[str]:
         """None but those that :mod:`gossamer.stores.recovery` knows of every crawl."""
         return ()

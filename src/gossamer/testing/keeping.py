@@ -82,10 +82,12 @@ class _Suite:
     def _commit(self, records: Sequence[Record]) -> None:
         with self.ledger.group() as group:
             self._stage(records, group)
-            for file, end in self.keeper.ends().items():
+            ends = self.keeper.ends()
+            for file, end in ends.items():
                 size = (self._directory / file).stat().st_size
                 assert size == end, f"{file} has {size} bytes, and is said to end at {end}"
                 group.written(file, end)
+        self.keeper.committed(ends)
         assert not self.keeper.ends(), "ends are those since the last call"
         self._expected += [one.visit.url for one in records if self._wanted(one.visit)]
 

@@ -15,7 +15,7 @@ what is small.
 
 import errno
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -39,11 +39,14 @@ from gossamer.model.body import StoredBody
 from gossamer.model.errors import DiskFull
 from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import Ruling, What
-from gossamer.model.task import Answer, Committed, Task
-from gossamer.model.visit import Location, Record, Response, Visit
+from gossamer.model.task import Committed
+from gossamer.model.visit import Location, Record, Visit, answer_of
 from gossamer.stages.commit.hosts import Ended, HostNotes
 from gossamer.stages.commit.queueing import Choosers, Queueing
 from gossamer.stages.commit.sheet import CommitSheet
+
+#: A keeper, and where the files end that it has written.
+_Ends = tuple[Keeper, Mapping[str, int]]
 
 #: Seconds between two tries to write while the disk is full.
 DISK_WAIT = 1.0
@@ -140,7 +143,7 @@ class Commit(Filter[CommitSheet]):
                 for ended in group:
                     if type(ended.visit.response.body) is StoredBody:
                         await self.archive.lay(ended.visit)
-                records = self._kept(group)
+                records, ends = self._kept(group)
                 await self.ledger.settle()
             except Exception as error:
                 if not is_full(error):
@@ -155,6 +158,8 @@ class Commit(Filter[CommitSheet]):
                     ended.visit = visit
                 await self.clock.sleep(DISK_WAIT)
             else:
+                for keeper, those in ends:
+                    keeper.committed(those)
                 if is_waiting:
                     self.report("there is room on the disk again; the crawl goes on")
                 return records
@@ -176,10 +181,11 @@ class Commit(Filter[CommitSheet]):
             visit = msgspec.structs.replace(visit, response=gone)
         return Ended(self._judged(visit), ruling)
 
-    def _kept(self, group: Sequence[Ended]) -> list[Record]:
+    def _kept(self, group: Sequence[Ended]) -> tuple[list[Record], list[_Ends]]:
         """Write a group: archive, keepers, ledger. What it wrote is taken back where any of them fails.
 
-        Only from those that were written to: what the others wrote last belongs to a group that is kept.
+        Returns its records, and where the files of each keeper end now. Taken back is only from those that were written to:
+        what the others wrote last belongs to a group that is kept.
         """
         written: list[Archive | Keeper] = []
         try:
@@ -189,7 +195,8 @@ class Commit(Filter[CommitSheet]):
                 store.take_back()
             raise
 
-    def _written(self, group: Sequence[Ended], written: list[Archive | Keeper]) -> list[Record]:
+    def _written(self, group: Sequence[Ended], written: list[Archive | Keeper]) -> tuple[list[Record], list[_Ends]]:
+        keepers = self.keepers.get("visits", ())
         with self.ledger.group() as staged:
             queueing = self._queueing(staged)
             for ended in group:
@@ -198,7 +205,7 @@ class Commit(Filter[CommitSheet]):
             locations = self.archive.append([ended.visit for ended in group])
             crash_at(Point.ARCHIVE_WRITTEN)  # passed once more for each keeper
             records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
-            for keeper in self.keepers.get("visits", ()):
+            for keeper in keepers:
                 written.append(keeper)
                 keeper.stage(records, staged)
                 crash_at(Point.ARCHIVE_WRITTEN)
@@ -206,14 +213,15 @@ class Commit(Filter[CommitSheet]):
                 self._stage(ended, location, staged, queueing)
             self._stage_learnt(staged)
             self._hosts.stage(group, staged, self.clock.now())
-            for store in written:
-                for file, end in store.ends().items():
+            ends = [(keeper, keeper.ends()) for keeper in keepers]
+            for those in (self.archive.ends(), *(those for _, those in ends)):
+                for file, end in those.items():
                     staged.written(file, end)
             now = self.clock.monotonic()
             staged.count("elapsed_ms", round(1000 * (now - self._since)))
         self._since = now
         self._learnt.clear()
-        return records
+        return records, ends
 
     def _judged(self, visit: Visit) -> Visit:
         """The visit, marked if its body is to be kept out of the archive. What is no page of the crawl is nobody's matter."""
@@ -296,12 +304,6 @@ def is_full(error: BaseException) -> bool:
         if error.__cause__ is None:
             return False
         error = error.__cause__
-
-
-def answer_of(task: Task, response: Response) -> Answer:
-    """The answer that goes with a response."""
-    told = (response.outcome, response.elapsed, response.header("retry-after"), response.is_met)
-    return Answer(task.url, task.host, *told)
 
 
 def _committed(ended: Ended) -> Committed:

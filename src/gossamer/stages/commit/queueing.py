@@ -93,9 +93,14 @@ class Queueing:
         # A nearer way to this page may have been found while it was in flight: its links are counted from there.
         source, depth = visit.task, self._staged.depth_of(visit.task)
         self._staged.links(source.identity, [(link.url, link.relation) for link in visit.links])
-        nearest = source if depth == source.depth else msgspec.structs.replace(source, depth=depth)
-        met = [task_of(nearest, link.url, link.relation) for link in visit.links]
-        return announced(self._traversal.follow(self._passing(met, rejected), source), self._staged, limit)
+        met: Sequence[Task] = visit.new
+        if depth != source.depth:
+            nearest = msgspec.structs.replace(source, depth=depth)
+            met = [task_of(nearest, link.url, link.relation) for link in visit.links]
+        near = [task for task in met if task.depth <= limit]
+        if len(near) < len(met):
+            rejected["depth"] = len(met) - len(near)
+        return announced(self._traversal.follow(self._passing(near, rejected), source), self._staged, limit)
 
     def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
         """Those that the gate `schedule` lets pass; the others are counted by rule."""

@@ -10,7 +10,7 @@ from gossamer.flow.sheet import NoSettings
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Answer, Task
 from gossamer.model.url import scheme_of
-from gossamer.model.visit import Response, Visit
+from gossamer.model.visit import Response, Visit, answer_of
 
 
 class Fetch(Filter[NoSettings]):
@@ -25,9 +25,7 @@ class Fetch(Filter[NoSettings]):
         """Every task ends in one answer and one visit, whatever a module or a server does."""
         response = await self._fetch(task)
         self.metrics.count(f"outcome:{response.outcome}")
-        told = (response.outcome, response.elapsed, response.header("retry-after"), response.is_met)
-        answer = Answer(task.url, task.host, *told)
-        await self.answers.send(answer)
+        await self.answers.send(answer_of(task, response))
         barred = {"body": response.barred} if response.barred else {}
         await self.visits.send(Visit(task, response, barred=barred))
 

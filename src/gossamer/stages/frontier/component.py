@@ -31,7 +31,6 @@ from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
 from gossamer.model.visit import Response, Visit
 from gossamer.services.depths import announced
-from gossamer.services.robots.rules import ROBOTS_PATH
 from gossamer.stages.frontier.alarm import Alarm
 from gossamer.stages.frontier.aside import Aside
 from gossamer.stages.frontier.hosts import Host, Hosts
@@ -163,7 +162,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.politeness.answered(answer)
         self._stopping.answered(answer)
         host = self._hosts.get(answer.host)
-        if host is not None and not answer.url.endswith(ROBOTS_PATH):
+        if host is not None and not answer.is_errand:
             host.is_lively = answer.outcome in ANSWERED and answer.elapsed < LIVELY
         self._put(answer.host)
         self.signal("tasks")
