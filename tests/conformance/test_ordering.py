@@ -28,6 +28,7 @@ def test_a_traversal_keeps_its_promises(make: Callable[[], Traversal]) -> None:
         WeightSheet(),
         WeightSheet(depth=0.0, in_degree=100.0, site=-5.0),
         WeightSheet(rules=("2=/dir/", "-3=a.test")),
+        WeightSheet(sites=("0.9=a.test", "0.1=b.test")),
     ],
 )
 def test_a_prioritizer_keeps_its_promises(sheet: WeightSheet) -> None:
@@ -52,6 +53,19 @@ def test_the_users_rules_raise_and_lower_urgency() -> None:
 def test_a_rule_that_is_none_is_refused(rule: str) -> None:
     with pytest.raises(SettingError, match="write LEVELS=RE2"):
         WeightedPrioritizer(WeightSheet(rules=(rule,)))
+
+
+def test_the_users_sites_raise_and_lower_urgency_by_host_before_domain() -> None:
+    sheet = WeightSheet(in_degree=0.0, sites=("1=example.org", "0=old.Example.org", "0=b.test"))
+    urls = ("http://a.test/", "http://example.org/", "http://www.example.org/", "http://old.example.org/")
+    tasks = [task(url, depth=3) for url in (*urls, "http://b.test/")]
+    assert list(WeightedPrioritizer(sheet).levels(tasks, [Standing()] * 5)) == [3, 2, 2, 4, 4]
+
+
+@pytest.mark.parametrize("site", ["example.org", "2=example.org", "nan=example.org", "0.5=", "x=a.test", "0.5=a b"])
+def test_a_site_that_is_none_is_refused(site: str) -> None:
+    with pytest.raises(SettingError, match="write IMPORTANCE=HOST"):
+        WeightedPrioritizer(WeightSheet(sites=(site,)))
 
 
 def test_host_breadth_stays_on_the_host_and_takes_every_seed() -> None:

@@ -36,7 +36,8 @@ class Forms(Producer[SeedsSheet]):
     outbox: Out[Task]
 
     def produce(self):
-        for request in (None, requested("POST", b"safe", is_safe=True), requested("POST", b"unsafe")):
+        safe, failing = requested("POST", b"safe", is_safe=True), requested("POST", b"failing")
+        for request in (None, safe, failing, requested("POST", b"unsafe")):
             yield Task(self.sheet.urls[0], host_of(self.sheet.urls[0]), request=request)
 
 
@@ -46,6 +47,8 @@ class Sends(HttpModule):
             sent.write(run_name + " " + task.request.body.decode() + "\\n")
         if task.request.body == b"unsafe" and run_name == "first":
             os.kill(os.getpid(), signal.SIGKILL)
+        if task.request.body == b"failing":
+            return Response(Outcome.SERVER_ERROR, 500, response_head=b"HTTP/1.1 500 No\\r\\n\\r\\n", is_met=True)
         return Response(Outcome.OK, 200, response_head=b"HTTP/1.1 200 OK\\r\\n\\r\\n", body=b"done", is_met=True)
 
 
@@ -61,7 +64,9 @@ print(run(crawl).state)
 """
 
 
-def test_a_request_that_may_not_be_sent_twice_ends_as_interrupted_after_a_kill(tmp_path: Path) -> None:
+def test_a_request_that_may_not_be_sent_twice_is_not_tried_again_and_ends_as_interrupted_after_a_kill(
+    tmp_path: Path,
+) -> None:
     directory, program, log = tmp_path / "crawl", tmp_path / "program.py", tmp_path / "sent"
     program.write_text(PROGRAM)
     with FakeWeb({"/": "page"}) as web:
@@ -73,9 +78,12 @@ def test_a_request_that_may_not_be_sent_twice_ends_as_interrupted_after_a_kill(t
             assert done.returncode == code, done.stderr
     sent = log.read_text().splitlines()
     assert [line for line in sent if line.endswith(" unsafe")] == ["first unsafe"], "an unsafe request was sent twice"
+    assert sent.count("first failing") == len([line for line in sent if line.endswith(" failing")]) == 1, (
+        "it was tried again"
+    )
     assert "first safe" in sent
     rows = [json.loads(line) for line in (directory / "logs" / "crawl.jsonl").read_text().splitlines()]
-    assert sorted(row["outcome"] for row in rows) == ["interrupted", "ok", "ok"]
+    assert sorted(row["outcome"] for row in rows) == ["interrupted", "ok", "ok", "server_error"]
     ledger = Ledger(LedgerSheet(directory=str(directory)))
     with ledger.looking():
         documents = {row.mark.partition(" ")[0]: row for row in ledger.documents() if row.outcome != "interrupted"}

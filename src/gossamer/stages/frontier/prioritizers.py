@@ -13,7 +13,10 @@ from gossamer.contracts.prioritizing import LEVELS, Standing
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.model.domains import registered_domain
+from gossamer.model.errors import UnreadableUrl
 from gossamer.model.task import Task
+from gossamer.model.url import canonical, host_of
 
 
 class WeightSheet(Sheet, frozen=True):
@@ -24,6 +27,13 @@ class WeightSheet(Sheet, frozen=True):
         float, setting("Levels more urgent each time that the links to a page double.", unit="levels")
     ] = 0.5
     site: Annotated[float, setting("Levels between the least and the most important site.", unit="levels")] = 2.0
+    sites: Annotated[
+        tuple[str, ...],
+        setting(
+            "Take this importance (0 to 1) for a host, or for all hosts of a registered domain, as `0.9=example.org`; "
+            "0.5 holds for all others (repeatable)."
+        ),
+    ] = ()
     rules: Annotated[
         tuple[str, ...],
         setting("LEVELS=RE2: so many levels more urgent (`2=/news/`) or less (`-3=/archive/`); they add up."),
@@ -34,16 +44,20 @@ class WeightedPrioritizer(Provider[WeightSheet]):
     """Near the seeds, often linked, on an important site, wanted by the user: a weighted sum of the four.
 
     Raises:
-        SettingError: a rule is not LEVELS=RE2.
+        SettingError: a rule is not LEVELS=RE2, or a site is not IMPORTANCE=HOST.
     """
 
     def __init__(self, sheet: WeightSheet | None = None) -> None:
         super().__init__(sheet)
-        self._rules = tuple(map(_rule, self.sheet.rules))
+        self._settle()
 
     def changed(self, before: WeightSheet) -> None:
-        """Take the new weights and rules for tasks to come."""
+        """Take the new weights, sites and rules for tasks to come."""
+        self._settle()
+
+    def _settle(self) -> None:
         self._rules = tuple(map(_rule, self.sheet.rules))
+        self._sites = dict(map(_site, self.sheet.sites))
 
     def levels(self, tasks: Sequence[Task], standings: Sequence[Standing]) -> Sequence[int]:
         """One for each."""
@@ -52,6 +66,8 @@ class WeightedPrioritizer(Provider[WeightSheet]):
     def _level(self, task: Task, standing: Standing) -> int:
         sheet = self.sheet
         site = standing.site if 0.0 <= standing.site <= 1.0 else 0.5
+        if self._sites:
+            site = self._sites.get(task.host, self._sites.get(registered_domain(task.host), site))
         place = (
             sheet.depth * task.depth
             - sheet.in_degree * math.log2(1 + max(0, standing.in_degree))
@@ -61,6 +77,20 @@ class WeightedPrioritizer(Provider[WeightSheet]):
             if pattern.search(task.url) is not None:
                 place -= more
         return int(min(max(place, 0), LEVELS - 1))
+
+
+def _site(text: str) -> tuple[str, float]:
+    """A host or domain, and its importance."""
+    importance, _, name = text.partition("=")
+    try:
+        number, host = float(importance), host_of(canonical(f"http://{name.strip()}/"))
+    except (ValueError, UnreadableUrl):
+        number, host = math.nan, ""
+    if not host or not 0.0 <= number <= 1.0:
+        raise SettingError(
+            f"setting 'sites': {text!r}: write IMPORTANCE=HOST with a number from 0 to 1, as 0.9=example.org"
+        )
+    return host, number
 
 
 def _rule(text: str) -> tuple[float, Any]:
