@@ -101,17 +101,18 @@ def unpack(data: bytes, level: int = 0) -> list[Task]:
         chunk = _chunks.decode(data)
     except msgspec.DecodeError as error:
         raise CrawlDirectoryError(f"a chunk of the ledger is damaged: {error}; go back to a checkpoint") from None
-    host, tasks = chunk.host, list[Task]()
-    for run in chunk.runs:
-        request = None if run.mark is None else Requested(run.mark)
-        tasks += [
-            Task(
-                *(url, host, run.depth, run.source, run.relation, run.attempt, level),
-                *(run.hops, run.etag, run.last_modified, request),
-            )
-            for url in run.urls
-        ]
-    return tasks
+    host = chunk.host
+    return [
+        Task(url, host, depth, source, relation, attempt, level, hops, etag, last_modified, request)
+        for source, relation, depth, attempt, hops, urls, etag, last_modified, request in map(_shared_by, chunk.runs)
+        for url in urls
+    ]
+
+
+def _shared_by(r: _Run) -> tuple[str, str, int, int, int, list[str], str, str, Requested | None]:
+    """What the tasks of a run share, and their URLs."""
+    request = None if r.mark is None else Requested(r.mark)
+    return r.source, r.relation, r.depth, r.attempt, r.hops, r.urls, r.etag, r.last_modified, request
 
 
 def pack_cursors(cursors: Cursors) -> bytes:
