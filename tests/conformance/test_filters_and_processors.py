@@ -1,11 +1,15 @@
 """Every URL filter and every processor of ours keeps the promises of its contract."""
 
+import asyncio
+from collections.abc import Sequence
+
 import pytest
 
 from gossamer.contracts.filtering import TaskGate, UrlFilter, VisitGate
 from gossamer.contracts.processing import Processor
 from gossamer.model.task import Task
-from gossamer.services.traps.provider import LearntTraps
+from gossamer.services.template import LearntTemplates
+from gossamer.services.traps.provider import LearntTraps, TrapSheet
 from gossamer.stages.process.css import CssLinks, CssLinksSheet
 from gossamer.stages.process.feeds import FeedLinks
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
@@ -18,7 +22,6 @@ from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionS
 from gossamer.stages.url_filter.noise import NoiseFilter, NoiseSheet
 from gossamer.stages.url_filter.patterns import PatternFilter, PatternSheet
 from gossamer.stages.url_filter.scope import SchemeFilter, ScopeFilter, ScopeSheet
-from gossamer.stages.url_filter.traps import TrapShapes, TrapShapeSheet
 from gossamer.testing.judging import check_gate_filter, check_processor, check_url_filter
 from gossamer.testing.storing import visit
 
@@ -63,18 +66,6 @@ FILTERS: dict[str, tuple[UrlFilter, list[str], list[str]]] = {
     "noise": (NoiseFilter(), [SEED, *ELSEWHERE], ["https://ad.doubleclick.net/x", "http://www.facebook.com/tr?id=1"]),
     "noise kept": (NoiseFilter(NoiseSheet(drop=False)), [SEED, "https://ad.doubleclick.net/x"], []),
     "requisites": (ScopeFilter(ScopeSheet(seeds=(SEED,), requisites=True)), [SEED, *SAME_HOST], ELSEWHERE),
-    "trap shapes": (
-        TrapShapes(),
-        [
-            SEED,
-            *SAME_HOST,
-            "http://a.test/x/x/x/x",
-            "https://www.example.co.uk/docs/2024/01/01/01/",
-            "http://a.test/?a&a",
-        ],
-        ["http://a.test/" + "x/" * 21, "http://a.test/?a=1&b=1&a=2&a=3"],
-    ),
-    "trap shapes off": (TrapShapes(TrapShapeSheet(cut=False)), [SEED, "http://a.test/" + "x/" * 21], []),
     "expressions": (
         ExpressionFilter(ExpressionSheet(follow=("domain(uk.co.example.*)", "not query or depth > 9"))),
         [SEED, *SAME_DOMAIN],
@@ -94,12 +85,28 @@ def test_filter(name: str) -> None:
 TASKS = [Task("http://a.test/x", host="a.test", depth=1, relation="a href"), Task("http://b.test/", host="b.test")]
 
 
+class _NothingKept:
+    """A ledger in which nothing was learnt."""
+
+    def counters(self) -> dict[str, int]:
+        return {}
+
+    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
+        return [None for _ in hosts]
+
+
 @pytest.mark.parametrize("gate", ["schedule", "fetch"])
 def test_filters_of_tasks(gate: TaskGate) -> None:
     rule = ExpressionFilter(ExpressionSheet(schedule=("host(a.test)",), fetch=("depth > 0",)))
     check_gate_filter(rule, gate, TASKS[:1], TASKS[1:])
     check_gate_filter(ConstraintFilter(ConstraintSheet(only=("test.a",))), gate, TASKS[:1], TASKS[1:])
     check_gate_filter(LearntTraps(), gate, TASKS, [])
+    confirmed = LearntTraps(TrapSheet(confirmed=("a.test 0 /x/**",)))
+    confirmed.template, confirmed.ledger = LearntTemplates(), _NothingKept()  # type: ignore[assignment]  # all that is asked
+    asyncio.run(confirmed.start())
+    check_gate_filter(
+        confirmed, gate, TASKS, [Task("http://a.test/x/1", "a.test"), Task("http://a.test/x/y/z", "a.test")]
+    )
 
 
 @pytest.mark.parametrize("gate", ["parse", "expand", "store"])

@@ -1,28 +1,41 @@
 """Our trap detection and our watchers keep the promises of their contracts."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from gossamer.contracts.watching import Learner
+from gossamer.contracts.watching import Learner, Learnt
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Response, Visit, sha1_base32
 from gossamer.services.aliases import HostAliases
+from gossamer.services.template import LearntTemplates
 from gossamer.services.traps.provider import LearntTraps, TrapSheet
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
-from gossamer.testing.trapping import check_learner, check_traps, check_watcher, month
+from gossamer.testing.trapping import check_learner, check_template, check_traps, check_watcher, month
+
+
+def traps(sheet: TrapSheet | None = None) -> LearntTraps:
+    """Trap detection of which nothing is kept."""
+    made = LearntTraps(sheet)
+    made.template = LearntTemplates()
+    return made
 
 
 def test_learnt_traps() -> None:
-    check_traps(LearntTraps)
-    check_traps(lambda: LearntTraps(TrapSheet(families=4, hosts=4)))
+    check_traps(traps)
+    check_traps(lambda: traps(TrapSheet(families=20, hosts=4)))
+
+
+def test_learnt_templates() -> None:
+    check_template(LearntTemplates)
 
 
 def test_watchers() -> None:
-    check_watcher(LearntTraps())
+    check_watcher(traps())
+    check_watcher(LearntTemplates())
     check_watcher(HostAliases())
 
 
@@ -41,8 +54,27 @@ def twins() -> list[Visit]:
     return found
 
 
+class TrapsAndTemplates:
+    """What a crawl keeps of both together: without the templates, each start would find every page new."""
+
+    ledger: Ledger
+
+    async def start(self) -> None:
+        self.templates, self.traps = LearntTemplates(), LearntTraps()
+        self.templates.ledger = self.traps.ledger = self.ledger
+        self.traps.template = self.templates
+        await self.templates.start()
+        await self.traps.start()
+
+    def observe(self, visit: Visit) -> str:
+        return self.traps.observe(visit)
+
+    def learnt(self) -> Iterable[Learnt]:
+        return [*self.traps.learnt(), *self.templates.learnt()]
+
+
 @pytest.mark.parametrize(
-    ("kind", "visits"), [(LearntTraps, [month(number) for number in range(30)]), (HostAliases, twins())]
+    ("kind", "visits"), [(TrapsAndTemplates, [month(number) for number in range(60)]), (HostAliases, twins())]
 )
 def test_what_watchers_know_survives_the_process(
     tmp_path: Path, kind: Callable[[], Learner], visits: list[Visit]

@@ -52,7 +52,7 @@ PROVIDERS = {
     "scope": "gossamer.stages.url_filter.scope:ScopeFilter",
     "patterns": "gossamer.stages.url_filter.patterns:PatternFilter",
     "noise": "gossamer.stages.url_filter.noise:NoiseFilter",
-    "trap-shapes": "gossamer.stages.url_filter.traps:TrapShapes",
+    "template": "gossamer.services.template:LearntTemplates",
     "traps": "gossamer.services.traps.provider:LearntTraps",
     "aliases": "gossamer.services.aliases:HostAliases",
     "constraints": "gossamer.stages.url_filter.constraints:ConstraintFilter",

@@ -191,8 +191,7 @@ def _with_filters(wiring: Wiring, options: CrawlOptions) -> Wiring:
     if options.filter:
         wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
     if options.traps == "report":
-        for unit in ("trap-shapes", "traps"):
-            wiring = _set(wiring, "traps", unit, {"cut": False})
+        wiring = _set(wiring, "traps", "traps", {"cut": False})
     return wiring
 
 

@@ -44,6 +44,7 @@ from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.query.places import CRAWL_FILE
 from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
@@ -83,6 +84,8 @@ class Crawl:
         for unit, values in (settings or {}).items():
             compiled = with_settings(compiled, unit, dict(values))
         self.directory = self._choose_directory(compiled)
+        if self.options.release:
+            compiled = self._released(compiled)
         self.wiring = with_told_tls(with_durability(with_directory(compiled, str(self.directory))))
         self.catalog = catalog or shipped_catalog()
         self.graph: Graph = plan(self.wiring, self.catalog)
@@ -121,6 +124,13 @@ class Crawl:
             if isinstance(node.sheet, SeedsSheet)
             for url in read_seeds(node.sheet.urls)
         )
+
+    def _released(self, wiring: Wiring) -> Wiring:
+        from gossamer.assembly.suspicions import with_released
+
+        if not self.options.resume:
+            raise UsageError("--release fetches what an earlier run has set aside; give it to `gossamer resume DIR`")
+        return with_released(wiring, self.directory, self.options.release)
 
     def _choose_directory(self, wiring: Wiring) -> Path:
         if self.options.output:
@@ -161,6 +171,8 @@ class Crawl:
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
+            if summary.set_aside:
+                self._tell_aside()
             is_vain = made and summary.state == "incomplete" and not summary.fetched
             if not self._aborted:
                 write_hosts(running)
@@ -178,6 +190,12 @@ class Crawl:
             # What the tables cost belongs to the crawl.
             summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak_rss())
         return summary
+
+    def _tell_aside(self) -> None:
+        from gossamer.assembly.suspicions import told
+
+        confirmed = {family.key for unit in self._traps() for family in unit.confirmed}
+        self.report(told((row for row in self.ledger.aside() if row.family.key not in confirmed), self.directory))
 
     def _tell_vain(self) -> None:
         for line in self._place.failures():
@@ -357,7 +375,16 @@ class Crawl:
             pages_per_second=round(here / seconds, 2) if seconds else 0.0,
             cpu_seconds=cpu_seconds(),
             peak_rss_bytes=peak_rss(),
+            set_aside=self._set_aside(counters),
         )
+
+    def _set_aside(self, counters: Mapping[str, int]) -> int:
+        """URLs that are set aside by a guess: what a person has confirmed to be a trap is refused."""
+        confirmed = [family for unit in self._traps() for family in unit.confirmed]
+        return counters.get("set_aside", 0) - sum(self.ledger.set_aside(family).count for family in confirmed)
+
+    def _traps(self) -> list[LearntTraps]:
+        return [unit for unit in self._running.providers.values() if isinstance(unit, LearntTraps)]
 
     def _counters(self) -> Mapping[str, int]:
         return self.ledger.counters()

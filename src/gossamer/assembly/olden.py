@@ -3,25 +3,66 @@
 Called where a crawl is resumed, never for a wiring of the user's own: that one is told what it lacks.
 """
 
+from collections.abc import Collection, Sequence
 from types import MappingProxyType
 
 import msgspec
 
-from gossamer.flow.wiring import ComponentPlan, Wiring
+from gossamer.flow.wiring import ComponentPlan, ProviderPlan, Wiring
 
-#: Provider -> the role that it has got since, and of which provider of the shipped wiring: what is learnt is kept in the ledger.
-_ROLES = MappingProxyType({"traps": ("ledger", "ledger"), "aliases": ("ledger", "ledger")})
+#: Provider -> the roles that it has got since, each with the provider of the shipped wiring that fills it.
+_ROLES = MappingProxyType(
+    {
+        "traps": {"ledger": "ledger", "template": "template"},
+        "aliases": {"ledger": "ledger"},
+        "template": {"ledger": "ledger"},
+    }
+)
+
+#: Providers that others need since, and after which watcher they stand.
+_ADDED = MappingProxyType({"template": "traps"})
+
+#: Providers that are part of others since.
+_GONE = frozenset({"trap-shapes"})
 
 
 def with_roles(wiring: Wiring) -> Wiring:
     """A copy in which the shipped units have the roles that they need today, as far as the wiring has who fills them."""
-    providers = dict(wiring.providers)
-    for name, plan in wiring.providers.items():
-        role, filler = _ROLES.get(plan.use, ("", ""))
-        if role and role not in plan.providers and filler in providers:
-            providers[name] = msgspec.structs.replace(plan, providers={**plan.providers, role: filler})
-    components = {name: _with_keepers(_without_depth(plan)) for name, plan in wiring.components.items()}
+    gone = {name for name, plan in wiring.providers.items() if plan.use in _GONE}
+    providers = {name: plan for name, plan in wiring.providers.items() if name not in gone}
+    for added, after in _ADDED.items():
+        if after in providers and added not in providers:
+            providers[added] = ProviderPlan(added)
+    for name, plan in providers.items():
+        missing = {
+            role: filler
+            for role, filler in _ROLES.get(plan.use, {}).items()
+            if role not in plan.providers and filler in providers
+        }
+        if missing:
+            providers[name] = msgspec.structs.replace(plan, providers={**plan.providers, **missing})
+    components = {name: _with_keepers(_without_depth(_bound(plan, gone))) for name, plan in wiring.components.items()}
     return msgspec.structs.replace(wiring, providers=providers, components=components)
+
+
+def _bound(plan: ComponentPlan, gone: Collection[str]) -> ComponentPlan:
+    """A component without those that are gone, and with those that were added behind whom they stand."""
+    roles = dict(plan.providers)
+    for role, bound in plan.providers.items():
+        if isinstance(bound, str):
+            continue
+        roles[role] = {key: _names(role, names, gone) for key, names in bound.items()}
+    return plan if roles == plan.providers else msgspec.structs.replace(plan, providers=roles)
+
+
+def _names(role: str, names: "str | Sequence[str]", gone: Collection[str]) -> "str | list[str]":
+    if isinstance(names, str):
+        return names
+    found = [name for name in names if name not in gone]
+    for added, after in _ADDED.items():
+        if role == "watchers" and after in found and added not in found:
+            found.insert(found.index(after) + 1, added)
+    return found
 
 
 def _with_keepers(plan: ComponentPlan) -> ComponentPlan:

@@ -57,8 +57,15 @@ class CrawlOptions(Sheet, frozen=True):
     ] = "drop"
     traps: Annotated[
         Literal["cut", "report"],
-        setting("Cut the budget of endless parts of hosts that say nothing new, or only report them.", restart=_START),
+        setting("Set aside endless parts of hosts that say nothing new (cut), or only report them.", restart=_START),
     ] = "cut"
+    release: Annotated[
+        tuple[str, ...],
+        setting(
+            "Fetch what was set aside under this ID of `gossamer traps`, or all of it, when a crawl goes on (repeatable).",
+            restart=_START,
+        ),
+    ] = ()
     filter: Annotated[
         tuple[str, ...],
         setting(

@@ -38,7 +38,6 @@ from gossamer.services.aliases import WHAT as ALIASES
 from gossamer.services.aliases import proven_others
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.politeness.provider import HostPoliteness
-from gossamer.services.traps.watch import FOUND
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.links.component import LinksSheet, normaliser
 from gossamer.stages.seeds import SeedsSheet
@@ -88,7 +87,8 @@ class Story(msgspec.Struct, frozen=True):
     url: str
     """Its canonical form: the one that a crawl goes by."""
     state: str
-    """`unknown`, `refused`, `queued`, `later`, `in_flight`, `done`, or `done_and_queued` where it is to be fetched again."""
+    """`unknown`, `refused`, `set_aside`, `queued`, `later`, `in_flight`, `done`, or `done_and_queued` where it is to be fetched
+    again."""
     told: str
     """The state, in words."""
     normalised: list[Normalised]
@@ -214,7 +214,7 @@ class _Looked(Provider[NoSettings]):
 
     def counters(self) -> dict[str, int]:
         """Whatever has been learnt may have led to a verdict."""
-        return {name: 1 for what in self.known.learnt for name in (f"learnt:{what}", f"found:{FOUND}")}
+        return {f"learnt:{what}": 1 for what in self.known.learnt}
 
     def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
         """What a watcher has learnt of the URL's host."""
@@ -353,6 +353,13 @@ def _state(known: Known, verdicts: _Verdicts) -> tuple[str, str]:
     done = f"{row.outcome}{f', status {row.status}' if row.status else ''}, {utc_text(row.fetched_at)}" if row else ""
     if known.flights:
         return "in_flight", "it is being fetched now"
+    if known.aside is not None:
+        refused = next((judged for judged in verdicts.filters if judged.verdict), None)
+        family = known.aside
+        words = f"it is set aside with {family.text}, which looks like a trap ({family.why}: {known.evidence})"
+        if refused is not None:
+            words += f"; filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
+        return "set_aside", f"{words}; `gossamer resume DIR --release {family.id}` fetches it"
     if known.task is not None:
         wait = f", not before {utc_text(known.due)}" if known.due else ""
         if row is not None:
@@ -367,7 +374,10 @@ def _state(known: Known, verdicts: _Verdicts) -> tuple[str, str]:
         return "refused", f"filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
     found = sorted(name for name in (known.host.counters if known.host else {}) if name.startswith("trap:"))
     if found:
-        return "unknown", f"its host has traps ({', '.join(found)}), and most of their URLs are not queued"
+        return (
+            "unknown",
+            f"no page that was processed so far links to it; its host has likely traps ({', '.join(found)})",
+        )
     if verdicts.is_seed:
         return "unknown", "it is a seed that the crawl has not taken up yet"
     return "unknown", "no page that was processed so far links to it, though the filters would let it pass"

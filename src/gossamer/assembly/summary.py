@@ -27,6 +27,8 @@ class Summary(msgspec.Struct, frozen=True):
     pages_per_second: float
     cpu_seconds: float
     peak_rss_bytes: int
+    set_aside: int = 0
+    """URLs that look like parts of traps, and were not fetched."""
 
     @property
     def exit_code(self) -> int:

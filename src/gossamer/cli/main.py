@@ -23,6 +23,7 @@ COMMANDS = {
     "set": ("gossamer.cli.steering", "Change settings of a running crawl."),
     "block": ("gossamer.cli.steering", "Ask hosts or domains for nothing any more."),
     "why": ("gossamer.cli.why", "Tell the story of one URL of a crawl."),
+    "traps": ("gossamer.cli.traps", "List what was set aside as a likely trap; confirm or release it."),
     "cat": ("gossamer.cli.cat", "Write an archived document to standard output."),
     "query": ("gossamer.cli.query", "Ask the tables of a crawl in SQL."),
     "export": ("gossamer.cli.export", "Write archive, index or tables for other tools."),

@@ -74,6 +74,8 @@ def lines_of(now: "Standing") -> list[str]:
     if now.outcomes:
         ranked = sorted(now.outcomes.items(), key=lambda pair: -pair[1])
         lines.append("outcomes: " + ", ".join(f"{count} {name}" for name, count in ranked))
+    if now.set_aside:
+        lines.append(f"aside:    {now.set_aside} URLs look like parts of traps (gossamer traps {now.crawl})")
     lines.append(f"errors:   {now.errors}")
     if now.limits:
         shown = [f"{name} {_SHOWN_IN.get(name, '{:g}'.format)(value)}" for name, value in now.limits.items()]

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 from gossamer.contracts.spaces import Spaces, SpacesGroup
+from gossamer.model.aside import Family, SetAside
 from gossamer.model.kept import DocumentRow, HostState, Meeting
 from gossamer.model.task import Task
 from gossamer.model.visit import Location, Visit
@@ -79,6 +80,29 @@ class Queueing(Protocol):
         ...
 
 
+class SettingAside(Protocol):
+    """The part of a group that puts tasks behind everything else, and brings them back.
+
+    Promises:
+        1. What is set aside is in no queue and not in flight, and survives the process as what is queued does.
+        2. Each task that was set aside is brought back once.
+        3. How many there are in all is the counter `set_aside`.
+    """
+
+    def set_aside(self, family: Family, tasks: Iterable[Task], *, known: bool = False) -> int:
+        """Set tasks aside; returns how many. `known`: they were queued before, so that they are discovered already."""
+        ...
+
+    def bring_back(
+        self, family: Family, most: int, *, newest: bool = False, probe: bool = False, last: bool = False
+    ) -> list[Task]:
+        """Queue at most so many tasks that were set aside before this group, the oldest or the newest; returns them.
+
+        `probe`: they are fetched to see whether there is anything new; `last`: nothing else was left.
+        """
+        ...
+
+
 class Noting(Protocol):
     """The part of a group that keeps what others know."""
 
@@ -115,7 +139,7 @@ class Noting(Protocol):
         ...
 
 
-class Group(Met, Queueing, Noting, SpacesGroup, Protocol):
+class Group(Met, Queueing, SettingAside, Noting, SpacesGroup, Protocol):
     """The consequences of a group of visits, staged until its `with` block ends: then all are kept, or none.
 
     Promise: nothing is kept when the block raises, or the process dies before it ends.
@@ -143,6 +167,10 @@ class Kept(Protocol):
 
     def tally(self, what: Tallied, name: str) -> int:
         """How many were counted of a host or registered domain."""
+        ...
+
+    def aside(self, after: Family | None = None) -> Iterator[SetAside]:
+        """Families of which tasks are set aside, or were, in a fixed order; those behind `after`, where it is given."""
         ...
 
     def meta(self, name: str) -> bytes | None:
@@ -175,8 +203,9 @@ class Ledger(Kept, Protocol):
     Promises:
         1. After the `with` block of a group, what it staged survives the death of the process.
         2. After `settle`, it survives what the durability setting names.
-        3. A URL is seen exactly if its task is queued, in flight, owed to another agent (:data:`~gossamer.contracts.spaces.OWED`),
-           or done. A request that is no plain GET is known by :attr:`gossamer.model.task.Task.identity` in the place of its URL.
+        3. A URL is seen exactly if its task is queued, set aside, in flight, owed to another agent
+           (:data:`~gossamer.contracts.spaces.OWED`), or done. A request that is no plain GET is known by
+           :attr:`gossamer.model.task.Task.identity` in the place of its URL.
         4. A request that was noted as begun, and whose flight did not end before the process did, is popped with
            `request.was_begun` set: whoever pops it does not send it.
     """

@@ -1,26 +1,29 @@
-"""Crawler traps that a crawl learns of while it runs (MISSION S13, FAULTS 38, 40). Suite: `gossamer.testing.check_traps`.
+"""Crawler traps: what is set aside of a host, and what comes back (MISSION S13). Suite: `gossamer.testing.check_traps`.
 
-What can be seen of a URL alone is a filter's matter (`url_filter.traps`); this contract is for what shows only when pages have
-been fetched: that a part of a host goes on for ever and says nothing new.
+Trap detection stands among the filters of tasks. It refuses only what a person has confirmed; what it suspects itself it sets
+aside: those tasks wait in the ledger behind everything else, some of them are fetched as probes, and news free them all.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 from gossamer.contracts.filtering import TaskGate
+from gossamer.model.aside import Family
 from gossamer.model.task import Task
 from gossamer.model.visit import Visit
 
 
+@runtime_checkable
 class Traps(Protocol):
-    """Watches what visits bring, and cuts the budget of what brings nothing.
+    """Watches what visits bring, and says what waits behind everything else.
 
     Promises:
         1. Memory is bounded, whatever the hosts do; what is forgotten is trusted again.
-        2. A cut is named and counted, never silent; the names are few: `trap:calendar`, `trap:facets`, ...
-        3. A cut is a share: of the URLs of a trap a tenth still passes, a hundredth after that brought nothing either. Where
-           new content returns, the share grows again.
-        4. The verdict on a URL is the same for `schedule` and `fetch` while nothing was learnt in between.
+        2. Nothing is refused by a guess: what is suspected is given a family to be set aside under, with a name that is counted;
+           these names are few: `trap:calendar`, `trap:facets`, ...
+        3. A page of a suspected family that says something new frees all of it: `returning` says so once.
+        4. A task has the same family at `schedule` and `fetch` while nothing was learnt in between, but for shapes of single URLs,
+           which are judged at `schedule` only.
     """
 
     def observe(self, visit: Visit) -> str:
@@ -31,13 +34,30 @@ class Traps(Protocol):
         ...
 
     def judge_tasks(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[str]:
-        """A verdict for each task: empty, or the trap whose budget is spent."""
+        """A verdict for each task: empty, or `trap:confirmed` where a person has said so."""
         ...
 
-    def story(self, url: str) -> str:
-        """What is known of the part of the host that a URL belongs to, for `why`; empty where there is nothing to tell."""
+    def place(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[Family | None]:
+        """For each task the family that it is to be set aside under; None for what is crawled."""
         ...
 
-    def cuts(self) -> Mapping[str, int]:
-        """How many tasks each trap has cost, by its name."""
+    def is_suspect(self, family: Family) -> bool:
+        """Whether what is set aside of a family stays there."""
         ...
+
+    def is_confirmed(self, family: Family) -> bool:
+        """Whether a person has said that it is a trap: no probe of it is fetched."""
+        ...
+
+    def returning(self) -> Sequence[Family]:
+        """Families that were freed since this was last asked: everything of them comes back."""
+        ...
+
+
+def placed(filters: Sequence[object], gate: TaskGate, tasks: Sequence[Task]) -> Sequence[Family | None]:
+    """The families of tasks by those of a gate's filters that watch for traps; the first that suspects one has it."""
+    found: Sequence[Family | None] = [None] * len(tasks)
+    for one in filters:
+        if isinstance(one, Traps):
+            found = [first or second for first, second in zip(found, one.place(gate, tasks), strict=True)]
+    return found

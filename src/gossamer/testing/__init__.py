@@ -39,6 +39,7 @@ _HOMES = {
     "check_spaces": "spaces",
     "check_task_queues": "ledger",
     "check_task_sieve": "sieving",
+    "check_template": "trapping",
     "check_traps": "trapping",
     "check_traversal": "ordering",
     "check_url_filter": "judging",

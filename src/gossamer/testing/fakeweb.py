@@ -88,8 +88,11 @@ class FakeWeb:
         root: str = "/",
         reachable: Iterable[str] = (),
         tls: ssl.SSLContext | None = None,
+        otherwise: Source | None = None,
     ) -> None:
         self.pages = dict(pages)
+        self.otherwise = _NOT_FOUND if otherwise is None else otherwise
+        """What every other URL answers, as a trap does."""
         self.requests: list[Request] = []
         self.errands: list[Request] = []
         """Requests for robots.txt where no page is one: a polite crawler's own, which a test of pages does not count."""
@@ -173,7 +176,7 @@ class FakeWeb:
         name = urlsplit(f"//{request.host}").hostname or ""
         bare = request.target.partition("?")[0]
         keys = (f"http://{name}{request.target}", f"http://{name}{bare}", request.target, bare)
-        source = next((self.pages[key] for key in keys if key in self.pages), _NOT_FOUND)
+        source = next((self.pages[key] for key in keys if key in self.pages), self.otherwise)
         answer = source(request) if callable(source) else source
         return answer if isinstance(answer, Page) else Page(answer)
 

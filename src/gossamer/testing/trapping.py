@@ -2,7 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+import msgspec
+from xxhash import xxh32_intdigest
+
+from gossamer.contracts.filtering import TaskGate
 from gossamer.contracts.ledger import Ledger
+from gossamer.contracts.template import HostTemplate
 from gossamer.contracts.traps import Traps
 from gossamer.contracts.watching import Learner, Learnt, Watcher
 from gossamer.model.outcome import Outcome
@@ -15,9 +20,39 @@ KNOWN_AFTER = 50
 
 def check_traps(make: Callable[[], Traps]) -> None:
     """Trap detection keeps its promises; `make` gives a fresh one each time."""
-    _check_a_trap_is_cut(make())
-    _check_news_return(make())
+    _check_a_trap_is_set_aside(make())
+    _check_news_free_all(make())
     _check_plain_sites_pass(make())
+
+
+def check_template(make: Callable[[], HostTemplate]) -> None:
+    """A provider of templates keeps its promises; `make` gives a fresh one each time."""
+    shared, other = _marks("shared", 500), _marks("other", 500)
+    template = make()
+    readings = []
+    for number in range(80):
+        own, section = _marks(f"own {number}", 20), _marks(f"section {number}", 20)
+        readings.append(template.read("a.test", shared | own))
+        assert own <= readings[-1].own, "what no other page has is not called the page's own"
+        reading = template.read("a.test", other | section)
+        assert number < 3 or reading.own == section, "the template of another section is called the page's own"
+    assert all(len(reading.own) == 20 for reading in readings[3:]), "a template is called a page's own"
+    assert all(reading.likeness < 0.5 for reading in readings[3:]), "pages with nothing in common are called alike"
+    assert template.read("a.test", set(shared), learn=False).own == set(), "a page has something of its own"
+    again = template.read("a.test", shared | _marks("own 79", 20))
+    assert again.likeness > 0.8, "a page that was read is not like itself"
+    assert template.read("b.test", set(shared), learn=False).own == shared, "a host has the template of another"
+    kept = list(template.learnt())
+    assert kept and all(len(one.data) <= KEPT_BYTES for one in kept), "too much is kept of a host"
+    template.read("a.test", set(shared), learn=False)
+    assert list(template.learnt()) == [], "what had not changed was given again"
+    for number in range(3_000):
+        template.read(f"h{number}.test", _marks(f"host {number}", 300))
+    assert template.read("a.test", set(shared), learn=False).share <= 1, "what was forgotten is no error"
+
+
+def _marks(name: str, count: int) -> set[int]:
+    return {xxh32_intdigest(f"{name} {number}".encode()) for number in range(count)}
 
 
 def check_watcher(watcher: Watcher) -> None:
@@ -95,45 +130,55 @@ def months(first: int, count: int) -> list[Task]:
     return [task for number in range(first - 1, first + count - 1) for task in month(number).new]
 
 
-def _check_a_trap_is_cut(traps: Traps) -> None:
+def _check_a_trap_is_set_aside(traps: Traps) -> None:
     names = [traps.observe(month(number)) for number in range(KNOWN_AFTER)]
     found = {name for name in names if name}
     assert len(found) == 1 and next(iter(found)).startswith("trap:"), f"a calendar without end was called {found}"
     tasks = months(100, 1000)
-    verdicts = list(traps.judge_tasks("schedule", tasks))
-    assert len(verdicts) == len(tasks), "one verdict for each task"
-    assert set(verdicts) <= {"", *found}, "a verdict is the name of the trap, or empty"
-    assert verdicts.count("") <= 120, f"{verdicts.count('')} of 1000 URLs of a trap pass, not a tenth"
-    assert list(traps.judge_tasks("fetch", tasks)) == verdicts, "the two gates disagree"
-    assert sum(traps.cuts().values()) >= 2 * (1000 - verdicts.count("")), "a cut was not counted"
-    assert next(iter(found)) in traps.story(tasks[0].url), "the trap has no story"
+    families = list(traps.place("schedule", tasks))
+    assert len(families) == len(tasks), "one family, or none, for each task"
+    assert None not in families, "URLs of a trap are crawled"
+    assert {family.why for family in families if family} == found, "a family has another name than what was uncovered"
+    assert list(traps.place("fetch", tasks)) == families, "the two gates disagree"
+    gates: tuple[TaskGate, ...] = ("schedule", "fetch")
+    assert not any(any(traps.judge_tasks(gate, tasks)) for gate in gates), "a guess has refused something"
+    [family] = set(filter(None, families))
+    assert traps.is_suspect(family) and not traps.is_confirmed(family)
+    assert list(traps.returning()) == [], "something was freed without news"
     elsewhere = [
         Task("http://a.test/", "a.test"),
         Task("http://a.test/news/2000/01.html", "a.test"),
         *_on("b.test", tasks),
     ]
-    assert not any(traps.judge_tasks("schedule", elsewhere)), "what is no part of the trap was cut"
+    assert not any(traps.place("schedule", elsewhere)), "what is no part of the trap was set aside"
 
 
-def _check_news_return(traps: Traps) -> None:
+def _check_news_free_all(traps: Traps) -> None:
     for number in range(KNOWN_AFTER):
         traps.observe(month(number))
     tasks = months(100, 1000)
-    before = list(traps.judge_tasks("schedule", tasks)).count("")
-    for number in range(100, 200):
-        traps.observe(month(number, _words(number)))
-    after = list(traps.judge_tasks("schedule", tasks)).count("")
-    assert after > before, "news have returned, and the budget has not"
+    families = set(filter(None, traps.place("schedule", tasks)))
+    traps.observe(month(1_000, _words(1_000)))
+    freed = list(traps.returning())
+    assert families <= {msgspec.structs.replace(one, why=next(iter(families)).why) for one in freed}, (
+        "news freed nothing"
+    )
+    assert not any(map(traps.is_suspect, families))
+    assert not any(traps.place("schedule", tasks)), "news have returned, and URLs are set aside"
+    assert list(traps.returning()) == [], "the same was freed twice"
 
 
 def _check_plain_sites_pass(traps: Traps) -> None:
-    assert traps.story("http://a.test/") == "", "a story of what nobody has seen"
     for number in range(100):
         # Pages that are all alike, each linked to from the one before, and a list of equal leaves: dull, and not endless.
         assert traps.observe(visit(f"/pages/{number}.html", "A page", f"/pages/{number + 1}.html")) == ""
         assert traps.observe(visit(f"/leaves/2000/{number % 12 + 1:02}.html", "A leaf")) == ""
-    assert not any(traps.judge_tasks("schedule", [Task("http://a.test/pages/7.html", "a.test")]))
-    assert traps.cuts() == {}
+        assert (
+            traps.observe(visit(f"/{'d/' * 15}{number}.html", _words(number), f"/{'d/' * 15}{number + 1}.html")) == ""
+        )
+        title = f"Room 404, item not found {number}"
+        assert traps.observe(visit(f"/rooms/{number}.html", title, f"/rooms/{number + 1}.html", title=title)) == ""
+    assert not any(traps.place("schedule", [Task("http://a.test/pages/7.html", "a.test")]))
 
 
 def _words(number: int) -> str:

@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.model.aside import Family
 from gossamer.model.kept import DocumentRow, HostState
 from gossamer.model.task import Task
 from gossamer.model.url import host_of, site_of
 from gossamer.services.aliases import WHAT as ALIASES
 from gossamer.services.traps.memory import WHAT as TRAPS
+from gossamer.services.traps.watch import evidence_of
 
 if TYPE_CHECKING:
     from gossamer.stores.ledger.ledger import Ledger
@@ -39,6 +41,10 @@ class Known(msgspec.Struct, frozen=True):
     host: HostState | None = None
     robots: bytes = b""
     """What the robots part keeps of its site."""
+    aside: Family | None = None
+    """The family under which it is set aside."""
+    evidence: str = ""
+    """Why that looks like a trap."""
     learnt: dict[str, bytes] = {}
     """What watchers have learnt of its host, by their names for it."""
 
@@ -47,15 +53,19 @@ def known_of(ledger: "Ledger", url: str) -> Known:
     """What this ledger knows of a canonical URL."""
     host = host_of(url)
     waiting = ledger.waiting(url, LOOKED_AT)
+    aside = ledger.aside_of(url, LOOKED_AT) if waiting is None and host else None
+    family = aside[0] if aside else None
     return Known(
         url=url,
         is_seen=ledger.is_seen(url),
         flights=ledger.queues.flights(url),
-        task=waiting.task if waiting else None,
+        task=waiting.task if waiting else aside[1] if aside else None,
         due=waiting.due if waiting else 0.0,
         depth=ledger.depth_of([url])[0],
         row=ledger.document(url),
         host=ledger.host_states([host])[0] if host else None,
         robots=ledger.robots(site_of(url), host) or b"" if host else b"",
+        aside=family,
+        evidence=evidence_of(ledger.learnt((family.owner,), TRAPS)[0], family) if family else "",
         learnt={what: data for what in TOLD if (data := ledger.learnt((host,), what)[0])} if host else {},
     )

@@ -70,13 +70,22 @@ class Block(Request, frozen=True, tag="block"):
     names: Annotated[list[Name], msgspec.Meta(min_length=1, max_length=50_000)]
 
 
+class Decide(Request, frozen=True, tag="decide"):
+    """Take a person's word for what is a trap, and what is none."""
+
+    confirm: Annotated[list[Name], msgspec.Meta(max_length=1_000)] = []
+    """Identifiers of families that are traps."""
+    release: Annotated[list[Name], msgspec.Meta(max_length=1_000)] = []
+    """Those of families that are none; `all` for every one."""
+
+
 class Why(Request, frozen=True, tag="why"):
     """What does the crawl know of this URL?"""
 
     url: Text
 
 
-Asked = Status | Pause | Continue | Stop | Checkpoint | Checkpoints | Change | Block | Why
+Asked = Status | Pause | Continue | Stop | Checkpoint | Checkpoints | Change | Block | Decide | Why
 
 
 class Answer(msgspec.Struct, frozen=True, tag_field="is"):

@@ -75,6 +75,8 @@ class Standing(msgspec.Struct, frozen=True):
     """Requests that failed, on either side, and names without an address (`is_error` of :data:`gossamer.model.outcome.TRAITS`)."""
     discovered: int = 0
     queued: int = 0
+    set_aside: int = 0
+    """URLs that look like parts of traps: they wait behind everything else."""
     in_flight: int = 0
     hosts: int = 0
     seconds: float = 0.0

@@ -22,6 +22,7 @@ from gossamer.assembly.control.messages import (
     Checkpoint,
     Checkpoints,
     Continue,
+    Decide,
     Done,
     Listed,
     Pause,
@@ -76,7 +77,7 @@ class Steering:
                 self._note(request)
                 return Done(text)
 
-    def _do(self, request: "Pause | Continue | Stop | Checkpoint | Change | Block") -> str:
+    def _do(self, request: "Pause | Continue | Stop | Checkpoint | Change | Block | Decide") -> str:
         crawl = self._crawl
         match request:
             case Pause():
@@ -98,6 +99,8 @@ class Steering:
                 return self._change(request.values)
             case Block():
                 return self._block(request.names)
+            case Decide():
+                return self._decide(request)
             case _:
                 assert_never(request)
 
@@ -152,7 +155,17 @@ class Steering:
         shown = ", ".join(added[:10]) + (f" and {len(added) - 10} more" if len(added) > 10 else "")
         return f"blocked: {shown}; {len(blocklist)} in all"
 
-    def _note(self, request: "Pause | Continue | Stop | Checkpoint | Change | Block") -> None:
+    def _decide(self, request: Decide) -> str:
+        from gossamer.assembly.suspicions import UNIT, decided
+
+        crawl = self._crawl
+        if UNIT not in crawl.graph_at_work.graph.providers:
+            raise SettingError(f"this crawl does not look for traps: it has no unit {UNIT!r}")
+        settings = msgspec.structs.asdict(crawl.graph_at_work.sheet(UNIT))
+        crawl.set(UNIT, decided(settings, crawl.ledger.aside(), request.confirm, request.release))
+        return "it holds from now on: what is confirmed is refused, what is released is fetched"
+
+    def _note(self, request: "Pause | Continue | Stop | Checkpoint | Change | Block | Decide") -> None:
         done = msgspec.to_builtins(request)
         if isinstance(request, Change):
             done["values"] = {key: HIDDEN if self._is_secret(key) else value for key, value in request.values.items()}

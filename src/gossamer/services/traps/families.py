@@ -1,25 +1,35 @@
-"""The part of a host that a URL belongs to, and what about the URL is suspicious. Pure, linear in the URL.
+"""The parts of a host that a URL belongs to, and what about the URL is suspicious. Pure, linear in the URL.
 
-Trap pages are unlike each other in exactly that part of their URL that generates them: numbers, identifiers, parameters. What
-is left when these are masked is the *family*: `/calendar/2026/01.html` is of `/calendar/#/.html`, `/shop/list?color=red` of
-`/shop/list?`.
+Trap pages are unlike each other in exactly that part of their URL that generates them: numbers, identifiers, parameters, invented
+names. What is left when these are masked is the *part* of the host: the first directory (`/calendar/**`), and within it one more
+directory with the ending (`/calendar/#/*.html`). Directories that all pages of the host share say nothing, so they are skipped:
+a site is judged alike wherever it is mounted. Upper case says nothing either.
 """
 
 import re
+from collections import Counter
 from functools import lru_cache
 
 import msgspec
+from xxhash import xxh32_hexdigest
 
 from gossamer.model.url import path_of
 
-#: Segments that name a family: deeper ones are the part that grows.
-_NAMING = 2
+#: Directories that are skipped at most.
+MOST_SKIPPED = 12
 
-#: Characters of the longest part of a family's name: URLs are a stranger's, and names are kept.
-_LONGEST = 40
+#: Characters of the longest segment, and of the longest skipped beginning, in a part's name: URLs are a stranger's, and names
+#: are kept.
+_LONGEST, _LONGEST_BEGINNING = 40, 100
 
-#: Families that are worked out once: a page's links are mostly of its own family.
+#: URLs that are worked out once: a page's links are judged, queued and fetched.
 REMEMBERED = 8_192
+
+#: A decimal number of so many digits is invented rather than counted up to.
+_COUNTED_DIGITS = 6
+
+#: How often a segment occurs in a path before it repeats; numbers may always.
+_REPEATED = 3
 
 #: At least eight letters and digits together, as digests and session identifiers are.
 _IDENTIFIER = re.compile(r"(?=[^0-9]*[0-9])[0-9A-Za-z_-]{8,}")
@@ -32,47 +42,105 @@ _DATE_NAMES = frozenset(("date", "day", "month", "year", "week", "from", "until"
 
 
 class Trace(msgspec.Struct, frozen=True, gc=False):
-    """A URL as trap detection sees it."""
+    """What of a URL is suspicious."""
 
-    family: str
-    """The masked path, with a `?` where there is a query."""
     is_dated: bool
     """A year with a month, or parameters that are named after dates."""
+    is_counted: bool
+    """What differs from its like is a short number: people number what there is."""
+    repeats: bool
+    """A segment of its path occurs for the third time."""
     identifier: str
     """A segment inside the path that looks like a session's identifier; empty without one."""
     rest: str
     """What stands behind that identifier."""
     names: tuple[str, ...]
     """Names of its parameters in order, at least two of them; otherwise empty."""
-    segments: int
 
 
 @lru_cache(maxsize=REMEMBERED)
+def parts_of(url: str, skipped: int = 0) -> tuple[str, str]:
+    """The parts of a host that a canonical URL belongs to, by one directory behind the first `skipped`, and by two."""
+    path, mark, _ = path_of(url).partition("?")
+    *directories, name = path.split("/")
+    if "" in directories:
+        directories = [one for one in directories if one]
+    beginning = _beginning(directories[:skipped]) if skipped else "/"
+    shown = [_masked(one) for one in directories[skipped : skipped + 2]]
+    if mark:
+        file = _masked(name) + mark
+    else:
+        file = f"*{name[name.rfind('.') :][:_LONGEST].lower() if '.' in name else ''}" if name else ""
+    if not shown:
+        return f"{beginning}*", beginning + file
+    deeper = "**/" if len(directories) > skipped + 2 else ""
+    return f"{beginning}{shown[0]}/**", f"{beginning}{'/'.join(shown)}/{deeper}{file}"
+
+
 def trace(url: str) -> Trace:
-    """The trace of a canonical URL."""
+    """What of a canonical URL is suspicious."""
     path, mark, query = path_of(url).partition("?")
     segments = [one for one in path.split("/") if one]
-    directories = segments if path.endswith("/") else segments[:-1]
-    name = "" if path.endswith("/") or not segments else segments[-1]
+    is_directory = path.endswith("/")
+    directories = segments if is_directory else segments[:-1]
+    name = "" if is_directory or not segments else segments[-1]
     identifier, rest = _identifier(directories, name)
-    shown = "/".join(_masked(one) for one in directories[:_NAMING])
-    ending = _masked(name) if mark else name[name.rfind(".") :][:_LONGEST] if "." in name else ""
     parameters = [one for one in query.split("&") if one] if mark else []
     names = tuple(one.partition("=")[0] for one in parameters) if len(parameters) > 1 else ()
     return Trace(
-        family=f"{'/' if shown else ''}{shown}/{ending}{mark}",
         is_dated=_is_dated(segments, parameters),
+        is_counted=_is_counted(segments, parameters),
+        repeats=len(segments) >= _REPEATED and most_repeated(segments) >= _REPEATED,
         identifier=identifier,
         rest=rest,
         names=names,
-        segments=len(segments),
     )
+
+
+def directory_of(url: str) -> str:
+    """The path of a URL up to its last slash."""
+    path = path_of(url).partition("?")[0]
+    return path[: path.rfind("/") + 1]
+
+
+def named_directory_of(url: str) -> str:
+    """The same, up to the first directory with a digit in its name: years and identifiers are no place where a site is mounted."""
+    path = directory_of(url)
+    digit = _NUMBER.search(path)
+    return path if digit is None else path[: path.rfind("/", 0, digit.start()) + 1]
+
+
+def shared_beginning(one: str, other: str) -> str:
+    """The directories that two directories begin with."""
+    while not other.startswith(one):
+        one = one[: one.rfind("/", 0, len(one) - 1) + 1]
+    return one
+
+
+def depth_of(directory: str) -> int:
+    """How many directories are skipped where all pages share this beginning."""
+    return min(MOST_SKIPPED, sum(1 for one in directory.split("/") if one))
+
+
+def most_repeated(segments: list[str]) -> int:
+    """How often the most frequent segment occurs. Numbers do not count: dates and trees repeat them."""
+    named = [one for one in segments if not one.isdecimal()]
+    if len(set(named)) == len(named):
+        return 1 if named else 0  # as nearly all
+    return max(Counter(named).values())
+
+
+def _beginning(directories: list[str]) -> str:
+    text = "".join(f"/{one}" for one in directories).lower() + "/"
+    if len(text) <= _LONGEST_BEGINNING:
+        return text
+    return f"{text[:_LONGEST_BEGINNING]}~{xxh32_hexdigest(text.encode('utf-8', 'surrogatepass'))}/"
 
 
 def _masked(segment: str) -> str:
     if segment.isdecimal():
         return "#"
-    return "*" if _IDENTIFIER.fullmatch(segment) else segment[:_LONGEST]
+    return "*" if _IDENTIFIER.fullmatch(segment) else segment[:_LONGEST].lower()
 
 
 def _identifier(directories: list[str], name: str) -> tuple[str, str]:
@@ -82,6 +150,13 @@ def _identifier(directories: list[str], name: str) -> tuple[str, str]:
         if _IDENTIFIER.fullmatch(segment):
             return segment, "/".join((*directories[place + 1 :], name))
     return "", ""
+
+
+def _is_counted(segments: list[str], parameters: list[str]) -> bool:
+    """Whether the last thing that a URL says is a number of a few digits, perhaps behind a word."""
+    last = parameters[-1].partition("=")[2] or parameters[-1] if parameters else segments[-1] if segments else ""
+    digits = last.partition(".")[0].lstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-")
+    return digits.isdecimal() and len(digits) <= _COUNTED_DIGITS
 
 
 def _is_dated(segments: list[str], parameters: list[str]) -> bool:

@@ -1,81 +1,95 @@
-"""What is known of families, host by host: bounded in memory, and found again in the ledger by whoever goes on.
+"""What is known of the parts of hosts: bounded in memory, and found again in the ledger by whoever goes on.
 
-Place in the flow: `watch` asks here for the families of a host; the committer keeps what has changed with the visits that it was
+Place in the flow: `watch` asks here for what is known of a host; the committer keeps what has changed with the visits that it was
 learnt from, and a host that is touched again is recalled. Plain code: how kept bytes are read is given by the provider.
 """
 
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
 
 import msgspec
 
 from gossamer.contracts.watching import Learnt
-from gossamer.services.traps.novelty import Sketch
 
 #: The name under which the ledger keeps what is known of a host.
 WHAT = "traps"
 
-#: Bytes of a host in the ledger: some twenty families. Those that are cut come first, then those that were looked at last.
+#: Bytes of a host in the ledger. Parts that are suspected come first, then those that were looked at last.
 KEPT_BYTES = 8_192
 
-#: Families of one host in memory: a host has a few, and who makes many must not push out those of others.
-FAMILIES_OF_HOST = 256
+#: Parts of one host in memory: a host has a few, and who makes many must not push out those of others.
+PARTS_OF_HOST = 128
 
-#: Bytes of an unpacked family, at the most: more is not ours.
-_UNPACKED = 65_536
+#: Suspected parts of one host: what is suspected beyond is crawled.
+SUSPECTS_OF_HOST = 32
 
 #: Gives the bytes that are kept of hosts, in order.
 Recall = Callable[[Sequence[str]], Sequence[bytes | None]]
 
 
-class Family(msgspec.Struct, array_like=True):
-    """What is known of one family. New fields go to the end, with a default: kept ones stay readable."""
+class State(IntEnum):
+    """What is thought of a part."""
 
-    sketch: Sketch = msgspec.field(default_factory=Sketch)
-    pages: int = 0
+    FRESH = 0
+    """Nothing yet: its pages are looked at once there are several."""
+    TRUSTED = 1
+    """It has had news: one page in some is looked at."""
+    SUSPECT = 2
+    """It looks like a trap: its URLs are set aside."""
+
+
+class Part(msgspec.Struct, array_like=True):
+    """What is known of one part of a host. New fields go to the end, with a default: kept ones stay readable."""
+
+    skipped: int = 0
+    """Directories that its name does not mask."""
+    state: State = State.FRESH
+    feeding: int = 0
+    """Pages that led to new URLs of the part, since it was last calm."""
     window: bytearray = msgspec.field(default_factory=bytearray)
-    """Of the last pages, what each was, as bits: see :mod:`watch`."""
+    """Of the last pages that were looked at, what each was, as bits: see :mod:`watch`."""
     combinations: set[int] = set()
     """Checksums of combinations of parameters."""
     rests: dict[int, set[int]] = {}
     """Checksum of what stands behind an identifier -> checksums of the identifiers."""
-    rest: int = 0
-    """Pages that will not be looked at."""
-    rested: int = 0
-    """How many they were the last time."""
-    level: int = 0
-    """How often it was cut."""
     name: str = ""
-    stale: int = 0
-    fresh: int = 0
-    cut: int = 0
+    """The trap's name, once it was suspected."""
+    pages: int = 0
+    """Pages that were looked at."""
+    found: int = 0
+    """New URLs of the part that these led to."""
+    ended: int = 0
+    """How often it was suspected, and its last probes led nowhere."""
+
+
+class Host(msgspec.Struct, array_like=True):
+    """What is known of one host."""
+
+    base: str = ""
+    """The directories that the paths of all its pages begin with; empty before the first."""
+    parts: dict[str, Part] = {}
+    """By name, those that were touched last at the end."""
+    pages: int = 0
+    """Pages that were seen: a host that a domain invented has few."""
+
+    def suspects(self) -> list[str]:
+        """Names of the parts that are suspected."""
+        return [name for name, part in self.parts.items() if part.state is State.SUSPECT]
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_families = msgspec.msgpack.Decoder(Family)
-_records = msgspec.msgpack.Decoder(dict[str, bytes])
-
-
-class _Host:
-    """The families of one host, those that were looked at last at the end."""
-
-    __slots__ = ("families", "packed")
-
-    def __init__(self, families: dict[str, Family], packed: dict[str, bytes]) -> None:
-        self.families = families
-        self.packed = packed
-        """Those that have not changed since they were last packed."""
+_hosts = msgspec.msgpack.Decoder(Host)
 
 
 class Memory:
-    """Families by host and name."""
+    """Parts by host and name."""
 
-    def __init__(self, families: int, hosts: int) -> None:
+    def __init__(self, parts: int, hosts: int) -> None:
         """How many of each are remembered."""
-        self._most_families = families
+        self._most_parts = parts
         self._most_hosts = hosts
-        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+        self._hosts: OrderedDict[str, Host] = OrderedDict()
         self._count = 0
         self._changed: dict[str, None] = {}
         self._recall: Recall | None = None
@@ -83,7 +97,7 @@ class Memory:
         """The ledger may know of hosts that are not here."""
 
     def __repr__(self) -> str:
-        return f"<Memory of {self._count} families, {len(self._hosts)} hosts>"
+        return f"<Memory of {self._count} parts, {len(self._hosts)} hosts>"
 
     def __len__(self) -> int:
         return self._count
@@ -93,15 +107,13 @@ class Memory:
         self._recall = recall
         self._is_partial = is_known
 
-    def get(self, host: str, family: str) -> Family | None:
-        """What is known of a family; None where nothing is."""
-        found = self._hosts.get(host)
-        if found is None:
-            if not self._is_partial:
-                return None
-            self.recall((host,))
-            found = self._hosts.get(host)
-        return None if found is None else found.families.get(family)
+    def look(self, name: str) -> Host | None:
+        """What is known of a host; None where nothing is."""
+        found = self._hosts.get(name)
+        if found is None and self._is_partial:
+            self.recall((name,))
+            found = self._hosts.get(name)
+        return found
 
     def recall(self, hosts: Sequence[str]) -> None:
         """Take back what the ledger knows of hosts that are not here: one question for all."""
@@ -111,49 +123,55 @@ class Memory:
         if not missing:
             return
         for name, data in zip(missing, self._recall(missing), strict=True):
-            packed = _read(data)
-            families = {key: family for key, value in packed.items() if (family := _unpacked(value)) is not None}
-            self._hosts[name] = _Host(families, packed)
-            self._count += len(families)
+            self._hosts[name] = host = read_host(data)
+            self._count += len(host.parts)
         self._make_room(missing[-1])
 
-    def touched(self, host: str, name: str) -> Family:
-        """A family that is about to change, new where it is not known."""
-        family = self.get(host, name)
-        known = self._hosts.get(host)
-        if known is None:
-            known = self._hosts[host] = _Host({}, {})
-        self._hosts.move_to_end(host)
-        if family is None:
-            family = Family()
+    def host(self, name: str) -> Host:
+        """What is known of a host that is about to be touched, new where nothing is."""
+        found = self.look(name)
+        if found is None:
+            found = self._hosts[name] = Host()
+            self._make_room(name)
+        else:
+            self._hosts.move_to_end(name)
+        return found
+
+    def part(self, owner: str, host: Host, name: str, skipped: int) -> Part:
+        """A part that is about to change, new where it is not known."""
+        part = host.parts.pop(name, None)
+        if part is None:
+            part = Part(skipped)
             self._count += 1
-        known.families.pop(name, None)
-        known.families[name] = family
-        known.packed.pop(name, None)
-        self._changed[host] = None
-        if len(known.families) > FAMILIES_OF_HOST:
-            self._forget_oldest(known)
-        self._make_room(host)
-        return family
+        host.parts[name] = part
+        if len(host.parts) > PARTS_OF_HOST:
+            self._forget_oldest(host)
+        self._make_room(owner)
+        return part
+
+    def keep(self, owner: str) -> None:
+        """What is known of this host has changed in a way that must outlive the process."""
+        self._changed[owner] = None
 
     def _make_room(self, current: str) -> None:
-        while len(self._hosts) > self._most_hosts or self._count > self._most_families:
+        while len(self._hosts) > self._most_hosts or self._count > self._most_parts:
             name, host = next(iter(self._hosts.items()))
             if name == current:
+                if not host.parts:
+                    return
                 self._forget_oldest(host)
             else:
                 del self._hosts[name]
-                self._count -= len(host.families)
+                self._count -= len(host.parts)
             self._is_partial = self._recall is not None
 
-    def _forget_oldest(self, host: _Host) -> None:
-        oldest = next(iter(host.families))
-        del host.families[oldest]
-        host.packed.pop(oldest, None)
+    def _forget_oldest(self, host: Host) -> None:
+        oldest = next((name for name, part in host.parts.items() if part.state is not State.SUSPECT), None)
+        del host.parts[next(iter(host.parts)) if oldest is None else oldest]
         self._count -= 1
 
     def changed(self) -> Iterator[Learnt]:
-        """What is to be kept of each host that was touched since this was last asked."""
+        """What is to be kept of each host that has changed since this was last asked."""
         names, self._changed = self._changed, {}
         for name in names:
             host = self._hosts.get(name)
@@ -161,32 +179,25 @@ class Memory:
                 yield Learnt(name, WHAT, _record(host))
 
 
-def _record(host: _Host) -> bytes:
-    """As many families as there is room for."""
-    kept: dict[str, bytes] = {}
-    size = 0
-    recent = list(reversed(host.families.items()))
-    cut, others = ([one for one in recent if (one[1].level > 0) is is_cut] for is_cut in (True, False))
-    for name, family in (*cut, *others):
-        packed = host.packed.get(name)
-        if packed is None:
-            packed = host.packed[name] = zlib.compress(_encode(family), 1)
-        size += len(name.encode("utf-8", "replace")) + len(packed) + 8
+def _record(host: Host) -> bytes:
+    """As many parts as there is room for."""
+    data = _encode(host)
+    if len(data) <= KEPT_BYTES:
+        return data
+    recent = list(reversed(host.parts.items()))
+    kept: dict[str, Part] = {}
+    size = len(host.base.encode("utf-8", "surrogatepass")) + 16
+    for name, part in sorted(recent, key=lambda item: item[1].state is not State.SUSPECT):
+        size += len(name.encode("utf-8", "surrogatepass")) + len(_encode(part)) + 4
         if size > KEPT_BYTES:
             break
-        kept[name] = packed
-    return _encode(dict(reversed(kept.items())))
+        kept[name] = part
+    return _encode(Host(host.base, dict(reversed(kept.items())), host.pages))
 
 
-def _read(data: bytes | None) -> dict[str, bytes]:
+def read_host(data: bytes | None) -> Host:
+    """What is kept of a host; an empty one where that cannot be read."""
     try:
-        return _records.decode(data) if data else {}
+        return _hosts.decode(data) if data else Host()
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return {}
-
-
-def _unpacked(data: bytes) -> Family | None:
-    try:
-        return _families.decode(zlib.decompressobj().decompress(data, _UNPACKED))
-    except (zlib.error, msgspec.DecodeError, UnicodeDecodeError):
-        return None
+        return Host()

@@ -5,29 +5,47 @@ from typing import Annotated
 
 from gossamer.contracts.filtering import TaskGate
 from gossamer.contracts.ledger import Ledger
+from gossamer.contracts.template import HostTemplate
 from gossamer.contracts.watching import Learnt
+from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.model.aside import Family
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Visit
 from gossamer.services.traps.memory import WHAT
 from gossamer.services.traps.watch import FOUND, TrapWatch
 
+#: What a task of a family is refused by that a person has confirmed to be a trap.
+CONFIRMED = f"{FOUND}confirmed"
+
 
 class TrapSheet(Sheet, frozen=True):
     """Settings of :class:`LearntTraps`."""
 
-    cut: Annotated[bool, setting("Refuse most URLs of a trap; otherwise traps are only named and counted.")] = True
+    cut: Annotated[
+        bool, setting("Set the URLs of suspected traps aside; otherwise traps are only named and counted.")
+    ] = True
+    confirmed: Annotated[
+        tuple[str, ...],
+        setting(
+            "Refuse the URLs of these families, written by `gossamer traps DIR --confirm ID` (OWNER SKIPPED PART)."
+        ),
+    ] = ()
+    released: Annotated[
+        tuple[str, ...],
+        setting("Never suspect these families, written by `--release ID` (OWNER SKIPPED PART)."),
+    ] = ()
     families: Annotated[
         int,
-        setting("Parts of hosts that are watched, 2 kB each.", unit="families", restart="it sizes the memory", ge=1),
+        setting("Watch so many parts of hosts, 500 bytes each.", unit="families", restart="it sizes the memory", ge=1),
     ] = 8_192
     hosts: Annotated[
         int,
         setting(
-            "Hosts of which it is remembered what is known of them, if only that nothing is.",
+            "Remember so many hosts and what is known of them, if only that nothing is.",
             unit="hosts",
             restart="it sizes the memory",
             ge=1,
@@ -39,47 +57,108 @@ class LearntTraps(Provider[TrapSheet]):
     """Trap detection by what pages bring. Contracts: `traps.Traps`, `watching.Learner`."""
 
     ledger: Uses[Ledger]
+    template: Uses[HostTemplate]
     keeps_state = True
 
     def __init__(self, sheet: TrapSheet | None = None) -> None:
         super().__init__(sheet)
-        self._watch = TrapWatch(self.sheet.families, self.sheet.hosts)
-        self.metrics.gauge("families", lambda: len(self._watch))
+        self._decisions = _decisions(self.sheet)
+        self._has_confirmed = bool(self.sheet.confirmed)
+        self._watch: TrapWatch | None = None
+        self.metrics.gauge("families", lambda: len(self.watch))
+
+    @property
+    def watch(self) -> TrapWatch:
+        """The decision itself."""
+        if self._watch is None:
+            self._watch = TrapWatch(self.template, self.sheet.families, self.sheet.hosts)
+        return self._watch
 
     async def start(self) -> None:
         """Go on from what the ledger knows: hosts are recalled when they are touched."""
-        counters = self.ledger.counters()
-        self._watch.go_on(
-            lambda hosts: self.ledger.learnt(hosts, WHAT),
-            is_known=counters.get(f"learnt:{WHAT}", 0) > 0,
-            has_found=any(name.startswith(f"found:{FOUND}") for name in counters),
-        )
+        is_known = self.ledger.counters().get(f"learnt:{WHAT}", 0) > 0
+        self.watch.go_on(lambda hosts: self.ledger.learnt(hosts, WHAT), is_known=is_known)
+        self.watch.decide(*self._decisions)
+
+    def changed(self, before: TrapSheet) -> None:
+        """Go by what a person has decided meanwhile."""
+        self.watch.decide(*_decisions(self.sheet))
+        self._has_confirmed = bool(self.sheet.confirmed)
+
+    @property
+    def confirmed(self) -> list[Family]:
+        """Families that a person has confirmed to be traps."""
+        return _decisions(self.sheet)[0]
 
     def learnt(self) -> Iterable[Learnt]:
         """What has changed of hosts since this was last asked."""
-        return self._watch.learnt()
+        return self.watch.learnt()
 
     def observe(self, visit: Visit) -> str:
         """Learn from a visit; the trap that it uncovered, or an empty string."""
-        name = self._watch.observe(visit)
+        name = self.watch.observe(visit)
         if name:
             self.metrics.count(f"found:{name}")
         return name
 
     def judge_tasks(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[str]:
-        """A verdict for each task."""
-        if not self.sheet.cut:
+        """Refuse what a person has confirmed."""
+        if not self._has_confirmed:
             return [""] * len(tasks)
-        verdicts = self._watch.judge(tasks)
-        for verdict in verdicts:
-            if verdict:
-                self.metrics.count(f"cut:{verdict}")
-        return verdicts
+        return [CONFIRMED if self.watch.is_trap(task) else "" for task in tasks]
+
+    def place(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[Family | None]:
+        """The family that each task is to be set aside under; None for what is crawled."""
+        if not self.sheet.cut:
+            return [None] * len(tasks)
+        found = self.watch.place(tasks, is_new=gate == "schedule")
+        for family in found:
+            if family is not None:
+                self.metrics.count(f"aside:{family.why}")
+        return found
+
+    def is_suspect(self, family: Family) -> bool:
+        """Whether what is set aside of a family stays there."""
+        return self.sheet.cut and self.watch.is_suspect(family)
+
+    def is_confirmed(self, family: Family) -> bool:
+        """Whether a person has said that it is a trap."""
+        return self._has_confirmed and self.watch.is_confirmed(family)
+
+    def returning(self) -> Sequence[Family]:
+        """Families of which everything comes back."""
+        return self.watch.returning()
+
+    def evidence(self, family: Family) -> str:
+        """Why a family is suspected, in words."""
+        return self.watch.evidence(family)
 
     def story(self, url: str) -> str:
-        """What is known of the part of the host that a URL belongs to."""
-        return self._watch.story(host_of(url), url)
+        """What is known of the parts of a host that a URL belongs to."""
+        return self.watch.story(Task(url, host_of(url)))
 
-    def cuts(self) -> Mapping[str, int]:
-        """How many tasks each trap has cost, by its name."""
-        return self._watch.by_name()
+    def set_aside(self) -> Mapping[str, int]:
+        """How many tasks were set aside, by the trap's name."""
+        return self.watch.by_name()
+
+
+def written(family: Family) -> str:
+    """A family as a setting names it."""
+    return f"{family.owner} {family.skipped} {family.part}"
+
+
+def _decisions(sheet: TrapSheet) -> tuple[list[Family], list[Family]]:
+    """What a person takes for traps, and what for none.
+
+    Raises:
+        SettingError: one of them has another form.
+    """
+    return [_read(text, "confirmed") for text in sheet.confirmed], [_read(text, "released") for text in sheet.released]
+
+
+def _read(text: str, name: str) -> Family:
+    owner, _, rest = text.partition(" ")
+    skipped, space, part = rest.partition(" ")
+    if not (owner and space and part and skipped.isdecimal() and len(skipped) < 3):
+        raise SettingError(f"traps.{name}: {text!r} is no family; `gossamer traps DIR` writes them")
+    return Family(owner, part, CONFIRMED if name == "confirmed" else "", int(skipped))

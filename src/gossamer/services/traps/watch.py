@@ -1,47 +1,71 @@
-"""The decision: which families of a host are traps, and how much of them is still fetched. Pure; instants do not matter.
+"""The decision: which parts of a host are suspected of being traps. Pure; instants do not matter.
 
-A family is judged by its last sixteen pages. Sixteen is the price of a trap: a host cannot cost more than about twenty pages before
-its trap is known (FAULTS 40 allows fifty), and a site of fewer equal pages is never suspected.
+Two things must come together, over the last pages of a part. They said nothing of their own: what is left of them without the
+host's template and without the words of URLs is like that of earlier pages. And the part grows without end in sight: its pages lead
+to more new URLs of the part than are fetched; or to as many whose names are invented; or to fewer, and the URLs have a proven
+pattern: months, sessions, combinations of parameters, segments that repeat, pages that reload themselves under another name.
+
+A page costs a look at its URL. Its words are read only where it leads to new URLs of a part that has not shown its worth yet, and
+of one that has, once in :data:`SAMPLE` such pages.
 """
 
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from xxhash import xxh32_intdigest
 
+from gossamer.contracts.template import HostTemplate
 from gossamer.contracts.watching import Learnt
+from gossamer.model.aside import Family
+from gossamer.model.domains import registered_domain
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Visit
-from gossamer.services.traps.families import Trace, trace
-from gossamer.services.traps.memory import Family, Memory, Recall
-from gossamer.services.traps.novelty import words
+from gossamer.model.words import marks_of, words_of, words_of_urls
+from gossamer.services.traps.families import Trace, depth_of, directory_of, named_directory_of, parts_of, shared_beginning, trace
+from gossamer.services.traps.memory import SUSPECTS_OF_HOST, Host, Memory, Part, Recall, State, read_host
+from gossamer.services.traps.shapes import shape_of
 
-#: Pages of a family that are judged together, how many of them must have said nothing new, and how many must have led to new URLs
-#: of the family itself: a list of equal leaves is none, and ends.
-WINDOW = 16
-STALE = 14
-FEEDING = 8
+#: Pages of a part that lead to new URLs of it before its pages are looked at: most parts of most hosts have fewer.
+GRACE = 8
 
-#: With at most so many stale pages among them a family has news; then it is left alone for a while, longer each time.
-FRESH = 4
-LONGEST_REST = 256
+#: Pages that are judged together. With grace, and requests that are under way when they are judged, a trap costs less than
+#: the fifty pages of FAULTS 40.
+WINDOW = 24
 
-#: How many of them must have the shape that gives the trap its name.
-SHAPED = 12
+#: How many of them must have said nothing of their own.
+STALE = 22
 
-#: Pages of a cut family that bring nothing before it is cut again, and pages with news before the cut is halved.
-CUT_AGAIN = 4
-RESTORE = 3
+#: So many of the last :data:`RECENT` pages with news are enough for trust, and then one page in so many is looked at.
+NEWS, RECENT, SAMPLE = 2, 4, 24
 
-#: Each cut leaves a tenth; a ten-thousandth is the least that is left, so that news can still be noticed.
-CUT = 10
-MOST_CUTS = 4
+#: How many must have led to several new URLs of the part, to at least one with an invented name, or to any in a proven pattern.
+FAST = 18
+STEADY, INVENTED = 18, 18
+FEEDING, SHAPED = 10, 18
 
-#: Segments from which on a path that grows with each link counts as growing: sites nest less (FAULTS 38 asks for 20 at most).
-GROWN = 8
+#: With fewer pages in a full window that led on, a part is calm: it ends.
+CALM = 6
+
+#: Marks of a page's own that are not worth the name: a counter spelt out, a name of a month.
+NOTHING = 3
+
+#: From what likeness on a remainder says what an earlier page has said.
+LIKE = 0.8
+
+#: Probes of a suspected part in a row that led to no new URL of it: it ends after all.
+ENDS = 3
+
+#: A part that ended after all has so many times more grace, each time it does.
+LENIENCE = 16
+
+#: How often that counts.
+MOST_ENDS = 3
+
+#: A URL of so many characters may lead to none because they would be too long.
+LONG_URL = 1_000
 
 #: Combinations of parameters after which a list counts as faceted: sorting and paging alone make fewer.
 COMBINATIONS = 4
@@ -50,12 +74,19 @@ COMBINATIONS = 4
 SESSIONS = 3
 RESTS = 8
 
+#: Pages of a host after which it is none of those that a domain invents.
+ESTABLISHED = 4
+
+#: URLs of a page whose words are left out of its own: a page with more is bounded work.
+ECHOED = 500
+
 #: How the names of traps begin.
 FOUND = "trap:"
 
-#: What a page was, as bits of its place in a family's window: it said nothing new, it led to new URLs of the family, its URL is
-#: dated, goes deeper and deeper, its title says that nothing is there; or its URL has another suspicious shape.
-NOTHING_NEW, FEEDS, DATED, GROWING, NOT_THERE, OTHER_SHAPE = (1 << bit for bit in range(6))
+#: What a page was, as bits of its place in a window: it said nothing of its own, it led to one or to several new URLs of the part,
+#: its URL is dated, has no counted name, repeats a segment; it was reached by a page that reloads itself; its title says that
+#: nothing is there (which gives a trap its name, and is no evidence).
+NOTHING_NEW, FEEDS, FEEDS_MORE, DATED, NAMED, GROWS, RELOADED, NOT_THERE = (1 << bit for bit in range(8))
 
 _SAYS_NOT_THERE = re.compile(
     r"not found|404|does(?: not|n.t) exist|no longer (?:available|exists)|page unavailable|nicht gefunden|introuvable|"
@@ -63,142 +94,405 @@ _SAYS_NOT_THERE = re.compile(
     re.IGNORECASE,
 )
 
+#: The part of a domain that is all hosts which it may invent.
+WILDCARD = "**"
+
+
+class _Place(NamedTuple):
+    """A part that a visit belongs to."""
+
+    owner: str
+    host: Host
+    name: str
+    skipped: int
+    fed: int
+    """New URLs of the part that it led to."""
+
 
 class TrapWatch:
-    """Watches families of pages."""
+    """Watches parts of hosts."""
 
-    def __init__(self, families: int = 8_192, hosts: int = 16_384) -> None:
-        """How many of each are remembered; a family takes about 2 kB, a host 300 bytes."""
-        self._memory = Memory(families, hosts)
-        self._found_before = False
-        """An earlier run has cut families."""
+    def __init__(self, template: HostTemplate, parts: int = 8_192, hosts: int = 16_384) -> None:
+        """How many of each are remembered; a part takes about 500 bytes, a host 400."""
+        self._template = template
+        self._memory = Memory(parts, hosts)
+        self._decided: dict[tuple[str, str], tuple[Family, bool]] = {}
+        """What a person has decided, by owner and part: whether it is a trap."""
+        self._returning: dict[tuple[str, str], Family] = {}
+        self._any_suspect = False
         self.found: Counter[str] = Counter()
-        """Families that were cut, by the trap's name."""
-        self.cuts: Counter[str] = Counter()
-        """Tasks that were refused, by the trap's name."""
+        """Parts that were suspected, by the trap's name."""
+        self.aside: Counter[str] = Counter()
+        """Tasks that were set aside, by the trap's name."""
 
     def __repr__(self) -> str:
-        return f"<TrapWatch {len(self._memory)} families, {sum(self.found.values())} cuts>"
+        return f"<TrapWatch {len(self._memory)} parts, {sum(self.found.values())} suspected>"
 
     def __len__(self) -> int:
         return len(self._memory)
 
-    def go_on(self, recall: Recall, *, is_known: bool, has_found: bool) -> None:
-        """Take back by `recall` what is known of hosts when they are touched.
-
-        Args:
-            recall: gives the bytes that are kept of hosts, in order.
-            is_known: there are any.
-            has_found: some of them were cut.
-        """
+    def go_on(self, recall: Recall, *, is_known: bool) -> None:
+        """Take back by `recall` what is known of hosts when they are touched; `is_known`: there is something."""
         self._memory.go_on(recall, is_known=is_known)
-        self._found_before = has_found
+        self._any_suspect = is_known
 
     def learnt(self) -> Iterator[Learnt]:
         """What has changed of hosts since this was last asked."""
         return self._memory.changed()
 
+    def decide(self, traps: Sequence[Family], trusted: Sequence[Family]) -> None:
+        """Take a person's word for what is a trap, and what is none."""
+        before = self._decided
+        self._decided = {(one.owner, one.part): (one, True) for one in traps}
+        self._decided |= {(one.owner, one.part): (one, False) for one in trusted}
+        self._any_suspect = self._any_suspect or bool(traps)
+        for key, (family, is_trap) in self._decided.items():
+            if not is_trap and before.get(key) != (family, False):
+                self._free(family.owner, self._memory.host(family.owner), family.part)
+
     # -- learning
 
     def observe(self, visit: Visit) -> str:
-        """Learn from a page; the name of the trap that its family is found to be by it, or an empty string."""
-        if not visit.is_page or visit.response.outcome is not Outcome.OK:
+        """Learn from a visit; the name of the trap that one of its parts is found to be by it, or an empty string."""
+        if visit.response.outcome not in (Outcome.OK, Outcome.TRUNCATED) or visit.is_robots:
+            self._observe_end(visit)
             return ""
-        seen = trace(visit.url)
-        shapes = _shapes(visit, seen)
-        host = visit.task.host
-        family = self._memory.get(host, seen.family)
-        if family is None and not shapes:
+        if not visit.is_page:
+            self._observe_document(visit)
             return ""
-        if family is not None and family.rest:
-            # It has had news all the while: looking at the words of each of its pages would cost more than it could save.
-            family.pages += 1
-            family.rest -= 1
+        places = self._places(visit)
+        wanting = [place for place in places if self._wants_look(place)]
+        if not wanting:
             return ""
-        family = self._memory.touched(host, seen.family)
-        family.pages += 1
-        said = words(visit.response.content, visit.url)
-        is_new = family.sketch.is_new(said) and not visit.duplicate_of
-        _remember_shape(family, seen)
-        feeds = family.level == 0 and any(trace(task.url).family == seen.family for task in visit.new)
-        family.window.append(shapes | (0 if is_new else NOTHING_NEW) | (FEEDS if feeds else 0))
-        del family.window[:-WINDOW]
-        return self._levelled(family, is_new) if family.level else self._judged(family)
+        stale: dict[str, bool] = {}
+        name = ""
+        for place in wanting:
+            if place.owner not in stale:
+                stale[place.owner] = self._says_nothing(visit, place.owner)
+            name = self._learn(visit, place, is_stale=stale[place.owner]) or name
+        own = next((place for place in places if place.owner == visit.task.host), None)
+        if own is not None and stale.get(own.owner) is False:
+            # A small directory with news is none of those that a trap invents.
+            wide = self._memory.part(own.owner, own.host, places[1].name, own.skipped)
+            if wide.state is State.FRESH and wide.feeding < GRACE:
+                wide.state = State.TRUSTED
+        return name
 
-    def _judged(self, family: Family) -> str:
-        """The name of the trap that a family turns out to be."""
-        window = family.window
+    def _places(self, visit: Visit) -> list[_Place]:
+        """The parts that a page belongs to, the widest last."""
+        name = visit.task.host
+        host = self._memory.host(name)
+        host.pages += 1
+        directory = named_directory_of(visit.url)
+        if not host.base:
+            host.base = directory
+        elif not directory.startswith(host.base):
+            host.base = shared_beginning(host.base, directory)
+        suspects = host.suspects() if self._any_suspect else ()
+        skipped = depth_of(host.base)
+        own = [task for task in visit.new if task.host == name]
+        wide, narrow = parts_of(visit.url, skipped)
+        if not visit.new and not suspects and not _is_watched(host, (narrow, wide, _rest(host))):
+            return []
+        is_young = self._is_young(host, wide)
+        names = [narrow, wide]
+        others = [parts_of(task.url, skipped) for task in own]
+        fed = [sum(other == narrow for _, other in others), sum(other == wide for other, _ in others)]
+        places = [_Place(name, host, *pair) for pair in zip(names, (skipped, skipped), fed, strict=True)]
+        if is_young:
+            fed_rest = sum(self._is_young(host, other) for other, _ in others)
+            places.append(_Place(name, host, _rest(host), skipped, fed_rest))
+        for suspect in suspects:
+            if suspect not in names and suspect != _rest(host):
+                depth = host.parts[suspect].skipped
+                if self._belongs(visit.task, suspect, depth, host):
+                    fed_too = sum(self._belongs(task, suspect, depth, host) for task in own)
+                    places.append(_Place(name, host, suspect, depth, fed_too))
+        if len(own) < len(visit.new):
+            places += self._wild(visit, name)
+        return places
+
+    def _wild(self, visit: Visit, name: str) -> list[_Place]:
+        """The domain as a part, where a young host leads to other hosts of its domain."""
+        domain = registered_domain(name)
+        below = f".{domain}"
+        fed = len({task.host for task in visit.new if task.host != name and task.host.endswith(below)})
+        if not fed or name == domain:
+            return []
+        owner = f"*{below}"
+        return [_Place(owner, self._memory.host(owner), WILDCARD, 0, fed)]
+
+    def _wants_look(self, place: _Place) -> bool:
+        """Whether the text of a page is to be read for this part; what it leads to is counted."""
+        part = place.host.parts.get(place.name)
+        if part is None:
+            if not place.fed:
+                return False
+            part = self._memory.part(place.owner, place.host, place.name, place.skipped)
+        if part.state is State.SUSPECT:
+            return True
+        if not place.fed:
+            return bool(part.window)
+        part.feeding += 1
+        if part.state is State.TRUSTED:
+            return part.feeding % SAMPLE == 0
+        if part.feeding > GRACE * LENIENCE**part.ended:
+            return True
+        self._memory.keep(place.owner)
+        return False
+
+    def _says_nothing(self, visit: Visit, owner: str) -> bool:
+        """Whether a page says nothing that earlier ones of its owner have not said."""
+        if visit.duplicate_of:
+            return True
+        words = words_of(visit.response.content)
+        words -= words_of_urls((visit.url, *(task.url for task in visit.new[:ECHOED])))
+        reading = self._template.read(owner, marks_of(words))
+        if not reading.kinds:
+            return True  # nothing is known that it could differ from: no reason to free anything
+        return reading.earlier > 0 and (reading.size <= NOTHING or reading.likeness >= LIKE)
+
+    def _learn(self, visit: Visit, place: _Place, *, is_stale: bool) -> str:
+        owner, host, name, skipped, fed = place
+        part = self._memory.part(owner, host, name, skipped)
+        self._memory.keep(owner)
+        part.pages += 1
+        part.found += fed
+        seen = trace(visit.url)
+        _remember_shape(part, seen)
+        part.window.append(_bits(visit, seen, fed, is_stale=is_stale))
+        del part.window[:-WINDOW]
+        if part.state is State.SUSPECT:
+            if not is_stale:
+                self._free(owner, host, name)
+            else:
+                self._check_end(visit, owner, host, name)
+            return ""
+        return self._judged(owner, host, name, part)
+
+    def _judged(self, owner: str, host: Host, name: str, part: Part) -> str:
+        """The name of the trap that a part turns out to be; what is thought of it changes."""
+        window = part.window
+        if part.state is State.TRUSTED and not window[-1] & NOTHING_NEW:
+            window.clear()
+            return ""
+        recent = window[-RECENT:]
+        if len(recent) - _those(recent, NOTHING_NEW) >= NEWS:
+            part.state = State.TRUSTED
+            window.clear()
+            return ""
+        part.state = State.FRESH
         if len(window) < WINDOW:
             return ""
-        stale = _those(window, NOTHING_NEW)
-        if stale <= FRESH:
-            family.rest = family.rested = min(LONGEST_REST, 2 * family.rested or WINDOW)
-            family.window = bytearray()
-        if stale < STALE or _those(window, FEEDS) < FEEDING:
+        if _those(window, FEEDS) < CALM:
+            part.feeding = 0
+            window.clear()
             return ""
-        for name, holds in (
-            ("soft-404", _those(window, NOT_THERE) >= SHAPED),
-            ("session-ids", any(len(identifiers) >= SESSIONS for identifiers in family.rests.values())),
-            ("facets", len(family.combinations) >= COMBINATIONS),
-            ("calendar", _those(window, DATED) >= SHAPED),
-            ("growing-path", _those(window, GROWING) >= SHAPED),
-        ):
-            if holds:
-                family.level, family.name = 1, f"{FOUND}{name}"
-                self.found[family.name] += 1
-                return family.name
-        return ""
+        found = _trap_of(part, is_wild=name == WILDCARD) if _those(window, NOTHING_NEW) >= STALE else ""
+        is_trusted = not self._decided.get((owner, name), (None, True))[1]
+        if not found or is_trusted or len(host.suspects()) >= SUSPECTS_OF_HOST:
+            return ""
+        part.state, part.name = State.SUSPECT, FOUND + found
+        self._any_suspect = True
+        self._returning.pop((owner, name), None)
+        self.found[part.name] += 1
+        return part.name
 
-    def _levelled(self, family: Family, is_new: bool) -> str:
-        """Cut a family again whose pages still say nothing; cut it less when they do."""
-        if is_new:
-            family.fresh, family.stale = family.fresh + 1, 0
-            if family.fresh >= RESTORE:
-                family.level, family.fresh = family.level - 1, 0
-                family.window.clear()
-        else:
-            family.stale += 1
-            if family.stale >= CUT_AGAIN and family.level < MOST_CUTS:
-                family.level, family.stale, family.fresh = family.level + 1, 0, 0
-                return family.name
-        return ""
+    def _observe_end(self, visit: Visit) -> None:
+        """A URL of a suspected part that brings nothing, not even a page, leads nowhere: the part ends there."""
+        if self._any_suspect and visit.response.outcome in (Outcome.CLIENT_ERROR, Outcome.NOT_MODIFIED):
+            for owner, host, name in list(self._suspicions(visit.task)):
+                part = host.parts[name]
+                part.window.append(NOTHING_NEW)
+                del part.window[:-WINDOW]
+                self._memory.keep(owner)
+                self._check_end(visit, owner, host, name)
+
+    def _check_end(self, visit: Visit, owner: str, host: Host, name: str) -> None:
+        """Free a part whose last probes led nowhere: it ends after all, as a site of equal pages does."""
+        part = host.parts[name]
+        if len(visit.url) < LONG_URL and _ends(part):
+            part.ended = min(part.ended + 1, MOST_ENDS)
+            self._free(owner, host, name)
+
+    def _observe_document(self, visit: Visit) -> None:
+        """A document that is no page is news, if nobody has seen its bytes."""
+        if (
+            self._any_suspect
+            and visit.response.outcome is Outcome.OK
+            and not visit.duplicate_of
+            and not visit.discarded
+        ):
+            for owner, host, name in list(self._suspicions(visit.task)):
+                self._free(owner, host, name)
+
+    def _free(self, owner: str, host: Host, name: str) -> None:
+        """Trust a part again; what was set aside of it comes back."""
+        part = self._memory.part(owner, host, name, host.parts[name].skipped if name in host.parts else 0)
+        part.state = State.FRESH if part.ended else State.TRUSTED
+        part.feeding = 0
+        part.window.clear()
+        self._memory.keep(owner)
+        self._returning[owner, name] = Family(owner, name, part.name, part.skipped)
 
     # -- deciding
 
-    def judge(self, tasks: Sequence[Task]) -> list[str]:
-        """A verdict for each task; what is refused is counted."""
-        if not self.found and not self._found_before:
-            return [""] * len(tasks)
+    def place(self, tasks: Sequence[Task], *, is_new: bool) -> list[Family | None]:
+        """For each task the family under which it is to be set aside; None for what is crawled.
+
+        Args:
+            tasks: to be queued, or to be fetched.
+            is_new: they are to be queued: shapes are judged then, once.
+        """
+        shapes = [shape_of(task.url, task.source) for task in tasks] if is_new else [""] * len(tasks)
+        if not self._any_suspect and not any(shapes):
+            return [None] * len(tasks)
         self._memory.recall([task.host for task in tasks])
-        return [self._judge(task) for task in tasks]
+        return [self._place(task, shape) for task, shape in zip(tasks, shapes, strict=True)]
 
-    def _judge(self, task: Task) -> str:
-        family = self._memory.get(task.host, trace(task.url).family)
-        if family is None or not family.level or task.relation == "seed":
-            return ""
-        # By the URL itself: asked again, the answer is the same, whoever else is asked about.
-        if zlib.crc32(task.url.encode()) % CUT**family.level == 0:
-            return ""
-        family.cut += 1
-        self.cuts[family.name] += 1
-        return family.name
+    def _place(self, task: Task, shape: str) -> Family | None:
+        if task.relation == "seed" or self._is_released(task):
+            return None
+        if shape:
+            host = self._memory.host(task.host)
+            name = shape.removeprefix(FOUND)
+            part = host.parts.get(name)
+            if part is None:
+                part = self._memory.part(task.host, host, name, 0)
+                part.state, part.name = State.SUSPECT, shape
+                self._any_suspect = True
+                self._memory.keep(task.host)
+                self.found[shape] += 1
+            if part.state is State.SUSPECT and self._decided.get((task.host, name), (None, True))[1]:
+                return self._told(Family(task.host, name, shape))
+        for owner, host, name in self._suspicions(task):
+            part = host.parts[name]
+            return self._told(Family(owner, name, part.name, part.skipped))
+        return None
 
-    def story(self, host: str, url: str) -> str:
-        """What is known of a URL's family, if it is a trap."""
-        seen = trace(url)
-        family = self._memory.get(host, seen.family)
-        if family is None or not family.name:
-            return ""
-        stale = _those(family.window, NOTHING_NEW)
-        share = f"1 in {CUT**family.level} is fetched" if family.level else "no longer cut, since it has news again"
-        return (
-            f"{family.name}: {host}{seen.family} ({family.pages} pages, {stale} of the last {len(family.window)} said nothing "
-            f"new; {share}; {family.cut} refused)"
+    def _is_released(self, task: Task) -> bool:
+        """Whether a person trusts a family of this task: what else is suspected of it does not count."""
+        return any(
+            not is_trap
+            and family.owner in (task.host, f"*.{registered_domain(task.host)}")
+            and self._belongs(task, family.part, family.skipped, self._memory.host(family.owner))
+            for family, is_trap in self._decided.values()
         )
 
+    def _told(self, family: Family) -> Family:
+        self.aside[family.why] += 1
+        return family
+
+    def is_trap(self, task: Task) -> bool:
+        """Whether a person has confirmed that this is part of a trap."""
+        return any(
+            is_trap
+            and family.owner in (task.host, f"*.{registered_domain(task.host)}")
+            and self._belongs(task, family.part, family.skipped, self._memory.host(family.owner))
+            for family, is_trap in self._decided.values()
+        )
+
+    def is_confirmed(self, family: Family) -> bool:
+        """Whether a person has said that it is a trap."""
+        return self._decided.get((family.owner, family.part), (None, False))[1]
+
+    def is_suspect(self, family: Family) -> bool:
+        """Whether what was set aside of a family is to stay there."""
+        decided = self._decided.get((family.owner, family.part))
+        if decided is not None:
+            return decided[1]
+        host = self._memory.look(family.owner)
+        part = host.parts.get(family.part) if host is not None else None
+        return part is not None and part.state is State.SUSPECT
+
+    def returning(self) -> list[Family]:
+        """Families of which everything comes back, since this was last asked."""
+        found, self._returning = list(self._returning.values()), {}
+        return found
+
+    def _suspicions(self, task: Task) -> Iterator[tuple[str, Host, str]]:
+        """Owner, host and name of each suspected part that a task belongs to."""
+        host = self._memory.look(task.host)
+        if host is not None:
+            # The widest first: what is suspected as a whole is one family.
+            for name in sorted(host.suspects(), key=len):
+                if self._belongs(task, name, host.parts[name].skipped, host):
+                    yield task.host, host, name
+        if host is None or host.pages < ESTABLISHED:
+            owner = f"*.{registered_domain(task.host)}"
+            wild = self._memory.look(owner)
+            if wild is not None and WILDCARD in wild.suspects() and owner[2:] != task.host:
+                yield owner, wild, WILDCARD
+
+    def _belongs(self, task: Task, name: str, skipped: int, host: Host) -> bool:
+        """Whether a task is of the part of this name."""
+        if name == WILDCARD:
+            return True
+        wide, narrow = parts_of(task.url, skipped)
+        if name in (narrow, wide):
+            return True
+        if name.endswith("/***"):
+            return self._is_young(host, wide)
+        return FOUND + name == shape_of(task.url, task.source)
+
+    @staticmethod
+    def _is_young(host: Host, wide: str) -> bool:
+        """Whether a directory is too small, or too new, to be judged by itself."""
+        part = host.parts.get(wide)
+        return part is None or (part.state is State.FRESH and part.feeding < GRACE)
+
+    # -- telling
+
+    def story(self, task: Task) -> str:
+        """What is known of the parts of a URL that are, or were, suspected."""
+        lines = []
+        for owner in (task.host, f"*.{registered_domain(task.host)}"):
+            host = self._memory.look(owner)
+            for name, part in host.parts.items() if host is not None else ():
+                if part.name and self._belongs(task, name, part.skipped, host or Host()):
+                    lines.append(f"{part.name}: {owner}{name if name != WILDCARD else ''} ({evidence(part)})")
+        return "; ".join(lines)
+
+    def evidence(self, family: Family) -> str:
+        """Why a family is suspected, in words."""
+        if self._decided.get((family.owner, family.part), (None, False))[1]:
+            return "a person has confirmed it"
+        host = self._memory.look(family.owner)
+        part = host.parts.get(family.part) if host is not None else None
+        return evidence(part) if part is not None else "nothing is known of it any more"
+
     def by_name(self) -> Mapping[str, int]:
-        """Tasks that each trap has cost."""
-        return dict(self.cuts)
+        """Tasks that were set aside, by the trap's name."""
+        return dict(self.aside)
+
+
+def evidence_of(data: bytes | None, family: Family) -> str:
+    """Why a family is, or was, suspected, in words: out of what the ledger keeps of its owner."""
+    part = read_host(data).parts.get(family.part)
+    return "nothing is known of it any more" if part is None else evidence(part)
+
+
+def evidence(part: Part) -> str:
+    """Why a part is suspected, in words."""
+    if not part.pages:
+        return "its URLs have this shape"
+    if part.state is not State.SUSPECT:
+        return f"trusted: its pages have news; {part.pages} pages were looked at"
+    stale = _those(part.window, NOTHING_NEW)
+    return (
+        f"{stale} of the last {len(part.window)} pages said nothing of their own; {part.pages} pages led to "
+        f"{part.found} new URLs like them"
+    )
+
+
+def _is_watched(host: Host, names: Sequence[str]) -> bool:
+    """Whether the pages of one of these parts are being looked at."""
+    return any(part is not None and part.window for part in map(host.parts.get, names))
+
+
+def _rest(host: Host) -> str:
+    """The name of the part that is everything in small directories."""
+    return f"{host.base if len(host.base) < 100 else '/'}***" if host.base.endswith("/") else "/***"
 
 
 def _those(window: bytearray, bit: int) -> int:
@@ -206,27 +500,61 @@ def _those(window: bytearray, bit: int) -> int:
     return sum(1 for page in window if page & bit)
 
 
-def _shapes(visit: Visit, seen: Trace) -> int:
-    """What is suspicious in a page, as bits: nothing, for nearly all."""
-    found = DATED if seen.is_dated else 0
-    if seen.identifier or seen.names:
-        found |= OTHER_SHAPE
-    if seen.segments >= GROWN and visit.url.startswith(visit.task.source.partition("?")[0].rpartition("/")[0] + "/"):
-        found |= GROWING
+def _bits(visit: Visit, seen: Trace, fed: int, *, is_stale: bool) -> int:
+    """What a page was."""
+    found = (NOTHING_NEW if is_stale else 0) | (FEEDS if fed else 0) | (FEEDS_MORE if fed > 1 else 0)
+    found |= (DATED if seen.is_dated else 0) | (0 if seen.is_counted else NAMED) | (GROWS if _grows(visit, seen) else 0)
+    if visit.task.relation.startswith("meta"):
+        found |= RELOADED
     if visit.title and _SAYS_NOT_THERE.search(visit.title):
         found |= NOT_THERE
     return found
 
 
-def _remember_shape(family: Family, seen: Trace) -> None:
+def _grows(visit: Visit, seen: Trace) -> bool:
+    """Whether the path is longer than that of the page that leads to it, and repeats a segment."""
+    if not (seen.repeats and visit.task.source):
+        return False
+    here, there = directory_of(visit.url), directory_of(visit.task.source)
+    return len(here) > len(there) and here.startswith(there)
+
+
+def _trap_of(part: Part, *, is_wild: bool) -> str:
+    """The kind of trap that a part is whose pages say nothing of their own; empty where it ends some time."""
+    window = part.window
+    feeding = _those(window, FEEDS)
+    is_fast = _those(window, FEEDS_MORE) >= FAST
+    is_steady = feeding >= STEADY and _those(window, NAMED) >= INVENTED
+    patterns = (
+        ("session-ids", any(len(identifiers) >= SESSIONS for identifiers in part.rests.values())),
+        ("facets", len(part.combinations) >= COMBINATIONS),
+        ("calendar", _those(window, DATED) >= SHAPED),
+        ("repeated-segments", _those(window, GROWS) >= SHAPED),
+        ("reload", _those(window, RELOADED) >= SHAPED),
+    )
+    for name, holds in patterns:
+        if holds and feeding >= FEEDING:
+            return name
+    if is_fast or is_steady:
+        return "wildcard-names" if is_wild else "soft-404" if _those(window, NOT_THERE) >= SHAPED else "endless"
+    return ""
+
+
+def _ends(part: Part) -> bool:
+    """Whether the last pages of a suspected part led to no new URL of it."""
+    last = part.window[-ENDS:]
+    return len(last) == ENDS and not _those(last, FEEDS)
+
+
+def _remember_shape(part: Part, seen: Trace) -> None:
     """Keep what tells sessions and facets, up to the number that decides."""
-    if seen.names and len(family.combinations) < COMBINATIONS:
-        family.combinations.add(_checksum("&".join(seen.names)))
+    if seen.names and len(part.combinations) < COMBINATIONS:
+        part.combinations.add(_checksum("&".join(seen.names)))
     if seen.identifier:
         rest = _checksum(seen.rest)
-        if rest not in family.rests and len(family.rests) >= RESTS:
-            family.rests.pop(next(iter(family.rests)))
-        identifiers = family.rests.setdefault(rest, set())
+        if rest not in part.rests and len(part.rests) >= RESTS:
+            part.rests.pop(next(iter(part.rests)))
+        identifiers = part.rests.setdefault(rest, set())
         if len(identifiers) < SESSIONS:
             identifiers.add(_checksum(seen.identifier))
 

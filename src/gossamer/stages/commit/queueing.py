@@ -12,7 +12,9 @@ from gossamer.contracts.filtering import TaskFilter, verdicts_on
 from gossamer.contracts.ledger import Group
 from gossamer.contracts.prioritizing import Prioritizer, Standing
 from gossamer.contracts.seen import SeenSet
+from gossamer.contracts.traps import placed
 from gossamer.contracts.traversal import Traversal
+from gossamer.model.aside import Family
 from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.leading import task_of
@@ -58,12 +60,31 @@ class Queueing:
         offered = self._offered(visit, rejected)
         if not offered:
             return msgspec.structs.replace(visit, new=(), rejected=rejected) if visit.new else visit
-        new = [task for task in offered if self._is_within_budget(task, rejected)]
-        urgencies = self._prioritizer.levels(new, [_STANDING] * len(new))
-        level = self._traversal.level
-        levelled = [with_level(task, level(task, urgency)) for task, urgency in zip(new, urgencies, strict=True)]
+        crawled = offered if self._sheet.again else self._crawled(offered, rejected)
+        new = [task for task in crawled if self._is_within_budget(task, rejected)]
+        levelled = self._levelled(new)
         self._staged.push(levelled)
         return msgspec.structs.replace(visit, new=tuple(levelled), rejected=rejected)
+
+    def _levelled(self, tasks: Sequence[Task]) -> list[Task]:
+        urgencies = self._prioritizer.levels(tasks, [_STANDING] * len(tasks))
+        level = self._traversal.level
+        return [with_level(task, level(task, urgency)) for task, urgency in zip(tasks, urgencies, strict=True)]
+
+    def _crawled(self, tasks: Sequence[Task], rejected: dict[str, int]) -> Sequence[Task]:
+        """Those that are not set aside; the others are, and are counted by the trap's name."""
+        families = placed(self._gates, "schedule", tasks)
+        if not any(families):
+            return tasks
+        aside: dict[Family, list[Task]] = {}
+        for task, family in zip(tasks, families, strict=True):
+            if family is not None:
+                aside.setdefault(family, []).append(task)
+        for family, those in aside.items():
+            count = self._staged.set_aside(family, self._levelled(those))
+            rejected[family.why] = rejected.get(family.why, 0) + count
+            self._staged.count(f"aside:{family.why}", count)
+        return [task for task, family in zip(tasks, families, strict=True) if family is None]
 
     def announce(self, sitemaps: Sequence[str], site: str) -> None:
         """Queue the sitemaps of a site's own host; what they list passes scope and filters like any link."""

@@ -38,6 +38,7 @@ from gossamer.stages.frontier.judging import judged
 from gossamer.stages.frontier.limits import Limits
 from gossamer.stages.frontier.lookups import Lookups
 from gossamer.stages.frontier.nameless import Nameless
+from gossamer.stages.frontier.probing import Probing
 from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stages.frontier.stopping import Stopping
 
@@ -92,6 +93,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self._lookups = Lookups(lambda: self.resolver, self._known, self._missing, self._count_broken)
         self._aside = Aside(lambda: self.politeness, self._is_all_here)
         self._nameless = Nameless()
+        self._probing: Probing | None = None
         self._alarm: Alarm | None = None
         self.metrics.gauge("queued", lambda: len(self.queues))
         self.metrics.gauge("hosts", lambda: len(self._hosts))
@@ -108,6 +110,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Go on from what the ledger holds."""
         self._stopping.begin(self.ledger.counters(), self.clock.monotonic())
         self._alarm = Alarm(self.clock, lambda: self.signal("tasks"))
+        self._probing = Probing(self.ledger, self.gates.get("fetch", ()))
         if not self.ledger.is_clean:
             self.politeness.hush()
         self.signal("tasks")
@@ -178,6 +181,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._settle(committed.site)
         for host in dict.fromkeys(committed.task.host for committed in group):
             self._put(host)
+        if self._probing is not None:
+            self._probing.committed(len(group))
         self._is_stirred = True
         self.signal("tasks")
         self._end_if_done()
@@ -197,6 +202,10 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         now = self.clock.monotonic()
         self._nameless.write(self.ledger, self.politeness, self.clock.now())
         self._wake_due()
+        if self._probing is not None and not self._draining and self._probing.step():
+            self._is_stirred = True
+            # What comes back does so in steps: a family may have a million URLs.
+            asyncio.get_running_loop().call_soon(self.signal, "tasks")
         for_all = self.sheet.concurrency - self.sheet.concurrency // KEPT_FREE
         for name in self._aside.next_round(for_all - self._in_flight):
             self._put(name)
@@ -222,6 +231,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._wait(host, now)
                 break
         self._refuse_blocked()
+        if self._probing is not None:
+            self._probing.flush()
         if self._refused:
             self.signal("refused")
         self._end_if_done()
@@ -243,6 +254,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             if not tasks:
                 self._leave(host)
                 return None
+            if self._probing is not None and self._probing.takes(tasks[0]):
+                continue
             task = tasks[0] if self.sheet.depth is None else self._nearest(tasks[0])
             host.level = self.traversal.host_level(task, task.level)
             if task.request is not None and task.request.was_begun:
@@ -439,8 +452,13 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def _end_if_done(self) -> None:
         nothing_left = self._draining or (self._seeds_ended and not len(self.queues))
-        if nothing_left and self._in_flight == 0:
-            self.finish()
+        if not nothing_left or self._in_flight:
+            return
+        if not self._draining and self._probing is not None and self._probing.last_round():
+            self._is_stirred = True
+            self.signal("tasks")
+            return
+        self.finish()
 
 
 def _limits(sheet: FrontierSheet) -> Limits:

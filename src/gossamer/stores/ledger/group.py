@@ -10,12 +10,14 @@ import msgspec
 
 from gossamer.contracts.ledger import Links, Tallied
 from gossamer.contracts.spaces import Space
+from gossamer.model.aside import Family
 from gossamer.model.kept import DocumentRow, HostState, Meeting, document_row
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.requesting import identity_of
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import HTML_TYPES, Location, Visit
+from gossamer.stores.ledger.aside import AsideChanges, AsideTasks
 from gossamer.stores.ledger.contents import SeenContents
 from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.hosts import Hosts
@@ -42,6 +44,7 @@ class Parts(msgspec.Struct, frozen=True):
     links: KeptLinks
     fingerprints: KeptFingerprints
     spaces: KeptSpaces
+    aside: AsideTasks
 
 
 class LedgerGroup:
@@ -69,6 +72,7 @@ class LedgerGroup:
         self._spaces = StagedSpaces(parts.spaces)
         self._disowned: list[str] = []
         self._undone: list[bytes] = []
+        self._aside = AsideChanges(parts.aside)
 
     def __repr__(self) -> str:
         return f"<LedgerGroup {len(self._new)} new, {sum(self.changes.ended.values())} ended>"
@@ -167,6 +171,41 @@ class LedgerGroup:
         for key, task in due:
             self.changes.woken.append(key)
             pushed.setdefault((task.host, task.level), []).append(task)
+
+    def set_aside(self, family: Family, tasks: Iterable[Task], *, known: bool = False) -> int:
+        """Put tasks of a family behind everything else; returns how many.
+
+        Args:
+            family: what is suspected of being a trap.
+            tasks: first attempts among them count as discovered.
+            known: they were queued before, and count as discovered already; their flights are to be ended by `done`.
+        """
+        those = list(tasks)
+        count = self._aside.put(family, those)
+        self.counts["set_aside"] += count
+        if not known:
+            self.counts["discovered"] += sum(task.attempt == 1 for task in those)
+        return count
+
+    def bring_back(
+        self, family: Family, most: int, *, newest: bool = False, probe: bool = False, last: bool = False
+    ) -> list[Task]:
+        """Queue tasks of a family that were set aside before this group, at most so many; returns them.
+
+        Args:
+            family: whose tasks.
+            most: how many.
+            newest: those that were set aside last.
+            probe: they are counted as fetched to see whether there is anything new.
+            last: they are counted as fetched when nothing else was left.
+        """
+        tasks = self._aside.take(family, most, newest=newest, probe=probe, last=last)
+        for task in tasks:
+            self.changes.pushed.setdefault((task.host, task.level), []).append(task)
+            if self.tally("host", task.host, 1) == 1:
+                self.counts["hosts"] += 1
+        self.counts["set_aside"] -= len(tasks)
+        return tasks
 
     def begun(self, task: Task) -> None:
         """A task in flight is about to be sent, and may not be sent again by another process."""
@@ -305,6 +344,7 @@ class LedgerGroup:
         self._parts.contents.put(self._owners, batch)
         self._parts.fingerprints.put(self._originals, batch)
         self._parts.hosts.put(self._hosts, self._robots, self._learnt, self._tallies, batch)
+        self._aside.write(batch)
         for name, value in self._own.items():
             batch.put("meta", OWN_PREFIX + name.encode(), value)
         self._spaces.write(batch)

@@ -23,6 +23,8 @@ frontier   `l`, milliseconds since the epoch 8, 8      a chunk with the one task
 frontier   `r`, serial 8                               hosts that wait for their turn, in order
 frontier   `a`, domain 4, host 6                       the name of a host that is held (its turn has come)
 frontier   `w`, milliseconds since the epoch 8, d, h   the name of a host that rests until then
+frontier   `s`, domain 4, host 6, family 5             a SetAside: a family of which tasks are set aside
+frontier   `t`, domain 4, host 6, family 5, serial 8   its tasks, a level before each chunk
 meta       `schema`, `secret`, `state`, `end/FILE`     version; key of the hashes; counters; committed end
 meta       `own/NAME`                                  a value of somebody else's that commits with a group
 meta       `spaces/OWNER`                              version of the owner's space
@@ -50,7 +52,7 @@ HOST_ID_BYTES = DOMAIN_BYTES + HOST_BYTES
 #: one more look (20 us). Above the 100,000 hosts of a broad crawl, since a table that is cleared in each round is useless.
 REMEMBERED_HOSTS, REMEMBERED_BEGINNINGS = 131_072, 32_768
 
-CHUNK, LATER, ROTATION, HELD, RESTING = b"q", b"l", b"r", b"a", b"w"
+CHUNK, LATER, ROTATION, HELD, RESTING, ASIDE, SHELF = b"q", b"l", b"r", b"a", b"w", b"s", b"t"
 CURSOR, STATE, ROBOTS, LEARNT = b"c", b"s", b"x", b"t"
 SCHEMA_KEY, SECRET_KEY, STATE_KEY, END_PREFIX, OWN_PREFIX = b"schema", b"secret", b"state", b"end/", b"own/"
 SPACE_VERSION_PREFIX, COMMON_PREFIX = b"spaces/", b"space/"

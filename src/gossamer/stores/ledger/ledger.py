@@ -17,9 +17,14 @@ import msgspec
 from gossamer.contracts.ledger import Links, Tallied
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.unit import Provider
+from gossamer.model.aside import Family, SetAside
+from gossamer.model.domains import registered_domain
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.kept import DocumentRow, HostState
+from gossamer.model.task import Task
+from gossamer.model.url import host_of
 from gossamer.stores.ledger import schema
+from gossamer.stores.ledger.aside import AsideTasks, find
 from gossamer.stores.ledger.checkpoints import Places, missing, restore
 from gossamer.stores.ledger.contents import SeenContents
 from gossamer.stores.ledger.fingerprints import KeptFingerprints
@@ -239,7 +244,10 @@ class Ledger(Provider[LedgerSheet]):
         self._links = KeptLinks(self._store, self._keys)
         self.fingerprints = texts = KeptFingerprints(self._store, self._keys)
         self.spaces = spaces = KeptSpaces(self._store, self._keys)
-        self._parts = Parts(self._keys, self.seen, self.queues, self._hosts, self.contents, self._links, texts, spaces)
+        self._aside = aside = AsideTasks(self._store, self._keys)
+        self._parts = Parts(
+            self._keys, self.seen, self.queues, self._hosts, self.contents, self._links, texts, spaces, aside
+        )
         self.is_fresh = self._store.get("meta", STATE_KEY) is None
         self.is_clean = self.is_fresh or self.meta(_CLEAN) == b"yes"
 
@@ -381,6 +389,28 @@ class Ledger(Provider[LedgerSheet]):
     def tally(self, what: Tallied, name: str) -> int:
         """How many were counted of a host or registered domain, by `Group.tally`."""
         return self._hosts.tally(what, name)
+
+    def aside(self, after: Family | None = None) -> Iterator[SetAside]:
+        """Families of which URLs are set aside, or were, in a fixed order; those behind `after`, where it is given."""
+        return self._aside.rows(after)
+
+    def set_aside(self, family: Family) -> SetAside:
+        """What is set aside of one family."""
+        return self._aside.row(family)
+
+    def aside_tasks(self, family: Family) -> Iterator[Task]:
+        """Tasks of a family that are set aside, in the order in which they came."""
+        return (task for _, tasks in self._aside.chunks(family) for task in tasks)
+
+    def aside_of(self, url: str, most: int) -> tuple[Family, Task] | None:
+        """Family and task of a canonical URL that is set aside; None where it is not.
+
+        Args:
+            url: canonical.
+            most: chunks of its host's families that are looked at.
+        """
+        host = host_of(url)
+        return find(self._aside, (host, f"*.{registered_domain(host)}"), url, most)
 
     def meta(self, name: str) -> bytes | None:
         """The value that is kept under a name of somebody's own; None where there is none."""

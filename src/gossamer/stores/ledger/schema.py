@@ -10,7 +10,7 @@ from gossamer.stores.ledger.lanes import to_lanes
 from gossamer.stores.ledger.store import Batch, Store
 
 #: The version that this program writes.
-VERSION = 4
+VERSION = 5
 
 #: Takes a store to the next version: it may write as many batches as it needs, if it can go on where a kill interrupted it.
 Migration = Callable[[Store], None]
@@ -21,8 +21,8 @@ def _as_it_is(store: Store) -> None:
 
 
 #: Version -> what takes it to the next one. Version 3 adds fingerprints, what watchers have learnt, and validators of tasks;
-#: version 4 adds spaces, and requests that are no plain GET.
-MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: to_lanes, 2: _as_it_is, 3: _as_it_is})
+#: version 4 adds spaces, and requests that are no plain GET; version 5 adds what is set aside.
+MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: to_lanes, 2: _as_it_is, 3: _as_it_is, 4: _as_it_is})
 
 
 def stamp(batch: Batch, version: int = VERSION, following: int | None = None) -> None:

@@ -171,6 +171,17 @@ class Store:
         except Exception as error:
             raise self._damaged(str(error)) from error
 
+    def scan_back(self, family: str, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Keys from before `end` back to `start`, in that order; to be used up or dropped soon."""
+        options = rocksdict.ReadOptions()
+        options.set_iterate_lower_bound(start)
+        options.set_iterate_upper_bound(end)
+        try:
+            rows: Any = self._families[family].items(backwards=True, from_key=end, read_opt=options)
+            yield from rows
+        except Exception as error:
+            raise self._damaged(str(error)) from error
+
     def snapshot_to(self, path: Path) -> None:
         """Make a copy that shares the files which no longer change."""
         self._translated(lambda: rocksdict.Checkpoint(self._database).create_checkpoint(str(path)))

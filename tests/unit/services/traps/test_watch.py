@@ -1,37 +1,48 @@
-"""What a family is, what is suspicious in it, and when it is cut."""
+"""What a part of a host is, what is suspicious in it, and when it is suspected."""
 
-from itertools import count, pairwise
+from itertools import pairwise
 
 import pytest
 
+from gossamer.model.aside import Family
 from gossamer.model.task import Task
-from gossamer.model.visit import Link
-from gossamer.services.traps.families import trace
-from gossamer.services.traps.memory import FAMILIES_OF_HOST, KEPT_BYTES
-from gossamer.services.traps.novelty import Sketch, words
-from gossamer.services.traps.watch import COMBINATIONS, CUT_AGAIN, MOST_CUTS, RESTORE, WINDOW, TrapWatch
-from gossamer.stages.url_filter.traps import TrapShapes
+from gossamer.model.words import words_of, words_of_urls
+from gossamer.services.template import LearntTemplates
+from gossamer.services.traps.families import depth_of, parts_of, shared_beginning, trace
+from gossamer.services.traps.memory import KEPT_BYTES, PARTS_OF_HOST
+from gossamer.services.traps.shapes import shape_of
+from gossamer.services.traps.watch import COMBINATIONS, ENDS, GRACE, WINDOW, TrapWatch
 from gossamer.testing.trapping import month, months, visit
 
 
 @pytest.mark.parametrize(
-    ("url", "family"),
+    ("url", "skipped", "wide", "narrow"),
     [
-        ("http://a.test/", "/"),
-        ("http://a.test/calendar/2026/01.html", "/calendar/#/.html"),
-        ("http://a.test/session/1a2b3c4d/2.html", "/session/*/.html"),
-        ("http://a.test/shop/list?color=red", "/shop/list?"),
-        ("http://a.test/a/b/c/d/e", "/a/b/"),
-        ("http://a.test/index.php?x=1&y=2", "/index.php?"),
-        ("http://a.test/123/x.tar.gz", "/#/.gz"),
+        ("http://a.test/", 0, "/*", "/"),
+        ("http://a.test/calendar/2026/01.html", 0, "/calendar/**", "/calendar/#/*.html"),
+        ("http://a.test/session/1a2b3c4d/2.html", 0, "/session/**", "/session/*/*.html"),
+        ("http://a.test/shop/list?color=red", 0, "/shop/**", "/shop/list?"),
+        ("http://a.test/a/b/c/d/e", 0, "/a/**", "/a/b/**/*"),
+        ("http://a.test/srv/docs/a/b/c/d/e", 2, "/srv/docs/a/**", "/srv/docs/a/b/**/*"),
+        ("http://a.test/srv/docs/", 2, "/srv/docs/*", "/srv/docs/"),
+        ("http://a.test/index.php?x=1&y=2", 0, "/*", "/index.php?"),
+        ("http://a.test/SOME/Where.HTML", 0, "/some/**", "/some/*.html"),
+        ("http://a.test/123/x.tar.gz", 0, "/#/**", "/#/*.gz"),
     ],
 )
-def test_a_family_is_the_url_without_what_generates_it(url: str, family: str) -> None:
-    assert trace(url).family == family
+def test_a_part_is_the_url_without_what_generates_it(url: str, skipped: int, wide: str, narrow: str) -> None:
+    assert parts_of(url, skipped) == (wide, narrow)
 
 
-def test_families_have_short_names_whatever_the_url() -> None:
-    assert len(trace("http://a.test/" + "x" * 900 + "/" + "y" * 900 + "/z." + "e" * 100 + "?q").family) < 200
+def test_parts_have_short_names_whatever_the_url() -> None:
+    names = parts_of("http://a.test/" + "x" * 900 + "/" + "y" * 900 + "/z." + "e" * 100 + "?q", 1)
+    assert max(map(len, names)) < 250
+
+
+def test_directories_that_all_pages_share_are_skipped() -> None:
+    assert shared_beginning("/a/b/c/", "/a/b/d/e/") == "/a/b/"
+    assert shared_beginning("/a/", "/b/") == "/"
+    assert (depth_of("/a/b/"), depth_of("/"), depth_of("/x" * 50 + "/")) == (2, 0, 12)
 
 
 @pytest.mark.parametrize(
@@ -52,44 +63,31 @@ def test_dates_are_told_from_numbers(url: str, is_dated: bool) -> None:
     assert trace(url).is_dated is is_dated
 
 
-def test_words_leave_out_markup_numbers_and_the_url_itself() -> None:
-    page = b"<title>Events of 2026-01</title><a href=/x class=big>Next month abc123def</a> <b Monday"
-    assert words(page, "http://a.test/events") == {b"next", b"month"}
+def test_words_leave_out_markup_scripts_and_what_urls_are_made_of() -> None:
+    page = b"<title>Events of 2026-01</title><a href=/x class=big>Next month abc123def</a><script>var no=1<2</script> <b Monday"
+    assert words_of(page) == {b"events", b"of", b"2026", b"01", b"next", b"month", b"abc123def"}
+    assert words_of_urls(("http://a.test/Events/%C3%A9t%C3%A9",)) >= {b"events", "été".encode()}
 
 
-def test_a_sketch_forgets_rather_than_calling_everything_seen() -> None:
-    sketch = Sketch()
-    fresh = [sketch.is_new([b"%dword%d" % (n, k) for k in range(20)]) for n in range(500)]
-    assert all(fresh)
+def watch(**bounds: int) -> TrapWatch:
+    return TrapWatch(LearntTemplates(), **bounds)
 
 
-def uncovered(pages: list[tuple[str, str, str]], title: str = "A page") -> set[str]:
-    """The traps that pages uncover, each given as URL, text and the URL that is new by it."""
-    watch = TrapWatch()
-    return {watch.observe(visit(url, text, new, title=title)) for url, text, new in pages} - {""}
+def uncovered(pages: list[tuple[str, str, tuple[str, ...]]], title: str = "A page") -> set[str]:
+    """The traps that pages uncover, each given as URL, text and the URLs that are new by it."""
+    watching = watch()
+    return {watching.observe(visit(url, text, *new, title=title)) for url, text, new in pages} - {""}
 
 
-def chain(pattern: str, text: str = "The same text", most: int = 60) -> list[tuple[str, str, str]]:
-    """Pages that lead each to the next, with the number in their URLs."""
+def chain(
+    pattern: str, text: str = "The same text", most: int = 60, more: str = ""
+) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Pages that lead each to the next, with the number in their URLs, and perhaps to another."""
     urls = [pattern.format(n=n, month=n % 12 + 1, year=2000 + n // 12, hex=f"{n * 7919:08x}") for n in range(most + 1)]
-    return [(url, text.format(n=n), following) for n, (url, following) in enumerate(pairwise(urls))]
-
-
-def test_each_trap_is_called_by_its_name() -> None:
-    assert uncovered(chain("/c/{year}/{month:02}.html")) == {"trap:calendar"}
-    assert uncovered(chain("/s/a{hex}/index.html")) == {"trap:session-ids"}
-    assert uncovered(chain("/missing/{n}.html"), title="404 - Page not found") == {"trap:soft-404"}
-    names = ["a", "b", "c", "d", "e"]
-    lists = ["/list?" + "&".join(f"{name}={n}" for name in names[n % 4 :] + names[: n % 3]) for n in range(60)]
-    assert uncovered([(url, "Products", following) for url, following in pairwise(lists)]) == {"trap:facets"}
-    deep = ["/" + "/".join(f"d{k}" for k in range(n)) + "/" for n in range(1, 60)]
-    watch = TrapWatch()
-    found = set()
-    for url, following in pairwise(deep):
-        page = visit(url, "The same text", following)
-        task = Task(page.url, "a.test", 1, f"http://a.test{url.rsplit('/', 2)[0]}/", "a href")
-        found.add(watch.observe(type(page)(task, page.response, title="A page", new=page.new)))
-    assert found == {"", "trap:growing-path"}
+    return [
+        (url, text.format(n=n), (following, *((more.format(n=n),) if more else ())))
+        for n, (url, following) in enumerate(pairwise(urls))
+    ]
 
 
 def spelt(number: int) -> str:
@@ -99,174 +97,205 @@ def spelt(number: int) -> str:
     )
 
 
+def test_each_trap_is_called_by_its_name() -> None:
+    assert uncovered(chain("/c/{year}/{month:02}.html")) == {"trap:calendar"}
+    assert uncovered(chain("/s/a{hex}/index.html")) == {"trap:session-ids"}
+    assert uncovered(chain("/missing/{hex}.html"), title="404 - Page not found") == {"trap:soft-404"}
+    assert uncovered(chain("/x/{hex}")) == {"trap:endless"}
+    assert uncovered(chain("/x/{n}", more="/x/9{n}000")) == {"trap:endless"}
+    names = ["a", "b", "c", "d", "e"]
+    lists = ["/list?" + "&".join(f"{name}={n}" for name in names[n % 4 :] + names[: n % 3]) for n in range(60)]
+    assert uncovered([(url, "Products", (following,)) for url, following in pairwise(lists)]) == {"trap:facets"}
+    deep = ["/" + "a/b/" * n for n in range(1, 60)]
+    watching, found = watch(), set()
+    for before, (url, following) in zip(["/", *deep], pairwise(deep), strict=False):
+        page = visit(url, "Here", following)
+        found.add(
+            watching.observe(
+                type(page)(Task(page.url, "a.test", 1, f"http://a.test{before}"), page.response, new=page.new)
+            )
+        )
+    assert found == {"", "trap:repeated-segments"}
+
+
 @pytest.mark.parametrize(
     "pages",
     [
         chain("/{n}.html"),
-        chain("/item/{hex}"),
         chain("/examples/net/daytime{n}/"),
-        chain("/examples/net/chapter-{n}/index.html"),
+        chain("/examples/net/chapter-{n}.html"),
         chain("/x?page={n}"),
         chain("/x?page={n}&size=20"),
-        chain("/c/{year}/{month:02}.html", text="news {n}"),
+        chain("/" + "deep/" * 15 + "{n}.html"),
         [(url, spelt(n), new) for n, (url, _, new) in enumerate(chain("/c/{year}/{month:02}.html"))],
-        [(url, text, "/elsewhere") for url, text, _ in chain("/c/{year}/{month:02}.html")],
+        [(url, spelt(n), new) for n, (url, _, new) in enumerate(chain("/x/{hex}", more="/x/0{n}ff"))],
+        [(url, text, ()) for url, text, _ in chain("/c/{year}/{month:02}.html")],
     ],
-    ids=["numbers", "digests", "directories", "chapters", "pages", "sizes", "numbered", "news", "leaves"],
+    ids=["numbers", "directories", "chapters", "pages", "sizes", "deep", "news", "growing news", "leaves"],
 )
-def test_dull_sites_and_archives_with_news_are_none(
-    pages: list[tuple[str, str, str]], request: pytest.FixtureRequest
-) -> None:
-    expected = {"trap:calendar"} if request.node.callspec.id == "numbered" else set()
-    assert uncovered(pages) == expected, "numbers are no news; words are, and what does not feed itself ends"
+def test_dull_sites_and_archives_with_news_are_none(pages: list[tuple[str, str, tuple[str, ...]]]) -> None:
+    assert uncovered(pages) == set()
 
 
-def test_a_trap_is_cut_tenfold_again_and_again_and_a_trickle_is_left() -> None:
-    watch = TrapWatch()
-    numbers = count()
-    while not watch.observe(month(next(numbers))):
-        pass
-    assert next(numbers) <= WINDOW + 2
-    passing = []
-    tasks = months(1000, 100_000 // 12)
-    for _ in range(MOST_CUTS + 1):
-        passing.append(watch.judge(tasks).count(""))
-        for _ in range(CUT_AGAIN):
-            watch.observe(month(next(numbers)))
-    assert all(later * 5 < earlier for earlier, later in pairwise(passing[:3]))
-    assert passing[MOST_CUTS - 1] == passing[MOST_CUTS]
+def suspecting(**bounds: int) -> TrapWatch:
+    """One that has found a calendar out."""
+    watching = watch(**bounds)
+    assert {watching.observe(month(number)) for number in range(GRACE + WINDOW + 1)} == {"", "trap:calendar"}
+    return watching
 
 
-def test_news_give_the_budget_back_step_by_step() -> None:
-    watch = TrapWatch()
-    for number in range(WINDOW + 2):
-        watch.observe(month(number))
+def aside(watching: TrapWatch, tasks: list[Task]) -> list[Family]:
+    return [family for family in watching.place(tasks, is_new=True) if family is not None]
+
+
+def test_a_suspected_part_is_known_within_fifty_pages_and_named_with_evidence() -> None:
+    watching = suspecting()
+    assert GRACE + WINDOW + 1 < 50
+    [family] = set(aside(watching, months(100, 50)))
+    assert (family.owner, family.why) == ("a.test", "trap:calendar")
+    assert f"{WINDOW} of the last {WINDOW} pages said nothing of their own" in watching.evidence(family)
+
+
+def test_a_probe_with_news_frees_all() -> None:
+    watching = suspecting()
     tasks = months(1000, 500)
-    cut = watch.judge(tasks).count("")
-    for number in range(RESTORE):
-        watch.observe(month(200 + number, spelt(number)))
-    assert cut < 100
-    assert watch.judge(tasks).count("") == 500
-    assert "no longer cut" in watch.story("a.test", tasks[0].url)
+    assert len(aside(watching, tasks)) == 500
+    watching.observe(month(200, spelt(200)))
+    assert aside(watching, tasks) == []
+    assert {family.part for family in watching.returning()} == {"/events/#/**", "/events/#/*.html"}
+    assert watching.returning() == []
+    assert "trusted" in watching.story(tasks[0])
+
+
+def test_probes_that_lead_nowhere_free_all_since_the_part_ends() -> None:
+    watching = suspecting()
+    for number in range(ENDS):
+        assert len(aside(watching, months(1000, 5))) == 5
+        watching.observe(visit(f"/events/3000/{number + 1:02}.html", "Events of the month"))
+    assert aside(watching, months(1000, 5)) == []
 
 
 def test_memory_is_bounded_and_what_is_forgotten_is_trusted() -> None:
-    watch = TrapWatch(families=3, hosts=2)
-    for number in range(WINDOW + 2):
-        watch.observe(month(number))
-    assert any(watch.judge(months(100, 20)))
+    watching = suspecting(parts=6, hosts=2)
+    assert aside(watching, months(100, 20))
     for number in range(5):
-        watch.observe(visit(f"/other{number}/2000/01.html", "x"))
-    assert len(watch) == 3
-    assert not any(watch.judge(months(100, 20)))
+        page = visit(f"/other{number}/2000/01.html", "x", f"/other{number}/2000/02.html")
+        watching.observe(
+            type(page)(Task(page.url.replace("a.test", f"h{number}.test"), f"h{number}.test"), page.response)
+        )
+    assert len(watching) <= 6
+    assert not aside(watching, months(100, 20))
 
 
-def test_a_seed_is_never_cut() -> None:
-    watch = TrapWatch()
-    for number in range(WINDOW + 2):
-        watch.observe(month(number))
-    tasks = months(100, 50)
-    seeds = [Task(task.url, task.host) for task in tasks]
-    assert not any(watch.judge(seeds))
+def test_a_seed_is_never_set_aside() -> None:
+    watching = suspecting()
+    assert not aside(watching, [Task(task.url, task.host) for task in months(100, 50)])
 
 
-def refusals(source: str, *urls: str) -> list[str]:
-    return list(TrapShapes().judge([Link(url) for url in urls], Task(source, "a.test")))
+def test_what_a_person_says_wins_over_what_is_guessed() -> None:
+    watching = suspecting()
+    [family] = set(aside(watching, months(100, 5)))
+    watching.decide([], [family])
+    assert not watching.is_suspect(family)
+    assert not aside(watching, months(100, 5))
+    watching.decide([family], [])
+    assert watching.is_trap(months(5000, 1)[0]) and watching.is_confirmed(family)
+    assert not watching.is_trap(Task("http://a.test/news/1", "a.test"))
 
 
 def test_shapes_are_named() -> None:
-    assert refusals("http://a.test/a/b/a/b/", "http://a.test/a/b/a/b/a/", "http://a.test/a/b/a/c/") == [
-        "trap:repeated-segments",
-        "",
-    ]
-    assert refusals("http://a.test/", "http://a.test/a/a/a/a/") == [""], "from elsewhere it may be a page"
-    assert refusals("http://a.test/4/4/4/4", "http://a.test/4/4/4/4/4") == [""], "numbers may repeat"
-    assert refusals("http://a.test/", "http://a.test/" + "/".join(f"d{n}" for n in range(21))) == ["trap:deep-path"]
+    source = "http://a.test/a/b/a/b/"
+    assert shape_of("http://a.test/a/b/a/b/a/", source) == "trap:repeated-segments"
+    assert shape_of("http://a.test/a/b/a/c/", source) == ""
+    assert shape_of("http://a.test/a/a/a/a/", "http://a.test/") == "", "from elsewhere it may be a page"
+    assert shape_of("http://a.test/4/4/4/4/4", "http://a.test/4/4/4/4") == "", "numbers may repeat"
+    assert shape_of("http://a.test/" + "/".join(f"d{n}" for n in range(40)), "http://a.test/") == "", (
+        "depth says nothing"
+    )
     queries = ("c=1&c=2&c=3", "c[]=1&c[]=2&c[]=3", "c%5B%5D=1&c%5B%5D=1&c%5B%5D=1")
-    assert refusals("http://a.test/", *(f"http://a.test/?{query}" for query in queries)) == [
+    assert [shape_of(f"http://a.test/?{query}", "http://a.test/") for query in queries] == [
         "trap:repeated-parameters",
         "",
         "",
     ]
 
 
+def test_a_shape_sets_aside_and_news_free_it() -> None:
+    watching = watch()
+    tasks = [
+        Task(f"http://a.test/?c=1&c=2&c={n}", "a.test", source="http://a.test/", relation="a href") for n in range(9)
+    ]
+    assert {family.part for family in aside(watching, tasks)} == {"repeated-parameters"}
+    for number, expected in enumerate((9, 0)):
+        # The first page of a host has nothing to differ from.
+        page = visit(f"/?c=1&c=2&c={number}", spelt(number))
+        watching.observe(type(page)(tasks[number], page.response))
+        assert len(aside(watching, tasks)) == expected
+
+
 def test_combinations_that_decide_are_more_than_sorting_and_paging_make() -> None:
     assert len({("sort", "page"), ("page", "sort"), ("sort", "order", "page")}) < COMBINATIONS
 
 
-def kept(watch: TrapWatch) -> dict[str, bytes]:
-    return {one.host: one.data for one in watch.learnt()}
+def kept(watching: TrapWatch) -> dict[str, bytes]:
+    return {one.host: one.data for one in watching.learnt()}
 
 
-def going_on(records: dict[str, bytes], **bounds: int) -> TrapWatch:
+def going_on(records: dict[str, bytes], template: LearntTemplates | None = None, **bounds: int) -> TrapWatch:
     """One that finds these records where another would find the ledger."""
-    watch = TrapWatch(**bounds)
-    watch.go_on(lambda hosts: [records.get(host) for host in hosts], is_known=bool(records), has_found=True)
-    return watch
+    watching = TrapWatch(template or LearntTemplates(), **bounds)
+    watching.go_on(lambda hosts: [records.get(host) for host in hosts], is_known=bool(records))
+    return watching
 
 
-def test_a_verdict_holds_for_who_goes_on_and_news_still_take_it_back() -> None:
-    first = TrapWatch()
-    for number in range(WINDOW + 2):
+def test_a_suspicion_holds_for_who_goes_on_and_news_still_end_it() -> None:
+    template = LearntTemplates()
+    first = TrapWatch(template)
+    for number in range(GRACE + WINDOW + 1):
         first.observe(month(number))
     tasks = months(1000, 500)
-    second = going_on(kept(first))
-    assert second.judge(tasks) == first.judge(tasks)
-    assert second.story("a.test", tasks[0].url) == first.story("a.test", tasks[0].url)
-    assert second.observe(month(30)) == "", "what was found is not found again"
-    for number in range(RESTORE):
-        second.observe(month(200 + number, spelt(number)))
-    assert set(second.judge(tasks)) == {""}
+    second = going_on(kept(first), template)
+    assert second.place(tasks, is_new=True) == first.place(tasks, is_new=True)
+    assert second.story(tasks[0]) == first.story(tasks[0])
+    assert second.observe(month(30, spelt(30))) == "", "what was found is not found again"
+    assert not aside(second, tasks)
 
 
-def test_evidence_adds_up_over_restarts() -> None:
-    records: dict[str, bytes] = {}
-    names = []
-    for number in range(WINDOW + 2):
-        watch = going_on(records)
-        names.append(watch.observe(month(number)))
-        records |= kept(watch)
-    assert names.count("trap:calendar") == 1
-    assert names.index("trap:calendar") <= WINDOW
+def test_nothing_is_kept_of_pages_that_lead_to_nothing_and_nothing_twice() -> None:
+    watching = watch()
+    watching.observe(visit("/page.html", "text"))
+    assert kept(watching) == {}
+    watching.observe(month(1))
+    assert list(kept(watching)) == ["a.test"]
+    assert kept(watching) == {}
 
 
-def test_nothing_is_kept_of_pages_that_are_not_suspicious_and_nothing_twice() -> None:
-    watch = TrapWatch()
-    watch.observe(visit("/page.html", "text"))
-    assert kept(watch) == {}
-    watch.observe(month(1))
-    assert list(kept(watch)) == ["a.test"]
-    assert kept(watch) == {}
-
-
-def test_what_is_kept_of_a_host_is_bounded_and_begins_with_what_is_cut() -> None:
-    watch = TrapWatch()
-    for number in range(WINDOW + 2):
-        watch.observe(month(number))
-    for number in range(FAMILIES_OF_HOST):
-        watch.observe(visit(f"/{spelt(number)}/2000/01.html", spelt(number) * 50))
-    [(host, record)] = kept(watch).items()
+def test_what_is_kept_of_a_host_is_bounded_and_begins_with_what_is_suspected() -> None:
+    watching = suspecting()
+    for number in range(PARTS_OF_HOST * 2):
+        long = spelt(number).replace(" ", "-")[:80]
+        watching.observe(visit(f"/{long}/{long}/1.html", "text", f"/{long}/{long}/2.html"))
+    [(host, record)] = kept(watching).items()
     assert host == "a.test" and len(record) <= KEPT_BYTES
-    assert len(watch) == FAMILIES_OF_HOST
+    assert len(watching) == PARTS_OF_HOST
+    assert aside(going_on({"a.test": record}), months(1000, 5))
 
 
 def test_a_record_of_somebody_else_is_none() -> None:
-    first = TrapWatch()
-    first.observe(month(1))
-    [record] = kept(first).values()
-    for strange in (b"", b"\xc1", b"\x80", record[:-3], record.replace(b"/events", b"/x"), b"\x81\xa1/\xc4\x02xx"):
-        watch = going_on({"a.test": strange})
-        assert watch.judge(months(1, 3)) == ["", "", ""]
-        assert watch.observe(month(2)) == ""
+    [record] = kept(suspecting()).values()
+    for strange in (b"", b"\xc1", b"\x80", record[:-3], b"\x81\xa1/\xc4\x02xx"):
+        watching = going_on({"a.test": strange})
+        assert watching.place(months(1, 3), is_new=True) == [None] * 3
+        assert watching.observe(month(2)) == ""
 
 
 def test_hosts_that_left_the_memory_are_recalled() -> None:
     records: dict[str, bytes] = {}
-    watch = going_on(records, hosts=2)
-    for number in range(WINDOW + 2):
-        watch.observe(month(number))
-    records |= kept(watch)
-    tasks = months(100, 20)
+    watching = going_on(records, hosts=2)
+    for number in range(GRACE + WINDOW + 1):
+        watching.observe(month(number))
+    records |= kept(watching)
     for host in ("b.test", "c.test", "d.test"):
-        watch.judge([Task(f"http://{host}/", host)])
-    assert any(watch.judge(tasks))
+        page = visit("/", "x")
+        watching.observe(type(page)(Task(f"http://{host}/", host), page.response))
+    assert aside(watching, months(100, 20))
