@@ -24,7 +24,15 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Visit
 from gossamer.model.words import marks_of, words_of, words_of_urls
-from gossamer.services.traps.families import Trace, depth_of, directory_of, named_directory_of, parts_of, shared_beginning, trace
+from gossamer.services.traps.families import (
+    Trace,
+    depth_of,
+    directory_of,
+    named_directory_of,
+    parts_of,
+    shared_beginning,
+    trace,
+)
 from gossamer.services.traps.memory import SUSPECTS_OF_HOST, Host, Memory, Part, Recall, State, read_host
 from gossamer.services.traps.shapes import shape_of
 
