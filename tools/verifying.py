@@ -225,7 +225,7 @@ def _check_ledger(
     if gone_back:
         return
     _check_counters(counters, committed, told)
-    unfinished = len(ledger.queues)
+    unfinished = len(ledger.queues) + counters.get("set_aside", 0)
     done = told.rows
     if not done <= counters.get("discovered", 0) <= done + unfinished:
         told.find(f"{counters.get('discovered', 0)} URLs were discovered, {done} are done and {unfinished} wait")
