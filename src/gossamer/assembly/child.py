@@ -27,7 +27,7 @@ def main() -> int:
         graph = plan(read(Path(path)), catalog())
         tune_collector()
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(RunningGraph(graph, process=process, report=report).run())
+            runner.run(RunningGraph(graph, process=process, report=report, meeting=str(Path(path).parent)).run())
     except (FlowError, GossamerError) as error:
         report(str(error))
         return error.exit_code

@@ -39,15 +39,6 @@ _WITH_FRAMES = frozenset({"unix", "tcp"})
 GRACE = 5.0
 
 
-def with_sockets(wiring: Wiring, folder: str) -> Wiring:
-    """A copy in which every connector at `unix:` without a path meets at a socket in `folder`."""
-    connectors = {
-        name: msgspec.structs.replace(plan, address=f"unix:{folder}/{name}.sock") if plan.address == "unix:" else plan
-        for name, plan in wiring.connectors.items()
-    }
-    return msgspec.structs.replace(wiring, connectors=connectors)
-
-
 def check_bodies_cross(graph: Graph) -> None:
     """The largest body may cross every arrow that it has to: as sent and decoded, in one frame.
 

@@ -129,21 +129,31 @@ class Out(Generic[T]):
         await self._usable().send(items, current.get())
 
     def hold(self) -> None:
-        """Suspend senders at this end and its clones, for an exchange of the connector."""
+        """Suspend senders at this end and its clones until :meth:`release`, for a change behind it."""
         self._held = asyncio.Event()
         for clone in self._clones:
             clone.hold()
 
-    def rebind(self, connector: Connector[T]) -> None:
-        """Put another connector behind this end, and let senders go on."""
-        if self._open:
-            connector.add_producer()
-        self._connector = connector
+    def release(self) -> None:
+        """Let senders at this end and its clones go on."""
         if self._held is not None:
             self._held.set()
             self._held = None
         for clone in self._clones:
+            clone.release()
+
+    def rebind(self, connector: Connector[T]) -> None:
+        """Put another connector behind this end and its clones. The one that stood there is told by who asks for this."""
+        if self._open:
+            connector.add_producer()
+        self._connector = connector
+        for clone in self._clones:
             clone.rebind(connector)
+
+    @property
+    def open_ends(self) -> int:
+        """This end and its clones, as far as they are not closed."""
+        return self._open + sum(clone.open_ends for clone in self._clones)
 
 
 class In(Generic[T]):

@@ -121,17 +121,26 @@ def _fused(graph: Graph) -> Iterator[Finding]:
 
 def _rings(graph: Graph) -> Iterator[Finding]:
     """A ring of bounded queues can stop dead: one input on it accepts always, and spills (DESIGN 1)."""
+    try:
+        in_flow_order(graph)
+    except graphlib.CycleError as error:
+        ring = " -> ".join(error.args[1])
+        yield "components", f"{ring} is a ring without a spill and can stop dead; one input on it must spill to disk"
+
+
+def in_flow_order(graph: Graph) -> list[str]:
+    """Components in the order in which items reach them; inputs that spill do not count.
+
+    Raises:
+        graphlib.CycleError: there is a ring without a spill.
+    """
     feeds: dict[str, set[str]] = {name: set() for name in graph.components}
     for node in graph.components.values():
         spilling = node.unit.spills if issubclass(node.unit, AsynchronousFilter) else frozenset()
         for role, connector in node.inputs.items():
             if role not in spilling:
                 feeds[node.name] |= set(graph.connectors[connector].producers)
-    try:
-        graphlib.TopologicalSorter(feeds).prepare()
-    except graphlib.CycleError as error:
-        ring = " -> ".join(error.args[1])
-        yield "components", f"{ring} is a ring without a spill and can stop dead; one input on it must spill to disk"
+    return list(graphlib.TopologicalSorter(feeds).static_order())
 
 
 def lacking(unit: type, interface: Any) -> tuple[str, ...]:

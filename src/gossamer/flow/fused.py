@@ -38,6 +38,10 @@ class FusedConnector(Connector[T]):
             raise WiringError(f"connector {self.name!r} is fused and takes one consumer; make it local: for several")
         self._handle = handle
 
+    def detach(self) -> None:
+        """Forget the consumer, who is about to be another."""
+        self._handle = None
+
     def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
         """Never: the consumer may have to wait, so the producer has to."""
         return False

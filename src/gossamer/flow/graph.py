@@ -15,7 +15,7 @@ from gossamer.flow.connector import class_of
 from gossamer.flow.errors import WiringError
 from gossamer.flow.sheet import Sheet
 from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, Wiring
+from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, Wiring, with_settings
 
 Roles = Mapping[str, str | Mapping[str, tuple[str, ...]]]
 """A provider's name for each role, or names by key for a keyed role."""
@@ -78,7 +78,7 @@ class Graph(msgspec.Struct, frozen=True):
     connectors: Mapping[str, ConnectorNode]
     components: Mapping[str, ComponentNode]
     wiring: Wiring
-    """The plan that it was made from; what was changed since then stands in the nodes."""
+    """The same as a plan: planned again it gives this graph, whatever was changed on the way."""
 
     def roles(self) -> dict[str, Roles]:
         """The bound roles of every unit, components first."""
@@ -108,53 +108,14 @@ class Graph(msgspec.Struct, frozen=True):
                 pending += used_names(self.providers[name].roles)
         return found
 
-    # -- changed copies
-
-    def with_component(self, node: ComponentNode) -> "Graph":
-        """With one more component at the connectors that it is bound to."""
-        connectors = dict(self.connectors)
-        for name in node.inputs.values():
-            connector = connectors[name]
-            connectors[name] = msgspec.structs.replace(connector, consumers=(*connector.consumers, node.name))
-        for name in node.outputs.values():
-            connector = connectors[name]
-            connectors[name] = msgspec.structs.replace(connector, producers=(*connector.producers, node.name))
-        return msgspec.structs.replace(self, connectors=connectors, components={**self.components, node.name: node})
-
-    def without_component(self, name: str) -> "Graph":
-        """With one component less; its connectors stay."""
-        connectors = {
-            key: msgspec.structs.replace(
-                connector,
-                producers=tuple(end for end in connector.producers if end != name),
-                consumers=tuple(end for end in connector.consumers if end != name),
-            )
-            for key, connector in self.connectors.items()
-        }
-        components = {key: node for key, node in self.components.items() if key != name}
-        return msgspec.structs.replace(self, connectors=connectors, components=components)
-
-    def with_connector(self, node: ConnectorNode) -> "Graph":
-        """With another connector of this name."""
-        return msgspec.structs.replace(self, connectors={**self.connectors, node.name: node})
-
-    def with_providers(self, *nodes: ProviderNode) -> "Graph":
-        """With other providers of these names, or more of them, in a fresh order of starting.
-
-        Raises:
-            WiringError: they would use each other in a circle.
-        """
-        return msgspec.structs.replace(
-            self, providers=start_order({**self.providers, **{node.name: node for node in nodes}})
-        )
-
-    def with_sheet(self, name: str, sheet: Sheet) -> "Graph":
-        """With another sheet of the unit of this name."""
+    def with_settings(self, name: str, values: Mapping[str, Any], sheet: Sheet) -> "Graph":
+        """A copy in which the unit of this name has another sheet, made of these values on top of what it had."""
+        wiring = with_settings(self.wiring, name, dict(values))
         if name in self.components:
-            changed = msgspec.structs.replace(self.components[name], sheet=sheet)
-            return msgspec.structs.replace(self, components={**self.components, name: changed})
+            node = msgspec.structs.replace(self.components[name], sheet=sheet, plan=wiring.components[name])
+            return msgspec.structs.replace(self, wiring=wiring, components={**self.components, name: node})
         provider = msgspec.structs.replace(self.providers[name], sheet=sheet)
-        return msgspec.structs.replace(self, providers={**self.providers, name: provider})
+        return msgspec.structs.replace(self, wiring=wiring, providers={**self.providers, name: provider})
 
 
 def start_order(providers: Mapping[str, ProviderNode]) -> dict[str, ProviderNode]:

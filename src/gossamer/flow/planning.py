@@ -28,19 +28,6 @@ def plan(wiring: Wiring, catalog: Catalog) -> Graph:
     return _Planner(wiring, catalog).graph()
 
 
-def provider_node(name: str, provider_plan: ProviderPlan, wiring: Wiring, catalog: Catalog) -> ProviderNode:
-    """One provider more for a graph that runs: checked as in a plan, before anything is exchanged.
-
-    Raises:
-        WiringError: what is wrong with it.
-    """
-    planner = _Planner(wiring, catalog)
-    node = planner.provider(name, provider_plan)
-    planner.stop_if_wrong()
-    assert node is not None
-    return node
-
-
 class _Planner:
     """Collects findings, so that a person mends them all at once."""
 

@@ -42,7 +42,9 @@ class Runner:
         workers: int = 1,
         policy: Policy | None = None,
         report: Callable[[str], None] = lambda line: None,
+        is_called: bool = True,
     ) -> None:
+        """A runner; one whose fused input calls another component yet waits for :meth:`attach` (`is_called=False`)."""
         self.component = component
         self.workers = workers
         self._gate = Gate(_places(component, workers))
@@ -51,7 +53,8 @@ class Runner:
         self._leaving = False
         if isinstance(component, OneInput):
             self._handling = component.handler()
-            self.attach()
+            if is_called:
+                self.attach()
 
     def __repr__(self) -> str:
         state = "suspended" if self._gate.suspended else f"{self._gate.inside} busy"
@@ -117,18 +120,20 @@ class Runner:
 
     async def _receive(self, port: In[Any], limit: int) -> tuple[list[Any], Receipts] | None:
         """The next batch; None when there will be none, or when the component leaves. A suspended one takes nothing."""
-        if self._gate.shut and not self._leaving:
-            await self._gate.opened()
-        if self._leaving:
-            return None
-        items, receipts = port.connector.poll(limit)
-        if items:
-            return items, receipts
-        try:
-            batch = await self._unless_cut(port.take(limit))
-        except EndOfItems:
-            return None
-        return None if batch is _END else batch
+        while True:
+            if self._gate.shut and not self._leaving:
+                await self._gate.opened()
+            if self._leaving:
+                return None
+            items, receipts = port.connector.poll(limit)
+            if items:
+                return items, receipts
+            try:
+                batch = await self._unless_cut(port.take(limit))
+            except EndOfItems:
+                return None
+            if batch is not _END:
+                return batch  # type: ignore[no-any-return]  # what the wait brought, or the mark
 
     async def _unless_cut(self, waiting: Awaitable[Any]) -> Any:
         """What is waited for; `_END` if the wait was cut short because no more is wanted."""
@@ -306,6 +311,10 @@ class Runner:
         self.resume()
         if isinstance(self.component, Producer) and self.component.drained:
             self._cut_receiving()
+
+    def look_again(self) -> None:
+        """Let workers that wait at an input look where it leads by now."""
+        self._cut_receiving()
 
     async def leave(self) -> None:
         """Finish what is in hand and take up nothing more, for good: :meth:`run` then ends as if the inputs had ended."""

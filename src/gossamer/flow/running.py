@@ -2,8 +2,9 @@
 
 Start: providers (whoever is used first), connectors, components. End: when every component's inputs have ended; then
 components, connectors and providers are stopped in the opposite order, after a failure too.
-While it runs: sheets are read and replaced, metrics read, units suspended and resumed, providers and connectors exchanged,
-components added and removed (:mod:`gossamer.flow.changing`). None of this needs to know a particular unit.
+While it runs it owns the truth about its wiring: sheets are read and replaced, metrics read, units suspended and resumed, and
+the whole becomes another graph (:mod:`gossamer.flow.changing`), by a difference that is kept and can be undone. None of this
+needs to know a particular unit.
 """
 
 import asyncio
@@ -11,16 +12,22 @@ import typing
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from gossamer.flow import changing
 from gossamer.flow.clock import Clock
 from gossamer.flow.connector import Statistics
-from gossamer.flow.errors import FlowError
-from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
+from gossamer.flow.difference import Difference
+from gossamer.flow.errors import FlowError, SettingError, WiringError
+from gossamer.flow.graph import Graph
 from gossamer.flow.runner import Runner
 from gossamer.flow.sheet import Sheet, change
 from gossamer.flow.unit import Unit
 from gossamer.flow.units import Units
-from gossamer.flow.wiring import MAIN_PROCESS
+from gossamer.flow.wiring import MAIN_PROCESS, Wiring
+
+Planner = Callable[[Wiring], Graph]
+"""Makes a checked graph of a wiring, or raises what is wrong with it."""
 
 
 class RunningGraph(Units):
@@ -33,14 +40,17 @@ class RunningGraph(Units):
         process: str = MAIN_PROCESS,
         clock: Clock | None = None,
         report: Callable[[str], None] = lambda line: None,
+        meeting: str = "",
     ) -> None:
-        super().__init__(graph, process=process, clock=clock, report=report)
+        super().__init__(graph, process=process, clock=clock, report=report, meeting=meeting)
+        self.history: list[Difference] = []
+        """What the graph became, change by change; the last is what :meth:`undo` takes back."""
         self.earlier: dict[str, Statistics] = {}
         """What the predecessors of exchanged connectors have done."""
         self._working = False
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._more = asyncio.Event()
-        self._changes: set[asyncio.Task[None]] = set()
+        self._changes: set[asyncio.Task[Difference]] = set()
         self._changing = asyncio.Lock()
 
     def __repr__(self) -> str:
@@ -91,10 +101,14 @@ class RunningGraph(Units):
     async def let_go(self, runner: Runner) -> None:
         """Wait until a component has finished what it has in hand, and stop it. If it fails at that, the graph fails."""
         await runner.leave()
-        if runner.component.name in self._tasks:
-            await asyncio.wait([self._tasks[runner.component.name]])
+        name = runner.component.name
+        if (task := self._tasks.get(name)) is not None:
+            await asyncio.wait([task])
+            # A failure is left to `work`, which ends the graph with it; here it ends the change.
+            task.result()
+            self._tasks.pop(name, None)
         await self.stop_one(runner.component)
-        del self.runners[runner.component.name]
+        del self.runners[name]
 
     def _settle(self, done: set[asyncio.Task[Any]]) -> None:
         failures: list[BaseException] = []
@@ -110,7 +124,7 @@ class RunningGraph(Units):
         if failures:
             raise failures[0]
 
-    def _report_late(self, tasks: typing.Iterable["asyncio.Task[None]"]) -> None:
+    def _report_late(self, tasks: typing.Iterable["asyncio.Task[Any]"]) -> None:
         """A component that failed while it was being stopped did not cause the end, but is not kept silent."""
         for task in tasks:
             if task.done() and not task.cancelled() and (error := task.exception()) is not None:
@@ -154,13 +168,20 @@ class RunningGraph(Units):
             SettingError: unknown, out of bounds, refused by the unit, or only to be changed with a restart. Then nothing
                 has changed.
         """
-        units = self.units(name)
-        before = units[0].sheet
-        after: Sheet = typing.cast(Sheet, change(before, values, running=True))
-        self._give(units, after, before)
+        if self._changing.locked():
+            raise SettingError("the graph is being changed; set this when that is done")
+        before = self.sheet(name)
+        after: Sheet = change(before, values, running=True)
+        self.give(name, after)
         if name in self._whole.components or name in self._whole.providers:
-            self._whole = self._whole.with_sheet(name, after)
+            new = msgspec.to_builtins(after)
+            self._whole = self._whole.with_settings(name, {key: new[key] for key in values}, after)
         return after
+
+    def give(self, name: str, after: Sheet) -> None:
+        """Give all instances of a unit another sheet; if one refuses it, all have the old one again."""
+        units = self.units(name)
+        self._give(units, after, typing.cast(Sheet, units[0].sheet))
 
     @staticmethod
     def _give(units: Sequence[Unit[Any]], after: Sheet, before: Sheet) -> None:
@@ -186,44 +207,40 @@ class RunningGraph(Units):
         for runner in self.instances(name):
             runner.resume()
 
-    async def exchange_provider(self, name: str, node: ProviderNode) -> None:
-        """Put another provider in the place of `name` while its users work.
+    async def apply(self, change: Callable[[Wiring], Wiring], planner: Planner) -> Difference:
+        """Become another graph while items flow. None is lost and none is handled twice; each goes the old way or the new.
 
-        The new one starts, every user is bound to it, and the old one stops when no component is in the middle of an item
-        that it handles with it. (A producer between two items is not waited for.) If a role of the new one is bound to
-        `name`, it wraps the old one, which then stays, as `NAME-behind`.
+        Args:
+            change: makes the wiring that is wanted of the one that runs.
+            planner: makes a checked graph of it.
 
-        Raises:
-            FlowError: it does not fit, or cannot start; then nothing has changed.
-        """
-        await self._change(changing.exchange_provider(self, name, node))
-
-    async def exchange_connector(self, name: str, address: str, **options: Any) -> None:
-        """Put another connector in the place of `name` while items flow; none is lost, and their order is kept.
-
-        Producers are held at their ends; what waits in the old connector goes over into the new one, also while its
-        consumers are suspended. Only a fused one has no room, and a remote one a window: they wait for the consumers.
+        Returns:
+            What has changed, which is the last of :attr:`history` now.
 
         Raises:
-            FlowError: it does not fit, or cannot start; then nothing has changed.
+            FlowError: the wiring is wrong, this graph cannot become it while it runs, or what is new cannot start; then
+                nothing has changed.
         """
-        await self._change(changing.exchange_connector(self, name, address, options))
+        return await self._change(self._become(change, planner))
 
-    async def add_component(self, node: ComponentNode) -> None:
-        """Start one more component on connectors and providers that exist.
+    async def undo(self, planner: Planner) -> Difference:
+        """Take the last change back; settings that were changed since stay. Raises as :meth:`apply`."""
+        return await self._change(self._take_back(planner))
 
-        Raises:
-            FlowError: it does not fit, or cannot start; then nothing has changed.
-        """
-        await self._change(changing.add_component(self, node))
+    async def _become(self, change: Callable[[Wiring], Wiring], planner: Planner) -> Difference:
+        before = self.wiring
+        graph = planner(change(before))
+        await changing.apply(self, graph)
+        self.history.append(Difference.between(before, graph.wiring))
+        return self.history[-1]
 
-    async def remove_component(self, name: str) -> None:
-        """Take a component out: it finishes what it has in hand and closes its outputs. What waits for it stays for others.
-
-        Raises:
-            FlowError: there are no others, so that its producers would wait for ever.
-        """
-        await self._change(changing.remove_component(self, name))
+    async def _take_back(self, planner: Planner) -> Difference:
+        if not self.history:
+            raise WiringError("there is nothing to undo: the graph has not been changed since it started")
+        opposite = self.history[-1].opposite
+        await changing.apply(self, planner(opposite.applied(self.wiring)))
+        self.history.pop()
+        return opposite
 
     def replace_graph(self, whole: Graph) -> None:
         """The graph as it is after a change."""
@@ -234,7 +251,12 @@ class RunningGraph(Units):
         """The graph with the parts that other processes run."""
         return self._whole
 
-    async def _change(self, change: Coroutine[Any, Any, None]) -> None:
+    @property
+    def wiring(self) -> Wiring:
+        """The wiring that the graph stands for now: planned anew it gives the same graph."""
+        return self._whole.wiring
+
+    async def _change(self, change: Coroutine[Any, Any, Difference]) -> Difference:
         """One change after the other. A change that has begun is finished even if who asked for it is cancelled."""
         if not self._working:
             change.close()
@@ -244,13 +266,13 @@ class RunningGraph(Units):
         task.add_done_callback(self._changes.discard)
         task.add_done_callback(lambda _: change.close())  # a change that never got its turn
         try:
-            await asyncio.shield(task)
+            return await asyncio.shield(task)
         except asyncio.CancelledError:
             if not task.cancelled():
                 task.add_done_callback(lambda left: self._report_late([left]))
                 raise
             raise FlowError(f"the graph in process {self.process!r} ended before the change was made") from None
 
-    async def _in_turn(self, change: Coroutine[Any, Any, None]) -> None:
+    async def _in_turn(self, change: Coroutine[Any, Any, Difference]) -> Difference:
         async with self._changing:
-            await change
+            return await change

@@ -64,4 +64,5 @@ class Provider(Unit[S]):
     """
 
     keeps_state: ClassVar[bool] = False
-    """What it remembers decides what the crawl does, so that two copies in two processes would disagree."""
+    """What it remembers decides what the crawl does, so that two copies in two processes would disagree.
+    While the graph runs, only a provider that stands in front of it (or one that it stands in front of) takes its place."""

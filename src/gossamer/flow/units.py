@@ -3,8 +3,7 @@
 :class:`~gossamer.flow.running.RunningGraph` puts them to work and changes them.
 """
 
-import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from gossamer.flow.component import Component
 from gossamer.flow.connector import Connector
 from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import FlowError, UnknownName
-from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles, used_names
+from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles
 from gossamer.flow.performing import Policy
 from gossamer.flow.runner import Runner
 from gossamer.flow.sheet import nearest
@@ -35,8 +34,11 @@ class Units:
         process: str = MAIN_PROCESS,
         clock: Clock | None = None,
         report: Callable[[str], None] = lambda line: None,
+        meeting: str = "",
     ) -> None:
+        """The units of `process`; connectors at `unix:` without a path meet at sockets in the folder `meeting`."""
         self.process = process
+        self.meeting = meeting
         self.clock = clock or SystemClock()
         self.report = report
         self.providers: dict[str, Provider[Any]] = {}
@@ -64,12 +66,14 @@ class Units:
         """
         graph = self.graph
         for connector in graph.connectors.values():
-            self.connectors[connector.name] = self.open(connector)
+            self.connectors[connector.name] = self.open(connector, self._whole)
         for provider in graph.providers.values():
             self.providers[provider.name] = self.make_provider(provider, self.providers)
             await self.start_one(self.providers[provider.name])
         for component in graph.components.values():
-            self.make_component(component)
+            self.runners.update(self.make_component(component, self.connectors, self.providers))
+        for runner in self.runners.values():
+            runner.attach()
         for opened in self.connectors.values():
             await self.start_one(opened)
         for runner in self.runners.values():
@@ -114,15 +118,6 @@ class Units:
         except Exception as error:
             self.report(f"{_called(unit)} did not stop cleanly: {type(error).__name__}: {error}")
 
-    @contextlib.asynccontextmanager
-    async def stopped_on_failure(self, unit: Unit[Any] | Connector[Any]) -> AsyncIterator[None]:
-        """If what follows fails, this unit is of no use to anybody."""
-        try:
-            yield
-        except BaseException:
-            await self.stop_one(unit)
-            raise
-
     # -- making
 
     def make_provider(self, node: ProviderNode, known: Mapping[str, Provider[Any]]) -> Provider[Any]:
@@ -138,22 +133,25 @@ class Units:
         unit.report = self.report
         bind(unit, roles, known)
 
-    def open(self, node: ConnectorNode) -> Connector[Any]:
+    def open(self, node: ConnectorNode, whole: Graph) -> Connector[Any]:
         """The connector behind an address, as this process sees it: it sends into it, receives from it, or both."""
-        where = {name: self._whole.components[name].plan.process for name in (*node.producers, *node.consumers)}
+        where = {name: whole.components[name].plan.process for name in (*node.producers, *node.consumers)}
+        address = node.plan.address
+        if address == "unix:" and self.meeting:
+            address = f"unix:{self.meeting}/{node.name}.sock"
         sends = any(where[name] == self.process for name in node.producers)
         receives = any(where[name] == self.process for name in node.consumers)
         return open_connector(
             Opening(
                 name=node.name,
                 item_type=node.item_type,
-                address=node.plan.address,
+                address=address,
                 capacity=node.plan.capacity,
                 side="both" if sends and receives else "send" if sends else "receive",
                 slot=self.process,
                 senders=frozenset(where[name] for name in node.producers),
                 options=node.plan.options,
-                exchange=self._exchange if transport_of(node.plan.address).remote else None,
+                exchange=self._exchange if transport_of(address).remote else None,
             )
         )
 
@@ -164,21 +162,22 @@ class Units:
 
         return Exchange()
 
-    def make_component(self, node: ComponentNode) -> list[Runner]:
-        """All instances of a component, bound to their connectors and providers, each with its runner."""
-        made = []
+    def make_component(
+        self, node: ComponentNode, connectors: Mapping[str, Connector[Any]], providers: Mapping[str, Provider[Any]]
+    ) -> dict[str, Runner]:
+        """All instances of a component by name, bound to connectors and providers, each with its runner."""
+        made = {}
         plan = node.plan
         for number in range(1, plan.instances + 1):
             component: Component[Any] = node.unit(node.sheet)
             name = node.name if plan.instances == 1 else f"{node.name}.{number}"
-            self.set_up(component, name, node.roles, self.providers)
+            self.set_up(component, name, node.roles, providers)
             component.bind(
-                {role: In(role, self.connectors[end]) for role, end in node.inputs.items()},
-                {role: Out(role, self.connectors[end]) for role, end in node.outputs.items()},
+                {role: In(role, connectors[end]) for role, end in node.inputs.items()},
+                {role: Out(role, connectors[end]) for role, end in node.outputs.items()},
             )
             policy = Policy(plan.on_error, plan.restarts)
-            self.runners[name] = Runner(component, workers=plan.workers, policy=policy, report=self.report)
-            made.append(self.runners[name])
+            made[name] = Runner(component, workers=plan.workers, policy=policy, report=self.report, is_called=False)
         return made
 
     # -- finding
@@ -205,35 +204,6 @@ class Units:
             raise UnknownName(f"no unit {name!r} runs in process {self.process!r}{nearest(name, known)}")
         return found
 
-    def connector_node(self, name: str) -> ConnectorNode:
-        """A connector of this process.
-
-        Raises:
-            UnknownName: there is none of that name here; lists those that are.
-        """
-        nodes = self.graph.connectors
-        if name not in nodes:
-            raise UnknownName(f"no connector {name!r} runs in process {self.process!r}{nearest(name, nodes)}")
-        return nodes[name]
-
-    def users(self, name: str) -> Iterator[tuple[Unit[Any], Roles]]:
-        """Every unit that is bound to a provider, with all its roles."""
-        graph = self.graph
-        for node in graph.providers.values():
-            if name in used_names(node.roles):
-                yield self.providers[node.name], node.roles
-        for component in graph.components.values():
-            if name in used_names(component.roles):
-                for runner in self.instances(component.name):
-                    yield runner.component, component.roles
-
-    def reaching(self, name: str) -> Iterator[Runner]:
-        """Every component that uses a provider, directly or through others."""
-        graph = self.graph
-        for component in graph.components.values():
-            if name in graph.reached(used_names(component.roles)):
-                yield from self.instances(component.name)
-
     def ends(self, connector: Connector[Any]) -> tuple[list[In[Any]], list[Out[Any]]]:
         """All ends of a connector in this process."""
         components = [runner.component for runner in self.runners.values()]
@@ -250,18 +220,6 @@ def bind(unit: Unit[Any], roles: Roles, known: Mapping[str, Provider[Any]]) -> N
             setattr(unit, role, known[bound])
         else:
             setattr(unit, role, {key: tuple(known[name] for name in names) for key, names in bound.items()})
-
-
-def renamed(roles: Roles, old: str, new: str) -> Roles:
-    """Roles in which a provider is called by another name."""
-
-    def rename(names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(new if name == old else name for name in names)
-
-    return {
-        role: rename([bound])[0] if isinstance(bound, str) else {key: rename(names) for key, names in bound.items()}
-        for role, bound in roles.items()
-    }
 
 
 def _called(unit: Unit[Any] | Connector[Any]) -> str:

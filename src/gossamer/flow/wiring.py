@@ -101,7 +101,8 @@ class Wiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         return (MAIN_PROCESS, *sorted(names - {MAIN_PROCESS}))
 
 
-_PLANS: dict[str, type[msgspec.Struct]] = {
+#: The tables of a wiring, and the plans in them.
+TABLES: dict[str, type[msgspec.Struct]] = {
     "providers": ProviderPlan,
     "connectors": ConnectorPlan,
     "components": ComponentPlan,
@@ -166,26 +167,32 @@ def from_plain(plain: dict[str, Any], source: str = "wiring") -> Wiring:
     Raises:
         WiringError: not of the form above; names source, key, what is wrong, what would be right.
     """
-    known = {*_PLANS, "description"}
+    known = {*TABLES, "description"}
     for key in plain:
         if key not in known:
             raise WiringError(f"{source}: unknown key {key!r}{nearest(key, known)}")
-    tables = {table: _table(plain.get(table, {}), table, plan, source) for table, plan in _PLANS.items()}
+    tables = {table: _table(plain.get(table, {}), table, source) for table in TABLES}
     description = plain.get("description", "")
     if not isinstance(description, str):
         raise WiringError(f"{source}: description: is {description!r}; it is a text")
     return Wiring(**tables, description=description, source=source)
 
 
-def _table(entries: Any, table: str, plan: type[msgspec.Struct], source: str) -> dict[str, Any]:
+def _table(entries: Any, table: str, source: str) -> dict[str, Any]:
     """The entries of one table, each read by itself: so a message can name the entry."""
     if not isinstance(entries, dict):
         raise WiringError(f"{source}: {table}: is {entries!r}; it is a table of tables, as [{table}.NAME]")
-    return {name: _entry(entry, f"{table}.{name}", plan, source) for name, entry in entries.items()}
+    return {name: read_entry(entry, table, name, source) for name, entry in entries.items()}
 
 
-def _entry(entry: Any, key: str, plan: type[msgspec.Struct], source: str) -> Any:
-    if not _NAME.fullmatch(key.partition(".")[2]):
+def read_entry(entry: Any, table: str, name: str, source: str) -> Any:
+    """The plan of one unit or connector, from plain dictionaries.
+
+    Raises:
+        WiringError: not of the form above; names source, key, what is wrong, what would be right.
+    """
+    key, plan = f"{table}.{name}", TABLES[table]
+    if not _NAME.fullmatch(name):
         raise WiringError(f"{source}: {key}: a name is made of letters, digits, - and _")
     if not isinstance(entry, dict):
         raise WiringError(

@@ -1,6 +1,7 @@
 """Changes while items flow: nothing is lost, order and counters are kept, what does not fit is refused and changes nothing."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,13 +12,14 @@ import pytest
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import AsynchronousFilter, Consumer, Filter, Producer, SynchronousFilter
 from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import ComponentFailed, FlowError, UnknownName, WiringError
-from gossamer.flow.graph import ComponentNode, ProviderNode
+from gossamer.flow.difference import Difference, changed
+from gossamer.flow.errors import ComponentFailed, FlowError, WiringError
+from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
 from gossamer.flow.ports import Uses
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import parse
+from gossamer.flow.wiring import Wiring, parse
 
 TOTAL = 400
 
@@ -168,6 +170,13 @@ class Deaf(Provider):
     """Has no method."""
 
 
+class Broken(Slow):
+    """Does not start."""
+
+    async def start(self) -> None:
+        raise OSError("no")
+
+
 class Failing(Plain):
     """Does not start."""
 
@@ -185,6 +194,7 @@ CATALOG = Catalog(
         "join": Join,
         "split": Split,
         "keep": Keep,
+        "broken": Broken,
     },
     {"plain": Plain, "other": Other, "cached": Cached, "deaf": Deaf, "failing": Failing},
 )
@@ -240,14 +250,20 @@ def while_running(
     return body  # type: ignore[return-value]
 
 
-def node(text: str, name: str) -> Any:
-    """A node as planning makes it, out of a whole wiring."""
-    graph = plan(parse(text), CATALOG)
-    return {**graph.components, **graph.providers}[name]
+def planned(wiring: Wiring) -> Graph:
+    return plan(wiring, CATALOG)
 
 
-def provider(use: str, **roles: str) -> ProviderNode:
-    return ProviderNode("label", use, CATALOG.provider(use), CATALOG.provider(use)().sheet, roles)
+async def become(graph: RunningGraph, text: str, catalog: Catalog = CATALOG) -> None:
+    """Change a running graph by what a change file says."""
+    await graph.apply(lambda wiring: changed(wiring, text), lambda wiring: plan(wiring, catalog))
+
+
+async def exchange(graph: RunningGraph, name: str, address: str) -> None:
+    """Another connector between the same ends, also where the address stays."""
+    node = graph.graph.connectors.get(name)
+    capacity = 5 if node is not None and node.plan.capacity == 4 else 4
+    await become(graph, f'[connectors.{name}]\naddress = "{address}"\ncapacity = {capacity}')
 
 
 # -- connectors
@@ -256,7 +272,7 @@ def provider(use: str, **roles: str) -> ProviderNode:
 def test_a_connector_goes_through_all_schemes_while_items_flow(run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
         for address in ("priority:value", "fused:", "local:", "fused:", "priority:value", "local:"):
-            await graph.exchange_connector("numbers", address)
+            await exchange(graph, "numbers", address)
             await turns(7)
 
     graph = run(while_running(WIRING, change)())
@@ -267,10 +283,10 @@ def test_a_connector_goes_through_all_schemes_while_items_flow(run: Any) -> None
 
 def test_a_connector_becomes_remote_and_local_again_while_items_flow(run: Any, socket_folder: Path) -> None:
     async def change(graph: RunningGraph) -> None:
-        await graph.exchange_connector("numbers", f"unix:{socket_folder / 'a'}")
+        await exchange(graph, "numbers", f"unix:{socket_folder / 'a'}")
         await turns()
-        await graph.exchange_connector("numbers", f"unix:{socket_folder / 'b'}")
-        await graph.exchange_connector("numbers", "local:")
+        await exchange(graph, "numbers", f"unix:{socket_folder / 'b'}")
+        await exchange(graph, "numbers", "local:")
 
     graph = run(while_running(WIRING, change)())
     assert kept(graph) == list(range(TOTAL))
@@ -283,9 +299,9 @@ def test_an_exchange_in_the_middle_of_a_bulk_keeps_it_whole(scheme: str, run: An
 
     async def change(graph: RunningGraph) -> None:
         for _ in range(5):
-            await graph.exchange_connector("passed", scheme)
+            await exchange(graph, "passed", scheme)
             await turns(3)
-            await graph.exchange_connector("passed", "local:")
+            await exchange(graph, "passed", "local:")
 
     async def body() -> None:
         graph = graph_of(text)
@@ -305,7 +321,7 @@ def test_a_connector_is_exchanged_while_its_consumer_is_suspended(address: str, 
         await graph.suspend("slow")
         await turns()
         assert graph.connectors["numbers"].statistics().waiting == 4
-        await graph.exchange_connector("numbers", address)
+        await exchange(graph, "numbers", address)
         # One more than before: the producer was in the middle of sending it.
         assert graph.connectors["numbers"].statistics().waiting == 5
         graph.resume("slow")
@@ -318,7 +334,7 @@ def test_a_connector_is_exchanged_while_its_consumer_is_suspended(address: str, 
 def test_a_connector_becomes_fused_when_its_suspended_consumer_goes_on(run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
         await graph.suspend("slow")
-        exchanging = asyncio.create_task(graph.exchange_connector("numbers", "fused:"))
+        exchanging = asyncio.create_task(exchange(graph, "numbers", "fused:"))
         await turns()
         assert not exchanging.done()
         graph.resume("slow")
@@ -356,7 +372,7 @@ providers = { label = "label" }
 def test_an_exchange_does_not_wait_for_a_consumer_that_waits_for_the_held_producer(name: str, run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
         for _ in range(3):
-            await graph.exchange_connector(name, "local:")
+            await exchange(graph, name, "local:")
             await turns(5)
 
     assert kept(run(while_running(JOINED, change)())) == list(range(TOTAL))
@@ -365,7 +381,7 @@ def test_an_exchange_does_not_wait_for_a_consumer_that_waits_for_the_held_produc
 def test_an_exchange_next_to_an_asynchronous_filter_loses_nothing(run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
         for name in ("passed", "numbers", "passed"):
-            await graph.exchange_connector(name, "priority:value")
+            await exchange(graph, name, "priority:value")
             await turns(5)
 
     run(while_running(WIRING.replace('use = "slow"', 'use = "spilling"'), change)())
@@ -379,8 +395,8 @@ def test_a_stream_that_ends_while_it_is_moved_ends_behind_it_too(run: Any) -> No
         await graph.suspend("slow")
         while not graph.connectors["numbers"].ended:
             await asyncio.sleep(0)
-        await graph.exchange_connector("numbers", "priority:value")
-        await graph.exchange_connector("numbers", "local:")
+        await exchange(graph, "numbers", "priority:value")
+        await exchange(graph, "numbers", "local:")
         graph.resume("slow")
         await working
         assert kept(graph) == list(range(TOTAL))
@@ -390,7 +406,7 @@ def test_a_stream_that_ends_while_it_is_moved_ends_behind_it_too(run: Any) -> No
 
 def test_exchanges_that_are_asked_for_at_once_are_made_one_after_the_other(run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
-        await asyncio.gather(*(graph.exchange_connector(name, "local:") for name in ("numbers", "passed") * 3))
+        await asyncio.gather(*(exchange(graph, name, "local:") for name in ("numbers", "passed") * 3))
 
     run(while_running(WIRING, change)())
 
@@ -398,7 +414,7 @@ def test_exchanges_that_are_asked_for_at_once_are_made_one_after_the_other(run: 
 def test_an_exchange_is_finished_when_who_asked_for_it_gives_up(run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
         await graph.suspend("slow")
-        exchanging = asyncio.create_task(graph.exchange_connector("numbers", "fused:"))
+        exchanging = asyncio.create_task(exchange(graph, "numbers", "fused:"))
         await turns()
         exchanging.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -416,7 +432,7 @@ def test_an_exchange_that_the_end_overtakes_says_so(run: Any) -> None:
         working = asyncio.create_task(graph.run())
         await turns()
         await graph.suspend("slow")
-        exchanging = asyncio.create_task(graph.exchange_connector("numbers", "fused:"))
+        exchanging = asyncio.create_task(exchange(graph, "numbers", "fused:"))
         await turns()
         working.cancel()
         with pytest.raises(FlowError, match="ended before the change was made"):
@@ -432,7 +448,7 @@ def test_an_exchange_that_the_end_overtakes_says_so(run: Any) -> None:
     [
         ("numbers", "pigeon:", "pigeon"),
         ("numbers", "priority:colour", "have no field 'colour'; known: value"),
-        ("number", "local:", "no connector 'number' runs in process 'main'; did you mean 'numbers'"),
+        ("number", "local:", "connectors.number: nothing produces into it"),
     ],
 )
 def test_an_exchange_that_does_not_fit_is_refused_and_changes_nothing(
@@ -441,7 +457,7 @@ def test_an_exchange_that_does_not_fit_is_refused_and_changes_nothing(
     async def change(graph: RunningGraph) -> None:
         before = graph.graph
         with pytest.raises(WiringError, match=message):
-            await graph.exchange_connector(name, address)
+            await exchange(graph, name, address)
         assert graph.graph == before
 
     run(while_running(WIRING, change)())
@@ -450,10 +466,10 @@ def test_an_exchange_that_does_not_fit_is_refused_and_changes_nothing(
 def test_a_connector_to_several_cannot_become_fused(run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
         with pytest.raises(
-            WiringError, match=r"connector 'passed' cannot become 'fused:': .*takes one consumer of one instance"
+            WiringError, match=r"connectors.passed.address: fused: takes one consumer of one instance"
         ):
-            await graph.exchange_connector("passed", "fused:")
-        await graph.exchange_connector("passed", "local:")
+            await exchange(graph, "passed", "fused:")
+        await exchange(graph, "passed", "local:")
 
     run(while_running(WIRING.replace('use = "keep"', 'use = "keep"\ninstances = 2'), change)())
 
@@ -464,7 +480,7 @@ def test_a_connector_to_several_cannot_become_fused(run: Any) -> None:
 def test_a_provider_is_exchanged_while_it_is_in_use(run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
         old = graph.providers["label"]
-        await graph.exchange_provider("label", provider("other"))
+        await become(graph, '[providers.label]\nuse = "other"')
         assert old.stopped  # type: ignore[attr-defined]
         assert graph.graph.providers["label"].use == "other"
 
@@ -474,46 +490,75 @@ def test_a_provider_is_exchanged_while_it_is_in_use(run: Any) -> None:
     assert labels == sorted(labels, reverse=True), "once exchanged, nobody asks the old one"
 
 
-def test_a_cache_is_slipped_before_a_provider_which_stays_visible(run: Any) -> None:
+CACHE = """
+[providers.cache]
+use = "cached"
+providers = { behind = "label" }
+[components.keep.providers]
+label = "cache"
+"""
+
+
+def test_a_cache_is_slipped_before_a_provider_and_taken_away_again(run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
-        await graph.exchange_provider("label", provider("cached", behind="label"))
+        await become(graph, CACHE)
+        assert [*graph.providers] == [*graph.graph.providers] == ["label", "cache"]
         await turns()
-        await graph.exchange_provider("label", provider("cached", behind="label"))
-        assert [*graph.providers] == ["label-behind", "label-behind-2", "label"]
-        assert [*graph.graph.providers] == ["label-behind", "label-behind-2", "label"]
+        cache, reads = graph.providers["cache"], graph.metrics("label")["reads"]
+        assert reads > 0
+        await graph.undo(planned)
+        assert [*graph.providers] == ["label"]
+        assert cache.stopped  # type: ignore[attr-defined]
         await turns()
-        assert graph.metrics("label-behind")["reads"] > 0
+        assert graph.metrics("label")["reads"] > reads, "the provider behind it is the same one"
 
     graph = run(while_running(WIRING, change)())
-    assert graph.unit("keep").labels[-1] == "cached cached plain"  # type: ignore[attr-defined]
-    assert all(unit.stopped for unit in graph.providers.values())  # type: ignore[attr-defined]
+    labels: list[str] = graph.unit("keep").labels  # type: ignore[attr-defined]
+    assert [key for key, _ in itertools.groupby(labels)] == ["plain", "cached plain", "plain"]
 
 
 @pytest.mark.parametrize(
-    ("name", "new", "message"),
+    ("text", "message"),
     [
-        (
-            "label",
-            provider("deaf"),
-            r"provider 'label' cannot be exchanged for 'deaf': Deaf is no Reads, as keep\.label needs: it lacks read\(\)",
-        ),
-        ("label", provider("cached", behind="lable"), "no provider 'lable' runs here; did you mean 'label'"),
-        ("label", provider("failing"), "unit 'label' cannot start: OSError: no"),
-        ("lable", provider("other"), "no provider 'lable' runs in process 'main'; did you mean 'label'"),
+        ('[providers.label]\nuse = "deaf"', r"provider 'label' \(Deaf\) is no Reads: it lacks read\(\)"),
+        (CACHE.replace('behind = "label"', 'behind = "lable"'), "no provider 'lable'; did you mean 'label'"),
+        ('[providers.label]\nuse = "failing"', "unit 'label' cannot start: OSError: no"),
+        ('[providers.lable]\nuse = "other"', "providers.lable: nothing uses it"),
+        ('[providers.label]\nuse = "othr"', "unknown provider 'othr'; did you mean 'other'"),
     ],
 )
-def test_a_provider_that_does_not_fit_is_refused_and_changes_nothing(
-    name: str, new: ProviderNode, message: str, run: Any
-) -> None:
+def test_a_provider_that_does_not_fit_is_refused_and_changes_nothing(text: str, message: str, run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
         before = graph.graph
         with pytest.raises(FlowError, match=message):
-            await graph.exchange_provider(name, new)
+            await become(graph, text)
         assert graph.graph == before
         assert [*graph.providers] == ["label"]
+        assert not graph.history
 
     graph = run(while_running(WIRING, change)())
     assert set(graph.unit("keep").labels) == {"plain"}  # type: ignore[attr-defined]
+
+
+def test_what_a_provider_remembers_is_not_lost_to_another(run: Any) -> None:
+    class Remembering(Plain):
+        keeps_state = True
+
+    known = Catalog(
+        {"count": Count, "slow": Slow, "keep": Keep}, {"plain": Remembering, "other": Other, "cached": Cached}
+    )
+
+    async def body() -> None:
+        graph = RunningGraph(plan(parse(WIRING), known))
+        working = asyncio.create_task(graph.run())
+        await turns()
+        with pytest.raises(WiringError, match="keep.providers.label: 'label' knows what 'label' does not"):
+            await become(graph, '[providers.label]\nuse = "other"', known)
+        await become(graph, CACHE, known)
+        await graph.undo(lambda wiring: plan(wiring, known))
+        await working
+
+    run(body())
 
 
 # -- components
@@ -523,15 +568,13 @@ HELPER = '[components.helper]\nuse = "slow"\nports = { inbox = "numbers", outbox
 
 
 def test_a_producer_is_added_and_takes_part_in_later_exchanges(run: Any) -> None:
-    added: ComponentNode = node(WIRING + SECOND, "second")
-
     async def change(graph: RunningGraph) -> None:
-        await graph.add_component(added)
+        await become(graph, SECOND)
         assert graph.graph.connectors["numbers"].producers == ("count", "second")
         await turns()
-        await graph.exchange_connector("numbers", "priority:value")
+        await exchange(graph, "numbers", "priority:value")
         await turns()
-        await graph.exchange_connector("numbers", "local:")
+        await exchange(graph, "numbers", "local:")
 
     graph = run(while_running(WIRING, change, expected=list(range(2 * TOTAL)))())
     assert graph.statistics()["numbers"].passed == 2 * TOTAL
@@ -540,10 +583,10 @@ def test_a_producer_is_added_and_takes_part_in_later_exchanges(run: Any) -> None
 def test_a_helper_is_added_and_removed_again_losing_nothing(run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
         for _ in range(3):
-            await graph.add_component(node(WIRING + HELPER, "helper"))
+            await become(graph, HELPER)
             await turns(20)
-            await graph.exchange_connector("numbers", "local:")
-            await graph.remove_component("helper")
+            await exchange(graph, "numbers", "local:")
+            await become(graph, 'remove = ["helper"]')
             assert "helper" not in graph.graph.components
             assert "helper" not in graph.runners
 
@@ -553,90 +596,33 @@ def test_a_helper_is_added_and_removed_again_losing_nothing(run: Any) -> None:
 
 def test_the_first_of_two_is_removed_and_the_other_goes_on(run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
-        await graph.add_component(node(WIRING + HELPER, "helper"))
-        await graph.remove_component("slow")
-
-    run(while_running(WIRING, change)())
-
-
-def test_a_removed_producer_ends_its_stream(run: Any) -> None:
-    async def body() -> None:
-        graph = graph_of(WIRING)
-        working = asyncio.create_task(graph.run())
-        await turns()
-        await graph.remove_component("count")
-        await working
-        values = kept(graph)
-        assert 0 < len(values) < TOTAL
-        assert values == list(range(len(values)))
-        assert graph.statistics()["numbers"].passed == len(values)
-
-    run(body())
-
-
-def test_the_last_consumer_cannot_be_removed(run: Any) -> None:
-    async def change(graph: RunningGraph) -> None:
-        with pytest.raises(
-            WiringError, match="component 'slow' cannot be removed: nothing else takes what count puts into 'numbers'"
-        ):
-            await graph.remove_component("slow")
-        with pytest.raises(UnknownName, match="no component 'slw' runs in process 'main'; did you mean 'slow'"):
-            await graph.remove_component("slw")
+        await become(graph, HELPER)
+        await become(graph, 'remove = ["slow"]')
 
     run(while_running(WIRING, change)())
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("text", "message"),
     [
-        ({"name": "keep"}, "component 'keep' cannot be added: a unit of this name runs already"),
-        ({"name": "label"}, "component 'label' cannot be added: a unit of this name runs already"),
-        ({"outputs": {"outbox": "number"}}, "no connector 'number' runs in process 'main'; did you mean 'numbers'"),
-        (
-            {"roles": {"x": "lable"}},
-            "component 'helper' cannot be added: no provider 'lable' runs here; did you mean 'label'",
-        ),
-        ({"outputs": {"outbox": "numbers"}}, "helper -> helper is a ring without a spill"),
+        ('remove = ["slow"]', "connectors.numbers: nothing consumes from it"),
+        ('remove = ["count"]', "connectors.numbers: nothing produces into it"),
+        ('remove = ["slw"]', "there is no 'slw'"),
+        ('[components.label]\nuse = "slow"\nports = {inbox = "numbers", outbox = "passed"}', "a component has this name"),
+        (HELPER.replace('"passed"', '"pased"'), "no connector 'pased'; did you mean 'passed'"),
+        (HELPER.replace('"passed"', '"numbers"'), "helper -> helper is a ring without a spill"),
+        (HELPER + 'process = "other"', "'local:' joins processes main, other"),
+        (HELPER.replace('"slow"', '"broken"'), "unit 'helper' cannot start: OSError: no"),
+        (HELPER + "colour = 1", "unknown key 'colour'"),
     ],
 )
-def test_a_component_that_does_not_fit_is_refused_and_changes_nothing(
-    changes: dict[str, Any], message: str, run: Any
-) -> None:
-    wrong = msgspec.structs.replace(node(WIRING + HELPER, "helper"), **changes)
-
+def test_a_component_that_does_not_fit_is_refused_and_changes_nothing(text: str, message: str, run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
-        before = graph.graph
-        with pytest.raises(WiringError, match=message):
-            await graph.add_component(wrong)
+        before, runners = graph.graph, [*graph.runners]
+        with pytest.raises(FlowError, match=message):
+            await become(graph, text)
         assert graph.graph == before
-
-    run(while_running(WIRING, change)())
-
-
-def test_a_component_for_another_process_is_not_added_here(run: Any) -> None:
-    helper = node(WIRING + HELPER, "helper")
-    elsewhere = msgspec.structs.replace(helper, plan=msgspec.structs.replace(helper.plan, process="other"))
-
-    async def change(graph: RunningGraph) -> None:
-        with pytest.raises(WiringError, match="it is planned for process 'other', and this is 'main'"):
-            await graph.add_component(elsewhere)
-
-    run(while_running(WIRING, change)())
-
-
-def test_a_component_that_cannot_start_is_taken_out_again(run: Any) -> None:
-    class Broken(Slow):
-        async def start(self) -> None:
-            raise OSError("no")
-
-    broken = msgspec.structs.replace(node(WIRING + HELPER, "helper"), unit=Broken)
-
-    async def change(graph: RunningGraph) -> None:
-        before = graph.graph
-        with pytest.raises(FlowError, match="unit 'helper' cannot start: OSError: no"):
-            await graph.add_component(broken)
-        assert graph.graph == before
-        assert "helper" not in graph.runners
+        assert [*graph.runners] == runners
 
     run(while_running(WIRING, change)())
 
@@ -649,8 +635,8 @@ def test_a_stream_that_has_ended_takes_no_new_producer(run: Any) -> None:
         await graph.suspend("keep")
         while not graph.connectors["numbers"].ended:
             await asyncio.sleep(0)
-        with pytest.raises(WiringError, match="component 'second' cannot be added: connector 'numbers' has ended"):
-            await graph.add_component(node(WIRING + SECOND, "second"))
+        with pytest.raises(WiringError, match="components.second: connector 'numbers' has ended"):
+            await become(graph, SECOND)
         graph.resume("keep")
         await working
 
@@ -667,12 +653,121 @@ def test_a_component_that_fails_while_it_leaves_stops_the_crawl(run: Any) -> Non
         graph = graph_of(WIRING)
         working = asyncio.create_task(graph.run())
         await turns()
-        await graph.add_component(msgspec.structs.replace(node(WIRING + HELPER, "helper"), unit=Failing))
+        known = Catalog({"count": Count, "slow": Slow, "keep": Keep, "failing": Failing}, {"plain": Plain})
+        await become(graph, HELPER.replace('"slow"', '"failing"'), known)
         await turns(10)
-        removing = asyncio.create_task(graph.remove_component("helper"))
+        removing = asyncio.create_task(become(graph, 'remove = ["helper"]', known))
         with pytest.raises(ComponentFailed, match=r"component 'helper' failed on .*enough"):
             await working
         await asyncio.wait([removing])
         removing.exception()
 
     run(body())
+
+
+# -- the graph as a whole
+
+#: A filter slipped in behind another, with an arrow of its own.
+SLIPPED = """
+[connectors.%(arrow)s]
+address = "%(address)s"
+[components.%(arrow)s]
+use = "slow"
+ports = { inbox = "passed", outbox = "%(arrow)s" }
+[components.keep]
+ports = { inbox = "%(arrow)s" }
+"""
+
+
+@pytest.mark.parametrize("address", ["local:", "fused:"])
+@pytest.mark.parametrize("before", ["local:", "fused:"])
+def test_a_filter_is_slipped_into_an_arrow_and_taken_out_while_items_flow(before: str, address: str, run: Any) -> None:
+    async def change(graph: RunningGraph) -> None:
+        plain = graph.wiring
+        for _ in range(4):
+            await become(graph, SLIPPED % {"arrow": "more", "address": address})
+            assert graph.graph.connectors["passed"].consumers == ("more",)
+            await turns(9)
+            assert graph.metrics("more")["items"] > 0
+            await graph.undo(planned)
+            assert graph.wiring == plain
+            await turns(9)
+
+    graph = run(while_running(WIRING.replace("[connectors.passed]", f'[connectors.passed]\naddress = "{before}"'), change)())
+    assert kept(graph) == list(range(TOTAL)), "one worker each: the order is kept, too"
+    assert graph.statistics()["passed"].passed == TOTAL
+
+
+def test_every_part_of_a_chain_may_leave_at_once(run: Any) -> None:
+    chain = (
+        '[connectors.a]\naddress = "fused:"\n[connectors.b]\naddress = "fused:"\n[connectors.c]\n'
+        '[components.one]\nuse = "slow"\nports = { inbox = "passed", outbox = "a" }\n'
+        '[components.two]\nuse = "slow"\nports = { inbox = "a", outbox = "b" }\n'
+        '[components.three]\nuse = "slow"\nports = { inbox = "b", outbox = "c" }\n'
+        '[components.keep]\nports = { inbox = "c" }\n'
+    )
+
+    async def change(graph: RunningGraph) -> None:
+        await become(graph, chain)
+        await turns(20)
+        await graph.undo(planned)
+
+    assert kept(run(while_running(WIRING, change)())) == list(range(TOTAL))
+
+
+def test_a_component_is_exchanged_for_another_of_its_name_and_finishes_what_it_holds(run: Any) -> None:
+    async def change(graph: RunningGraph) -> None:
+        for workers in (2, 3, 1):
+            await become(graph, f"[components.slow]\nworkers = {workers}")
+            await turns(9)
+
+    run(while_running(WIRING, change)())
+
+
+def test_a_producer_feeds_another_arrow_from_now_on(run: Any) -> None:
+    text = (
+        'remove = ["connectors.numbers"]\n[connectors.other]\n[components.count]\nports = { outbox = "other" }\n'
+        '[components.slow]\nports = { inbox = "other" }\n'
+    )
+
+    async def change(graph: RunningGraph) -> None:
+        await become(graph, text)
+        assert [*graph.statistics()] == ["passed", "other"]
+        await turns(9)
+        await graph.undo(planned)
+
+    graph = run(while_running(WIRING, change)())
+    assert kept(graph) == list(range(TOTAL))
+    assert graph.statistics()["numbers"].passed < TOTAL + 1
+
+
+def test_a_change_that_fails_halfway_has_changed_nothing(run: Any) -> None:
+    async def change(graph: RunningGraph) -> None:
+        before, units = graph.wiring, graph.graph
+        text = '[providers.cache]\nuse = "cached"\nproviders = { behind = "label" }\n' + HELPER.replace('"slow"', '"broken"')
+        text += "[components.keep.providers]\nlabel = \"cache\"\n"
+        with pytest.raises(FlowError, match="unit 'helper' cannot start"):
+            await become(graph, text)
+        assert (graph.wiring, graph.graph) == (before, units)
+        assert [*graph.providers] == ["label"]
+        await turns()
+        assert graph.connectors["passed"].producers == 1
+
+    run(while_running(WIRING, change)())
+
+
+def test_settings_changed_meanwhile_outlive_an_undo() -> None:
+    plain = parse(WIRING)
+    more = changed(plain, '[components.slow]\nworkers = 2\nsettings = { a = 1, b = 2 }')
+    since = changed(more, "[components.slow]\nsettings = { a = 1, c = 3 }")
+    back = Difference.between(plain, more).opposite.applied(since)
+    assert back.components["slow"].workers == 1
+    assert back.components["slow"].settings == {"c": 3}
+
+
+def test_a_graph_that_was_never_changed_has_nothing_to_undo(run: Any) -> None:
+    async def change(graph: RunningGraph) -> None:
+        with pytest.raises(WiringError, match="nothing to undo"):
+            await graph.undo(planned)
+
+    run(while_running(WIRING, change)())

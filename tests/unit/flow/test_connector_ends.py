@@ -57,6 +57,7 @@ def test_a_clone_keeps_the_stream_open_and_follows_an_exchange(run: Any) -> None
         assert not clone.try_send(1)
         sending = clone.send_soon(1)
         out.rebind(new)
+        out.release()
         await sending
         assert new.poll(9)[0] == [1]
         clone.close()
@@ -142,6 +143,7 @@ def test_room_at_a_held_end_is_that_of_the_new_connector(run: Any) -> None:
         await asyncio.sleep(0)
         assert not asking.done()
         out.rebind(connector("new", 7))
+        out.release()
         assert await asking == 7
 
     run(body())

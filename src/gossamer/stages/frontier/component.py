@@ -78,6 +78,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     gates: UsesMany[TaskFilter]
 
     spills = frozenset({"seeds", "answers", "committed"})
+    lasts = "it knows what is in flight"
 
     def __init__(self, sheet: FrontierSheet | None = None) -> None:
         super().__init__(sheet)
