@@ -1,6 +1,7 @@
 """A crawl whose parts are exchanged while it runs fetches the same pages as one that nobody touches."""
 
 import asyncio
+import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -8,14 +9,17 @@ from pathlib import Path
 import pytest
 
 from gossamer.assembly.catalog import catalog
+from gossamer.assembly.control.standing import ledgers_of
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
+from gossamer.flow.component import Filter
+from gossamer.flow.difference import changed
 from gossamer.flow.errors import ComponentFailed, FlowError
-from gossamer.flow.planning import provider_node
+from gossamer.flow.ports import In, Out
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import build
-from gossamer.flow.wiring import ProviderPlan
+from gossamer.flow.wiring import Wiring, read
 from gossamer.model.visit import Location, Visit
 from gossamer.stages.url_filter.scope import ScopeFilter
 from gossamer.stores.memory import RecentlySeen
@@ -63,26 +67,35 @@ def assert_untouched(summary: Summary, web: FakeWeb) -> None:
     assert summary.pages == len(web.expected)
 
 
+async def rewire(job: Crawl, text: str) -> None:
+    """What `gossamer rewire` does."""
+    await job.rewire(lambda wiring: changed(wiring, text))
+
+
 async def replace_resolver(running: RunningGraph, job: Crawl) -> None:
     """Another resolver of the same class, with a table of its own."""
-    settings = {**job.wiring.providers["dns"].settings, "ttl": "1s"}
-    plan = ProviderPlan(use="system-resolver", settings=settings)
-    await running.exchange_provider("dns", provider_node("dns", plan, job.wiring, catalog()))
+    old = running.providers["dns"]
+    hosts = job.wiring.providers["dns"].settings["seed_hosts"]
+    await rewire(job, f'[providers.dns]\nuse = "system-resolver"\nsettings = {{ ttl = "1s", seed_hosts = {hosts} }}')
     assert running.sheet("dns").ttl == 1.0  # type: ignore[attr-defined]
+    assert running.runners["frontier"].component.resolver is running.providers["dns"] is not old  # type: ignore[attr-defined]
 
 
 async def slip_cache_before_seen(running: RunningGraph, job: Crawl) -> None:
-    """The recently-seen table in front of the seen set."""
-    plan = ProviderPlan(use="recently-seen", providers={"behind": "seen"})
-    await running.exchange_provider("seen", provider_node("seen", plan, job.wiring, catalog()))
-    assert isinstance(running.providers["seen"], RecentlySeen)
-    assert running.runners["url-seen"].component.seen is running.providers["seen"]  # type: ignore[attr-defined]
+    """The recently-seen table in front of the seen set, for the stage that only looks ahead."""
+    await rewire(
+        job,
+        '[providers.recent]\nuse = "recently-seen"\nproviders = { behind = "seen" }\n'
+        '[components.url-seen.providers]\nseen = "recent"',
+    )
+    assert isinstance(running.providers["recent"], RecentlySeen)
+    assert running.runners["url-seen"].component.seen is running.providers["recent"]  # type: ignore[attr-defined]
 
 
 async def fuse_and_unfuse(running: RunningGraph, job: Crawl) -> None:
     """Queues where arrows were fused, and the other way round."""
     for name, address in (("checked", "local:"), ("fetched", "fused:"), ("records", "fused:"), ("checked", "fused:")):
-        await running.exchange_connector(name, address)
+        await rewire(job, f'[connectors.{name}]\naddress = "{address}"')
         assert running.graph.connectors[name].plan.address == address
 
 
@@ -106,6 +119,141 @@ def test_an_exchanged_connector_goes_on_counting(tmp_path: Path) -> None:
         summary, job = crawl_with(fuse_and_unfuse, web, tmp_path)
     for name in ("fetched", "checked", "records"):
         assert job.connector_statistics[name].passed == summary.fetched + len(web.errands)
+
+
+# -- many changes of one crawl
+
+#: Arrows of the shipped wiring that carry visits, with who takes from each.
+VISITS = {
+    "fetched": "content-seen",
+    "checked": "process",
+    "processed": "links",
+    "linked": "filter",
+    "filtered": "url-seen",
+}
+
+
+class Passing(Filter):
+    """A stage of one's own that looks at visits and lets them go on."""
+
+    inbox: In[Visit]
+    outbox: Out[Visit]
+
+    async def filter(self, visit: Visit) -> tuple[Visit]:
+        await asyncio.sleep(0)
+        return (visit,)
+
+
+class Differences:
+    """Valid differences, one after the other, as a seed says."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.slipped: list[str] = []
+
+    def next(self, wiring: Wiring) -> str:
+        kinds = [self.slip, self.address, self.pool, self.setting, self.cache]
+        if self.slipped:
+            kinds += [self.take_out, self.take_out]
+        return self.random.choice(kinds)(wiring)
+
+    def slip(self, wiring: Wiring) -> str:
+        if len(self.slipped) >= 4:
+            return self.take_out(wiring)
+        name = next(f"pass-{number}" for number in range(9) if f"pass-{number}" not in self.slipped)
+        arrow = self.random.choice(list(VISITS))
+        taker = next(key for key, plan in wiring.components.items() if plan.ports.get("inbox") == arrow)
+        self.slipped.append(name)
+        workers = self.random.choice((1, 3))
+        return (
+            f'[connectors.{name}]\naddress = "{self.random.choice(("local:", "fused:"))}"\n'
+            f'[components.{name}]\nuse = "passing"\nworkers = {workers}\n'
+            f'ports = {{ inbox = "{arrow}", outbox = "{name}" }}\n[components.{taker}.ports]\ninbox = "{name}"\n'
+        )
+
+    def take_out(self, wiring: Wiring) -> str:
+        name = self.random.choice(self.slipped)
+        self.slipped.remove(name)
+        before = wiring.components[name].ports["inbox"]
+        taker = next(key for key, plan in wiring.components.items() if plan.ports.get("inbox") == name)
+        return f'remove = ["components.{name}", "connectors.{name}"]\n[components.{taker}.ports]\ninbox = "{before}"\n'
+
+    def address(self, wiring: Wiring) -> str:
+        name = self.random.choice([*VISITS, "records", "answers"])
+        may_fuse = name not in ("answers",)
+        address = self.random.choice(("local:", "fused:") if may_fuse else ("local:",))
+        return f'[connectors.{name}]\naddress = "{address}"\ncapacity = {self.random.randint(1, 99)}\n'
+
+    def pool(self, wiring: Wiring) -> str:
+        name = self.random.choice([*VISITS.values(), "fetch"])
+        return f"[components.{name}]\nworkers = {self.random.randint(1, 9)}\n"
+
+    def setting(self, wiring: Wiring) -> str:
+        return f"[providers.politeness.settings]\nper_host = {self.random.randint(2, 9)}\n"
+
+    def cache(self, wiring: Wiring) -> str:
+        if "recent" in wiring.providers:
+            return 'remove = ["providers.recent"]\n[components.url-seen.providers]\nseen = "seen"\n'
+        return (
+            '[providers.recent]\nuse = "recently-seen"\nproviders = { behind = "seen" }\n'
+            '[components.url-seen.providers]\nseen = "recent"\n'
+        )
+
+
+def crawl_through(count: int, web: FakeWeb, folder: Path) -> tuple[Summary, Crawl]:
+    """Crawl a fake web with so many differences, each undone again with probability 1/4, and see the wiring kept each time."""
+    known = catalog()
+    known.add("passing", Passing)
+    differences = Differences(count)
+    done: list[int] = []
+
+    async def crawl() -> Summary:
+        job = jobs[0]
+        running = asyncio.ensure_future(job.run())
+        while job.running is None or not job.working:
+            await asyncio.sleep(0.001)
+        while len(done) < count and not running.done():
+            kept, before = [*differences.slipped], job.wiring
+            text = differences.next(before)
+            await rewire(job, text)
+            assert read(folder / "crawl" / "crawl.toml").components == job.wiring.components
+            if differences.random.random() < 0.25:
+                await job.undo()
+                differences.slipped = kept
+                assert job.wiring == before
+            done.append(1)
+            await asyncio.sleep(0)
+        return await running
+
+    options = build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 4})
+    jobs = [Crawl([web.url("/")], options, catalog=known)]
+    with asyncio.Runner() as runner:
+        summary = runner.run(crawl())
+    assert len(done) == count, f"the crawl ended after {len(done)} differences"
+    return summary, jobs[0]
+
+
+def assert_same_figures(count: int, depth: int, width: int, folder: Path) -> None:
+    """A crawl through many differences has the pages and the counters of one that nobody touches."""
+    figures = []
+    for name, times in (("plain", 0), ("rewired", count)):
+        (folder / name).mkdir()
+        with FakeWeb.tree(depth, width, latency=0.004) as web:
+            summary, job = crawl_through(times, web, folder / name)
+            assert_untouched(summary, web)
+            ledger = next(iter(ledgers_of(job.directory)))
+            with ledger.looking():
+                figures.append({key: n for key, n in ledger.counters().items() if key not in ("elapsed_ms", "bytes")})
+    assert figures[0] == figures[1]
+
+
+def test_random_differences_change_neither_pages_nor_counters(tmp_path: Path) -> None:
+    assert_same_figures(40, 4, 4, tmp_path)
+
+
+@pytest.mark.long
+def test_three_hundred_random_differences_change_neither_pages_nor_counters(tmp_path: Path) -> None:
+    assert_same_figures(300, 4, 7, tmp_path)
 
 
 class BrokenScope(ScopeFilter):

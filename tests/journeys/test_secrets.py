@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.assembly.control.messages import Change
-from gossamer.assembly.control.steering import Steering
+from gossamer.assembly.control.steering import answer
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
@@ -74,11 +74,11 @@ def test_a_password_that_is_set_while_a_crawl_runs_is_told_to_nobody(tmp_path: P
         while not job.working and not running.done():
             await asyncio.sleep(0.001)
         assert mode(directory) != 0o600
-        told.append(str(await Steering(job).answer(Change({"http.credentials": value, "proxy": ""}))))
+        told.append(str(await answer(job, Change({"http.credentials": value, "proxy": ""}))))
         with pytest.raises(SettingError) as refusal:
-            await Steering(job).answer(Change({"http.credentials": f"[{SECRET.decode()}"}))
+            await answer(job, Change({"http.credentials": f"[{SECRET.decode()}"}))
         told.append(str(refusal.value))
-        told.append(str(await Steering(job).answer(Change({"proxy": f"http://me:{SECRET.decode()}@127.0.0.1:1"}))))
+        told.append(str(await answer(job, Change({"proxy": f"http://me:{SECRET.decode()}@127.0.0.1:1"}))))
         assert "frontier.proxied = true" in told[-1]
         job.stop()
         await running

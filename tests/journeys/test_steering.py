@@ -19,8 +19,10 @@ from gossamer.assembly.control.messages import (
     Checkpoints,
     Continue,
     Pause,
+    Rewire,
     Status,
     Stop,
+    Undo,
 )
 from gossamer.assembly.control.standing import Standing, standing_at_rest
 from gossamer.assembly.crawl import Crawl
@@ -28,6 +30,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.story import story_of
 from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
+from gossamer.flow.wiring import read
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.testing.fakeweb import FakeWeb, Page
 
@@ -339,3 +342,38 @@ def test_robots_rules_are_told_with_their_line(tmp_path: Path) -> None:
     assert (story.state, story.outcome) == ("done", "robots_denied")
     assert story.robots is not None
     assert (story.robots.ruling, story.robots.rule, story.robots.line) == ("denied", "Disallow: /private", 2)
+
+
+# -- rewiring
+
+
+def test_a_graph_is_rewired_from_outside_and_resumes_rewired(tmp_path: Path) -> None:
+    cache = (
+        '[providers.recent]\nuse = "recently-seen"\nproviders = { behind = "seen" }\n'
+        '[components.url-seen.providers]\nseen = "recent"\n[connectors.checked]\naddress = "local:"\n'
+    )
+    told: list[str] = []
+
+    def script(control: Control) -> None:
+        control.do(Pause())
+        settled(control)
+        told.append(control.do(Rewire(cache, "cache.toml")))
+        told.append(control.do(Undo()))
+        told.append(control.do(Rewire(cache, "cache.toml")))
+        with pytest.raises(SteeringRefused, match=r"wrong\.toml: .*no provider 'recnt'; did you mean 'recent'"):
+            control.do(Rewire('[components.url-seen.providers]\nseen = "recnt"', "wrong.toml"))
+        with pytest.raises(SteeringRefused, match=r"components\.frontier: cannot leave .*it knows what is in flight"):
+            control.do(Rewire("[components.frontier]\ninstances = 2"))
+        assert "recent" in {unit.name for unit in look(control, units=True).units}
+        control.do(Stop())
+
+    with FakeWeb.tree(3, 4, latency=0.002) as web:
+        crawl([web.url("/")], tmp_path / "c", script)
+        assert read(tmp_path / "c" / "crawl.toml").providers["recent"].use == "recently-seen"
+        summary = crawl([], tmp_path / "c", resume=True)
+        assert (summary.state, summary.pages) == ("finished", len(web.expected))
+    adds, removes = "adds provider 'recent'", "removes provider 'recent'"
+    assert [adds in told[0], removes in told[1], adds in told[2]] == [True, True, True]
+    log = [json.loads(line) for line in (tmp_path / "c" / "logs" / "steering.jsonl").read_text().splitlines()]
+    assert [line["do"] for line in log] == ["pause", "rewire", "undo", "rewire", "stop"]
+    assert (log[1]["source"], log[1]["done"]) == ("cache.toml", told[0])

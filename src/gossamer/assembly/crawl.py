@@ -6,6 +6,7 @@ Order matters here: everything that can be refused is refused before the directo
 import asyncio
 import contextlib
 import datetime
+import os
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,6 @@ import msgspec
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import (
-    SETTINGS,
     compile_wiring,
     default_directory,
     read_seeds,
@@ -27,13 +27,14 @@ from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
-from gossamer.assembly.processes import Fleet, check_bodies_cross, with_sockets
+from gossamer.assembly.processes import Fleet, check_bodies_cross
 from gossamer.assembly.seeds import check_addresses, check_schemes
 from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, peak_rss
 from gossamer.assembly.tables import TableMaker, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
+from gossamer.flow.difference import Difference
 from gossamer.flow.errors import WiringError
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
@@ -43,7 +44,6 @@ from gossamer.flow.wiring import Wiring, with_settings
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.query.places import CRAWL_FILE
-from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
@@ -53,13 +53,11 @@ from gossamer.stores.recovery import QUARANTINE, Restored
 from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.messages import Answered, Asked
+    from gossamer.assembly.control.messages import Answered, Request
+    from gossamer.assembly.control.standing import Standing
 
 #: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
 GRACE = 8.0
-
-#: Options that bound a crawl, to be shown while it runs.
-LIMITS = ("max_pages", "max_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
 
 
 class Crawl:
@@ -86,10 +84,9 @@ class Crawl:
         self.directory = self._choose_directory(compiled)
         if self.options.release:
             compiled = self._released(compiled)
-        self.wiring = with_told_tls(with_durability(with_directory(compiled, str(self.directory))))
         self.catalog = catalog or shipped_catalog()
-        self.graph: Graph = plan(self.wiring, self.catalog)
-        check_bodies_cross(self.graph)
+        self._planned = self._plan(with_told_tls(with_durability(with_directory(compiled, str(self.directory)))))
+        self.running: RunningGraph | None = None
         self.seeds = self._seeds()
         if not self.seeds:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
@@ -103,7 +100,6 @@ class Crawl:
                 "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
             )
         self.tables = TableMaker(self.directory, report) if tables else None
-        self.running: RunningGraph | None = None
         self.fleet: Fleet | None = None
         self._state = ""
         self._began = 0.0
@@ -114,6 +110,21 @@ class Crawl:
 
     def __repr__(self) -> str:
         return f"<Crawl of {', '.join(self.seeds)} into {self.directory}>"
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of all processes: the one that runs, or the one that will."""
+        return self.running.whole if self.running is not None else self._planned
+
+    @property
+    def wiring(self) -> Wiring:
+        """The wiring of :attr:`graph`, which gives the same crawl when it is planned again."""
+        return self.graph.wiring
+
+    def _plan(self, wiring: Wiring) -> Graph:
+        graph = plan(wiring, self.catalog)
+        check_bodies_cross(graph)
+        return graph
 
     # -- before anything is touched
 
@@ -149,9 +160,8 @@ class Crawl:
         self._began = time.monotonic()
         with scratch() as folder:
             # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (DESIGN 9.13).
-            wiring = with_sockets(self.wiring, folder)
-            self.fleet = Fleet(wiring, folder, self.report)
-            self.running = RunningGraph(plan(wiring, self.catalog), report=self.report)
+            self.fleet = Fleet(self.wiring, folder, self.report)
+            self.running = RunningGraph(self._planned, report=self.report, meeting=folder)
             return await self._run(self.running, self.fleet)
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
@@ -231,11 +241,11 @@ class Crawl:
         finally:
             await control.stop()
 
-    async def _steer(self, request: "Asked") -> "Answered":
+    async def _steer(self, request: "Request") -> "Answered":
         """Do what is asked from outside: few crawls are, so what it takes is imported then."""
-        from gossamer.assembly.control.steering import Steering
+        from gossamer.assembly.control.steering import answer
 
-        return await Steering(self).answer(request)
+        return await answer(self, request)
 
     @property
     def _aborted(self) -> bool:
@@ -279,26 +289,63 @@ class Crawl:
         """Go on after :meth:`pause`."""
         self.frontier.go_on()
 
-    def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a running unit, at once and for every later run.
 
         Raises:
             SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
             UsageError: the change cannot be kept; nothing has changed.
         """
-        running, before = self.graph_at_work, self.wiring
+        running = self.graph_at_work
         old = running.sheet(unit)
-        new = msgspec.to_builtins(running.set(unit, settings))
-        self.wiring = with_settings(before, unit, {name: new[name] for name in settings})
+        running.set(unit, settings)
+        try:
+            self._keep()
+        except UsageError:
+            running.set(unit, {name: getattr(old, name) for name in settings})
+            raise
+        self.frontier.signal("tasks")
+
+    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """Change the graph while it runs, and for every later run; returns what has changed.
+
+        Raises:
+            FlowError: the change does not fit; nothing has changed.
+            UsageError: it cannot be kept; nothing has changed.
+        """
+        done = await self.graph_at_work.apply(change, self._plan)
+        try:
+            self._keep()
+        except UsageError:
+            await self.graph_at_work.undo(self._plan)
+            raise
+        return done
+
+    async def undo(self) -> Difference:
+        """Take the last change of the graph back. Raises as :meth:`rewire`."""
+        last = self.graph_at_work.history[-1:]
+        done = await self.graph_at_work.undo(self._plan)
+        try:
+            self._keep()
+        except UsageError:
+            await self.graph_at_work.apply(last[0].applied, self._plan)
+            raise
+        return done
+
+    def _keep(self) -> None:
+        """Write the wiring that runs by now: a resumed crawl goes by it."""
         try:
             self._place.write(self.wiring, self.graph)
         except OSError as error:
-            self.wiring = before
-            running.set(unit, {name: getattr(old, name) for name in settings})
             raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
-        self.frontier.signal("tasks")
 
     # -- what stands now
+
+    async def standing(self, *, units: bool) -> "Standing":
+        """How it stands; with `units` also what every unit and connector has counted, in whichever process."""
+        from gossamer.assembly.control.standing import standing_of
+
+        return standing_of(self, os.getpid(), units=units)
 
     @property
     def graph_at_work(self) -> RunningGraph:
@@ -319,24 +366,6 @@ class Crawl:
         if ledger is None:
             raise WiringError("the wiring has no ledger; a crawl needs one")
         return ledger
-
-    @property
-    def blocked(self) -> tuple[str, ...]:
-        """Hosts and domains that are not asked any more."""
-        blocking = (unit.sheet for unit in self._running.providers.values() if isinstance(unit, HostPoliteness))
-        return next((sheet.blocked for sheet in blocking), ())
-
-    def limits(self) -> dict[str, float]:
-        """The limits that are set, by the names of their options."""
-        found: dict[str, float] = {}
-        for option in LIMITS:
-            for unit, setting in SETTINGS[option]:
-                if unit in self.graph.components:
-                    sheet = self._running.sheet(unit)
-                    value = getattr(sheet, setting)
-                    if value != getattr(type(sheet)(), setting):
-                        found[option] = value
-        return found
 
     @property
     def _running(self) -> RunningGraph:

@@ -21,6 +21,7 @@ COMMANDS = {
     "stop": ("gossamer.cli.steering", "End a running crawl gracefully."),
     "checkpoint": ("gossamer.cli.steering", "Keep the state of a crawl under a name, or go back to one."),
     "set": ("gossamer.cli.steering", "Change settings of a running crawl."),
+    "rewire": ("gossamer.cli.steering", "Change the graph of a running crawl."),
     "block": ("gossamer.cli.steering", "Ask hosts or domains for nothing any more."),
     "why": ("gossamer.cli.why", "Tell the story of one URL of a crawl."),
     "traps": ("gossamer.cli.traps", "List what was set aside as a likely trap; confirm or release it."),

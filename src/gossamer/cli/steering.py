@@ -1,4 +1,4 @@
-"""`gossamer pause | continue | stop | checkpoint | set | block DIR`: steer a crawl that runs in another process.
+"""`gossamer pause | continue | stop | checkpoint | set | rewire | block DIR`: steer a crawl that runs in another process.
 
 Each asks over the crawl's control socket (:mod:`gossamer.assembly.control`) and prints what was done. Where no crawl runs,
 the exit status is 2 and one line says how to go on.
@@ -18,11 +18,14 @@ from gossamer.assembly.control.messages import (
     Continue,
     Pause,
     Request,
+    Rewire,
     Stop,
+    Undo,
 )
 from gossamer.model.errors import UsageError
 
-#: Seconds for a checkpoint: it flushes what the store has in memory.
+#: Seconds for a checkpoint, which flushes what the store has in memory, and for a change of the graph, which lets what leaves
+#: finish what it fetches.
 LONGEST = 300.0
 
 
@@ -112,6 +115,38 @@ def set_(directory: str, pairs: Sequence[str]) -> None:
             raise click.UsageError(f"{pair!r}: write KEY=VALUE, as delay=5s or frontier.concurrency=16")
         values[key] = value
     _do(directory, Change(values))
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("change", metavar="[CHANGE.toml]", default="")
+@click.option("--undo", is_flag=True, help="Take the last change back; settings that were changed since stay.")
+def rewire(directory: str, change: str, undo: bool) -> None:
+    """Change the graph of a running crawl while it works: units and connectors are added, exchanged and removed.
+
+    CHANGE.toml has the syntax of a wiring; `-` reads standard input. An entry with `use` (for a connector: `address`) adds a
+    unit or replaces the one of that name; without it, the entry changes only the keys that it names. `remove =
+    ["components.NAME"]` lists what goes. The change is checked as a whole first; one that does not fit changes nothing. No item
+    is lost, and a resumed crawl runs the changed graph.
+
+    \b
+    gossamer topology mycrawl/crawl.toml          # what there is
+    gossamer rewire mycrawl change.toml
+    gossamer rewire mycrawl --undo
+    """
+    if bool(change) == undo:
+        raise click.UsageError("give either CHANGE.toml or --undo")
+    if undo:
+        _do(directory, Undo(), LONGEST)
+        return
+    try:
+        with click.open_file(change, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{change}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not text.strip():
+        raise UsageError(f"{change}: is empty; see `gossamer rewire --help`")
+    _do(directory, Rewire(text, Path(change).name), LONGEST)
 
 
 @click.command()

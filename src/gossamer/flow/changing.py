@@ -232,7 +232,8 @@ class _Change:
         users = [
             runner
             for node, runner in self._staying()
-            if node.name in self.now.components and leaving & self.now.reached(used_names(self.now.components[node.name].roles))
+            if node.name in self.now.components
+            and leaving & self.now.reached(used_names(self.now.components[node.name].roles))
         ]
         await asyncio.gather(*(runner.turnover() for runner in users))
         for unit in reversed(self.left):

@@ -54,9 +54,11 @@ class Difference(msgspec.Struct, frozen=True):
         found = []
         for table in TABLES:
             old, new = getattr(before, table), getattr(after, table)
-            for name in dict.fromkeys((*old, *new)):
-                if old.get(name) != new.get(name):
-                    found.append(Entry(table, name, old.get(name), new.get(name)))
+            found += [
+                Entry(table, name, old.get(name), new.get(name))
+                for name in dict.fromkeys((*old, *new))
+                if old.get(name) != new.get(name)
+            ]
         return Difference(tuple(found))
 
     @property
@@ -81,7 +83,9 @@ class Difference(msgspec.Struct, frozen=True):
             plans = dict(getattr(wiring, entry.table))
             if (entry.before is None) == (entry.name in plans):
                 state = "exists already" if entry.name in plans else "is not there any more"
-                raise WiringError(f"{entry.table}.{entry.name} {state}; this change does not fit the graph as it stands")
+                raise WiringError(
+                    f"{entry.table}.{entry.name} {state}; this change does not fit the graph as it stands"
+                )
             if entry.after is None:
                 del plans[entry.name]
             elif entry.before is None:
@@ -108,7 +112,7 @@ def _merged(now: P, before: Any, after: Any) -> P:
 
 
 def changed(wiring: Wiring, text: str, source: str = "change") -> Wiring:
-    """A wiring with a change file's entries.
+    """A wiring with a change file's entries, and with the file as the source that messages name.
 
     Raises:
         WiringError: it is no TOML or not of the form above, or it names what is not there; says which key.
@@ -127,19 +131,17 @@ def changed(wiring: Wiring, text: str, source: str = "change") -> Wiring:
             raise WiringError(f"{source}: {table}: is {entries!r}; it is a table of tables, as [{table}.NAME]")
         plans = dict(getattr(wiring, table))
         for name, entry in entries.items():
-            if name in plans and isinstance(entry, dict) and _WHOLE[table] not in entry:
-                entry = _filled(msgspec.to_builtins(plans[name]), entry)
-            plans[name] = read_entry(entry, table, name, source)
+            is_part = name in plans and isinstance(entry, dict) and _WHOLE[table] not in entry
+            whole = _filled(msgspec.to_builtins(plans[name]), entry) if is_part else entry
+            plans[name] = read_entry(whole, table, name, source)
         wiring = msgspec.structs.replace(wiring, **{table: plans})
-    return wiring
+    return msgspec.structs.replace(wiring, source=source)
 
 
 def _filled(old: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
     return {
         **old,
-        **{
-            key: {**old.get(key, {}), **value} if isinstance(value, dict) else value for key, value in entry.items()
-        },
+        **{key: {**old.get(key, {}), **value} if isinstance(value, dict) else value for key, value in entry.items()},
     }
 
 

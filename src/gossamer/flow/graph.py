@@ -85,6 +85,10 @@ class Graph(msgspec.Struct, frozen=True):
         components = {name: node.roles for name, node in self.components.items()}
         return {**components, **{name: node.roles for name, node in self.providers.items()}}
 
+    def sheet(self, name: str) -> Sheet:
+        """The settings of a unit, in whichever process it runs."""
+        return (self.components.get(name) or self.providers[name]).sheet
+
     def part(self, process: str) -> "Graph":
         """What of it one process runs: its components, the connectors that they touch, the providers that they reach."""
         components = {name: node for name, node in self.components.items() if node.plan.process == process}

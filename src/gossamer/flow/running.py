@@ -231,7 +231,10 @@ class RunningGraph(Units):
         before = self.wiring
         graph = planner(change(before))
         await changing.apply(self, graph)
-        self.history.append(Difference.between(before, graph.wiring))
+        # What it was read from names the file of the change while that is judged, and then the wiring again.
+        wiring = msgspec.structs.replace(graph.wiring, source=before.source)
+        self._whole = msgspec.structs.replace(graph, wiring=wiring)
+        self.history.append(Difference.between(before, wiring))
         return self.history[-1]
 
     async def _take_back(self, planner: Planner) -> Difference:

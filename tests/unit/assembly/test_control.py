@@ -18,7 +18,6 @@ from gossamer.assembly.control import client, messages, places, server
 from gossamer.assembly.control.client import Control, NotRunning, SteeringRefused
 from gossamer.assembly.control.messages import (
     Answered,
-    Asked,
     Block,
     Change,
     Checkpoint,
@@ -28,9 +27,12 @@ from gossamer.assembly.control.messages import (
     Listed,
     Malformed,
     Pause,
+    Request,
+    Rewire,
     Status,
     Stop,
     Told,
+    Undo,
     Why,
 )
 from gossamer.assembly.control.server import ControlServer
@@ -49,6 +51,8 @@ EVERY_REQUEST = [
     Change({"frontier.concurrency": "4"}),
     Block(["a.test", "b.test"]),
     Why("http://a.test/"),
+    Rewire("remove = []"),
+    Undo(),
 ]
 
 
@@ -65,10 +69,10 @@ class Steered:
     """A crawl that only remembers what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[Request] = []
         self.reports: list[str] = []
 
-    async def steer(self, request: Asked) -> Answered:
+    async def steer(self, request: Request) -> Answered:
         self.asked.append(request)
         match request:
             case Checkpoints():
@@ -116,7 +120,7 @@ async def asking(directory: Path, ask: Callable[[Control], Any]) -> Any:
 
 
 @pytest.mark.parametrize("request_", EVERY_REQUEST, ids=lambda request: type(request).__name__)
-def test_every_request_arrives_as_it_was_sent_and_is_answered(request_: Asked, crawl: Path, run: Run) -> None:
+def test_every_request_arrives_as_it_was_sent_and_is_answered(request_: Request, crawl: Path, run: Run) -> None:
     async def steps() -> None:
         async with serving(crawl) as (steered, _):
             answer = await asking(crawl, lambda control: control.ask(request_))

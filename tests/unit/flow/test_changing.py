@@ -11,8 +11,8 @@ import pytest
 
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import AsynchronousFilter, Consumer, Filter, Producer, SynchronousFilter
-from gossamer.flow.ends import In, Out
 from gossamer.flow.difference import Difference, changed
+from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import ComponentFailed, FlowError, WiringError
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
@@ -466,7 +466,7 @@ def test_an_exchange_that_does_not_fit_is_refused_and_changes_nothing(
 def test_a_connector_to_several_cannot_become_fused(run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
         with pytest.raises(
-            WiringError, match=r"connectors.passed.address: fused: takes one consumer of one instance"
+            WiringError, match=r"connectors\.passed\.address: fused: takes one consumer of one instance"
         ):
             await exchange(graph, "passed", "fused:")
         await exchange(graph, "passed", "local:")
@@ -552,7 +552,7 @@ def test_what_a_provider_remembers_is_not_lost_to_another(run: Any) -> None:
         graph = RunningGraph(plan(parse(WIRING), known))
         working = asyncio.create_task(graph.run())
         await turns()
-        with pytest.raises(WiringError, match="keep.providers.label: 'label' knows what 'label' does not"):
+        with pytest.raises(WiringError, match=r"keep\.providers\.label: 'label' knows what 'label' does not"):
             await become(graph, '[providers.label]\nuse = "other"', known)
         await become(graph, CACHE, known)
         await graph.undo(lambda wiring: plan(wiring, known))
@@ -608,7 +608,10 @@ def test_the_first_of_two_is_removed_and_the_other_goes_on(run: Any) -> None:
         ('remove = ["slow"]', "connectors.numbers: nothing consumes from it"),
         ('remove = ["count"]', "connectors.numbers: nothing produces into it"),
         ('remove = ["slw"]', "there is no 'slw'"),
-        ('[components.label]\nuse = "slow"\nports = {inbox = "numbers", outbox = "passed"}', "a component has this name"),
+        (
+            '[components.label]\nuse = "slow"\nports = {inbox = "numbers", outbox = "passed"}',
+            "a component has this name",
+        ),
         (HELPER.replace('"passed"', '"pased"'), "no connector 'pased'; did you mean 'passed'"),
         (HELPER.replace('"passed"', '"numbers"'), "helper -> helper is a ring without a spill"),
         (HELPER + 'process = "other"', "'local:' joins processes main, other"),
@@ -635,7 +638,7 @@ def test_a_stream_that_has_ended_takes_no_new_producer(run: Any) -> None:
         await graph.suspend("keep")
         while not graph.connectors["numbers"].ended:
             await asyncio.sleep(0)
-        with pytest.raises(WiringError, match="components.second: connector 'numbers' has ended"):
+        with pytest.raises(WiringError, match=r"components\.second: connector 'numbers' has ended"):
             await become(graph, SECOND)
         graph.resume("keep")
         await working
@@ -693,7 +696,9 @@ def test_a_filter_is_slipped_into_an_arrow_and_taken_out_while_items_flow(before
             assert graph.wiring == plain
             await turns(9)
 
-    graph = run(while_running(WIRING.replace("[connectors.passed]", f'[connectors.passed]\naddress = "{before}"'), change)())
+    graph = run(
+        while_running(WIRING.replace("[connectors.passed]", f'[connectors.passed]\naddress = "{before}"'), change)()
+    )
     assert kept(graph) == list(range(TOTAL)), "one worker each: the order is kept, too"
     assert graph.statistics()["passed"].passed == TOTAL
 
@@ -744,8 +749,10 @@ def test_a_producer_feeds_another_arrow_from_now_on(run: Any) -> None:
 def test_a_change_that_fails_halfway_has_changed_nothing(run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
         before, units = graph.wiring, graph.graph
-        text = '[providers.cache]\nuse = "cached"\nproviders = { behind = "label" }\n' + HELPER.replace('"slow"', '"broken"')
-        text += "[components.keep.providers]\nlabel = \"cache\"\n"
+        text = '[providers.cache]\nuse = "cached"\nproviders = { behind = "label" }\n' + HELPER.replace(
+            '"slow"', '"broken"'
+        )
+        text += '[components.keep.providers]\nlabel = "cache"\n'
         with pytest.raises(FlowError, match="unit 'helper' cannot start"):
             await become(graph, text)
         assert (graph.wiring, graph.graph) == (before, units)
@@ -758,7 +765,7 @@ def test_a_change_that_fails_halfway_has_changed_nothing(run: Any) -> None:
 
 def test_settings_changed_meanwhile_outlive_an_undo() -> None:
     plain = parse(WIRING)
-    more = changed(plain, '[components.slow]\nworkers = 2\nsettings = { a = 1, b = 2 }')
+    more = changed(plain, "[components.slow]\nworkers = 2\nsettings = { a = 1, b = 2 }")
     since = changed(more, "[components.slow]\nsettings = { a = 1, c = 3 }")
     back = Difference.between(plain, more).opposite.applied(since)
     assert back.components["slow"].workers == 1

@@ -65,29 +65,22 @@ def test_whoever_is_used_starts_first_and_a_circle_is_refused() -> None:
     assert [*start_order(nodes)] == ["a", "b", "c"]
     with pytest.raises(WiringError, match=r"use each other in a circle: .*; cut it in one place"):
         start_order({**nodes, "a": provider("a", behind="c")})
-    with pytest.raises(WiringError, match="circle"):
-        GRAPH.with_providers(provider("store", behind="cache"))
 
 
-def test_an_added_component_stands_at_its_connectors_and_a_removed_one_does_not() -> None:
-    more = GRAPH.with_component(component("four", {"inbox": "a"}, {"outbox": "b"}))
-    assert more.connectors["a"].consumers == ("two", "four")
-    assert more.connectors["b"].producers == ("two", "four")
-    assert more.without_component("four") == GRAPH
-    assert "four" not in GRAPH.components
-
-
-def test_units_and_connectors_are_replaced_in_copies() -> None:
+def test_settings_are_changed_in_a_copy_and_in_the_wiring_that_it_stands_for() -> None:
     class Two(Sheet, frozen=True):
         x: int = 1
 
-    changed = (
-        GRAPH.with_sheet("two", Two(x=2)).with_sheet("log", Two(x=3)).with_connector(connector("a", (), (), "fused:"))
-    )
-    assert changed.components["two"].sheet == Two(x=2)
-    assert changed.providers["log"].sheet == Two(x=3)
-    assert changed.connectors["a"].scheme == "fused"
-    assert GRAPH.connectors["a"].scheme == "local"
+    wiring = Wiring(components={"two": GRAPH.components["two"].plan}, providers={"log": ProviderPlan("log")})
+    graph = msgspec.structs.replace(GRAPH, wiring=wiring)
+    changed = graph.with_settings("two", {"x": 2}, Two(x=2)).with_settings("log", {"x": 3}, Two(x=3))
+    assert (changed.sheet("two"), changed.sheet("log")) == (Two(x=2), Two(x=3))
+    assert changed.components["two"].plan == changed.wiring.components["two"]
+    assert [plan.settings for plan in (*changed.wiring.components.values(), *changed.wiring.providers.values())] == [
+        {"x": 2},
+        {"x": 3},
+    ]
+    assert graph.wiring == wiring
 
 
 def test_roles_of_all_units_are_told() -> None:

@@ -364,10 +364,10 @@ def test_changes_are_refused_where_nothing_is_at_work(run: Any) -> None:
     async def body() -> None:
         graph = running()
         with pytest.raises(FlowError, match="the graph in process 'main' is not at work; change its wiring instead"):
-            await graph.exchange_connector("numbers", "local:")
+            await graph.apply(lambda wiring: wiring, lambda wiring: graph.whole)
         await graph.run()
         with pytest.raises(FlowError, match="is not at work"):
-            await graph.remove_component("keep")
+            await graph.undo(lambda wiring: graph.whole)
 
     run(body())
 

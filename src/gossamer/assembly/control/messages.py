@@ -1,12 +1,21 @@
-"""What can be asked of a running crawl, and what it answers: a closed list, in JSON, each message with its length before it.
+"""What can be asked of a running crawl, and what it does then: the one list of control messages, each spelled once.
 
-A request names no code, no class, no file and no environment: only what stands here, with fields of these types. A field
-that is not known is refused. Lengths are checked before anything is allocated (FAULTS 113).
+A request is a class below: its fields are what is sent, its :meth:`~Request.act` is what the crawl does, on its event loop, in
+short steps that hold nothing up. Whoever adds one writes a class here and, for people, a command that sends it.
+
+On the wire a message is JSON with its length before it. A request names no code, no class, no file and no environment: only
+what stands here, with fields of these types. A field that is not known is refused. Lengths are checked before anything is
+allocated (FAULTS 113).
 """
 
-from typing import Annotated, Any
+import functools
+import operator
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
+
+if TYPE_CHECKING:
+    from gossamer.assembly.control.steering import Steerable
 
 #: Bytes of a request at most: a block list of some 40,000 names.
 MAX_REQUEST = 1 << 20
@@ -20,24 +29,59 @@ HEADER = 4
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 
+#: Characters of a change of the graph at most: some thousand units.
+Change_ = Annotated[str, msgspec.Meta(min_length=1, max_length=500_000)]
+
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do"):
     """Base of what can be asked."""
+
+    steers: ClassVar[bool] = True
+    """It changes the crawl, and a line of the steering log says so."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Do it to a crawl, in the crawl's process.
+
+        Raises:
+            GossamerError: it cannot be done, and nothing has changed.
+            FlowError: likewise.
+        """
+        raise NotImplementedError
+
+    def noted(self, crawl: "Steerable", answered: "Answered") -> dict[str, Any]:
+        """What the steering log says of it once it is done."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
 
 
 class Status(Request, frozen=True, tag="status"):
     """How does it stand?"""
 
+    steers = False
     units: bool = False
     """Also what every unit has counted, and what every connector did."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Tell."""
+        return _told(await crawl.standing(units=self.units))
 
 
 class Pause(Request, frozen=True, tag="pause"):
     """Hand out no more until :class:`Continue`; what is in flight is finished."""
 
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Pause."""
+        crawl.pause()
+        return Done("paused: nothing more is asked for, what is in flight is finished; `gossamer continue` goes on")
+
 
 class Continue(Request, frozen=True, tag="continue"):
     """Hand out again."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Go on."""
+        crawl.go_on()
+        return Done("the crawl goes on")
 
 
 class Stop(Request, frozen=True, tag="stop"):
@@ -46,6 +90,14 @@ class Stop(Request, frozen=True, tag="stop"):
     now: bool = False
     """Do not wait for what is in flight, as a second Ctrl-C."""
 
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Stop."""
+        if self.now:
+            crawl.abort()
+            return Done("stopping at once: what is in flight is asked for again when the crawl is resumed")
+        crawl.stop()
+        return Done("stopping: what is in flight is finished first")
+
 
 class Checkpoint(Request, frozen=True, tag="checkpoint"):
     """Keep the present state under a name."""
@@ -53,9 +105,22 @@ class Checkpoint(Request, frozen=True, tag="checkpoint"):
     name: Annotated[str, msgspec.Meta(max_length=100)] = ""
     """Empty: the time is its name."""
 
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Keep it."""
+        from gossamer.assembly.control.standing import checkpoint_name
+
+        path = crawl.ledger.checkpoint(self.name or checkpoint_name())
+        return Done(f"checkpoint {path.name} is kept")
+
 
 class Checkpoints(Request, frozen=True, tag="checkpoints"):
     """Which checkpoints are there?"""
+
+    steers = False
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """List them."""
+        return Listed(crawl.ledger.checkpoints())
 
 
 class Change(Request, frozen=True, tag="set"):
@@ -63,11 +128,56 @@ class Change(Request, frozen=True, tag="set"):
 
     values: Annotated[dict[Text, str], msgspec.Meta(min_length=1, max_length=100)]
 
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Set them."""
+        from gossamer.assembly.control.steering import set_values
+
+        return Done(await set_values(crawl, self.values))
+
+    def noted(self, crawl: "Steerable", answered: "Answered") -> dict[str, Any]:
+        """Without what is secret."""
+        from gossamer.assembly.control.steering import without_secrets
+
+        return {**super().noted(crawl, answered), "values": without_secrets(crawl, self.values)}
+
+
+class Rewire(Request, frozen=True, tag="rewire"):
+    """Change the graph: a change file's text."""
+
+    change: Change_
+    source: Annotated[str, msgspec.Meta(max_length=4096)] = "change"
+    """What the text is called in messages."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Change it."""
+        from gossamer.flow.difference import changed
+
+        done = await crawl.rewire(lambda wiring: changed(wiring, self.change, self.source))
+        return Done(done.told)
+
+    def noted(self, crawl: "Steerable", answered: "Answered") -> dict[str, Any]:
+        """What was changed; the text may hold a password."""
+        return {"do": "rewire", "source": self.source, "done": getattr(answered, "text", "")}
+
+
+class Undo(Request, frozen=True, tag="undo"):
+    """Take the last change of the graph back."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Take it back."""
+        return Done((await crawl.undo()).told)
+
 
 class Block(Request, frozen=True, tag="block"):
     """Ask these hosts, and all hosts below these domains, for nothing any more."""
 
     names: Annotated[list[Name], msgspec.Meta(min_length=1, max_length=50_000)]
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Block them."""
+        from gossamer.assembly.control.steering import block
+
+        return Done(await block(crawl, self.names))
 
 
 class Decide(Request, frozen=True, tag="decide"):
@@ -78,14 +188,28 @@ class Decide(Request, frozen=True, tag="decide"):
     release: Annotated[list[Name], msgspec.Meta(max_length=1_000)] = []
     """Those of families that are none; `all` for every one."""
 
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Take it."""
+        from gossamer.assembly.control.steering import decide
+
+        return Done(await decide(crawl, self.confirm, self.release))
+
 
 class Why(Request, frozen=True, tag="why"):
     """What does the crawl know of this URL?"""
 
+    steers = False
     url: Text
 
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Tell."""
+        from gossamer.assembly.control.knowing import known_of
 
-Asked = Status | Pause | Continue | Stop | Checkpoint | Checkpoints | Change | Block | Decide | Why
+        return _told(known_of(crawl.ledger, self.url))
+
+
+#: Everything that can be asked.
+REQUESTS: tuple[type[Request], ...] = tuple(Request.__subclasses__())
 
 
 class Answer(msgspec.Struct, frozen=True, tag_field="is"):
@@ -119,7 +243,7 @@ class Refused(Answer, frozen=True, tag="refused"):
 
 Answered = Done | Listed | Told | Refused
 
-_requests = msgspec.json.Decoder(Asked)
+_requests: msgspec.json.Decoder[Any] = msgspec.json.Decoder(functools.reduce(operator.or_, REQUESTS))
 _answers = msgspec.json.Decoder(Answered)
 
 
@@ -145,13 +269,13 @@ def read_length(header: bytes, limit: int) -> int:
     return length
 
 
-def read_request(body: bytes) -> Asked:
+def read_request(body: bytes) -> Request:
     """A request from its bytes.
 
     Raises:
         Malformed: it is none; says what is wrong.
     """
-    request: Asked = _decoded(_requests, body)
+    request: Request = _decoded(_requests, body)
     return request
 
 
@@ -170,3 +294,7 @@ def _decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Malformed(f"not a message of this protocol: {error}") from None
+
+
+def _told(value: msgspec.Struct) -> Told:
+    return Told(msgspec.Raw(msgspec.json.encode(value)))

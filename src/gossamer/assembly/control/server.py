@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from gossamer.assembly.control import messages
-from gossamer.assembly.control.messages import Answered, Asked, Malformed, Refused
+from gossamer.assembly.control.messages import Answered, Malformed, Refused, Request
 from gossamer.assembly.control.places import folders, is_ours, socket_name
 from gossamer.flow.errors import FlowError, WiringError
 from gossamer.flow.remote.addresses import listening_unix_socket, remove_unix_socket
@@ -27,7 +27,7 @@ IDLE = 120.0
 #: Seconds for the rest of a request whose first byte is there, and for an answer to be taken.
 PATIENCE = 5.0
 
-Steer = Callable[[Asked], Awaitable[Answered]]
+Steer = Callable[[Request], Awaitable[Answered]]
 
 
 class ControlServer:

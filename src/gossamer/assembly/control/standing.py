@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.assembly.compiling import SETTINGS
+from gossamer.assembly.control.steering import blocked
 from gossamer.assembly.summary import ENDED, Summary
-from gossamer.flow.graph import ComponentNode, ProviderNode
+from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.outcome import ERRORS
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 #: Hosts that are named as the slowest.
 SLOWEST = 10
+
+#: Options that bound a crawl.
+LIMITS = ("max_pages", "max_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
 
 
 class SlowHost(msgspec.Struct, frozen=True):
@@ -115,15 +120,28 @@ def standing_of(crawl: "Crawl", process: int, *, units: bool) -> Standing:
         errors=_errors(summary.outcomes),
         in_flight=int(frontier.metrics.snapshot()["in_flight"]),
         process=process,
-        limits=crawl.limits(),
+        limits=_limits(crawl.graph),
         time_left=crawl.time_left(summary),
         slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in crawl.slowest_hosts(SLOWEST)],
         slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in crawl.slowed_hosts(SLOWEST)],
-        blocked=list(crawl.blocked[:100]),
+        blocked=list(blocked(crawl.graph)[:100]),
         checkpoints=crawl.ledger.checkpoints(),
         units=_units(crawl) if units else [],
         connectors=_connectors(crawl) if units else [],
     )
+
+
+def _limits(graph: Graph) -> dict[str, float]:
+    """The limits that are set, by the names of their options."""
+    found: dict[str, float] = {}
+    for option in LIMITS:
+        for unit, setting in SETTINGS[option]:
+            if unit in graph.components:
+                sheet = graph.sheet(unit)
+                value = getattr(sheet, setting)
+                if value != getattr(type(sheet)(), setting):
+                    found[option] = value
+    return found
 
 
 def _shared(summary: Summary) -> dict[str, Any]:

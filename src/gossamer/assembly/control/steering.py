@@ -1,45 +1,31 @@
-"""What each request does to the crawl, in the crawl's process, on its event loop: short steps that hold nothing up.
+"""Steering in the crawl's process: a request is carried out, and what it changed is noted.
 
-What changes the crawl is told to `logs/steering.jsonl`, and what must outlive the process (settings, blocked hosts) is
-written into `crawl.toml` before it is answered: a resumed crawl goes by it.
+What changes the crawl is told to `logs/steering.jsonl`, and what must outlive the process (settings, blocked hosts, the graph)
+is written into `crawl.toml` before it is answered: a resumed crawl goes by it. What each request does is said where it is
+declared (:mod:`~gossamer.assembly.control.messages`); what several of them need stands here.
 """
 
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from gossamer.assembly.compiling import SETTINGS, SWITCHES
-from gossamer.assembly.control.knowing import known_of
-from gossamer.assembly.control.messages import (
-    Answered,
-    Asked,
-    Block,
-    Change,
-    Checkpoint,
-    Checkpoints,
-    Continue,
-    Decide,
-    Done,
-    Listed,
-    Pause,
-    Status,
-    Stop,
-    Told,
-    Why,
-)
-from gossamer.assembly.control.standing import checkpoint_name, standing_of
+from gossamer.assembly.control.messages import Answered, Request
+from gossamer.flow.difference import Difference
 from gossamer.flow.errors import SettingError
+from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import HIDDEN, change, nearest, properties, shown
+from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UsageError
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.stores.printable import printable
 
 if TYPE_CHECKING:
-    from gossamer.assembly.crawl import Crawl
+    from gossamer.assembly.control.standing import Standing
+    from gossamer.stores.ledger.ledger import Ledger
 
 #: Where it stands who changed what, inside the crawl directory: one change a line.
 STEERING_LOG = "logs/steering.jsonl"
@@ -48,138 +34,174 @@ STEERING_LOG = "logs/steering.jsonl"
 BLOCKING = ("politeness", "blocked")
 
 
-class Steering:
-    """Does what is asked of one crawl."""
+class Steerable(Protocol):
+    """What requests need of a crawl."""
 
-    def __init__(self, crawl: "Crawl") -> None:
-        self._crawl = crawl
+    @property
+    def directory(self) -> Path:
+        """Where it keeps everything."""
+        ...
 
-    def __repr__(self) -> str:
-        return f"<Steering of {self._crawl!r}>"
+    @property
+    def graph(self) -> Graph:
+        """The graph of all its processes as it stands, with every unit's sheet."""
+        ...
 
-    async def answer(self, request: Asked) -> Answered:
-        """Do what is asked.
+    @property
+    def ledger(self) -> "Ledger":
+        """What it must not forget."""
+        ...
 
-        Raises:
-            GossamerError: it cannot be done, and nothing has changed.
-            FlowError: likewise.
-        """
-        match request:
-            case Status():
-                standing = standing_of(self._crawl, os.getpid(), units=request.units)
-                return Told(msgspec.Raw(msgspec.json.encode(standing)))
-            case Why():
-                return Told(msgspec.Raw(msgspec.json.encode(known_of(self._crawl.ledger, request.url))))
-            case Checkpoints():
-                return Listed(self._crawl.ledger.checkpoints())
-            case _:
-                text = self._do(request)
-                self._note(request)
-                return Done(text)
+    async def standing(self, *, units: bool) -> "Standing":
+        """How it stands; also every unit's and connector's figures."""
+        ...
 
-    def _do(self, request: "Pause | Continue | Stop | Checkpoint | Change | Block | Decide") -> str:
-        crawl = self._crawl
-        match request:
-            case Pause():
-                crawl.pause()
-                return "paused: nothing more is asked for, what is in flight is finished; `gossamer continue` goes on"
-            case Continue():
-                crawl.go_on()
-                return "the crawl goes on"
-            case Stop(now=False):
-                crawl.stop()
-                return "stopping: what is in flight is finished first"
-            case Stop():
-                crawl.abort()
-                return "stopping at once: what is in flight is asked for again when the crawl is resumed"
-            case Checkpoint():
-                path = crawl.ledger.checkpoint(request.name or checkpoint_name())
-                return f"checkpoint {path.name} is kept"
-            case Change():
-                return self._change(request.values)
-            case Block():
-                return self._block(request.names)
-            case Decide():
-                return self._decide(request)
-            case _:
-                assert_never(request)
+    def pause(self) -> None:
+        """Ask for nothing more until :meth:`go_on`."""
+        ...
 
-    # -- settings
+    def go_on(self) -> None:
+        """Ask again."""
+        ...
 
-    def _change(self, values: Mapping[str, str]) -> str:
-        by_unit: dict[str, dict[str, Any]] = {}
-        for key, value in values.items():
-            for unit, setting in self._targets(key):
-                is_switch = setting in SWITCHES and "." not in key
-                by_unit.setdefault(unit, {})[setting] = value not in ("", "none") if is_switch else value
-        graph = self._crawl.graph_at_work
-        for unit, settings in by_unit.items():
-            change(graph.sheet(unit), settings, running=True)
-        for unit, settings in by_unit.items():
-            self._crawl.set(unit, settings)
-        told = [
-            f"{unit}.{setting} = {_shown(shown(graph.sheet(unit))[setting])}"
-            for unit, settings in by_unit.items()
-            for setting in settings
-        ]
-        return ", ".join(told)
+    def stop(self) -> None:
+        """End when what is in flight is finished."""
+        ...
 
-    def _targets(self, key: str) -> tuple[tuple[str, str], ...]:
-        """Unit and setting of `UNIT.SETTING`, or those that an option sets.
+    def abort(self) -> None:
+        """End at once."""
+        ...
 
-        Raises:
-            UsageError: the crawl has no such unit, or there is no such option.
-        """
-        nodes = {**self._crawl.graph_at_work.graph.components, **self._crawl.graph_at_work.graph.providers}
-        unit, dot, setting = key.rpartition(".")
-        if dot:
-            if unit not in nodes:
-                raise UsageError(f"no unit {unit!r} runs here{nearest(unit, nodes)}")
-            return ((unit, setting),)
-        option = key.replace("-", "_")
-        if option not in SETTINGS:
-            raise UsageError(f"no option {key!r} sets a unit{nearest(option, SETTINGS)}; or write UNIT.SETTING")
-        targets = SETTINGS[option]
-        missing = [unit for unit, _ in targets if unit not in nodes]
-        if missing:
-            raise UsageError(f"option {key!r} sets unit {missing[0]!r}, and this crawl has none")
-        return targets
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of one unit, in whichever process it runs, now and for every later run."""
+        ...
 
-    def _block(self, names: list[str]) -> str:
-        unit, setting = BLOCKING
-        if unit not in self._crawl.graph_at_work.providers:
-            raise SettingError(f"this crawl cannot block anybody: it has no unit {unit!r}")
-        blocklist = Blocklist(self._crawl.blocked)
-        added = [blocklist.block(name) for name in names]
-        self._crawl.set(unit, {setting: list(blocklist.lines())})
-        shown = ", ".join(added[:10]) + (f" and {len(added) - 10} more" if len(added) > 10 else "")
-        return f"blocked: {shown}; {len(blocklist)} in all"
+    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """Change the graph, now and for every later run."""
+        ...
 
-    def _decide(self, request: Decide) -> str:
-        from gossamer.assembly.suspicions import UNIT, decided
+    async def undo(self) -> Difference:
+        """Take the last change of the graph back."""
+        ...
 
-        crawl = self._crawl
-        if UNIT not in crawl.graph_at_work.graph.providers:
-            raise SettingError(f"this crawl does not look for traps: it has no unit {UNIT!r}")
-        settings = msgspec.structs.asdict(crawl.graph_at_work.sheet(UNIT))
-        crawl.set(UNIT, decided(settings, crawl.ledger.aside(), request.confirm, request.release))
-        return "it holds from now on: what is confirmed is refused, what is released is fetched"
 
-    def _note(self, request: "Pause | Continue | Stop | Checkpoint | Change | Block | Decide") -> None:
-        done = msgspec.to_builtins(request)
-        if isinstance(request, Change):
-            done["values"] = {key: HIDDEN if self._is_secret(key) else value for key, value in request.values.items()}
-        note_steering(self._crawl.directory, done)
+async def answer(crawl: Steerable, request: Request) -> Answered:
+    """Do what is asked, and note what was changed. Raises as :meth:`Request.act`."""
+    answered = await request.act(crawl)
+    if request.steers:
+        note_steering(crawl.directory, request.noted(crawl, answered))
+    return answered
 
-    def _is_secret(self, key: str) -> bool:
-        graph = self._crawl.graph_at_work
-        secret = {
-            (unit, prop.name)
-            for unit, _ in self._targets(key)
-            for prop in properties(type(graph.sheet(unit)))
-            if prop.secret
-        }
-        return not secret.isdisjoint(self._targets(key))
+
+# -- settings
+
+
+async def set_values(crawl: Steerable, values: Mapping[str, str]) -> str:
+    """Change settings, all of them or none; returns them as they stand, in words.
+
+    Raises:
+        UsageError: there is no such unit or option.
+        SettingError: a value does not do, or takes a restart.
+    """
+    by_unit: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        for unit, setting in _targets(crawl, key):
+            is_switch = setting in SWITCHES and "." not in key
+            by_unit.setdefault(unit, {})[setting] = value not in ("", "none") if is_switch else value
+    for unit, settings in by_unit.items():
+        change(crawl.graph.sheet(unit), settings, running=True)
+    for unit, settings in by_unit.items():
+        await crawl.set(unit, settings)
+    return ", ".join(
+        f"{unit}.{setting} = {_shown(shown(crawl.graph.sheet(unit))[setting])}"
+        for unit, settings in by_unit.items()
+        for setting in settings
+    )
+
+
+def _targets(crawl: Steerable, key: str) -> tuple[tuple[str, str], ...]:
+    """Unit and setting of `UNIT.SETTING`, or those that an option sets.
+
+    Raises:
+        UsageError: the crawl has no such unit, or there is no such option.
+    """
+    nodes = {**crawl.graph.components, **crawl.graph.providers}
+    unit, dot, setting = key.rpartition(".")
+    if dot:
+        if unit not in nodes:
+            raise UsageError(f"no unit {unit!r} runs here{nearest(unit, nodes)}")
+        return ((unit, setting),)
+    option = key.replace("-", "_")
+    if option not in SETTINGS:
+        raise UsageError(f"no option {key!r} sets a unit{nearest(option, SETTINGS)}; or write UNIT.SETTING")
+    targets = SETTINGS[option]
+    missing = [unit for unit, _ in targets if unit not in nodes]
+    if missing:
+        raise UsageError(f"option {key!r} sets unit {missing[0]!r}, and this crawl has none")
+    return targets
+
+
+def without_secrets(crawl: Steerable, values: Mapping[str, str]) -> dict[str, str]:
+    """Settings by key, each secret one hidden."""
+    return {key: HIDDEN if _is_secret(crawl, key) else value for key, value in values.items()}
+
+
+def _is_secret(crawl: Steerable, key: str) -> bool:
+    return any(
+        prop.secret and prop.name == setting
+        for unit, setting in _targets(crawl, key)
+        for prop in properties(type(crawl.graph.sheet(unit)))
+    )
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else msgspec.json.encode(value).decode()
+
+
+# -- hosts that are not asked any more
+
+
+def blocked(graph: Graph) -> tuple[str, ...]:
+    """Hosts and domains that a crawl does not ask any more."""
+    unit, setting = BLOCKING
+    node = graph.providers.get(unit)
+    return getattr(node.sheet, setting, ()) if node is not None else ()
+
+
+async def block(crawl: Steerable, names: list[str]) -> str:
+    """Block hosts and domains; returns what was done, in words.
+
+    Raises:
+        UsageError: one is no host or domain.
+        SettingError: the crawl has no unit that blocks.
+    """
+    unit, setting = BLOCKING
+    if unit not in crawl.graph.providers:
+        raise SettingError(f"this crawl cannot block anybody: it has no unit {unit!r}")
+    blocklist = Blocklist(blocked(crawl.graph))
+    added = [blocklist.block(name) for name in names]
+    await crawl.set(unit, {setting: list(blocklist.lines())})
+    told = ", ".join(added[:10]) + (f" and {len(added) - 10} more" if len(added) > 10 else "")
+    return f"blocked: {told}; {len(blocklist)} in all"
+
+
+# -- traps
+
+
+async def decide(crawl: Steerable, confirm: list[str], release: list[str]) -> str:
+    """Take a person's word for what is a trap, and what is none; returns what was done, in words.
+
+    Raises:
+        SettingError: the crawl does not look for traps.
+        UsageError: there is no family of such an identifier.
+    """
+    from gossamer.assembly.suspicions import UNIT, decided
+
+    if UNIT not in crawl.graph.providers:
+        raise SettingError(f"this crawl does not look for traps: it has no unit {UNIT!r}")
+    settings = msgspec.structs.asdict(crawl.graph.sheet(UNIT))
+    await crawl.set(UNIT, decided(settings, crawl.ledger.aside(), confirm, release))
+    return "it holds from now on: what is confirmed is refused, what is released is fetched"
 
 
 def note_steering(directory: Path, done: Mapping[str, Any]) -> None:
@@ -189,7 +211,3 @@ def note_steering(directory: Path, done: Mapping[str, Any]) -> None:
     path.parent.mkdir(exist_ok=True)
     with path.open("ab") as log:
         log.write(printable(msgspec.json.encode(entry)) + b"\n")
-
-
-def _shown(value: object) -> str:
-    return "none" if value is None else msgspec.json.encode(value).decode()
