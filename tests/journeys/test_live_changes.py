@@ -1,6 +1,7 @@
 """A crawl whose parts are exchanged while it runs fetches the same pages as one that nobody touches."""
 
 import asyncio
+import json
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.assembly.catalog import catalog
+from gossamer.assembly.compiling import shipped
 from gossamer.assembly.control.standing import ledgers_of
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
@@ -254,6 +256,55 @@ def test_random_differences_change_neither_pages_nor_counters(tmp_path: Path) ->
 @pytest.mark.long
 def test_three_hundred_random_differences_change_neither_pages_nor_counters(tmp_path: Path) -> None:
     assert_same_figures(300, 4, 7, tmp_path)
+
+
+# -- components of one's own that fail
+
+
+class Picky(Passing):
+    """Chokes on some pages."""
+
+    async def filter(self, visit: Visit) -> tuple[Visit]:
+        if visit.url.endswith("/1"):
+            raise ValueError("no page that ends with 1, please")
+        return (visit,)
+
+
+def crawl_picky(web: FakeWeb, folder: Path, **plan: int) -> tuple[Summary, Crawl]:
+    """A crawl with a component of its own between filter and url-seen."""
+    known = catalog()
+    known.add("picky", Picky)
+    settings = "".join(f"{key} = {value}\n" for key, value in plan.items())
+    text = (
+        '[connectors.picked]\n[components.url-seen]\nports = { inbox = "picked" }\n'
+        f'[components.picky]\nuse = "picky"\nports = {{ inbox = "filtered", outbox = "picked" }}\n{settings}'
+    )
+    options = build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8})
+    job = Crawl([web.url("/")], options, wiring=changed(shipped("default"), text), catalog=known)
+    return asyncio.run(asyncio.wait_for(job.run(), 60)), job
+
+
+def test_an_item_at_which_a_component_of_ones_own_raises_is_set_aside_and_the_crawl_goes_on(tmp_path: Path) -> None:
+    with FakeWeb.tree(2, 6) as web:
+        summary, _ = crawl_picky(web, tmp_path)
+        assert_untouched(summary, web)
+        choked = sorted(url for url in web.expected if url.endswith("/1"))
+    lines = [json.loads(line) for line in (tmp_path / "crawl" / "logs" / "skipped.jsonl").read_text().splitlines()]
+    assert sorted(line["item"]["task"]["url"] for line in lines) == choked
+    assert {(line["unit"], line["error"]) for line in lines} == {
+        ("picky", "ValueError: no page that ends with 1, please")
+    }
+    assert all("in filter" in line["traceback"] for line in lines)
+
+
+def test_a_component_of_ones_own_that_fails_too_often_stops_the_crawl_with_a_clear_line(tmp_path: Path) -> None:
+    with (
+        FakeWeb.tree(2, 6) as web,
+        pytest.raises(
+            ComponentFailed, match=r"component 'picky' failed on 3 items and may on 2 .*the last error: ValueError"
+        ),
+    ):
+        crawl_picky(web, tmp_path, errors=2)
 
 
 class BrokenScope(ScopeFilter):

@@ -1,4 +1,4 @@
-"""A child process of a crawl: `python -P -m gossamer.assembly.child WIRING PROCESS` runs one process' part of a wiring.
+"""A child process of a crawl: `python -P -m gossamer.assembly.child WIRING PROCESS DIRECTORY` runs one process' part of a wiring.
 
 Started by :mod:`gossamer.assembly.processes`, or by hand on another machine whose connectors have `tcp:` addresses.
 """
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from gossamer.assembly.catalog import catalog
+from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.tuning import loop_factory, tune_collector
 from gossamer.flow.errors import FlowError
 from gossamer.flow.planning import plan
@@ -18,7 +19,7 @@ from gossamer.model.errors import GossamerError
 
 def main() -> int:
     """Run the part; the exit status is 0 when all its inputs have ended."""
-    path, process = sys.argv[1:3]
+    path, process, directory = sys.argv[1:4]
 
     def report(line: str) -> None:
         print(f"gossamer [{process}]: {line}", file=sys.stderr, flush=True)
@@ -27,7 +28,14 @@ def main() -> int:
         graph = plan(read(Path(path)), catalog())
         tune_collector()
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(RunningGraph(graph, process=process, report=report, meeting=str(Path(path).parent)).run())
+            running = RunningGraph(
+                graph,
+                process=process,
+                report=report,
+                meeting=str(Path(path).parent),
+                aside=setting_aside(Path(directory), process),
+            )
+            runner.run(running.run())
     except (FlowError, GossamerError) as error:
         report(str(error))
         return error.exit_code

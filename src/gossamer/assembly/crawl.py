@@ -29,6 +29,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.processes import Fleet, check_bodies_cross
 from gossamer.assembly.seeds import check_addresses, check_schemes
+from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, peak_rss
 from gossamer.assembly.tables import TableMaker, write_hosts
 from gossamer.assembly.tuning import loop_factory
@@ -160,8 +161,10 @@ class Crawl:
         self._began = time.monotonic()
         with scratch() as folder:
             # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (DESIGN 9.13).
-            self.fleet = Fleet(self.wiring, folder, self.report)
-            self.running = RunningGraph(self._planned, report=self.report, meeting=folder)
+            self.fleet = Fleet(self.wiring, folder, self.directory, self.report)
+            self.running = RunningGraph(
+                self._planned, report=self.report, meeting=folder, aside=setting_aside(self.directory)
+            )
             return await self._run(self.running, self.fleet)
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:

@@ -136,9 +136,11 @@ def is_outside(process: str) -> bool:
 class Fleet:
     """The child processes of one crawl."""
 
-    def __init__(self, wiring: Wiring, folder: str, report: Callable[[str], None]) -> None:
+    def __init__(self, wiring: Wiring, folder: str, directory: Path, report: Callable[[str], None]) -> None:
+        """The children of a crawl in `directory`; they meet in `folder`."""
         self._wiring = wiring
         self._folder = Path(folder)
+        self._directory = directory
         self._report = report
         self._names = [name for name in wiring.processes if name != MAIN_PROCESS and not is_outside(name)]
         self._watchers: dict[str, asyncio.Task[None]] = {}
@@ -159,7 +161,7 @@ class Fleet:
             self._watchers[name] = asyncio.create_task(self._watch(name, path))
 
     async def _spawn(self, name: str, path: Path) -> None:
-        command = python.command("gossamer.assembly.child", str(path), name)
+        command = python.command("gossamer.assembly.child", str(path), name, str(self._directory))
         # A session of its own: Ctrl-C in the terminal is the main process' to handle, which then drains the children.
         self.children[name] = await asyncio.create_subprocess_exec(
             *command, env=python.environment(own=True), start_new_session=True

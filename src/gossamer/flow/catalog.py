@@ -31,6 +31,7 @@ class Catalog:
         Args:
             components, providers: classes by name, or where they are, as `package.module:Class`.
         """
+        self._shipped = frozenset(components)
         self._known: dict[str, dict[str, type | str]] = {"components": dict(components), "providers": dict(providers)}
 
     def component(self, name: str) -> type[Component[Any]]:
@@ -60,8 +61,13 @@ class Catalog:
         for table, base in (("components", Component), ("providers", Provider)):
             if isinstance(unit, type) and issubclass(unit, base):
                 self._known[table][name] = unit
+                self._shipped -= {name}
                 return
         raise WiringError(f"{name!r}: {unit!r} is neither a component nor a provider class; derive it from one of them")
+
+    def is_shipped(self, name: str) -> bool:
+        """Whether a component's name means what the composition root put here, and not a class of somebody's own."""
+        return name in self._shipped
 
     def names(self, table: str) -> list[str]:
         """Every known name of `components` or `providers`, those of entry points included."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from gossamer.flow import ports
-from gossamer.flow.component import AsynchronousFilter, OneInput
+from gossamer.flow.component import AsynchronousFilter, Component, OneInput, SynchronousFilter
 from gossamer.flow.connector import class_of
 from gossamer.flow.errors import SettingError, WiringError
 from gossamer.flow.graph import ConnectorNode, Graph
@@ -141,6 +141,17 @@ def in_flow_order(graph: Graph) -> list[str]:
             if role not in spilling:
                 feeds[node.name] |= set(graph.connectors[connector].producers)
     return list(graphlib.TopologicalSorter(feeds).static_order())
+
+
+def skippable(unit: type[Component[Any]]) -> bool:
+    """Whether an item that the component cannot handle can do without it: nothing comes after, or it goes on as it is."""
+    declared = ports.declared(unit)
+    if issubclass(unit, SynchronousFilter) or not declared.inputs:
+        return False
+    if not declared.outputs:
+        return True
+    outputs = list(declared.outputs.values())
+    return len(outputs) == 1 and all(assignable(taken, outputs[0]) for taken in declared.inputs.values())
 
 
 def lacking(unit: type, interface: Any) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from gossamer.flow.connector import class_of
 from gossamer.flow.errors import WiringError
 from gossamer.flow.sheet import Sheet
 from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, Wiring, with_settings
+from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, OnError, Wiring, with_settings
 
 Roles = Mapping[str, str | Mapping[str, tuple[str, ...]]]
 """A provider's name for each role, or names by key for a keyed role."""
@@ -43,6 +43,8 @@ class ComponentNode(msgspec.Struct, frozen=True):
     """Connector of each input."""
     outputs: Mapping[str, str]
     plan: ComponentPlan
+    on_error: OnError = "stop"
+    """What the plan says, or what holds where it says nothing."""
 
     @property
     def kind(self) -> str:

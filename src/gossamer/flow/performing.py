@@ -1,7 +1,8 @@
 """Handling with care: one batch through a component's gate and handler, with its receipts, its failures and restarts.
 
 The runner receives batches and hands them here. Nothing that happens to an item here is silent: it is handled, or replaced
-by the component's own `failed`, or given once more after a restart, or the crawl stops with the name of the component.
+by the component's own `failed`, or set aside and let go on, or given once more after a restart, or the crawl stops with the
+name of the component.
 """
 
 import asyncio
@@ -22,21 +23,38 @@ class Policy(msgspec.Struct, frozen=True):
     """What happens when a component raises."""
 
     on_error: str = "stop"
-    """`stop` ends the crawl; `restart` stops and starts the unit and gives it the item once more, then ends the crawl."""
+    """`stop` ends the crawl; `restart` stops and starts the unit and gives it the item once more, then ends the crawl; `skip`
+    sets the item aside, lets it go on as it came, and ends the crawl after too many."""
     restarts: int = 3
     """Restarts in the unit's life; a unit that needs more is not getting better by it."""
+    errors: int = 100
+    """Items that may be set aside; a unit that fails on more is not failing on an item."""
+
+
+Aside = Callable[[str, Any, Exception], None]
+"""Keeps an item that a component could not handle for a person to look at: the component's name, the item, the error."""
+
+
+def forget(name: str, item: Any, error: Exception) -> None:
+    """Where nobody keeps such items."""
 
 
 class Performer:
     """Handles batches for one instance of a component."""
 
     def __init__(
-        self, component: Component[Any], gate: Gate, policy: Policy, report: Callable[[str], None] = lambda line: None
+        self,
+        component: Component[Any],
+        gate: Gate,
+        policy: Policy,
+        report: Callable[[str], None] = lambda line: None,
+        aside: Aside = forget,
     ) -> None:
         self.component = component
         self.gate = gate
         self.policy = policy
         self.report = report
+        self.aside = aside
         self._restarting = asyncio.Lock()
         self._incarnation = 0
 
@@ -93,6 +111,9 @@ class Performer:
             instead = self.component.failed(item, cause)
             produced = list(instead) if instead is not None else ()
         except Exception as error:
+            if self.policy.on_error == "skip":
+                await self._skip(item, error)
+                return
             await self.restart(error, item)
             try:
                 await handle([item])
@@ -100,6 +121,27 @@ class Performer:
                 raise self.failure(again.cause, item) from again.cause
         else:
             await self.component.emit_all(produced)
+
+    async def _skip(self, item: Any, error: Exception) -> None:
+        """Set an item aside and let it go on as it came, as if the component were not there.
+
+        Raises:
+            ComponentFailed: the component has failed on too many.
+        """
+        name, counters = self.component.name, self.component.metrics.counters
+        if counters["skipped"] >= self.policy.errors:
+            raise ComponentFailed(
+                f"component {name!r} failed on {counters['skipped'] + 1} items and may on {self.policy.errors} (`errors` in the "
+                f"wiring); the last error: {type(error).__name__}: {error}"
+            ) from error
+        counters["skipped"] += 1
+        if counters["skipped"] == 1:
+            self.report(
+                f"component {name!r} failed on an item, which goes on without it: {type(error).__name__}: {error}"
+            )
+        self.aside(name, item, error)
+        if self.component.outs:
+            await self.component.emit_all([item])
 
     async def restart(self, error: Exception, item: Any) -> None:
         """Stop and start the unit, if its policy allows that once more, when no other worker is in the middle of an item.

@@ -9,11 +9,12 @@ from typing import Any
 
 from gossamer.flow import ports
 from gossamer.flow.catalog import Catalog
+from gossamer.flow.component import Component
 from gossamer.flow.errors import SettingError, WiringError
-from gossamer.flow.fitting import lacking, misfits, type_name
+from gossamer.flow.fitting import lacking, misfits, skippable, type_name
 from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles, start_order, used_names
 from gossamer.flow.sheet import Sheet, build, nearest
-from gossamer.flow.wiring import ComponentPlan, ProviderPlan, Wiring
+from gossamer.flow.wiring import ComponentPlan, OnError, ProviderPlan, Wiring
 
 N = typing.TypeVar("N")
 U = typing.TypeVar("U", bound=type)
@@ -89,7 +90,20 @@ class _Planner:
         inputs = {role: plan.ports[role] for role in declared.inputs if role in plan.ports}
         outputs = {role: plan.ports[role] for role in declared.outputs if role in plan.ports}
         roles = self.roles(key, unit, plan.providers)
-        return None if sheet is None else ComponentNode(name, plan.use, unit, sheet, roles, inputs, outputs, plan)
+        on_error = self.on_error(key, unit, plan)
+        if sheet is None:
+            return None
+        return ComponentNode(name, plan.use, unit, sheet, roles, inputs, outputs, plan, on_error)
+
+    def on_error(self, key: str, unit: type[Component[Any]], plan: ComponentPlan) -> OnError:
+        """What happens when the component raises. One bad item ends no crawl by default, where it can do without."""
+        can_skip = skippable(unit)
+        if plan.on_error == "skip" and not can_skip:
+            text = f"'skip' lets an item go on without the component, and {plan.use!r} has no output that could take it"
+            self.finding(f"{key}.on_error", f"{text}; use 'stop' or 'restart'")
+        if plan.on_error is not None:
+            return plan.on_error
+        return "skip" if can_skip and not self.catalog.is_shipped(plan.use) else "stop"
 
     def unit_and_sheet(
         self, key: str, plan: ProviderPlan | ComponentPlan, find: Callable[[str], U]

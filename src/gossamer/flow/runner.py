@@ -25,7 +25,7 @@ from gossamer.flow.errors import ComponentFailed, EndOfItems
 from gossamer.flow.fused import FusedConnector
 from gossamer.flow.gate import Gate
 from gossamer.flow.handling import Handling, own_failure
-from gossamer.flow.performing import Performer, Policy
+from gossamer.flow.performing import Aside, Performer, Policy, forget
 from gossamer.flow.receipt import Receipt
 
 #: There is no more: any item may be None.
@@ -42,13 +42,14 @@ class Runner:
         workers: int = 1,
         policy: Policy | None = None,
         report: Callable[[str], None] = lambda line: None,
+        aside: Aside = forget,
         is_called: bool = True,
     ) -> None:
         """A runner; one whose fused input calls another component yet waits for :meth:`attach` (`is_called=False`)."""
         self.component = component
         self.workers = workers
         self._gate = Gate(_places(component, workers))
-        self._performer = Performer(component, self._gate, policy or Policy(), report)
+        self._performer = Performer(component, self._gate, policy or Policy(), report, aside)
         self._receiving: set[asyncio.Task[Any]] = set()
         self._leaving = False
         if isinstance(component, OneInput):

@@ -20,6 +20,7 @@ from gossamer.flow.connector import Statistics
 from gossamer.flow.difference import Difference
 from gossamer.flow.errors import FlowError, SettingError, WiringError
 from gossamer.flow.graph import Graph
+from gossamer.flow.performing import Aside, forget
 from gossamer.flow.runner import Runner
 from gossamer.flow.sheet import Sheet, change
 from gossamer.flow.unit import Unit
@@ -41,8 +42,9 @@ class RunningGraph(Units):
         clock: Clock | None = None,
         report: Callable[[str], None] = lambda line: None,
         meeting: str = "",
+        aside: Aside = forget,
     ) -> None:
-        super().__init__(graph, process=process, clock=clock, report=report, meeting=meeting)
+        super().__init__(graph, process=process, clock=clock, report=report, meeting=meeting, aside=aside)
         self.history: list[Difference] = []
         """What the graph became, change by change; the last is what :meth:`undo` takes back."""
         self.earlier: dict[str, Statistics] = {}

@@ -16,7 +16,7 @@ from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNod
 from gossamer.flow.sheet import Sheet, properties
 
 #: Fields of a component's plan that nothing but another instance can follow.
-_OF_AN_INSTANCE = ("workers", "instances", "on_error", "restarts")
+_OF_AN_INSTANCE = ("workers", "instances", "on_error", "restarts", "errors")
 
 
 class Steps(msgspec.Struct, frozen=True):

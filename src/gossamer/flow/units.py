@@ -13,7 +13,7 @@ from gossamer.flow.connector import Connector
 from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import FlowError, UnknownName
 from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles
-from gossamer.flow.performing import Policy
+from gossamer.flow.performing import Aside, Policy, forget
 from gossamer.flow.runner import Runner
 from gossamer.flow.sheet import nearest
 from gossamer.flow.transports import Opening, open_connector, transport_of
@@ -35,8 +35,19 @@ class Units:
         clock: Clock | None = None,
         report: Callable[[str], None] = lambda line: None,
         meeting: str = "",
+        aside: Aside = forget,
     ) -> None:
-        """The units of `process`; connectors at `unix:` without a path meet at sockets in the folder `meeting`."""
+        """The units of `process`.
+
+        Args:
+            graph: the graph of all processes.
+            process: whose units are made here.
+            clock: the time that units see.
+            report: tells the person who runs it something, in one line.
+            meeting: a folder; connectors at `unix:` without a path meet at sockets in it.
+            aside: keeps items that a component could not handle and that went on without it.
+        """
+        self.aside = aside
         self.process = process
         self.meeting = meeting
         self.clock = clock or SystemClock()
@@ -176,8 +187,14 @@ class Units:
                 {role: In(role, connectors[end]) for role, end in node.inputs.items()},
                 {role: Out(role, connectors[end]) for role, end in node.outputs.items()},
             )
-            policy = Policy(plan.on_error, plan.restarts)
-            made[name] = Runner(component, workers=plan.workers, policy=policy, report=self.report, is_called=False)
+            made[name] = Runner(
+                component,
+                workers=plan.workers,
+                policy=Policy(node.on_error, plan.restarts, plan.errors),
+                report=self.report,
+                aside=self.aside,
+                is_called=False,
+            )
         return made
 
     # -- finding

@@ -14,7 +14,7 @@
     workers = 64                  # of them at work at once
     instances = 1                 # of the whole unit
     process = "main"              # where it runs
-    on_error = "stop"             # or "restart"
+    on_error = "stop"             # or "restart", "skip"
     ports = { tasks = "tasks", visits = "fetched" }
     providers = { protocols = { http = "http", https = "http" } }
     settings = { timeout = "120s" }
@@ -49,7 +49,7 @@ _LAST = "# gossamer: whole"
 
 Names = dict[str, str | list[str]]
 
-OnError = typing.Literal["stop", "restart"]
+OnError = typing.Literal["stop", "restart", "skip"]
 _ON_ERROR: tuple[str, ...] = typing.get_args(OnError)
 
 
@@ -80,8 +80,11 @@ class ComponentPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     workers: Annotated[int, msgspec.Meta(ge=1)] = 1
     instances: Annotated[int, msgspec.Meta(ge=1)] = 1
     process: str = MAIN_PROCESS
-    on_error: OnError = "stop"
+    on_error: OnError | None = None
+    """Not said: `stop` for what ships; `skip` for others, where an item can go on without the component."""
     restarts: Annotated[int, msgspec.Meta(ge=0)] = 3
+    errors: Annotated[int, msgspec.Meta(ge=0)] = 100
+    """Items that `skip` may set aside in one run; the next one stops the graph."""
 
 
 class Wiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -30,7 +30,7 @@ from gossamer.flow.component import (
 from gossamer.flow.connector import DEFAULT_CAPACITY, Connector
 from gossamer.flow.ends import In, Out
 from gossamer.flow.local import LocalConnector
-from gossamer.flow.performing import Policy
+from gossamer.flow.performing import Aside, Policy, forget
 from gossamer.flow.ports import declared
 from gossamer.flow.runner import Runner
 
@@ -51,6 +51,7 @@ class Stand:
         policy: Policy | None = None,
         capacity: int | Mapping[str, int] = DEFAULT_CAPACITY,
         report: Callable[[str], None] = lambda line: None,
+        aside: Aside = forget,
     ) -> None:
         """`capacity`: of all connectors, or of those named by role."""
         ports = declared(type(component))
@@ -66,7 +67,7 @@ class Stand:
             {role: In(role, self.connectors[role]) for role in ports.inputs},
             {role: Out(role, self.connectors[role]) for role in ports.outputs},
         )
-        self.runner = Runner(component, workers=workers, policy=policy, report=report)
+        self.runner = Runner(component, workers=workers, policy=policy, report=report, aside=aside)
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:

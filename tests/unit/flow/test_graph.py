@@ -10,7 +10,7 @@ from gossamer.flow.errors import WiringError
 from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, start_order, used_names
 from gossamer.flow.sheet import NoSettings, Sheet
 from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, Wiring
+from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 
 
 def component(

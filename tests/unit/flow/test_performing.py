@@ -491,3 +491,42 @@ def test_what_is_sent_in_the_background_holds_the_receipt_until_it_is_accepted(r
             assert ledger.done == [1, 2]
 
     run(body())
+
+
+# -- items that are set aside
+
+
+@FORMS
+def test_a_skipped_item_goes_on_as_it_came_and_nothing_else_of_it(form: type[Fragile], run: Any) -> None:
+    async def body() -> None:
+        aside: list[tuple[str, Any, str]] = []
+        reports: list[str] = []
+        component = form({3: 9, 4: 9})
+        async with Stand(
+            component,
+            policy=Policy("skip"),
+            report=reports.append,
+            aside=lambda name, item, error: aside.append((name, item, str(error))),
+        ) as stand:
+            await stand.give("inbox", 1, 2, 3, 4, 5)
+            assert await stand.made("outbox") == [1, 2, 2, 4, 3, 4, 5, 10]
+            assert stand.handled == 5
+        name = form.__name__
+        assert aside == [(name, 3, "cannot do 3"), (name, 4, "cannot do 4")]
+        assert reports == [f"component '{name}' failed on an item, which goes on without it: ValueError: cannot do 3"]
+        assert component.metrics.counters["skipped"] == 2
+        assert component.calls == ["start", "stop"], "it was never restarted"
+
+    run(body())
+
+
+@FORMS
+def test_after_too_many_skipped_items_the_crawl_stops_with_a_clear_line(form: type[Fragile], run: Any) -> None:
+    async def body() -> None:
+        async with Stand(form({1: 9, 2: 9, 3: 9}), policy=Policy("skip", errors=2)) as stand:
+            await stand.give("inbox", 1, 2, 3, 4)
+            with pytest.raises(ComponentFailed, match=r"failed on 3 items and may on 2 \(`errors` in the wiring\)"):
+                await stand.wait()
+            assert await stand.made("outbox") == [1, 2]
+
+    run(body())

@@ -370,3 +370,33 @@ def test_several_findings_are_told_at_once() -> None:
     )
     keys = [line.split(": ")[1] for line in found]
     assert keys == ["providers.d.use", "components.count.use", *["components.keep.ports"] * 2, "components.words.ports"]
+
+
+# -- when a component raises
+
+PASS = "[components.pass]\nuse='pass'\nports={inbox='numbers', outbox='passed'}\n"
+THROUGH = COUNT + "[connectors.passed]\n" + PASS + "%s[components.keep]\nuse='keep'\nports={inbox='passed'}\n"
+
+
+def test_a_component_of_ones_own_sets_items_aside_unless_the_wiring_says_otherwise() -> None:
+    own = Catalog({"count": Count, "keep": Keep})
+    own.add("pass", Pass)
+    assert {name: node.on_error for name, node in plan(parse(THROUGH % ""), own).components.items()} == {
+        "count": "stop",
+        "pass": "skip",
+        "keep": "stop",
+    }
+    assert plan(parse(THROUGH % "on_error = 'stop'\n"), own).components["pass"].on_error == "stop"
+    assert planned(THROUGH % "on_error = 'skip'\n").components["pass"].on_error == "skip"
+    own.add("keep", Keep)
+    assert plan(parse(SOUND), own).components["keep"].on_error == "skip", "nothing comes after a consumer"
+
+
+def test_an_item_that_could_not_go_on_is_never_skipped() -> None:
+    own = Catalog({"pair": Pair, "keep": Keep})
+    own.add("count", Count)
+    assert plan(parse(SOUND), own).components["count"].on_error == "stop"
+    assert findings(SOUND.replace("use='count'", "use='count'\non_error='skip'")) == [
+        "w.toml: components.count.on_error: 'skip' lets an item go on without the component, and 'count' has no output that "
+        "could take it; use 'stop' or 'restart'"
+    ]
