@@ -188,7 +188,8 @@ class Differences:
 
     def pool(self, wiring: Wiring) -> str:
         name = self.random.choice([*VISITS.values(), "fetch"])
-        return f"[components.{name}]\nworkers = {self.random.randint(1, 9)}\n"
+        key = self.random.choice(("workers", "restarts", "instances" if name == "fetch" else "errors"))
+        return f"[components.{name}]\n{key} = {self.random.randint(1, 9)}\n"
 
     def setting(self, wiring: Wiring) -> str:
         return f"[providers.politeness.settings]\nper_host = {self.random.randint(2, 9)}\n"

@@ -189,6 +189,9 @@ class _Change:
             if name not in todo.coming_components and name not in todo.coming_providers:
                 for unit in running.units(name):
                     bind(unit, roles, self.providers)
+        for node, runner in self._staying():
+            if node.name in todo.pools:
+                runner.resize(node.plan.workers, node.plan.idle)
         for runner in moved:
             runner.look_again()
         for name, runner in self.runners.items():

@@ -16,7 +16,9 @@ class Gate:
     def __init__(self, places: int | None = None) -> None:
         """`places`: how many may be inside at once; None for any number."""
         self.suspended = False
+        self._places = places
         self._free = places
+        """Places to be had; below 0, so many of those inside give theirs up when they leave."""
         self._queue: deque[asyncio.Future[None]] = deque()
         self._repairing = False
         self._opened = asyncio.Event()
@@ -42,9 +44,11 @@ class Gate:
 
     def try_enter(self) -> int:
         """Enter if that takes no waiting; 0 if it does. What :meth:`enter` does, for the many who find the gate open."""
-        if self.suspended or self._repairing or self._queue or self._free == 0:
+        if self.suspended or self._repairing or self._queue:
             return 0
         if self._free is not None:
+            if self._free <= 0:
+                return 0
             self._free -= 1
         self._begun += 1
         self._inside.add(self._begun)
@@ -53,7 +57,7 @@ class Gate:
     async def enter(self) -> int:
         """Wait for a place and for the gate to be open; the number is for :meth:`leave`."""
         if self._free is not None:
-            if self._free and not self._queue:
+            if self._free > 0 and not self._queue:
                 self._free -= 1
             else:
                 await self._queued()
@@ -79,6 +83,16 @@ class Gate:
         if self._turnovers:
             self._tell_turnovers()
 
+    def resize(self, places: int) -> None:
+        """Let so many in at once from now on. Nobody is sent away: places that are too many go as those inside leave."""
+        assert self._free is not None
+        assert self._places is not None
+        more, self._places = places - self._places, places
+        if more < 0:
+            self._free += more
+        for _ in range(more):
+            self._pass_place_on()
+
     async def opened(self) -> None:
         """Wait until the gate is open."""
         while self.shut:
@@ -97,7 +111,7 @@ class Gate:
     def _pass_place_on(self) -> None:
         if self._free is None:
             return
-        while self._queue:
+        while self._queue and self._free >= 0:
             place = self._queue.popleft()
             if not place.done():
                 place.set_result(None)

@@ -31,6 +31,10 @@ from gossamer.flow.receipt import Receipt
 #: There is no more: any item may be None.
 _END = object()
 
+#: Seconds after which a worker of a pool that nobody needed ends. A new one costs some microseconds, and one that waits some
+#: kilobytes, so that this only has to be longer than the pauses of a crawl that goes on.
+IDLE = 10.0
+
 
 class Runner:
     """Runs one instance of a component until its inputs end. The component's ends are bound already."""
@@ -40,6 +44,7 @@ class Runner:
         component: Component[Any],
         *,
         workers: int = 1,
+        idle: float = IDLE,
         policy: Policy | None = None,
         report: Callable[[str], None] = lambda line: None,
         aside: Aside = forget,
@@ -48,11 +53,19 @@ class Runner:
         """A runner; one whose fused input calls another component yet waits for :meth:`attach` (`is_called=False`)."""
         self.component = component
         self.workers = workers
+        """The most that are at work at once. A pool begins with one, and grows while all are busy."""
+        self.idle = idle
+        """Seconds after which workers that nobody needed end; one stays."""
+        self._alive = 0
+        self._waiting = 0
+        self._least_waiting = 0
+        self._surplus = 0
         self._gate = Gate(_places(component, workers))
         self._performer = Performer(component, self._gate, policy or Policy(), report, aside)
         self._receiving: set[asyncio.Task[Any]] = set()
         self._leaving = False
         if isinstance(component, OneInput):
+            component.metrics.gauge("workers", lambda: self._alive)
             self._handling = component.handler()
             if is_called:
                 self.attach()
@@ -95,8 +108,7 @@ class Runner:
     def _loops(self) -> Iterable[Coroutine[Any, Any, None]]:
         component = self.component
         if isinstance(component, OneInput):
-            for _ in range(self.workers):
-                yield self._serve(component.only_input, self._handling)
+            yield self._pool(component.only_input)
         elif isinstance(component, AsynchronousFilter):
             yield self._serve_until_all_end(component)
             for role in component.outs:
@@ -112,6 +124,68 @@ class Runner:
             raise TypeError(
                 f"{type(component).__name__} is of no kind that can run; derive it from one in flow.component"
             )
+
+    # -- pools
+
+    async def _pool(self, port: In[Any]) -> None:
+        """As many workers as are needed, until the input ends (the worker-thread model of seed 000, section 2.2)."""
+        async with asyncio.TaskGroup() as group:
+            shrinking: asyncio.Task[None] | None = None
+
+            def grow() -> None:
+                nonlocal shrinking
+                self._alive += 1
+                self._waiting += 1
+                group.create_task(work())
+                if self._alive > 1 and (shrinking is None or shrinking.done()):
+                    shrinking = group.create_task(self._shrink())
+
+            async def work() -> None:
+                try:
+                    await self._work(port, grow)
+                finally:
+                    self._alive -= 1
+                    self._waiting -= 1
+                    if not self._alive and shrinking is not None:
+                        shrinking.cancel()
+
+            grow()
+
+    async def _work(self, port: In[Any], grow: Callable[[], None]) -> None:
+        """One worker: counted as waiting whenever it has nothing in hand, here and when it begins and ends."""
+        handling = self._handling
+        while (batch := await self._receive(port, handling.limit)) is not None:
+            self._waiting -= 1
+            if self._waiting < self._least_waiting:
+                self._least_waiting = self._waiting
+            if not self._waiting and self._alive < self.workers:
+                grow()
+            try:
+                await self._performer.perform(handling, *batch)
+            finally:
+                self._waiting += 1
+            if self._alive > self.workers:
+                return
+
+    async def _shrink(self) -> None:
+        """End workers that had nothing to do for the whole of an idle time, time after time."""
+        while self._alive > 1:
+            self._least_waiting = self._waiting
+            await self.component.clock.sleep(self.idle)
+            self._end_workers(self._least_waiting)
+
+    def _end_workers(self, count: int) -> None:
+        """End some of those that wait; the others, and one of all, go on."""
+        for task in list(self._receiving)[: min(count, self._alive - 1)]:
+            self._surplus += 1
+            self._receiving.discard(task)
+            task.cancel()
+
+    def resize(self, workers: int, idle: float) -> None:
+        """Let at most so many be at work from now on; who is in the middle of an item finishes it."""
+        self.workers, self.idle = workers, idle
+        self._gate.resize(workers)
+        self._end_workers(max(0, self._alive - workers))
 
     # -- taking items
 
@@ -135,6 +209,9 @@ class Runner:
                 return None
             if batch is not _END:
                 return batch  # type: ignore[no-any-return]  # what the wait brought, or the mark
+            if self._surplus:
+                self._surplus -= 1
+                return None
 
     async def _unless_cut(self, waiting: Awaitable[Any]) -> Any:
         """What is waited for; `_END` if the wait was cut short because no more is wanted."""

@@ -16,7 +16,7 @@ from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNod
 from gossamer.flow.sheet import Sheet, properties
 
 #: Fields of a component's plan that nothing but another instance can follow.
-_OF_AN_INSTANCE = ("workers", "instances", "on_error", "restarts", "errors")
+_OF_AN_INSTANCE = ("instances", "on_error", "restarts", "errors")
 
 
 class Steps(msgspec.Struct, frozen=True):
@@ -33,6 +33,8 @@ class Steps(msgspec.Struct, frozen=True):
     """Connectors whose ends stay where they are, and get another address or capacity between them."""
     settings: Mapping[str, Mapping[str, Any]]
     """New values of live settings, by unit that stays."""
+    pools: tuple[str, ...]
+    """Components that stay and whose pool gets another size."""
 
 
 def steps(now: Graph, then: Graph, process: str) -> Steps:
@@ -70,6 +72,7 @@ class _Comparison:
             coming_connectors=_without(then.connectors, same_ends),
             exchanged_connectors=tuple(exchanged),
             settings=self.settings,
+            pools=tuple(sorted(name for name in components if _pool(now, name) != _pool(then, name))),
         )
 
     def finding(self, key: str, text: str) -> None:
@@ -183,6 +186,11 @@ class _Comparison:
 
 def _without(names: Mapping[str, Any], staying: set[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in staying)
+
+
+def _pool(graph: Graph, name: str) -> tuple[int, float]:
+    plan = graph.components[name].plan
+    return plan.workers, plan.idle
 
 
 def _single(roles: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -190,6 +190,7 @@ class Units:
             made[name] = Runner(
                 component,
                 workers=plan.workers,
+                idle=plan.idle,
                 policy=Policy(node.on_error, plan.restarts, plan.errors),
                 report=self.report,
                 aside=self.aside,

@@ -11,7 +11,8 @@
 
     [components.fetch]
     use = "fetch"                 # a registered name
-    workers = 64                  # of them at work at once
+    workers = 64                  # of them at work at once, at most
+    idle = 10                     # seconds after which those that are not needed end
     instances = 1                 # of the whole unit
     process = "main"              # where it runs
     on_error = "stop"             # or "restart", "skip"
@@ -78,6 +79,7 @@ class ComponentPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     providers: dict[str, str | Names] = {}
     settings: dict[str, Any] = {}
     workers: Annotated[int, msgspec.Meta(ge=1)] = 1
+    """The most that are at work at once: the pool grows while all are busy."""
     instances: Annotated[int, msgspec.Meta(ge=1)] = 1
     process: str = MAIN_PROCESS
     on_error: OnError | None = None
@@ -85,6 +87,8 @@ class ComponentPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     restarts: Annotated[int, msgspec.Meta(ge=0)] = 3
     errors: Annotated[int, msgspec.Meta(ge=0)] = 100
     """Items that `skip` may set aside in one run; the next one stops the graph."""
+    idle: Annotated[float, msgspec.Meta(gt=0)] = 10.0
+    """Seconds after which workers that nobody needed end."""
 
 
 class Wiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -722,8 +722,21 @@ def test_every_part_of_a_chain_may_leave_at_once(run: Any) -> None:
 
 def test_a_component_is_exchanged_for_another_of_its_name_and_finishes_what_it_holds(run: Any) -> None:
     async def change(graph: RunningGraph) -> None:
-        for workers in (2, 3, 1):
+        for restarts in (2, 4, 1):
+            before = graph.unit("slow")
+            await become(graph, f"[components.slow]\nrestarts = {restarts}")
+            assert graph.unit("slow") is not before
+            await turns(9)
+
+    run(while_running(WIRING, change)())
+
+
+def test_a_pool_gets_another_size_while_items_flow(run: Any) -> None:
+    async def change(graph: RunningGraph) -> None:
+        before = graph.unit("slow")
+        for workers in (4, 2, 1):
             await become(graph, f"[components.slow]\nworkers = {workers}")
+            assert graph.unit("slow") is before
             await turns(9)
 
     run(while_running(WIRING, change)())

@@ -136,3 +136,26 @@ def test_a_repair_does_not_open_a_suspended_gate(run: Any) -> None:
         assert not gate.shut
 
     run(body())
+
+
+def test_a_gate_with_more_places_lets_in_those_who_wait_and_with_fewer_sends_nobody_away(run: Any) -> None:
+    async def body() -> None:
+        gate = Gate(1)
+        numbers = [gate.try_enter()]
+        waiting = [asyncio.create_task(gate.enter()) for _ in range(3)]
+        await turns()
+        gate.resize(3)
+        await turns()
+        assert [task.done() for task in waiting] == [True, True, False]
+        gate.resize(1)
+        numbers += [await task for task in waiting[:2]]
+        for number in numbers[:2]:
+            gate.leave(number)
+            await turns()
+            assert not waiting[2].done(), "two places were taken away while three were inside"
+        gate.leave(numbers[2])
+        assert gate.inside == 0
+        await waiting[2]
+        assert not gate.try_enter()
+
+    run(body())

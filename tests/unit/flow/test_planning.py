@@ -396,7 +396,5 @@ def test_an_item_that_could_not_go_on_is_never_skipped() -> None:
     own = Catalog({"pair": Pair, "keep": Keep})
     own.add("count", Count)
     assert plan(parse(SOUND), own).components["count"].on_error == "stop"
-    assert findings(SOUND.replace("use='count'", "use='count'\non_error='skip'")) == [
-        "w.toml: components.count.on_error: 'skip' lets an item go on without the component, and 'count' has no output that "
-        "could take it; use 'stop' or 'restart'"
-    ]
+    (finding,) = findings(SOUND.replace("use='count'", "use='count'\non_error='skip'"))
+    assert finding.startswith("w.toml: components.count.on_error: 'skip' lets an item go on without the component")
