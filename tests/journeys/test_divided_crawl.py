@@ -8,15 +8,25 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import shipped
+from gossamer.assembly.control.messages import Change
+from gossamer.assembly.control.steering import answer
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.processes import divide
 from gossamer.assembly.summary import Summary
+from gossamer.flow.component import Filter
+from gossamer.flow.difference import changed
+from gossamer.flow.errors import SettingError, WiringError
+from gossamer.flow.ports import In, Out
 from gossamer.flow.sheet import build
+from gossamer.flow.wiring import read
+from gossamer.model.visit import Visit
 from gossamer.testing.fakeweb import FakeWeb
 
 #: Arrow -> stages that run elsewhere so that it crosses.
@@ -102,3 +112,103 @@ def test_near_duplicates_are_compared_where_the_ledger_is(cut: str, tmp_path: Pa
 def test_every_arrow_that_may_leave_the_process_may_be_cut(cut: str, kills: Sequence[int], tmp_path: Path) -> None:
     with FakeWeb.tree(3, 7, latency=0.003) as web:
         assert_same(crawl_divided(CUTS[cut], web, tmp_path, kill_at=kills), web, killed=bool(kills))
+
+
+# -- units of other processes
+
+
+class Choosy(Filter):
+    """A stage of one's own, of a module that can be imported."""
+
+    inbox: In[Visit]
+    outbox: Out[Visit]
+
+    def filter(self, visit: Visit) -> tuple[Visit]:
+        if visit.url.endswith("/1"):
+            raise ValueError("not this one")
+        return (visit,)
+
+
+def test_units_of_another_process_are_seen_and_set_as_if_they_were_here(tmp_path: Path) -> None:
+    wiring = divide(shipped("default"), CUTS["checked"], "elsewhere")
+    seen: list[Any] = []
+
+    async def crawl(web: FakeWeb) -> Summary:
+        options = build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 2})
+        job = Crawl([web.url("/")], options, wiring=wiring)
+        running = asyncio.ensure_future(job.run())
+        while not job.working or not (await job.standing(units=False)).fetched:
+            await asyncio.sleep(0.001)
+        await answer(job, Change({"links.max_links": "5000"}))
+        with pytest.raises(SettingError, match=r"restart"):
+            await answer(job, Change({"process.parsers": "3"}))
+        with pytest.raises(SettingError, match="max_links"):
+            await answer(job, Change({"links.max_links": "-1"}))
+        assert job.fleet is not None
+        job.fleet.children["elsewhere"].kill()
+        seen.append(job.graph.sheet("links"))
+        while not seen[1:]:
+            units = {unit.name: unit for unit in (await job.standing(units=True)).units}
+            if units["links"].metrics.get("items"):
+                seen.append(await job.standing(units=True))
+            await asyncio.sleep(0.001)
+        return await running
+
+    with FakeWeb.tree(3, 6, latency=0.003) as web:
+        summary = asyncio.run(asyncio.wait_for(crawl(web), 60))
+        assert_same(summary, web, killed=True)
+    assert seen[0].max_links == 5000
+    assert read(tmp_path / "crawl" / "crawl.toml").components["links"].settings["max_links"] == 5000
+    units = {unit.name: unit.metrics for unit in seen[1].units}
+    assert units["fetch"]["items"] > 0
+    assert units["process"]["items"] >= units["links"]["items"] > 0
+    assert {"checked", "processed", "linked", "filtered"} <= {one.name for one in seen[1].connectors}
+
+
+def test_the_plan_itself_gives_a_seen_test_elsewhere_a_filter_of_its_own(tmp_path: Path) -> None:
+    text = (
+        '[components.url-seen]\nprocess = "elsewhere"\n[connectors.filtered]\naddress = "unix:"\n'
+        '[connectors.visits]\naddress = "unix:"\n'
+    )
+    with FakeWeb.tree(2, 5) as web:
+        options = build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 8})
+        job = Crawl([web.url("/")], options, wiring=changed(shipped("default"), text))
+        assert job.wiring.providers["seen-elsewhere"].use == "memory-seen"
+        assert job.wiring.components["commit"].providers["seen"] == "seen"
+        assert_same(asyncio.run(job.run()), web)
+
+
+def test_a_component_of_ones_own_runs_in_another_process(tmp_path: Path) -> None:
+    known = catalog()
+    known.add("choosy", Choosy)
+    text = (
+        '[connectors.chosen]\naddress = "unix:"\n[components.url-seen]\nports = { inbox = "chosen" }\n'
+        '[components.choosy]\nuse = "choosy"\nprocess = "elsewhere"\nports = { inbox = "filtered", outbox = "chosen" }\n'
+        '[connectors.filtered]\naddress = "unix:"\n'
+    )
+    with FakeWeb.tree(2, 5) as web:
+        options = build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 8})
+        job = Crawl([web.url("/")], options, wiring=changed(shipped("default"), text), catalog=known)
+        assert_same(asyncio.run(job.run()), web)
+        choked = [url for url in web.expected if url.endswith("/1")]
+    aside = (tmp_path / "crawl" / "logs" / "skipped-elsewhere.jsonl").read_text().splitlines()
+    assert len(aside) == len(choked)
+
+
+def test_a_class_that_another_process_cannot_import_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    class Inner(Choosy):
+        pass
+
+    known = catalog()
+    known.add("choosy", Inner)
+    text = (
+        '[connectors.chosen]\naddress = "unix:"\n[components.url-seen]\nports = { inbox = "chosen" }\n'
+        '[components.choosy]\nuse = "choosy"\nprocess = "elsewhere"\nports = { inbox = "filtered", outbox = "chosen" }\n'
+        '[connectors.filtered]\naddress = "unix:"\n'
+    )
+    options = build(CrawlOptions, {"output": str(tmp_path / "crawl")})
+    with pytest.raises(
+        WiringError, match="process 'elsewhere' cannot import 'choosy', which is defined inside a function"
+    ):
+        Crawl(["http://127.0.0.1/"], options, wiring=changed(shipped("default"), text), catalog=known)
+    assert not (tmp_path / "crawl").exists()

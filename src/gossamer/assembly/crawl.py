@@ -27,7 +27,7 @@ from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
-from gossamer.assembly.processes import Fleet, check_bodies_cross
+from gossamer.assembly.processes import Fleet, check_bodies_cross, check_children_can_import, with_pre_filters
 from gossamer.assembly.seeds import check_addresses, check_schemes
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, peak_rss
@@ -36,7 +36,7 @@ from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.connector import Statistics
 from gossamer.flow.difference import Difference
-from gossamer.flow.errors import WiringError
+from gossamer.flow.errors import FlowError, WiringError
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
 from gossamer.flow.quantities import show_seconds
@@ -86,7 +86,8 @@ class Crawl:
         if self.options.release:
             compiled = self._released(compiled)
         self.catalog = catalog or shipped_catalog()
-        self._planned = self._plan(with_told_tls(with_durability(with_directory(compiled, str(self.directory)))))
+        compiled = with_pre_filters(with_directory(compiled, str(self.directory)))
+        self._planned = self._plan(with_told_tls(with_durability(compiled)))
         self.running: RunningGraph | None = None
         self.seeds = self._seeds()
         if not self.seeds:
@@ -125,6 +126,7 @@ class Crawl:
     def _plan(self, wiring: Wiring) -> Graph:
         graph = plan(wiring, self.catalog)
         check_bodies_cross(graph)
+        check_children_can_import(graph, self.catalog)
         return graph
 
     # -- before anything is touched
@@ -161,7 +163,7 @@ class Crawl:
         self._began = time.monotonic()
         with scratch() as folder:
             # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (DESIGN 9.13).
-            self.fleet = Fleet(self.wiring, folder, self.directory, self.report)
+            self.fleet = Fleet(self.wiring, self.catalog, folder, self.directory, self.report)
             self.running = RunningGraph(
                 self._planned, report=self.report, meeting=folder, aside=setting_aside(self.directory)
             )
@@ -300,14 +302,25 @@ class Crawl:
             UsageError: the change cannot be kept; nothing has changed.
         """
         running = self.graph_at_work
-        old = running.sheet(unit)
+        before = msgspec.to_builtins(running.whole.sheet(unit))
         running.set(unit, settings)
+        new = msgspec.to_builtins(running.whole.sheet(unit))
         try:
+            await self._tell_children(unit, {name: new[name] for name in settings})
             self._keep()
-        except UsageError:
-            running.set(unit, {name: getattr(old, name) for name in settings})
+        except (FlowError, UsageError):
+            old = {name: before[name] for name in settings}
+            running.set(unit, old)
+            await self._tell_children(unit, old)
             raise
         self.frontier.signal("tasks")
+
+    async def _tell_children(self, unit: str, settings: dict[str, Any]) -> None:
+        graph = self.graph
+        for process in graph.wiring.processes[1:]:
+            part = graph.part(process)
+            if self.fleet is not None and (unit in part.components or unit in part.providers):
+                await self.fleet.give(process, unit, settings)
 
     async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
         """Change the graph while it runs, and for every later run; returns what has changed.
@@ -339,6 +352,8 @@ class Crawl:
         """Write the wiring that runs by now: a resumed crawl goes by it."""
         try:
             self._place.write(self.wiring, self.graph)
+            if self.fleet is not None:
+                self.fleet.keep(self.wiring)
         except OSError as error:
             raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
 
@@ -348,7 +363,8 @@ class Crawl:
         """How it stands; with `units` also what every unit and connector has counted, in whichever process."""
         from gossamer.assembly.control.standing import standing_of
 
-        return standing_of(self, os.getpid(), units=units)
+        elsewhere = await self.fleet.figures() if units and self.fleet is not None else []
+        return standing_of(self, os.getpid(), units=units, elsewhere=elsewhere)
 
     @property
     def graph_at_work(self) -> RunningGraph:

@@ -6,18 +6,21 @@ part of it; the arrows between the two are remote connectors, so that nothing in
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from gossamer.assembly.children import Child, Figures
 from gossamer.assembly.compiling import provider_names
 from gossamer.flow import python
-from gossamer.flow.errors import ComponentFailed, WiringError
+from gossamer.flow.catalog import Catalog
+from gossamer.flow.errors import ComponentFailed, SettingError, WiringError
 from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import nearest
-from gossamer.flow.wiring import MAIN_PROCESS, ProviderPlan, Wiring, to_toml
+from gossamer.flow.wiring import MAIN_PROCESS, ProviderPlan, Wiring, write
 from gossamer.model.visit import Record, Visit
 
 #: Processes of this name, or of one that begins with it and a hyphen, are started by somebody else: their part of the wiring
@@ -27,6 +30,10 @@ OUTSIDE = "outside"
 #: Parts of the ledger, which one process has open, and what stands in for them elsewhere: a stage there only filters ahead
 #: of the committer, who decides (DESIGN 9.1).
 HINTS = {"ledger-seen": "memory-seen", "ledger-contents": "memory-contents"}
+
+#: Files for the children in the folder where they meet: the wiring, and classes of the program's own by name.
+WIRING = "wiring.toml"
+CATALOG = "catalog.json"
 
 #: Deaths of one child within :data:`DEATH_WINDOW` seconds after which it is not started again: it would never get better.
 MAX_DEATHS = 5
@@ -59,6 +66,36 @@ def check_bodies_cross(graph: Graph) -> None:
             )
 
 
+def with_pre_filters(wiring: Wiring) -> Wiring:
+    """A copy in which a stage that stands elsewhere asks a stand-in of its own, in the place of a part of the ledger.
+
+    The stand-in only filters ahead: it forgets, and the committer's check-and-put decides (DESIGN 9.1).
+    """
+    for process in wiring.processes:
+        if process != MAIN_PROCESS and not is_outside(process):
+            wiring = _with_own_providers(wiring, process, copies=False)
+    return wiring
+
+
+def check_children_can_import(graph: Graph, catalog: Catalog) -> None:
+    """Every class of the program's own that another process runs can be imported there.
+
+    Raises:
+        WiringError: one cannot; says which, and what to do.
+    """
+    for process in graph.wiring.processes:
+        if process == MAIN_PROCESS or is_outside(process):
+            continue
+        part = graph.part(process)
+        for table, nodes in (("components", part.components), ("providers", part.providers)):
+            for name, node in nodes.items():
+                if why := catalog.why_not_elsewhere(table, node.use):
+                    raise WiringError(
+                        f"{graph.wiring.source}: {table}.{name}: process {process!r} cannot import {node.use!r}, which {why}; "
+                        "put the class into a module of its own"
+                    )
+
+
 def divide(wiring: Wiring, components: Collection[str], process: str) -> Wiring:
     """A copy in which some components run in another process, and every arrow that now crosses is a socket.
 
@@ -83,13 +120,14 @@ def divide(wiring: Wiring, components: Collection[str], process: str) -> Wiring:
         name: msgspec.structs.replace(plan, address="unix:") if len(ends.get(name, ())) > 1 else plan
         for name, plan in wiring.connectors.items()
     }
-    return _with_own_providers(msgspec.structs.replace(wiring, components=moved, connectors=connectors), process)
+    divided = msgspec.structs.replace(wiring, components=moved, connectors=connectors)
+    return _with_own_providers(divided, process, copies=True)
 
 
-def _with_own_providers(wiring: Wiring, process: str) -> Wiring:
-    """A copy in which a provider that components of two processes use has a second one, of its own name, in `process`.
+def _with_own_providers(wiring: Wiring, process: str, *, copies: bool) -> Wiring:
+    """A copy in which what belongs to the ledger has a stand-in in `process`.
 
-    What belongs to the ledger has a stand-in there.
+    With `copies`, any other provider that components of two processes use has a second one there, of its own name.
     """
     here = {
         name
@@ -104,19 +142,19 @@ def _with_own_providers(wiring: Wiring, process: str) -> Wiring:
         for name in provider_names(plan.providers)
     }
     hints = {name for name in here if name in wiring.providers and wiring.providers[name].use in HINTS}
-    renamed = {name: f"{name}-{process}" for name in (here & there) | hints}
+    renamed = {name: f"{name}-{process}" for name in ((here & there) if copies else set()) | hints}
     components = {
         name: msgspec.structs.replace(plan, providers=_renamed(plan.providers, renamed))
         if plan.process == process
         else plan
         for name, plan in wiring.components.items()
     }
-    copies = {
+    own = {
         new: ProviderPlan(use=HINTS[wiring.providers[old].use]) if old in hints else wiring.providers[old]
         for old, new in renamed.items()
     }
     kept = {name: plan for name, plan in wiring.providers.items() if name in there or name not in hints}
-    return msgspec.structs.replace(wiring, components=components, providers={**kept, **copies})
+    return msgspec.structs.replace(wiring, components=components, providers={**kept, **own})
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
@@ -136,9 +174,12 @@ def is_outside(process: str) -> bool:
 class Fleet:
     """The child processes of one crawl."""
 
-    def __init__(self, wiring: Wiring, folder: str, directory: Path, report: Callable[[str], None]) -> None:
+    def __init__(
+        self, wiring: Wiring, catalog: Catalog, folder: str, directory: Path, report: Callable[[str], None]
+    ) -> None:
         """The children of a crawl in `directory`; they meet in `folder`."""
         self._wiring = wiring
+        self._catalog = catalog
         self._folder = Path(folder)
         self._directory = directory
         self._report = report
@@ -146,6 +187,7 @@ class Fleet:
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._ending = False
         self.children: dict[str, asyncio.subprocess.Process] = {}
+        self._lines: dict[str, Child] = {}
 
     def __repr__(self) -> str:
         return f"<Fleet of {', '.join(self._names) or 'nobody'}>"
@@ -154,18 +196,45 @@ class Fleet:
         """Write the wiring where children can read it, and start them."""
         if not self._names:
             return
-        path = self._folder / "wiring.toml"
-        path.write_text(to_toml(self._wiring), encoding="utf-8")
+        path = self._folder / WIRING
+        self.keep(self._wiring)
+        places = self._catalog.places_of_own()
+        (self._folder / CATALOG).write_bytes(msgspec.json.encode(places))
         for name in self._names:
             await self._spawn(name, path)
             self._watchers[name] = asyncio.create_task(self._watch(name, path))
 
+    def keep(self, wiring: Wiring) -> None:
+        """Write the wiring that a child reads when it starts, also when it starts again."""
+        if self._names:
+            write(self._folder / WIRING, wiring, is_private=True)
+
+    async def figures(self) -> list[Figures]:
+        """What the units of all children have counted; a child that does not answer is left out."""
+        return list(await asyncio.gather(*(line.look() for line in self._lines.values())))
+
+    async def give(self, process: str, unit: str, settings: dict[str, Any]) -> None:
+        """Change settings of a child's unit.
+
+        Raises:
+            SettingError: the unit refuses them.
+        """
+        line = self._lines.get(process)
+        if line is not None and (refused := await line.give(unit, settings)):
+            raise SettingError(refused)
+
     async def _spawn(self, name: str, path: Path) -> None:
-        command = python.command("gossamer.assembly.child", str(path), name, str(self._directory))
+        ours, theirs = socket.socketpair()
+        command = python.command("gossamer.assembly.child", str(path), name, str(self._directory), str(theirs.fileno()))
         # A session of its own: Ctrl-C in the terminal is the main process' to handle, which then drains the children.
         self.children[name] = await asyncio.create_subprocess_exec(
-            *command, env=python.environment(own=True), start_new_session=True
+            *command, env=python.environment(own=True), start_new_session=True, pass_fds=(theirs.fileno(),)
         )
+        theirs.close()
+        if (before := self._lines.get(name)) is not None:
+            before.close()
+        ours.setblocking(False)
+        self._lines[name] = Child(ours)
 
     async def _watch(self, name: str, path: Path) -> None:
         """Start the child again when it dies before its work is done.
@@ -220,6 +289,8 @@ class Fleet:
         for watcher in self._watchers.values():
             watcher.cancel()
         await asyncio.gather(*self._watchers.values(), return_exceptions=True)
+        for line in self._lines.values():
+            line.close()
 
 
 def _death(code: int) -> str:

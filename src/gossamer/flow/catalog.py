@@ -32,6 +32,7 @@ class Catalog:
             components, providers: classes by name, or where they are, as `package.module:Class`.
         """
         self._shipped = frozenset(components)
+        self._own: dict[str, set[str]] = {"components": set(), "providers": set()}
         self._known: dict[str, dict[str, type | str]] = {"components": dict(components), "providers": dict(providers)}
 
     def component(self, name: str) -> type[Component[Any]]:
@@ -62,12 +63,29 @@ class Catalog:
             if isinstance(unit, type) and issubclass(unit, base):
                 self._known[table][name] = unit
                 self._shipped -= {name}
+                self._own[table].add(name)
                 return
         raise WiringError(f"{name!r}: {unit!r} is neither a component nor a provider class; derive it from one of them")
 
     def is_shipped(self, name: str) -> bool:
         """Whether a component's name means what the composition root put here, and not a class of somebody's own."""
         return name in self._shipped
+
+    def places_of_own(self) -> dict[str, dict[str, str]]:
+        """Where the classes are that a program registered itself, by table and name; without those that cannot be imported."""
+        return {
+            table: {
+                name: f"{unit.__module__}:{unit.__qualname__}"
+                for name, unit in known.items()
+                if name in self._own[table] and isinstance(unit, type) and not _why_not_importable(unit)
+            }
+            for table, known in self._known.items()
+        }
+
+    def why_not_elsewhere(self, table: str, name: str) -> str:
+        """Why another process cannot import a class that a program registered itself; empty where it can."""
+        unit = self._known[table].get(name)
+        return _why_not_importable(unit) if name in self._own[table] and isinstance(unit, type) else ""
 
     def names(self, table: str) -> list[str]:
         """Every known name of `components` or `providers`, those of entry points included."""
@@ -91,6 +109,12 @@ class Catalog:
         if name not in known:
             raise UnknownName(f"unknown {table[:-1]} {name!r}{nearest(name, self.names(table))}")
         return known[name]
+
+
+def _why_not_importable(unit: type) -> str:
+    if unit.__module__ == "__main__":
+        return "is a class of the program that was started"
+    return "is defined inside a function" if "<locals>" in unit.__qualname__ else ""
 
 
 def _loaded(entry: "EntryPoint", base: type) -> type:

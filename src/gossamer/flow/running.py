@@ -166,16 +166,22 @@ class RunningGraph(Units):
     def set(self, name: str, values: Mapping[str, Any]) -> Sheet:
         """Replace settings of a running unit; all its instances get the new sheet.
 
+        Of a unit that only another process has, it is noted what it is set to: that process has to be told.
+
         Raises:
             SettingError: unknown, out of bounds, refused by the unit, or only to be changed with a restart. Then nothing
                 has changed.
         """
         if self._changing.locked():
             raise SettingError("the graph is being changed; set this when that is done")
-        before = self.sheet(name)
+        is_whole = name in self._whole.components or name in self._whole.providers
+        graph = self.graph
+        is_elsewhere = is_whole and name not in graph.components and name not in graph.providers
+        before = self._whole.sheet(name) if is_elsewhere else self.sheet(name)
         after: Sheet = change(before, values, running=True)
-        self.give(name, after)
-        if name in self._whole.components or name in self._whole.providers:
+        if not is_elsewhere:
+            self.give(name, after)
+        if is_whole:
             new = msgspec.to_builtins(after)
             self._whole = self._whole.with_settings(name, {key: new[key] for key in values}, after)
         return after

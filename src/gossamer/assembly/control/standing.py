@@ -4,12 +4,13 @@ The names are those of the line that `--json` ends a crawl with, and mean the sa
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.assembly.children import Figures, figures_of
 from gossamer.assembly.compiling import SETTINGS
 from gossamer.assembly.control.steering import blocked
 from gossamer.assembly.summary import ENDED, Summary
@@ -109,8 +110,8 @@ class Standing(msgspec.Struct, frozen=True):
         return self.process > 0
 
 
-def standing_of(crawl: "Crawl", process: int, *, units: bool) -> Standing:
-    """How a running crawl stands."""
+def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequence[Figures] = ()) -> Standing:
+    """How a running crawl stands; `elsewhere` is what other processes of it have counted."""
     summary = crawl.progress()
     frontier = crawl.frontier
     state = "stopping" if crawl.is_stopping else "paused" if frontier.is_paused else "running"
@@ -126,8 +127,8 @@ def standing_of(crawl: "Crawl", process: int, *, units: bool) -> Standing:
         slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in crawl.slowed_hosts(SLOWEST)],
         blocked=list(blocked(crawl.graph)[:100]),
         checkpoints=crawl.ledger.checkpoints(),
-        units=_units(crawl) if units else [],
-        connectors=_connectors(crawl) if units else [],
+        units=_units(crawl, elsewhere) if units else [],
+        connectors=_connectors(crawl, elsewhere) if units else [],
     )
 
 
@@ -155,20 +156,31 @@ def _errors(outcomes: Mapping[str, int]) -> int:
     return sum(count for name, count in outcomes.items() if name in ERRORS)
 
 
-def _units(crawl: "Crawl") -> list[UnitFigures]:
-    graph = crawl.graph_at_work
-    nodes: dict[str, ComponentNode | ProviderNode] = {**graph.graph.components, **graph.graph.providers}
-    return [
-        UnitFigures(name, node.use, {key: round(value, 3) for key, value in sorted(graph.metrics(name).items())})
-        for name, node in nodes.items()
-    ]
+def _units(crawl: "Crawl", elsewhere: Sequence[Figures]) -> list[UnitFigures]:
+    """Every unit of the crawl, in whichever process; what several processes have of one name is added up."""
+    nodes: dict[str, ComponentNode | ProviderNode] = {**crawl.graph.components, **crawl.graph.providers}
+    parts = [figures_of(crawl.graph_at_work), *elsewhere]
+    found = []
+    for name, node in nodes.items():
+        total: dict[str, float] = {}
+        for part in parts:
+            for key, value in part.units.get(name, {}).items():
+                total[key] = total.get(key, 0) + value
+        found.append(UnitFigures(name, node.use, {key: round(value, 3) for key, value in sorted(total.items())}))
+    return found
 
 
-def _connectors(crawl: "Crawl") -> list[ConnectorFigures]:
-    return [
-        ConnectorFigures(name, figures.passed, figures.waiting, figures.peak, round(figures.stalled, 3))
-        for name, figures in crawl.graph_at_work.statistics().items()
-    ]
+def _connectors(crawl: "Crawl", elsewhere: Sequence[Figures]) -> list[ConnectorFigures]:
+    """Every connector; one that crosses counts where items are taken out."""
+    here, found = crawl.graph_at_work.statistics(), []
+    for name, node in crawl.graph.connectors.items():
+        is_taken_here = any(taker in crawl.graph_at_work.graph.components for taker in node.consumers)
+        others = [part.connectors[name] for part in elsewhere if name in part.connectors]
+        ends = [here[name]] if name in here and (is_taken_here or not others) else others
+        if ends:
+            one = max(ends, key=lambda end: end.passed)
+            found.append(ConnectorFigures(name, one.passed, one.waiting, one.peak, round(one.stalled, 3)))
+    return found
 
 
 # -- at rest
