@@ -1,7 +1,8 @@
 """What the main process asks of its children while they run, and how they answer: figures of their units, settings.
 
 Place in the flow: :mod:`~gossamer.assembly.processes` starts a child with one end of a socket pair, by its number; nobody else can
-reach it. Each message is one line of JSON; the main process asks, the child answers, one at a time.
+reach it. Each message is one line of JSON; the main process asks, the child answers, one at a time, each answer with the number
+of its question: so one that comes too late is not taken for another.
 """
 
 import asyncio
@@ -26,12 +27,15 @@ LINE = 1 << 22
 class Look(msgspec.Struct, frozen=True, tag_field="do", tag="look"):
     """What have your units counted?"""
 
+    number: int = 0
+
 
 class Give(msgspec.Struct, frozen=True, tag_field="do", tag="give"):
     """Change settings of a unit."""
 
     unit: str
     settings: dict[str, Any]
+    number: int = 0
 
 
 class Figures(msgspec.Struct, frozen=True, tag_field="is", tag="figures"):
@@ -39,12 +43,14 @@ class Figures(msgspec.Struct, frozen=True, tag_field="is", tag="figures"):
 
     units: dict[str, dict[str, float]] = {}
     connectors: dict[str, Statistics] = {}
+    number: int = 0
 
 
 class Given(msgspec.Struct, frozen=True, tag_field="is", tag="given"):
     """It was done, or why not."""
 
     refused: str = ""
+    number: int = 0
 
 
 _asked = msgspec.json.Decoder(Look | Give)
@@ -65,7 +71,9 @@ async def serve(running: RunningGraph, number: int) -> None:
     reader, writer = await asyncio.open_connection(sock=socket.socket(fileno=number), limit=LINE)
     with contextlib.suppress(OSError):
         while line := await reader.readline():
-            writer.write(msgspec.json.encode(_answer(running, _asked.decode(line))) + b"\n")
+            asked = _asked.decode(line)
+            answer = msgspec.structs.replace(_answer(running, asked), number=asked.number)
+            writer.write(msgspec.json.encode(answer) + b"\n")
             await writer.drain()
 
 
@@ -89,6 +97,7 @@ class Child:
         self._end = end
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._turn = asyncio.Lock()
+        self._asked = 0
 
     async def look(self) -> Figures:
         """Its figures; none where it does not answer."""
@@ -106,14 +115,17 @@ class Child:
                 if self._streams is None:
                     self._streams = await asyncio.open_connection(sock=self._end, limit=LINE)
                 reader, writer = self._streams
+                self._asked += 1
+                request = msgspec.structs.replace(request, number=self._asked)
                 writer.write(msgspec.json.encode(request) + b"\n")
                 await writer.drain()
-                line = await reader.readline()
-                return _answered.decode(line) if line else None
+                while line := await reader.readline():
+                    answer: Figures | Given = _answered.decode(line)
+                    if answer.number == self._asked:
+                        return answer
         except (OSError, TimeoutError, ValueError):
-            # It died, or hangs: a late answer must not be taken for that of the next question.
-            self.close()
-            return None
+            pass  # it died, is busy, or is of another version
+        return None
 
     def close(self) -> None:
         """Hang up."""

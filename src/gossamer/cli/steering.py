@@ -11,6 +11,7 @@ import click
 
 from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
 from gossamer.assembly.control.messages import (
+    MAX_CHANGE,
     Block,
     Change,
     Checkpoint,
@@ -144,8 +145,9 @@ def rewire(directory: str, change: str, undo: bool) -> None:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{change}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if not text.strip():
-        raise UsageError(f"{change}: is empty; see `gossamer rewire --help`")
+    if not text.strip() or len(text) > MAX_CHANGE:
+        told = f"has {len(text)} characters; a change has at most {MAX_CHANGE}" if text.strip() else "is empty"
+        raise UsageError(f"{change}: {told}; see `gossamer rewire --help`")
     _do(directory, Rewire(text, Path(change).name), LONGEST)
 
 

@@ -133,10 +133,11 @@ class _Comparison:
             for role, old in _single(roles_now[user]):
                 new = dict(_single(roles_then[user])).get(role, old)
                 if not self.is_remembered(old, new, providers):
+                    other = "another in its place" if new == old else repr(new)
                     self.finding(
                         f"{user}.providers.{role}",
-                        f"{old!r} knows what {new!r} does not, and the graph runs; bind the role to a provider that stands "
-                        f"in front of {old!r}",
+                        f"{old!r} remembers what {other} would not know, and the graph runs; bind the role to a provider "
+                        f"that stands in front of {old!r}",
                     )
 
     def is_remembered(self, old: str, new: str, staying: set[str]) -> bool:

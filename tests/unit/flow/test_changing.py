@@ -552,7 +552,9 @@ def test_what_a_provider_remembers_is_not_lost_to_another(run: Any) -> None:
         graph = RunningGraph(plan(parse(WIRING), known))
         working = asyncio.create_task(graph.run())
         await turns()
-        with pytest.raises(WiringError, match=r"keep\.providers\.label: 'label' knows what 'label' does not"):
+        with pytest.raises(
+            WiringError, match=r"keep\.providers\.label: 'label' remembers what another in its place would not"
+        ):
             await become(graph, '[providers.label]\nuse = "other"', known)
         await become(graph, CACHE, known)
         await graph.undo(lambda wiring: plan(wiring, known))

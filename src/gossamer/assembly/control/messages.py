@@ -29,8 +29,9 @@ HEADER = 4
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 
-#: Characters of a change of the graph at most: some thousand units.
-Change_ = Annotated[str, msgspec.Meta(min_length=1, max_length=500_000)]
+#: Characters of a change of the graph at most: some thousand units, and at four bytes each still a request.
+MAX_CHANGE = 250_000
+ChangeText = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CHANGE)]
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do"):
@@ -144,7 +145,7 @@ class Change(Request, frozen=True, tag="set"):
 class Rewire(Request, frozen=True, tag="rewire"):
     """Change the graph: a change file's text."""
 
-    change: Change_
+    change: ChangeText
     source: Annotated[str, msgspec.Meta(max_length=4096)] = "change"
     """What the text is called in messages."""
 
