@@ -203,6 +203,18 @@ class Differences:
         )
 
 
+async def keep_pace(job: Crawl, share: float, pages: int) -> None:
+    """Spread the differences over the crawl: it waits for them, and they wait for it."""
+    while job.progress().fetched < (share - 0.05) * pages:
+        job.go_on()
+        await asyncio.sleep(0.001)
+    if job.progress().fetched > share * pages * 0.9:
+        job.pause()
+    else:
+        job.go_on()
+    await asyncio.sleep(0)
+
+
 def crawl_through(count: int, web: FakeWeb, folder: Path) -> tuple[Summary, Crawl]:
     """Crawl a fake web with so many differences, each undone again with probability 1/4, and see the wiring kept each time."""
     known = catalog()
@@ -215,7 +227,7 @@ def crawl_through(count: int, web: FakeWeb, folder: Path) -> tuple[Summary, Craw
         running = asyncio.ensure_future(job.run())
         while job.running is None or not job.working:
             await asyncio.sleep(0.001)
-        while len(done) < count and not running.done():
+        while len(done) < count:
             kept, before = [*differences.slipped], job.wiring
             text = differences.next(before)
             await rewire(job, text)
@@ -225,14 +237,14 @@ def crawl_through(count: int, web: FakeWeb, folder: Path) -> tuple[Summary, Craw
                 differences.slipped = kept
                 assert job.wiring == before
             done.append(1)
-            await asyncio.sleep(0)
+            await keep_pace(job, len(done) / count, len(web.expected))
+        job.go_on()
         return await running
 
     options = build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 4})
     jobs = [Crawl([web.url("/")], options, catalog=known)]
     with asyncio.Runner() as runner:
         summary = runner.run(crawl())
-    assert len(done) == count, f"the crawl ended after {len(done)} differences"
     return summary, jobs[0]
 
 
@@ -251,12 +263,12 @@ def assert_same_figures(count: int, depth: int, width: int, folder: Path) -> Non
 
 
 def test_random_differences_change_neither_pages_nor_counters(tmp_path: Path) -> None:
-    assert_same_figures(40, 4, 4, tmp_path)
+    assert_same_figures(30, 4, 4, tmp_path)
 
 
 @pytest.mark.long
 def test_three_hundred_random_differences_change_neither_pages_nor_counters(tmp_path: Path) -> None:
-    assert_same_figures(300, 4, 7, tmp_path)
+    assert_same_figures(300, 4, 6, tmp_path)
 
 
 # -- components of one's own that fail
