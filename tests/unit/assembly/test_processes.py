@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.assembly.processes import MAX_DEATHS, Fleet
+from gossamer.flow.catalog import Catalog
 from gossamer.flow.errors import ComponentFailed, WiringError
 from gossamer.flow.wiring import Wiring
 
@@ -15,7 +16,7 @@ class Dying(Fleet):
 
     def __init__(self, status: int, folder: Path) -> None:
         self.said: list[str] = []
-        super().__init__(Wiring(), str(folder), self.said.append)
+        super().__init__(Wiring(), Catalog(), str(folder), folder, self.said.append)
         self._names = ["parse"]
         self._status = status
 
