@@ -45,6 +45,7 @@ from gossamer.flow.wiring import Wiring, with_settings
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.query.places import CRAWL_FILE
+from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
