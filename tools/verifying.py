@@ -328,7 +328,7 @@ def _check_tables(directory: Path, lines: list[dict[str, Any]], told: Verified) 
         return
     pages = [line for line in lines if line["event"] == "page"]
     with Database(directory) as database:
-        sums = database.ask("SELECT count(*), coalesce(sum(bytes), 0), coalesce(sum(warc_offset), 0) FROM pages")
+        sums = database.ask("SELECT count(*), coalesce(sum(bytes), 0), coalesce(sum(warc_offset), 0) FROM pages_all")
         found = next(iter(sums))
     wanted = (len(pages), sum(line["bytes"] for line in pages), sum(line.get("warc_offset", 0) for line in pages))
     told.check("rows, bytes and offsets of the table of pages", tuple(map(int, found)), wanted)

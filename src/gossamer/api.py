@@ -40,6 +40,9 @@ P = TypeVar("P", bound=ProcessorFunction)
 #: Pages that wait for the reader of the iterator; when it is slow, the crawl slows down with it.
 READ_AHEAD = 64
 
+#: The component that hands pages to the program.
+READER = "program"
+
 _registered: list[tuple[tuple[str, ...], ProcessorFunction]] = []
 
 
@@ -145,9 +148,10 @@ def _make_crawl(seeds: list[str], options: dict[str, Any], queue: asyncio.Queue[
     named = options.pop("wiring", None)
     wiring = find_wiring(named) if named else shipped("default")
     catalog = shipped_catalog()
-    catalog.add("tally", _reader(queue))
+    catalog.add(READER, _reader(queue))
     wiring = _with_registered(wiring, catalog)
-    return Crawl(seeds, build(CrawlOptions, options), wiring=wiring, catalog=catalog, tables=keeps)
+    chosen = build(CrawlOptions, options)
+    return Crawl(seeds, chosen, wiring=wiring, catalog=catalog, tables=keeps, subscribers=[READER])
 
 
 async def reprocess(directory: str, *, wiring: str = "") -> "Reprocessed":
@@ -164,7 +168,7 @@ async def reprocess(directory: str, *, wiring: str = "") -> "Reprocessed":
 
 
 def _reader(queue: asyncio.Queue[Page | None]) -> type[Consumer[NoSettings]]:
-    """The end of the records arrow for a program: hands pages to the iterator."""
+    """A subscriber of records: hands pages to the iterator."""
 
     class Reader(Consumer[NoSettings]):
         """Hands committed pages to the program that iterates over the crawl."""

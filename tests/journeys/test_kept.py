@@ -58,7 +58,7 @@ def test_the_directory_holds_what_it_should(crawled: tuple[str, FakeWeb]) -> Non
         "hosts",
         "host_notes",
     }
-    assert not list(folder.glob("state/*/rows/*"))
+    assert not list(folder.glob("state/*/rows/*.jsonl"))
 
 
 def test_query_answers_in_every_form(

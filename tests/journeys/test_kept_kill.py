@@ -64,8 +64,8 @@ def test_whatever_is_killed_when_nothing_is_lost_doubled_or_torn(tmp_path: Path)
     assert interrupted == KILLS, "the crawl was too short to be killed so often"
 
     with Database(directory) as database:
-        rows = list(database.ask("SELECT url, warc_file, warc_offset FROM pages WHERE warc_file IS NOT NULL"))
-        links = dict(list(database.ask("SELECT source, count(*) FROM links GROUP BY 1")))
+        rows = list(database.ask("SELECT url, warc_file, warc_offset FROM pages_all WHERE warc_file IS NOT NULL"))
+        links = dict(list(database.ask("SELECT source, count(*) FROM links_all GROUP BY 1")))
     ledger = Ledger(LedgerSheet(directory=str(directory), existing=True))
     ledger.open()
     try:

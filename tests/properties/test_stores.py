@@ -8,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
+from gossamer.contracts.tables import Told
 from gossamer.model.visit import Item, sha1_base32
-from gossamer.stores.rows import ItemRow, line, page_row
+from gossamer.stores.lines import lines
+from gossamer.stores.tables.items import ITEMS
+from gossamer.stores.tables.pages import PAGES
 from gossamer.stores.warc_records import exchange, form_of, http_head, text_field, warcinfo
 from gossamer.testing.storing import visit
 
@@ -67,6 +70,16 @@ def test_a_warcinfo_has_one_line_for_each_thing_told(lines: dict[str, str]) -> N
     assert len([one for one in told if one]) <= 1 + len(lines)
 
 
+def page_line(told: Told, encoder: msgspec.json.Encoder) -> bytes:
+    [text] = lines(PAGES, told, encoder, [])
+    return text
+
+
+def item_line(told: Told, encoder: msgspec.json.Encoder) -> bytes:
+    [text] = lines(ITEMS, told, encoder, [])
+    return text
+
+
 @given(
     title=TEXT,
     error=TEXT,
@@ -78,10 +91,10 @@ def test_any_text_is_one_printable_line(title: str, error: str, rule: str, value
         visit(), title=title, trouble=error, rejected={rule: 1}, items=(Item("k", "u", value),)
     )
     encoder = msgspec.json.Encoder()
-    for row in (page_row(one, None), ItemRow("k", "u", value)):
-        text = line(row, encoder).decode()
+    told = Told(one, one.task, one.response)
+    for text in (table_line(told, encoder).decode() for table_line in (page_line, item_line)):
         assert text.endswith("\n")
         assert text[:-1].isprintable()
         assert isinstance(msgspec.json.decode(text), dict)
-    kept = msgspec.json.decode(line(page_row(one, None), encoder)).get("title", "")
+    kept = msgspec.json.decode(page_line(told, encoder)).get("title", "")
     assert kept == "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in title)

@@ -18,6 +18,7 @@ COMPONENTS = {
     "filter": "gossamer.stages.url_filter.component:Filtering",
     "url-seen": "gossamer.stages.url_seen:UrlSeen",
     "commit": "gossamer.stages.commit.component:Commit",
+    "copy-records": "gossamer.stages.copying:CopyRecords",
     "tally": "gossamer.stages.tally:Tally",
     "application": "gossamer.stages.application:Application",
 }

@@ -25,11 +25,13 @@ from gossamer.assembly.compiling import (
 )
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
+from gossamer.assembly.item_files import ItemFiles
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.processes import Fleet, check_bodies_cross, check_children_can_import, with_pre_filters
 from gossamer.assembly.seeds import check_addresses, check_schemes
 from gossamer.assembly.skipped import setting_aside
+from gossamer.assembly.subscribing import with_subscribers, without_subscribers
 from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, peak_rss
 from gossamer.assembly.tables import TableMaker, write_hosts
 from gossamer.assembly.tuning import loop_factory
@@ -50,6 +52,7 @@ from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
+from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.ledger.ledger import Ledger
 from gossamer.stores.recovery import QUARANTINE, Restored
 from gossamer.stores.scratch import scratch
@@ -75,7 +78,11 @@ class Crawl:
         catalog: Catalog | None = None,
         report: Callable[[str], None] = lambda line: None,
         tables: bool = True,
+        subscribers: Sequence[str] = (),
     ) -> None:
+        """Check everything. `subscribers` are names of the catalog that get every record too; they belong to the program that
+        runs the crawl: the wiring that is kept does not have them, so that others can go on with the crawl.
+        """
         self.options = options or CrawlOptions()
         self.report = report
         if self.options.resume:
@@ -88,7 +95,8 @@ class Crawl:
             compiled = self._released(compiled)
         self.catalog = catalog or shipped_catalog()
         compiled = with_pre_filters(with_directory(compiled, str(self.directory)))
-        self._planned = self._plan(with_told_tls(with_durability(compiled)))
+        self._subscribers = tuple(subscribers)
+        self._planned = self._plan(with_subscribers(with_told_tls(with_durability(compiled)), self._subscribers))
         self.running: RunningGraph | None = None
         self.seeds = self._seeds()
         if not self.seeds:
@@ -103,6 +111,8 @@ class Crawl:
                 "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
             )
         self.tables = TableMaker(self.directory, report) if tables else None
+        self.item_files = ItemFiles(self.directory, self.options.items, report)
+        self.item_files.check(overwrite=self.options.overwrite)
         self.fleet: Fleet | None = None
         self._state = ""
         self._began = 0.0
@@ -123,6 +133,11 @@ class Crawl:
     def wiring(self) -> Wiring:
         """The wiring of :attr:`graph`, which gives the same crawl when it is planned again."""
         return self.graph.wiring
+
+    @property
+    def kept(self) -> Wiring:
+        """The wiring by which a later run goes on: without the program's own subscribers."""
+        return without_subscribers(self.wiring, self._subscribers)
 
     def _plan(self, wiring: Wiring) -> Graph:
         graph = plan(wiring, self.catalog)
@@ -172,18 +187,20 @@ class Crawl:
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
         await check_addresses(self.seeds, self.graph, self.options, self.report)
-        made = self._place.make(self.wiring, self.graph)
+        made = self._place.make(self.kept, self.graph)
         has_begun = is_vain = False
         try:
             await running.start()
             has_begun = True
             if self.options.resume:
                 # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
-                self._place.write(self.wiring, self.graph)
+                self._place.write(self.kept, self.graph)
+            ensure_crawl_id(self.directory, self.ledger.clock.now())
             self._tell_restored(*bring_back(running, self.directory, accept=self.options.accept_loss))
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")
+            await self.item_files.start()
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
@@ -197,6 +214,7 @@ class Crawl:
             self.connector_statistics = running.statistics()
             await running.stop()
             await fleet.stop()
+            await self.item_files.finish()
             if is_vain:
                 self._tell_vain()
             self._place.settle(made, has_begun and not is_vain)
@@ -352,7 +370,7 @@ class Crawl:
     def _keep(self) -> None:
         """Write the wiring that runs by now: a resumed crawl goes by it."""
         try:
-            self._place.write(self.wiring, self.graph)
+            self._place.write(self.kept, self.graph)
             if self.fleet is not None:
                 self.fleet.keep(self.wiring)
         except OSError as error:

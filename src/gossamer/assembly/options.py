@@ -217,4 +217,11 @@ class CrawlOptions(Sheet, frozen=True):
             "Pages with nearly the same text: report, or skip; auto reports where details are full.", restart=_START
         ),
     ] = "auto"
+    items: Annotated[
+        str,
+        setting(
+            "Write the items that processors find to this file too, .jsonl or .csv; it grows while the crawl runs.",
+            restart=_START,
+        ),
+    ] = ""
     no_warc: Annotated[bool, setting("Keep no archive.", restart=_START)] = False

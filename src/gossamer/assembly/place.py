@@ -169,8 +169,8 @@ class CrawlPlace:
 def _holds_secrets(wiring: Wiring, graph: Graph) -> bool:
     """A setting that may hold a password was given."""
     units = (
-        *((wiring.components[name].settings, node.sheet) for name, node in graph.components.items()),
-        *((wiring.providers[name].settings, node.sheet) for name, node in graph.providers.items()),
+        *((plan.settings, graph.components[name].sheet) for name, plan in wiring.components.items()),
+        *((plan.settings, graph.providers[name].sheet) for name, plan in wiring.providers.items()),
     )
     return any(
         prop.secret and given.get(prop.name) for given, sheet in units if given for prop in properties(type(sheet))

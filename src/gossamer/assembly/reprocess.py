@@ -6,10 +6,11 @@ decided is in the tables. Near-duplicates are compared anew, in the order of the
 Then the tables are switched to the new rows at once (:mod:`gossamer.query.replacing`).
 """
 
+import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,11 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
+from gossamer.assembly.item_files import ItemFiles
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import Consumer, Producer
-from gossamer.flow.errors import WiringError
+from gossamer.flow.errors import UnknownName, WiringError
 from gossamer.flow.planning import plan
 from gossamer.flow.ports import In, Out
 from gossamer.flow.running import RunningGraph
@@ -35,11 +37,12 @@ from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
-from gossamer.query.places import crawl_directory, replacing
-from gossamer.query.replacing import Basis, basis, replace
+from gossamer.query.places import ITEM_FILE_NOTES, crawl_directory, replacing
+from gossamer.query.replacing import Basis, basis, replace, replaceable
 from gossamer.stages.fetch.coding import codings, decode, refusal
 from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stores.tablelog import TableLog, TableLogSheet
+from gossamer.stores.tables.catalog import table_named
 from gossamer.stores.warc_reading import ArchivedRecord, read_record
 
 #: Stages that remember other pages, by what a wiring uses: their answers of that time are in the tables.
@@ -50,8 +53,8 @@ FINGERPRINTS = 1_000_000
 
 _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest,
-       duplicate_of, bytes, truncated, error, notes, warc_file, warc_offset, warc_length
-FROM pages WHERE warc_file IS NOT NULL AND NOT noarchive ORDER BY warc_file, warc_offset
+       duplicate_of, bytes, truncated, error, notes, warc_file, warc_offset, warc_length, visit
+FROM pages_all WHERE warc_file IS NOT NULL AND NOT noarchive ORDER BY warc_file, warc_offset
 """
 
 
@@ -69,7 +72,12 @@ class Reprocessed(msgspec.Struct, frozen=True):
 
 
 def reprocess(
-    directory: str, *, wiring: Wiring | None = None, processors: Sequence[str] = (), catalog: Catalog | None = None
+    directory: str,
+    *,
+    wiring: Wiring | None = None,
+    processors: Sequence[str] = (),
+    catalog: Catalog | None = None,
+    report: Callable[[str], object] = lambda line: None,
 ) -> "Reprocessing":
     """Make ready to run processors over the archive of the crawl in `directory`.
 
@@ -78,13 +86,14 @@ def reprocess(
         wiring: whose processors run; the crawl's own where it is None.
         processors: run these alone, each `NAME` or `MIME=NAME`, and replace only items of the kinds that they find.
         catalog: where names are looked up.
+        report: takes what goes wrong with what follows the crawl.
 
     Raises:
         UsageError: there is no crawl, or no such processor.
         WiringError: the wiring has no stages to run.
     """
     wiring = wiring or crawl_wiring(directory)
-    return Reprocessing(crawl_directory(directory), wiring, processors, catalog or shipped_catalog())
+    return Reprocessing(crawl_directory(directory), wiring, processors, catalog or shipped_catalog(), report)
 
 
 def crawl_wiring(directory: str) -> Wiring:
@@ -99,8 +108,16 @@ def crawl_wiring(directory: str) -> Wiring:
 class Reprocessing:
     """A run over an archive that is ready to begin."""
 
-    def __init__(self, directory: Path, wiring: Wiring, processors: Sequence[str], catalog: Catalog) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        wiring: Wiring,
+        processors: Sequence[str],
+        catalog: Catalog,
+        report: Callable[[str], object],
+    ) -> None:
         self.directory = directory
+        self._report = report
         self._items_only = bool(processors)
         self._catalog = catalog
         self._rows = _RowsTo()
@@ -124,7 +141,7 @@ class Reprocessing:
             if not held:
                 raise CrawlDirectoryError(f"{self.directory} is being reprocessed by another process; let that one end")
             convert(self.directory)
-            before = basis(self.directory)
+            before = basis(self.directory, _known(replaceable(self.directory)))
             workspace = self._workspace()
             try:
                 await self._process(workspace, before)
@@ -132,9 +149,17 @@ class Reprocessing:
             finally:
                 shutil.rmtree(workspace, ignore_errors=True)
             convert(self.directory)
+        await self._follow()
         seconds = round(time.monotonic() - began, 3)
         source = self._source
         return Reprocessed(str(self.directory), source.documents, source.unreadable, tables, seconds)
+
+    async def _follow(self) -> None:
+        """What follows the crawl is made again out of the new rows; that of a crawl that runs does so itself."""
+        if (self.directory / ITEM_FILE_NOTES).is_dir():
+            files = ItemFiles(self.directory, "", self._report)
+            await files.start("--once")
+            await files.finish()
 
     def _workspace(self) -> Path:
         """A directory of the run's own; those of runs that were killed go."""
@@ -145,7 +170,7 @@ class Reprocessing:
         return Path(tempfile.mkdtemp(prefix="reprocess-", dir=state))
 
     async def _process(self, workspace: Path, before: Basis) -> None:
-        sheet = TableLogSheet(directory=str(workspace), tables=("pages", "links", "items"), log=False, sha256=False)
+        sheet = TableLogSheet(directory=str(workspace), tables=tuple(before.tables), log=False, sha256=False)
         self._rows.log = log = TableLog(sheet)
         try:
             # What is fetched meanwhile has been processed already: it is no part of the run.
@@ -154,6 +179,15 @@ class Reprocessing:
                 await RunningGraph(plan(self.wiring, self._catalog)).run()
         finally:
             await log.stop()
+
+
+def _known(names: Iterable[str]) -> list[str]:
+    """Those tables whose packages are installed; the rows of the others stay as they are."""
+    found = []
+    for name in names:
+        with contextlib.suppress(UnknownName):
+            found.append(table_named(name).name)
+    return found
 
 
 def _named(database: Database) -> Iterator[dict[str, Any]]:
@@ -203,6 +237,7 @@ class _Source:
                 attempt=row["attempt"],
             ),
             response=_response(row, record, source),
+            id=row["visit"] or "",
             digest=row["digest"] or "",
             duplicate_of=row["duplicate_of"] or "",
         )

@@ -15,9 +15,9 @@ from gossamer.flow import python
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.flow.running import RunningGraph
 from gossamer.stores.ledger.ledger import Ledger
-from gossamer.stores.rows import host_row
-from gossamer.stores.segments import closed, open_runs, segments
+from gossamer.stores.segments import closed_segments, segments
 from gossamer.stores.tablelog import TableLog
+from gossamer.stores.tables.host_notes import host_row
 
 
 def write_hosts(running: RunningGraph) -> None:
@@ -27,9 +27,11 @@ def write_hosts(running: RunningGraph) -> None:
         if isinstance(ledger, Ledger) and logs:
             log, now = logs[0], ledger.clock.now()
             log.hosts(host_row(state, now) for state in ledger.hosts())
+            ends = log.ends()
             with ledger.group() as group:
-                for file, end in log.ends().items():
+                for file, end in ends.items():
                     group.written(file, end)
+            log.committed(ends)
 
 
 #: Seconds between two looks for closed row logs. A segment takes minutes to fill, and whoever asks meanwhile reads logs.
@@ -62,7 +64,7 @@ class TableMaker:
     async def _watch(self) -> None:
         while True:
             await self._clock.sleep(INTERVAL)
-            if closed(segments(self._directory), open_runs(self._directory)):
+            if closed_segments(self._directory):
                 await self._run()
 
     async def finish(self) -> None:

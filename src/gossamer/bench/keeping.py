@@ -136,7 +136,7 @@ async def _kept(folder: str, bodies: list[bytes]) -> dict[str, float]:
         _bound(unit, ledger=ledger) for unit in (LedgerFrontier(), LedgerSeen(), LedgerContents())
     )
     archive, log = WarcArchive(WarcSheet(directory=folder)), TableLog(TableLogSheet(directory=folder))
-    stores = {"archive": archive, "log": log, "ledger": ledger, "seen": seen, "flights": flights}
+    stores = {"archive": archive, "ledger": ledger, "seen": seen, "flights": flights, "keepers": {"visits": [log]}}
     ways = {"traversal": BreadthFirst(), "prioritizer": WeightedPrioritizer(), "politeness": nobody}
     none = {"watchers": {}, "gates": {}, "task_gates": {}, "robots": SimpleNamespace()}
     commit = _bound(Commit(), **stores, **ways, **none, committed=nobody, records=nobody)

@@ -59,7 +59,9 @@ PARTS = {
         ),
         "archive",
     ),
-    **dict.fromkeys((f"gossamer.stores.{name}" for name in ("rowlog", "tablelog", "rows", "printable")), "tables"),
+    **dict.fromkeys(
+        (f"gossamer.stores.{name}" for name in ("rowlog", "tablelog", "tables", "lines", "printable")), "tables"
+    ),
     "gossamer.stores": "other stores",
     "importlib": "start: imports",
 }

@@ -40,7 +40,8 @@ _NO_LINKS = (
 def query(directory: str, sql: str, form: str, output: str | None, raw: bool) -> int:
     """Ask the tables of the crawl in DIR one question in SQL (DuckDB's), also while it runs.
 
-    Tables: pages, links, hosts, items, and what else the crawl kept; docs/reference/tables.md has the columns.
+    Tables: pages, links, hosts, items, and what else the crawl kept; docs/reference/tables.md has the columns. They show
+    the latest visit of each URL; pages_all, links_all, items_all show every one.
     Files that are damaged are named and left out, and the exit status is 5.
     SQL of `-` is read from standard input. It reads these tables alone: no other file, no network.
 
@@ -52,7 +53,6 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
     from gossamer.query.convert import convert
     from gossamer.query.database import Database
     from gossamer.query.places import crawl_directory
-    from gossamer.query.schema import LINKS
 
     place = crawl_directory(directory)
     question = sys.stdin.read() if sql == "-" else sql
@@ -65,8 +65,8 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
         damaged = database.damage_to(question)
         if (
             not damaged
-            and LINKS.name in database.without_rows
-            and re.search(rf"\b{LINKS.name}\b", question, re.IGNORECASE)
+            and "links" in database.without_rows
+            and re.search(r"\blinks(_all)?\b", question, re.IGNORECASE)
         ):
             tell(_NO_LINKS)
         return tell_damage(damaged)

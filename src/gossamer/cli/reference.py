@@ -6,6 +6,7 @@ written by hand, so nothing in them can be wrong by itself.
 
 import inspect
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,6 +23,9 @@ from gossamer.model.outcome import TRAITS, Outcome, Traits
 from gossamer.services.robots.machine import to_mermaid
 from gossamer.services.robots.policies import EFFECTS, EVENTS, POLICIES, Policy
 from gossamer.simweb.hostile import CASES, NOT_PLAYED
+
+if TYPE_CHECKING:
+    from gossamer.contracts.tables import ColumnSpec, TableSpec
 
 
 def pages() -> dict[str, str]:
@@ -148,15 +152,29 @@ def _robots() -> str:
 
 def _tables() -> str:
     """The tables of a crawl, column by column."""
-    from gossamer.query.database import DOCUMENTED
+    from gossamer.query.schema import documented
 
     parts = [
         f"## {table.name}\n\n{table.doc}\n\n"
-        + _table(("column", "type", "what it is"), [(f"`{c.name}`", c.type, c.doc) for c in table.columns])
-        for table in DOCUMENTED
+        + _table(
+            ("column", "type", "unit", "made by", "what it is"),
+            [(f"`{c.name}`", c.type, c.unit, _maker(table, c), c.doc) for c in table.columns],
+        )
+        for table in documented()
     ]
-    text = "What `gossamer query` and `export` read. Columns are only ever added. The manual is [docs/kept.md](../kept.md)."
+    text = (
+        "What `gossamer query` and `export` read. Columns are only ever added. A table that is made of visits shows the latest "
+        "visit of each URL; under its name with `_all` behind it, it shows every visit. `gossamer reprocess` makes anew what "
+        "processing makes. The manual is [docs/kept.md](../kept.md)."
+    )
     return _page("Tables", text, *parts)
+
+
+def _maker(table: "TableSpec", column: "ColumnSpec") -> str:
+    """Which part of a visit a column comes from."""
+    if table.page is None:
+        return ""
+    return "processing" if table.is_made or column.is_made else "fetch"
 
 
 def _hostile() -> str:

@@ -5,6 +5,7 @@ import asyncio
 import click
 import msgspec
 
+from gossamer.cli.telling import tell
 from gossamer.flow.quantities import show_count, show_seconds
 
 
@@ -29,7 +30,12 @@ def reprocess(directory: str, wiring_name: str | None, processors: tuple[str, ..
     from gossamer.assembly.reprocess import reprocess as prepare
     from gossamer.assembly.tuning import loop_factory
 
-    run = prepare(directory, wiring=find_wiring(wiring_name) if wiring_name else None, processors=processors)
+    run = prepare(
+        directory,
+        wiring=find_wiring(wiring_name) if wiring_name else None,
+        processors=processors,
+        report=tell,
+    )
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         done = runner.run(run.run())
     if as_json:

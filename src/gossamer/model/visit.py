@@ -135,6 +135,8 @@ class Visit(msgspec.Struct, frozen=True):
     task: Task
     response: Response
 
+    id: str = ""
+    """Identity of the visit (commit): no other visit has it, of this crawl or another. Every row that it causes bears it."""
     digest: str = ""
     """SHA-1 of the body as archived, base32 (content-seen)."""
     duplicate_of: str = ""

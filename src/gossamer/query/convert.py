@@ -7,12 +7,14 @@ after its segment, and the segment goes only when its files are there. Who reads
 
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
+from gossamer.contracts.tables import TableSpec
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.query.engine import ParquetWriter, select_from_log, select_table
+from gossamer.query.engine import ParquetWriter, select_table
 from gossamer.query.noted import (
     Notes,
     damaged_index,
@@ -33,9 +35,9 @@ from gossamer.query.places import (
     table_files,
     write_manifest,
 )
-from gossamer.query.schema import HOSTS_VIEW, LOGGED
+from gossamer.query.schema import EVERY, HOSTS_VIEW, select_from_log, tables_of, tables_that_ship
 from gossamer.stores.cdxj import INDEX, merge, write_run
-from gossamer.stores.segments import Segment, closed, mark_closed, open_runs, segments
+from gossamer.stores.segments import Segment, closed_segments, mark_closed, segments
 
 
 class Converted(msgspec.Struct, frozen=True):
@@ -82,14 +84,13 @@ def convert(directory: Path, *, ended: bool = False) -> Converted:
             return Converted(busy=True)
         if ended:
             mark_closed(directory)
-        # First what may still be open, then what is there: a run that begins between the two is open, too.
-        still_open = open_runs(directory)
+        tables = tables_of(directory)
         done = 0
-        for segment in closed(segments(directory), still_open):
+        for segment in closed_segments(directory):
             if not parquet_of(directory, segment).exists():
-                _convert_one(directory, segment, writer)
+                _convert_one(directory, segment, tables, writer)
                 done += 1
-        _remove_converted(directory, still_open)
+        _remove_converted(directory)
         if not ended:
             return Converted(done)
         index = write_index(directory)
@@ -97,12 +98,12 @@ def convert(directory: Path, *, ended: bool = False) -> Converted:
         return msgspec.structs.replace(index, segments=done)
 
 
-def _convert_one(directory: Path, segment: Segment, writer: ParquetWriter) -> None:
+def _convert_one(directory: Path, segment: Segment, tables: Mapping[str, TableSpec], writer: ParquetWriter) -> None:
     """Make what a segment becomes. The table is noted before it stands in its place."""
     if segment.table == "pages":
         with segment.path.open("rb") as rows:
             write_run(rows, run_of(directory, segment))
-    table = LOGGED.get(segment.table)
+    table = tables.get(segment.table)
     if table is None:
         return
     target = parquet_of(directory, segment)
@@ -111,12 +112,12 @@ def _convert_one(directory: Path, segment: Segment, writer: ParquetWriter) -> No
     fresh.replace(target)
 
 
-def _remove_converted(directory: Path, still_open: set[tuple[str, str]]) -> None:
+def _remove_converted(directory: Path) -> None:
     """Let go of segments that are tables now, and of files that newer ones replace, unless somebody reads."""
     with removing(directory) as alone:
         if not alone:
             return
-        for segment in closed(segments(directory), still_open):
+        for segment in closed_segments(directory):
             if parquet_of(directory, segment).exists():
                 segment.path.unlink()
         stands = manifest(directory)
@@ -227,6 +228,7 @@ def write_hosts(directory: Path, writer: ParquetWriter) -> None:
         files = {name: table_files(directory, name).current for name in ("pages", "host_notes")}
         if not files["pages"]:
             return
-        for name, paths in files.items():
-            writer.view(name, select_table(name, [writer.link(path) for path in paths]))
+        tables = tables_that_ship()
+        for name, view in (("pages", f"pages{EVERY}"), ("host_notes", "host_notes")):
+            writer.view(view, select_table(tables[name], [writer.link(path) for path in files[name]]))
         writer.write(HOSTS_VIEW, directory / TABLES / "hosts" / "hosts.parquet")

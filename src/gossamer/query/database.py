@@ -19,18 +19,19 @@ from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Connection, Error, StatementType, connect, select_table
 from gossamer.query.noted import Damage, damaged_tables, is_parquet, known_notes
 from gossamer.query.places import TABLES, reading, table_files, table_names
-from gossamer.query.schema import HOST_NOTES, HOSTS, HOSTS_VIEW, ITEMS, LINKS, LOGGED, PAGES, Table
+from gossamer.query.schema import EVERY, HOSTS, HOSTS_VIEW, SUPERSEDED, latest, superseded, tables_of
+from gossamer.stores.crawl_identity import crawl_id
 from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import segments
 
 #: What a question may take of memory; beyond, it spills to the disk.
 MEMORY = "1GB"
 
+#: The table of one row that names the crawl.
+CRAWLS = "crawls"
+
 #: Rows that are held at once between DuckDB and whoever prints them.
 ROWS_AT_ONCE = 1_000
-
-#: The tables that are there whether they have rows or not, in the order in which they are told.
-DOCUMENTED: tuple[Table, ...] = (PAGES, LINKS, HOSTS, ITEMS, HOST_NOTES)
 
 
 class Database:
@@ -89,22 +90,30 @@ class Database:
     def _make_views(self, directory: Path, only: Mapping[str, Sequence[Path]] | None) -> None:
         logs = segments(directory) if only is None else []
         self.damaged = damaged_tables(directory, known_notes(directory))
-        for name in dict.fromkeys([*LOGGED, *table_names(directory)]):
-            if name == HOSTS.name or not name.isidentifier():
+        tables = tables_of(directory)
+        of_visits = {f"{name}{EVERY}" for name, table in tables.items() if table.page}
+        for name in dict.fromkeys([*tables, *table_names(directory)]):
+            if name in (HOSTS.name, CRAWLS) or name in of_visits or not name.isidentifier():
                 continue
             files = table_files(directory, name)
             logged = [one for one in logs if one.table == name]
             live = [one.path for one in logged if parquet_of(directory, one).name not in files.made]
             current = files.current if only is None else only.get(name, ())
-            self._make_view(name, self._linked(name, self._sound(directory, current)), self._copied(name, live))
-        self.tables.append(HOSTS.name)
-        self._connection.execute(f"CREATE VIEW hosts AS {HOSTS_VIEW}")
+            sql = select_table(tables.get(name), self._linked(name, self._sound(directory, current)), self._copied(name, live))
+            self._make_view(f"{name}{EVERY}" if f"{name}{EVERY}" in of_visits else name, sql)
+            if not current and not live:
+                self.without_rows.append(name)
+        for is_made, name in SUPERSEDED.items():
+            self._connection.execute(f"CREATE VIEW {name} AS {superseded(is_made)}")
+        for table in tables.values():
+            if table.page:
+                self._make_view(table.name, latest(table, f"{table.name}{EVERY}"))
+        self._make_view(HOSTS.name, HOSTS_VIEW)
+        self._make_view(CRAWLS, f"SELECT nullif('{_quoted(crawl_id(directory))}', '') AS id")
 
-    def _make_view(self, name: str, files: Sequence[Path], logs: list[Path]) -> None:
+    def _make_view(self, name: str, sql: str) -> None:
         self.tables.append(name)
-        if not files and not logs:
-            self.without_rows.append(name)
-        self._connection.execute(f'CREATE VIEW "{name}" AS {select_table(name, files, logs)}')
+        self._connection.execute(f'CREATE VIEW "{name}" AS {sql}')
 
     def _sound(self, directory: Path, files: Sequence[Path]) -> list[Path]:
         """Those that can be read. What nobody noted, in a crawl of an older version, is known by its ends alone."""
@@ -123,9 +132,11 @@ class Database:
 
     def damage_to(self, question: str) -> list[Damage]:
         """Of :attr:`damaged`, what a question would have needed, by the names of tables that are in it."""
-        asked = {name for name in self.tables if re.search(rf"\b{name}\b", question, re.IGNORECASE)}
+        asked = {
+            name.removesuffix(EVERY) for name in self.tables if re.search(rf"\b{name}\b", question, re.IGNORECASE)
+        }
         if HOSTS.name in asked:
-            asked |= {PAGES.name, HOST_NOTES.name}
+            asked |= {"pages", "host_notes"}
         return [damage for damage in self.damaged if Path(damage.file).parent.name in asked]
 
     def _linked(self, name: str, files: Sequence[Path]) -> list[Path]:
@@ -232,6 +243,10 @@ def _told(names: Mapping[str, str]) -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         hint = next((line for line in lines[1:] if line.startswith(("Did you mean", "Candidate"))), "")
         raise UsageError(" ".join(filter(None, (lines[0] if lines else type(error).__name__, hint)))) from None
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
 
 
 def _cut_to_whole_lines(path: Path) -> None:

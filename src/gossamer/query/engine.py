@@ -11,7 +11,8 @@ from pathlib import Path
 
 import _duckdb
 
-from gossamer.query.schema import LOGGED, Table
+from gossamer.contracts.tables import TableSpec
+from gossamer.query.schema import empty, select_from_log
 from gossamer.stores.scratch import scratch
 
 Connection = _duckdb.DuckDBPyConnection
@@ -20,9 +21,6 @@ StatementType = _duckdb.StatementType
 
 #: What DuckDB may take while it converts; beyond, it spills to the disk.
 MEMORY = "256MB"
-
-#: Bytes of the largest line of a row log, with room to spare (`stores.rows` bounds items and frames).
-LARGEST_LINE = 8 << 20
 
 #: Rows of a Parquet file that are packed together. DuckDB's own 122,880 cost the converter 40 MB more.
 ROW_GROUP = 20_480
@@ -39,26 +37,26 @@ def connect(workspace: str, memory: str = MEMORY, threads: int = 1) -> Connectio
     return connection
 
 
-def select_from_log(table: Table, logs: Sequence[Path]) -> str:
-    """SQL that reads a table's rows out of row logs; their names hold nothing that SQL or a wildcard could mean."""
-    names = ", ".join(f"'{path}'" for path in logs)
-    log = (
-        f"read_json([{names}], format = 'newline_delimited', columns = {table.logged}, "
-        f"maximum_object_size = {LARGEST_LINE})"
-    )
-    return table.select.replace("{log}", log)
+def select_table(table: TableSpec | None, files: Sequence[Path], logs: Sequence[Path] = ()) -> str:
+    """SQL that reads a table out of Parquet files and row logs, with the columns that it has to have.
 
-
-def select_table(name: str, files: Sequence[Path], logs: Sequence[Path] = ()) -> str:
-    """SQL that reads a table out of Parquet files and row logs, with the columns that it has to have; names as above."""
-    table = LOGGED.get(name)
-    parts = [table.empty] if table is not None else []
+    Args:
+        table: None where nobody said what it is; its columns are those of its files then.
+        files: Parquet files, at least one where `table` is None.
+        logs: row logs.
+    """
+    parts = [empty(table)] if table is not None else []
     if files:
-        names = ", ".join(f"'{path}'" for path in files)
-        parts.append(f"SELECT * FROM read_parquet([{names}], union_by_name = true)")
+        parts.append(select_from_parquet(files))
     if table is not None and logs:
         parts.append(select_from_log(table, logs))
     return " UNION ALL BY NAME ".join(parts)
+
+
+def select_from_parquet(files: Sequence[Path]) -> str:
+    """SQL that reads Parquet files; their names hold nothing that SQL or a wildcard could mean."""
+    names = ", ".join(f"'{path}'" for path in files)
+    return f"SELECT * FROM read_parquet([{names}], union_by_name = true)"
 
 
 class ParquetWriter:

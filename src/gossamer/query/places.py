@@ -18,6 +18,9 @@ from gossamer.model.errors import UsageError
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
 
+#: Where it is noted how far each item file is whole (:mod:`gossamer.query.item_files`).
+ITEM_FILE_NOTES = "state/item-files"
+
 TABLES = "tables"
 REPLACED = "replaced.json"
 
@@ -138,6 +141,13 @@ def reading(directory: Path) -> Iterator[None]:
 def removing(directory: Path) -> Iterator[bool]:
     """Nobody reads meanwhile; False where somebody does: then what is to go stays until next time."""
     with _flock(_lock(directory, "reading"), fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
+        yield held
+
+
+@contextlib.contextmanager
+def following(directory: Path, *, wait: bool) -> Iterator[bool]:
+    """Be the one process that feeds what follows the crawl; False where another is at it, or the directory cannot be written."""
+    with _flock(_lock(directory, "following"), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)) as held:
         yield held
 
 

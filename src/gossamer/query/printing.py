@@ -51,7 +51,7 @@ def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO
     out.write(_csv_line([shown(name) for name in columns]))
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007  # the last number is the answer
-        out.write(_csv_line([shown(_csv_cell(value, raw)) for value in row]))
+        out.write(_csv_line([shown(csv_cell(value, raw)) for value in row]))
     return count
 
 
@@ -103,7 +103,8 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else str(value)
 
 
-def _csv_cell(value: object, raw: bool) -> str:
+def csv_cell(value: object, raw: bool = False) -> str:
+    """A value as it stands in CSV; not `raw`: with an apostrophe before what a spreadsheet takes for a formula."""
     text = _text(value)
     return f"'{text}" if not raw and isinstance(value, str) and text.startswith(_FORMULA) else text
 

@@ -1,195 +1,154 @@
-"""The tables and their columns: documented here, and only ever added to (INTERFACE)."""
+"""Tables in SQL: how rows come out of row logs, and which views a question sees. All is made from the tables' declarations.
 
-from collections.abc import Iterable, Iterator
+Place in the flow: :mod:`engine` and :mod:`replacing` read logs by :func:`select_from_log`, :mod:`database` makes views. Of
+a table that is made of visits there are two: `pages_all` has the rows of every visit, `pages` those of the latest visit of
+each URL.
+"""
 
-import msgspec
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from gossamer.model.outcome import DOCUMENTS, ERRORS
+from gossamer.contracts.tables import VISIT, ColumnSpec, TableSpec
+from gossamer.model.outcome import ANSWERED, DOCUMENTS, ERRORS, TRANSIENT, Outcome
 from gossamer.model.visit import HTML_TYPES
+from gossamer.stores.segments import declared
+from gossamer.stores.tables.catalog import shipped
+from gossamer.stores.tables.host_notes import HOST_NOTES
 
+#: What is added to the name of a table for the view that has the rows of every visit.
+EVERY = "_all"
 
-class Column(msgspec.Struct, frozen=True):
-    """One column of a table."""
+#: The columns that tell visits of a URL apart in rows of older programs, which have no id.
+WHEN = ("fetched_at", "attempt")
 
-    name: str
-    type: str
-    """DuckDB's name of the type."""
-    doc: str
-    absent: str = "NULL"
-    """What stands there where a row log leaves the column out, as SQL."""
-
-
-class Table(msgspec.Struct, frozen=True):
-    """One table: what is in it, and how its rows come out of a row log."""
-
-    name: str
-    doc: str
-    columns: tuple[Column, ...]
-    logged: str
-    """The columns of the row log, as DuckDB's JSON reader takes them."""
-    select: str
-    """From the log (`{log}`) to the columns."""
-
-    @property
-    def empty(self) -> str:
-        """The table without rows: so that a column is there before a row of it is."""
-        columns = ", ".join(f'CAST(NULL AS {column.type}) AS "{column.name}"' for column in self.columns)
-        return f"SELECT {columns} WHERE false"
-
-    @property
-    def names(self) -> Iterator[str]:
-        """The columns' names."""
-        return (column.name for column in self.columns)
-
-
-def _plain(name: str, doc: str, *columns: Column, only: str = "") -> Table:
-    """A table whose rows stand in its log as they are; `only` leaves out others, as SQL."""
-    logged = ", ".join(f"'{column.name}': '{column.type}'" for column in columns)
-    select = ", ".join(
-        f'"{column.name}"'
-        if column.absent == "NULL"
-        else f'coalesce("{column.name}", {column.absent}) AS "{column.name}"'
-        for column in columns
-    )
-    return Table(name, doc, columns, f"{{{logged}}}", f"SELECT {select} FROM {{log}}{only and f' WHERE {only}'}")
-
-
-PAGES = _plain(
-    "pages",
-    "Every fetch that ended, one row for each visit. `NULL` where there is nothing to say.",
-    Column("url", "VARCHAR", "The canonical URL that was fetched."),
-    Column("canonical_url", "VARCHAR", "What the page says its URL is (`rel=canonical`), resolved."),
-    Column("host", "VARCHAR", "Host name, without port."),
-    Column("domain", "VARCHAR", "Registered domain of the host; the host itself where it has none."),
-    Column("ip", "VARCHAR", "Address that answered."),
-    Column("status", "INTEGER", "Status code of the answer; 0 where there was none."),
-    Column("outcome", "VARCHAR", "How the fetch ended: one of the closed list in `outcomes.md`."),
-    Column("mime", "VARCHAR", "Media type that the server claims, without parameters."),
-    Column(
-        "media_type",
-        "VARCHAR",
-        "Media type that the document's bytes show; `mime` where nobody looked at them.",
-        "mime",
-    ),
-    Column("charset", "VARCHAR", "Character encoding that the document was read in."),
-    Column(
-        "language",
-        "VARCHAR",
-        "Language as an ISO 639-1 code: of the text with `--details full`, otherwise as the page declares it.",
-    ),
-    Column("title", "VARCHAR", "Text of the first `title` element."),
-    Column("depth", "INTEGER", "Links from the nearest seed."),
-    Column("discovered_from", "VARCHAR", "The URL that it was found on."),
-    Column("relation", "VARCHAR", "How it was found: `seed`, `redirect`, or tag and attribute, as `a href`."),
-    Column("fetched_at", "TIMESTAMP", "When the request was sent, UTC."),
-    Column("elapsed_ms", "DOUBLE", "Milliseconds from then to the last byte."),
-    Column("bytes", "BIGINT", "Length of the body as archived, with its content coding."),
-    Column("digest", "VARCHAR", "SHA-1 of the body as archived, base32: the payload digest of the archive."),
-    Column("sha256", "VARCHAR", "SHA-256 of the same bytes, hexadecimal."),
-    Column("simhash", "UBIGINT", "Fingerprint of the text: near-duplicates differ in few bits."),
-    Column("duplicate_of", "VARCHAR", "URL of the first document with the same bytes."),
-    Column("near_duplicate_of", "VARCHAR", "URL of an earlier page whose fingerprint differs in at most three bits."),
-    Column(
-        "discarded", "VARCHAR", "Why the page is not wanted: `language:de`, `near-duplicate`. Its body is not kept."
-    ),
-    Column("warc_file", "VARCHAR", "File that holds the response or revisit record, inside the crawl directory."),
-    Column("warc_offset", "BIGINT", "Where in it the record begins."),
-    Column("warc_length", "BIGINT", "Bytes of the record as stored."),
-    Column("noarchive", "BOOLEAN", "The page asks that no copy be kept: the record has no body.", "false"),
-    Column("etag", "VARCHAR", "The field `ETag`."),
-    Column("last_modified", "VARCHAR", "The field `Last-Modified`, as sent."),
-    Column("attempt", "INTEGER", "1 for the first try."),
-    Column("truncated", "VARCHAR", "Why the body is not whole: `length`, `time`, `disconnect`."),
-    Column("error", "VARCHAR", "What failed, in the words of the library or system."),
-    Column(
-        "notes",
-        "VARCHAR",
-        "What of the answer was read although its standard does not allow it: words of `outcomes.md`, parted by spaces.",
-    ),
-    Column("trouble", "VARCHAR", "What went wrong while the page was processed."),
-    Column("links", "INTEGER", "Links that passed the filters.", "0"),
-    Column("new", "INTEGER", "Of these, URLs that had not been seen.", "0"),
-    Column("rejected", "JSON", "How many links each rule refused."),
-    # The log has them too, since the index of the archive is made of it.
-    only="relation <> 'robots'",
-)
-
-LINKS = Table(
-    "links",
-    "Every link of every page to another, each once, those that the filters refused too; kept where `tables` of the log names it.",
-    (
-        Column("source", "VARCHAR", "The page's URL."),
-        Column("target", "VARCHAR", "The link, resolved and canonical."),
-        Column("relation", "VARCHAR", "Tag and attribute, as `a href`; `redirect` for the target of one."),
-        Column("anchor", "VARCHAR", "Text of the link, where it is kept."),
-        Column("nofollow", "BOOLEAN", "The page does not vouch for it."),
-    ),
-    "{source: 'VARCHAR', target: 'VARCHAR[]', relation: 'VARCHAR[]', anchor: 'VARCHAR[]', nofollow: 'BOOLEAN[]'}",
-    "SELECT source, unnest(target) AS target, "
-    "unnest(coalesce(relation, list_transform(target, lambda x: 'a href'))) AS relation, "
-    "unnest(coalesce(anchor, list_transform(target, lambda x: ''))) AS anchor, "
-    "unnest(coalesce(nofollow, list_transform(target, lambda x: false))) AS nofollow FROM {log}",
-)
-
-ITEMS = _plain(
-    "items",
-    "What processors took out of pages.",
-    Column("kind", "VARCHAR", "What it is, as the processor calls it."),
-    Column("url", "VARCHAR", "The page's URL."),
-    Column("data", "JSON", "The item: `data->>'$.price'` takes a field out of it."),
-)
-
-#: What the ledger tells of hosts; the table `hosts` joins it with what the pages show.
-HOST_NOTES = _plain(
-    "host_notes",
-    "What the ledger had written down of hosts, at several times; `hosts` has the newest.",
-    Column("host", "VARCHAR", "Host name, without port."),
-    Column("domain", "VARCHAR", "Registered domain."),
-    Column("ip", "VARCHAR", "Address that answered last."),
-    Column("robots_state", "VARCHAR", "Where robots exclusion stands."),
-    Column("robots_date", "TIMESTAMP", "When robots.txt was last fetched, UTC."),
-    Column("delay", "DOUBLE", "Seconds between two requests, as politeness had them last."),
-    Column(
-        "delay_reason",
-        "VARCHAR",
-        "Why the delay is no shorter: `setting`, `latency`, `robots`, `errors` or `refusals`.",
-    ),
-    Column("pages", "BIGINT", "Successful HTML documents."),
-    Column(
-        "errors",
-        "BIGINT",
-        "Requests that failed, for robots.txt too: those whose outcome is an error in `outcomes.md`.",
-    ),
-    Column("first_seen", "TIMESTAMP", "First request, UTC."),
-    Column("last_seen", "TIMESTAMP", "Last request, UTC."),
-    Column("at", "TIMESTAMP", "When this was written down, UTC."),
-)
+#: Bytes of the largest line of a row log, with room to spare (`stores.lines` bounds them).
+LARGEST_LINE = 8 << 20
 
 #: `hosts` is no log: see :data:`HOSTS_VIEW`.
-HOSTS = Table(
+HOSTS = TableSpec(
     "hosts",
-    "What is known of each host: counted from `pages`, with the newest of `host_notes`.",
-    HOST_NOTES.columns[:-1],
-    "",
-    "",
+    "What is known of each host: counted from `pages_all`, with the newest of `host_notes`.",
+    HOST_NOTES.spec.columns[:-1],
 )
 
-#: Tables that row logs are turned into, by name.
-LOGGED = {table.name: table for table in (PAGES, LINKS, ITEMS, HOST_NOTES)}
+
+def tables_that_ship() -> dict[str, TableSpec]:
+    """The tables that ship, by name."""
+    return {table.name: table.spec for table in shipped()}
 
 
-def _list(words: Iterable[str]) -> str:
-    """Words as SQL lists them."""
-    return ", ".join(f"'{word}'" for word in sorted(words))
+def tables_of(directory: Path) -> dict[str, TableSpec]:
+    """The tables of a crawl, by name: those that ship, and those that its agents declared."""
+    ours = tables_that_ship()
+    return {**ours, **{name: spec for name, spec in declared(directory).items() if name not in {*ours, HOSTS.name}}}
 
+
+def documented() -> list[TableSpec]:
+    """The tables that are there whether they have rows or not, in the order in which they are told."""
+    specs = list(tables_that_ship().values())
+    return [*specs[:2], HOSTS, *specs[2:]]
+
+
+# -- out of the log
+
+
+def empty(table: TableSpec) -> str:
+    """The table without rows: so that a column is there before a row of it is."""
+    columns = ", ".join(f'CAST(NULL AS {column.type}) AS "{column.name}"' for column in table.columns)
+    return f"SELECT {columns} WHERE false"
+
+
+def select_from_log(table: TableSpec, logs: Sequence[Path]) -> str:
+    """SQL that reads a table's rows out of row logs; their names hold nothing that SQL or a wildcard could mean."""
+    names = ", ".join(f"'{path}'" for path in logs)
+    types = ", ".join(f"'{one.name}': '{one.type}{'[]' if one.is_many else ''}'" for one in table.columns)
+    first = next((one.name for one in table.columns if one.is_many), "")
+    columns = ", ".join(f'{_value(one, first)} AS "{one.name}"' for one in table.columns)
+    log = (
+        f"read_json([{names}], format = 'newline_delimited', columns = {{{types}}}, "
+        f"maximum_object_size = {LARGEST_LINE})"
+    )
+    where = ""
+    if table.without is not None:
+        name, value = table.without
+        where = f' WHERE "{name}" IS DISTINCT FROM {_literal(value)}'
+    return f"SELECT {columns} FROM {log}{where}"
+
+
+def _value(column: ColumnSpec, first: str) -> str:
+    """What a row of the table has where the log has a row, or a frame of them."""
+    name = f'"{column.name}"'
+    if column.is_many:
+        if column.name == first:
+            return f"unnest({name})"
+        return f'unnest(coalesce({name}, list_transform("{first}", lambda x: {_literal(column.fill)})))'
+    if column.same_as:
+        return f'coalesce({name}, "{column.same_as}")'
+    return name if column.fill is None else f"coalesce({name}, {_literal(column.fill)})"
+
+
+def _literal(value: object) -> str:
+    """A plain value as SQL."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    return "'{}'".format(str(value).replace("'", "''"))
+
+
+def _words(words: Iterable[str]) -> str:
+    return ", ".join(_literal(str(word)) for word in sorted(words))
+
+
+# -- views
+
+#: Visits after which what earlier ones found holds no more: the server answered for good, and did not say that nothing changed.
+_TELLING = ANSWERED - TRANSIENT - {Outcome.NOT_MODIFIED}
+
+
+def superseded(telling: bool) -> str:
+    """SQL of the visits that another visit of the same URL came after; URLs that were visited once cost a hash each.
+
+    Args:
+        telling: only visits count that say something of the document, and only such ones come after others.
+    """
+    pages = f"pages{EVERY}"
+    these = f"SELECT * FROM {pages} WHERE outcome IN ({_words(_TELLING)})" if telling else f"SELECT * FROM {pages}"
+    again = f"SELECT hash(url) FROM ({these}) GROUP BY 1 HAVING count(*) > 1"
+    # What cannot be told from the last visit is not hidden: rows of older programs have no id, and one row must always be left.
+    key = VISIT if telling else f"row({VISIT}, fetched_at, attempt)"
+    return (
+        f"SELECT url, {VISIT}, fetched_at, attempt FROM ({these}) WHERE hash(url) IN ({again}) "
+        f"WINDOW last_first AS (PARTITION BY url ORDER BY fetched_at DESC, attempt DESC, {VISIT} DESC) "
+        f"QUALIFY {key} IS DISTINCT FROM first_value({key}) OVER last_first"
+    )
+
+
+def latest(table: TableSpec, every: str) -> str:
+    """SQL of the rows of the latest visits, out of the view `every`.
+
+    A table that the fetch itself makes shows the last visit of a URL. What processing found holds until a later visit finds
+    something else: an answer `304`, or one that did not come, takes nothing away.
+    """
+    if table.page is None:
+        return f'SELECT * FROM "{every}"'
+    same = f's.url = t."{table.page}" AND s.{VISIT} IS NOT DISTINCT FROM t."{VISIT}"'
+    same += "".join(f" AND s.{name} = t.{name}" for name in WHEN if name in table.names)
+    return f'SELECT * FROM "{every}" t WHERE NOT EXISTS (SELECT 1 FROM {SUPERSEDED[table.is_made]} s WHERE {same})'
+
+
+#: The views of visits that others came after, by whether what processing found is meant; no question names them.
+SUPERSEDED = {False: "superseded_visits", True: "superseded_documents"}
 
 #: Which rows of `pages` are pages: as `Visit.is_page` has it. Tables of older programs have no `media_type`.
 _IS_PAGE = (
-    f"outcome IN ({_list(DOCUMENTS)}) AND coalesce(media_type, mime) IN ({_list(HTML_TYPES)}) AND discarded IS NULL"
+    f"outcome IN ({_words(DOCUMENTS)}) AND coalesce(media_type, mime) IN ({_words(HTML_TYPES)}) AND discarded IS NULL"
 )
 
 #: `hosts`: what pages show, and the newest note of the ledger where there is one. The note alone knows of robots.txt and of names
-#: without an address; what was fetched after it stands in `pages` alone.
+#: without an address; what was fetched after it stands in `pages_all` alone.
 HOSTS_VIEW = f"""
 SELECT coalesce(n.host, p.host) AS host, coalesce(n.domain, p.domain) AS domain, coalesce(p.ip, n.ip) AS ip,
        n.robots_state, n.robots_date, n.delay, n.delay_reason,
@@ -197,9 +156,9 @@ SELECT coalesce(n.host, p.host) AS host, coalesce(n.domain, p.domain) AS domain,
        coalesce(p.first_seen, n.first_seen) AS first_seen, coalesce(p.last_seen, n.last_seen) AS last_seen
 FROM (
     SELECT host, any_value(domain) AS domain, arg_max(ip, fetched_at) AS ip,
-           count(*) FILTER ({_IS_PAGE}) AS pages, count(*) FILTER (outcome IN ({_list(ERRORS)})) AS errors,
+           count(*) FILTER ({_IS_PAGE}) AS pages, count(*) FILTER (outcome IN ({_words(ERRORS)})) AS errors,
            min(fetched_at) AS first_seen, max(fetched_at) AS last_seen
-    FROM pages GROUP BY host
+    FROM pages{EVERY} GROUP BY host
 ) p FULL JOIN (
     SELECT * FROM host_notes QUALIFY row_number() OVER (PARTITION BY host ORDER BY "at" DESC) = 1
 ) n ON p.host = n.host

@@ -1,4 +1,4 @@
-"""The tally: the end of the records arrow. Watches what is committed; a program of one's own may stand in its place.
+"""The tally: the end of the records arrow. Watches what is committed; other subscribers get copies of what it gets.
 
 It feeds progress (which hosts are slow) and metrics (what kinds of documents came), and decides nothing.
 """

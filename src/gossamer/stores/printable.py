@@ -1,6 +1,6 @@
 """What strangers wrote, as JSON that a terminal or a pager can show: nothing in it hides, reorders or commands. Pure.
 
-Place in the flow: :mod:`gossamer.stores.rows` writes its lines through it, :mod:`gossamer.stores.cdxj` those of the index.
+Place in the flow: :mod:`gossamer.stores.lines` writes its lines through it, :mod:`gossamer.stores.cdxj` those of the index.
 """
 
 import re

@@ -1,8 +1,8 @@
 """`logs/crawl.jsonl`: one event a line, for people with `grep` and `jq`, in the order of the commits.
 
 Place in the flow: the committing component calls `stage` with the records of a group. A visit
-gives one line with `"event": "page"`, each item of a user's processor one with `"event": "item"`. The columns of a page
-line bear the names of the `pages` table, so that a query is the same over both. Rows and lines: :mod:`gossamer.stores.rows`.
+gives one line with `"event": "page"`, each item of a user's processor one with `"event": "item"`: the rows of the tables that
+say so, with the columns' names, so that a query is the same over both. Lines: :mod:`gossamer.stores.lines`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,21 @@ from typing import Annotated
 import msgspec
 
 from gossamer.contracts.ledger import Group
+from gossamer.contracts.tables import Table, Told
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.visit import Location, Record, Visit
 from gossamer.stores.files import AppendFile, LastWrites
-from gossamer.stores.rows import item_line, line, page_row
+from gossamer.stores.lines import lines
+from gossamer.stores.tables.catalog import shipped
 
 #: The log's place inside the crawl directory (DESIGN 7).
 LOG_PATH = "logs/crawl.jsonl"
 
-#: Bytes read at first to find the end of the last whole line; doubled until it is found.
-TAIL_BYTES = 1 << 16
+
+def logged_tables() -> tuple[Table, ...]:
+    """The tables whose rows the log of a crawl tells."""
+    return tuple(table for table in shipped() if table.is_logged)
 
 
 class JsonLogSheet(Sheet, frozen=True):
@@ -45,6 +49,7 @@ class JsonLog(Provider[JsonLogSheet]):
         self._ends: dict[str, int] = {}
         self._last = LastWrites()
         self._encoder = msgspec.json.Encoder()
+        self._tables = logged_tables()
 
     async def stop(self) -> None:
         """Close the file."""
@@ -62,15 +67,15 @@ class JsonLog(Provider[JsonLogSheet]):
         Raises:
             OSError: the group could not be written; nothing of it is in the file.
         """
-        lines: list[bytes] = []
+        troubles: list[str] = []
+        found: list[bytes] = []
         for visit, location in zip(visits, locations, strict=True):
-            lines.append(line(page_row(visit, location), self._encoder))
-            for item in visit.items:
-                text, trouble = item_line(item, self._encoder)
-                lines.append(text)
-                if trouble:
-                    self.metrics.count(trouble)
-        self.write(lines)
+            told = Told(visit, visit.task, visit.response, location)
+            for table in self._tables:
+                found += lines(table, told, self._encoder, troubles)
+        for trouble in troubles:
+            self.metrics.count(trouble)
+        self.write(found)
 
     def write(self, lines: Sequence[bytes]) -> None:
         """Write whole lines in one write, as who has made them for the tables already does.
@@ -109,13 +114,7 @@ class JsonLog(Provider[JsonLogSheet]):
 def _open(path: Path) -> AppendFile:
     """The log, cut back to its last whole line: what a kill tore was never acknowledged."""
     file = AppendFile(path, fresh=False)
-    length = TAIL_BYTES
-    while True:
-        tail = file.tail(length)
-        whole = tail.rfind(b"\n") + 1
-        if whole or length >= file.end:
-            break
-        length *= 2
-    if whole < len(tail):
-        file.cut_back(file.end - (len(tail) - whole))
+    end = file.end_of_lines()
+    if end < file.end:
+        file.cut_back(end)
     return file

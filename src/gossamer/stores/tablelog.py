@@ -1,25 +1,29 @@
 """The rows of the tables, as agents write them: appended with each commit, cheap, one file for each table.
 
-Place in the flow: the committing component calls `stage` with the records of a group, and notes `ends` in the
-ledger. Another process turns what is written here into Parquet (:mod:`gossamer.query`): no agent imports
-the libraries of tables. The layout of the files: :mod:`gossamer.stores.segments`.
+Place in the flow: the committing component calls `stage` with the records of a group, notes
+`ends` in the ledger, and says `committed` when the group is kept. Which rows a visit gives is said by its tables
+(:mod:`gossamer.stores.tables`). Other processes turn what is written here into Parquet, and follow it (:mod:`gossamer.query`): no
+agent imports the libraries of tables. The layout of the files: :mod:`gossamer.stores.segments`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
 from gossamer.contracts.ledger import Group
+from gossamer.contracts.tables import Table, Told
+from gossamer.flow.errors import UnknownName
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.visit import Location, Record, Visit
 from gossamer.stores.files import AppendFile, LastWrites
-from gossamer.stores.rowlog import JsonLog, JsonLogSheet
-from gossamer.stores.rows import HostRow, item_line, line, links_rows, page_row
-from gossamer.stores.segments import mark_open, new_run, rows_directory, segment_name
+from gossamer.stores.lines import line, lines
+from gossamer.stores.rowlog import JsonLog, JsonLogSheet, logged_tables
+from gossamer.stores.segments import CommittedEnds, declare, mark_open, new_run, rows_directory, segment_name
+from gossamer.stores.tables.catalog import table_named
+from gossamer.stores.tables.host_notes import HOST_NOTES, HostRow
 
 _IN_USE = "it is part of the files that are open"
 
@@ -32,8 +36,11 @@ class TableLogSheet(Sheet, frozen=True):
     ] = "."
     agent: Annotated[str, setting("Whose rows they are.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")] = "agent-00"
     tables: Annotated[
-        tuple[Literal["pages", "links", "items"], ...],
-        setting("Tables that are kept. `pages` is also what the index of the archive is made from."),
+        tuple[str, ...],
+        setting(
+            "Keep these tables: `pages`, `links`, `items`, and those that installed packages offer. `pages` is also what the "
+            "index of the archive is made from."
+        ),
     ] = ("pages", "links", "items")
     log: Annotated[bool, setting("Write `logs/crawl.jsonl` too.", restart=_IN_USE)] = True
     sha256: Annotated[bool, setting("Hash each body with SHA-256; costs 33 us for 39 kB.")] = True
@@ -44,6 +51,14 @@ class TableLogSheet(Sheet, frozen=True):
     sync: Annotated[
         bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
     ] = False
+
+    def __post_init__(self) -> None:
+        """Refuse a table that nobody offers before anything is written."""
+        try:
+            for name in self.tables:
+                table_named(name)
+        except UnknownName as error:
+            raise ValueError(str(error)) from None
 
 
 class TableLog(Provider[TableLogSheet]):
@@ -62,20 +77,33 @@ class TableLog(Provider[TableLogSheet]):
         self._serials: dict[str, int] = {}
         self._ends: dict[str, int] = {}
         self._last = LastWrites()
+        self._committed: CommittedEnds | None = None
         self._log = JsonLog(JsonLogSheet(self.sheet.directory, self.sheet.sync)) if self.sheet.log else None
+        self._tables: tuple[Table, ...] = ()
+        self._choose_tables()
+
+    def _choose_tables(self) -> None:
+        """The tables that are written, then those that only the log tells."""
+        kept = tuple(map(table_named, dict.fromkeys(self.sheet.tables)))
+        told = () if self._log is None else logged_tables()
+        self._tables = (*kept, *(table for table in told if table not in kept))
 
     async def stop(self) -> None:
         """Close the files. They stay open to their run until a crawl has ended: only who commits knows that it has."""
         for file in self._open.values():
             file.close()
         self._open.clear()
+        if self._committed is not None:
+            self._committed.close()
+            self._committed = None
         if self._log is not None:
             await self._log.stop()
 
     def changed(self, before: TableLogSheet) -> None:
-        """The log of the crawl syncs as the tables do."""
+        """The log of the crawl syncs as the tables do; other tables are kept from the next group on."""
         if self._log is not None:
             self._log.sheet = msgspec.structs.replace(self._log.sheet, sync=self.sheet.sync)
+        self._choose_tables()
 
     def stage(self, records: Sequence[Record], group: Group) -> None:
         """Write a group's rows. Nothing of it is in the ledger but where the files end."""
@@ -89,28 +117,23 @@ class TableLog(Provider[TableLogSheet]):
         """
         self._last.begin()
         sheet, encoder = self.sheet, self._encoder
-        pages: list[bytes] = []
-        items: list[bytes] = []
-        links: list[bytes] = []
-        told: list[bytes] = []
-        wants_links = "links" in sheet.tables
+        logs = self._log is not None
+        written: dict[str, list[bytes]] = {table.name: [] for table in self._tables}
+        log: list[bytes] = []
+        troubles: list[str] = []
         for visit, location in zip(visits, locations, strict=True):
-            page = line(page_row(visit, location, sha256=sheet.sha256), encoder)
-            pages.append(page)
-            told.append(page)
-            for item in visit.items:
-                text, trouble = item_line(item, encoder)
-                if trouble:
-                    self.metrics.count(trouble)
-                items.append(text)
-                told.append(text)
-            if wants_links:
-                links += [line(row, encoder) for row in links_rows(visit)]
+            told = Told(visit, visit.task, visit.response, location, sheet.sha256)
+            for table in self._tables:
+                if found := lines(table, told, encoder, troubles):
+                    written[table.name] += found
+                    if logs and table.is_logged:
+                        log += found
+        for trouble in troubles:
+            self.metrics.count(trouble)
         if self._log is not None:
-            self._log.write(told)
-        for table, lines in (("pages", pages), ("links", links), ("items", items)):
-            if table in sheet.tables:
-                self._write(table, lines)
+            self._log.write(log)
+        for name in sheet.tables:
+            self._write(name, written[name])
 
     def hosts(self, rows: Iterable[HostRow]) -> None:
         """Write what is known of hosts now; the newest row of a host counts.
@@ -118,13 +141,13 @@ class TableLog(Provider[TableLogSheet]):
         Raises:
             OSError: they could not be written.
         """
-        lines: list[bytes] = []
+        found: list[bytes] = []
         for row in rows:
-            lines.append(line(row, self._encoder))
-            if len(lines) >= _HOSTS_AT_ONCE:
-                self._write("host_notes", lines)
-                lines = []
-        self._write("host_notes", lines)
+            found.append(line(row, self._encoder))
+            if len(found) >= _HOSTS_AT_ONCE:
+                self._write(HOST_NOTES.name, found)
+                found = []
+        self._write(HOST_NOTES.name, found)
 
     def take_back(self) -> None:
         """See the contract."""
@@ -147,6 +170,11 @@ class TableLog(Provider[TableLogSheet]):
             ends.update(self._log.ends())
         return ends
 
+    def committed(self, ends: Mapping[str, int]) -> None:
+        """Tell those who follow the rows how far these are committed."""
+        if self._committed is not None:
+            self._committed.publish(ends)
+
     def _write(self, table: str, lines: Sequence[bytes]) -> None:
         if not lines:
             return
@@ -163,12 +191,15 @@ class TableLog(Provider[TableLogSheet]):
         file = self._open.get(table)
         if file is not None and file.end < self.sheet.segment_bytes:
             return file
-        directory = Path(self.sheet.directory)
+        directory, agent = Path(self.sheet.directory), self.sheet.agent
         if not self._run:
-            self._run = new_run(datetime.fromtimestamp(self.clock.now(), UTC).strftime("%Y%m%d%H%M%S"))
-            mark_open(directory, self.sheet.agent, self._run)
+            self._run = new_run(directory, agent, self.clock.now())
+            self._committed = CommittedEnds(directory, agent, self._run)
+            mark_open(directory, agent, self._run)
+        if table not in self._serials:
+            declare(directory, agent, table_named(table).spec)
         self._serials[table] = serial = self._serials.get(table, 0) + 1
-        path = rows_directory(directory, self.sheet.agent) / segment_name(table, self._run, serial)
+        path = rows_directory(directory, agent) / segment_name(table, self._run, serial)
         fresh = AppendFile(path, fresh=True)
         if file is not None:
             file.close()

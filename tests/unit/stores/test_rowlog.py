@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from gossamer.model.visit import Item, Location
-from gossamer.stores.rowlog import LOG_PATH, TAIL_BYTES, JsonLog, JsonLogSheet
+from gossamer.stores.files import TAIL_BYTES
+from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
 from gossamer.testing.storing import unanswered, visit
 
 

@@ -8,10 +8,12 @@ import msgspec
 import pytest
 
 from gossamer.model.visit import Item, Link, Location
+from gossamer.stores.lines import MAX_LINE_BYTES
 from gossamer.stores.rowlog import LOG_PATH
-from gossamer.stores.rows import MAX_FRAME_LINKS, MAX_ITEM_BYTES, HostRow
 from gossamer.stores.segments import closed, mark_closed, open_runs, segments
 from gossamer.stores.tablelog import TableLog, TableLogSheet
+from gossamer.stores.tables.host_notes import HostRow
+from gossamer.stores.tables.links import MAX_FRAME_LINKS
 from gossamer.testing.storing import visit
 
 
@@ -81,9 +83,9 @@ def test_a_frame_is_bounded(tmp_path: Path) -> None:
 
 def test_an_item_that_is_too_large_is_told_and_not_kept(tmp_path: Path) -> None:
     log = table_log(tmp_path, "items")
-    log.append([msgspec.structs.replace(visit(), items=(Item("k", "u", "x" * MAX_ITEM_BYTES),))], [None])
+    log.append([msgspec.structs.replace(visit(), items=(Item("k", "u", "x" * MAX_LINE_BYTES),))], [None])
     [item] = rows(tmp_path, "items")
-    assert item["data"]["most"] == MAX_ITEM_BYTES
+    assert item["data"]["most"] == MAX_LINE_BYTES
     assert log.metrics.counters["items_too_large"] == 1
 
 
@@ -112,7 +114,9 @@ def test_ends_are_those_of_the_files(tmp_path: Path) -> None:
 
 def test_hosts_are_told_row_by_row(tmp_path: Path) -> None:
     log = table_log(tmp_path)
-    log.hosts(HostRow(f"h{n}.test", f"h{n}.test", "2026-03-01T12:00:00.000000Z", delay=1.5) for n in range(1001))
+    log.hosts(
+        HostRow(host=f"h{n}.test", domain="h.test", at="2026-03-01T12:00:00.000000Z", delay=1.5) for n in range(1001)
+    )
     assert len(rows(tmp_path, "host_notes")) == 1001
     assert rows(tmp_path, "host_notes")[0]["delay"] == 1.5
 

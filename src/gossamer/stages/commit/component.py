@@ -37,6 +37,7 @@ from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.flow.receipt import Receipt, current
 from gossamer.model.body import StoredBody
 from gossamer.model.errors import DiskFull
+from gossamer.model.identity import VisitIds
 from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import Ruling, What
 from gossamer.model.task import Committed
@@ -79,6 +80,7 @@ class Commit(Filter[CommitSheet]):
         self._since = 0.0
         self._large: deque[tuple[Ended, Receipt | None]] = deque()
         self._is_laying = False
+        self._ids = VisitIds(0)
         self._hosts = HostNotes(lambda: self.politeness, lambda: self.robots)
         self._learnt: dict[tuple[str, str], Learnt] = {}
         """What watchers have learnt and no group has kept yet, by host and name."""
@@ -86,8 +88,9 @@ class Commit(Filter[CommitSheet]):
         self.metrics.gauge("bytes", lambda: self.ledger.counters().get("bytes", 0))
 
     async def start(self) -> None:
-        """Time counts from now on."""
+        """Time counts from now on, and the visits of this run."""
         self._since = self.clock.monotonic()
+        self._ids = VisitIds(self.clock.now())
 
     async def filter_many(self, visits: list[Visit]) -> None:
         """Commit a group; what a link sent twice has no flight any more and is dropped."""
@@ -165,7 +168,8 @@ class Commit(Filter[CommitSheet]):
                 return records
 
     def _ended(self, visit: Visit) -> Ended:
-        """What becomes of the visit's page. The answer may be news to politeness, if the visit was quicker."""
+        """What becomes of the visit's page, and its id. The answer may be news to politeness, if the visit was quicker."""
+        visit = msgspec.structs.replace(visit, id=self._ids.next())
         response = visit.response
         answer = answer_of(visit.task, response)
         self.politeness.received(answer.url, len(response.body))
@@ -294,26 +298,4 @@ class Commit(Filter[CommitSheet]):
             staged.visited(visit, location)
 
 
-def is_full(error: BaseException) -> bool:
-    """Whether this error, or what caused it, is that there is no room: the disk's, or that of a quota."""
-    while True:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            return True
-        if isinstance(error, DiskFull):
-            return True
-        if error.__cause__ is None:
-            return False
-        error = error.__cause__
-
-
-def _committed(ended: Ended) -> Committed:
-    visit = ended.visit
-    response = visit.response
-    return Committed(
-        task=visit.task,
-        outcome=response.outcome,
-        is_page=visit.is_page and ended.ruling.what is What.DONE,
-        bytes=0 if ended.site else len(response.body),
-        is_kept=ended.ruling.what is What.KEEP and not ended.site,
-        site=ended.site,
-    )
+#: The records of a group, and where the files of each store end with it.

@@ -1,0 +1,105 @@
+"""Files that grow with the items of a crawl: `--items FILE`. They are written by a process of their own, from the committed rows.
+
+Place in the flow: :mod:`crawl` registers the file when the directory is made, starts the process (:mod:`gossamer.query.following`)
+when the crawl begins, and ends it when everything is committed. A crawl that goes on goes on with the files that it had.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from gossamer.flow import python
+from gossamer.model.errors import UsageError
+from gossamer.query.places import ITEM_FILE_NOTES
+
+#: How an item file may end: that says how it is written.
+FORMS = (".jsonl", ".csv")
+
+
+class ItemFiles:
+    """The item files of one crawl directory."""
+
+    def __init__(self, directory: Path, file: str, report: Callable[[str], object]) -> None:
+        """Name a file that items are written to, besides those that the crawl has.
+
+        Args:
+            directory: the crawl directory.
+            file: empty for none.
+            report: takes what goes wrong.
+
+        Raises:
+            UsageError: its name does not say how it is to be written.
+        """
+        if file and Path(file).suffix not in FORMS:
+            raise UsageError(f"--items {file}: the name says how it is written; let it end in {' or '.join(FORMS)}")
+        self._directory = directory
+        self._file = Path(file) if file else None
+        self._report = report
+        self._child: asyncio.subprocess.Process | None = None
+
+    def __repr__(self) -> str:
+        return f"<ItemFiles of {self._directory}>"
+
+    def check(self, *, overwrite: bool) -> None:
+        """Refuse to write over a file that this crawl did not make. Touches nothing.
+
+        Raises:
+            UsageError: there is such a file, or no folder for it.
+        """
+        file = self._file
+        if file is None:
+            return
+        if not file.absolute().parent.is_dir():
+            raise UsageError(f"--items {file}: there is no directory {file.absolute().parent}")
+        if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+            raise UsageError(f"--items {file} cannot be written: its permissions do not allow it")
+        if file.exists() and not overwrite and not self._is_known(file):
+            raise UsageError(f"{file} exists; name another file with --items, or replace it with --overwrite")
+
+    def _is_known(self, file: Path) -> bool:
+        if not (self._directory / ITEM_FILE_NOTES).is_dir():
+            return False
+        from gossamer.query.item_files import note_path  # few crawls have item files
+
+        return note_path(self._directory, file).exists()
+
+    async def start(self, *options: str) -> None:
+        """Write the items from now on, where the crawl has such files; `options` go to the process.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        if self._file is not None:
+            from gossamer.query.item_files import register  # few crawls have item files
+
+            try:
+                register(self._directory, self._file)
+            except OSError as error:
+                raise UsageError(f"--items {self._file} cannot be written: {error.strerror}") from None
+        if (self._directory / ITEM_FILE_NOTES).is_dir():
+            self._child = await _following(self._directory, *options)
+
+    async def finish(self) -> None:
+        """Everything is committed: wait until the files have it. Safe to call when nothing was started."""
+        child, self._child = self._child, None
+        if child is None:
+            return
+        if child.stdin is not None:
+            child.stdin.close()
+        _, said = await child.communicate()
+        if child.returncode:
+            last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
+            self._report(f"items could not be written to their file ({last}); the next run goes on with it")
+
+
+async def _following(directory: Path, *options: str) -> asyncio.subprocess.Process:
+    """Start the process that feeds what follows a crawl; it ends when its standard input does."""
+    # A session of its own: Ctrl-C in the terminal ends the crawl, and the crawl ends this.
+    return await asyncio.create_subprocess_exec(
+        *python.command("gossamer.query.following", str(directory), *options),
+        env=python.environment(),
+        stdin=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )

@@ -1,0 +1,67 @@
+"""Feeds: the committed rows of a table in one order, for what follows a crawl. Suite: `gossamer.testing.check_feed_consumer`.
+
+Place in the flow: :mod:`gossamer.query.feeds` reads rows out of row logs and of the Parquet made of them, in the order agent, run,
+serial, row, and gives them to consumers: item files, triple stores, search indexes, sinks of databases. They are derived stores:
+fed by other processes than the agent, each from a mark of its own, and made again when they are deleted.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+
+class FeedPlace(msgspec.Struct, frozen=True, order=True):
+    """How far the rows of one agent were taken."""
+
+    run: str = ""
+    serial: int = 0
+    row: int = 0
+    """Rows that were taken of this segment."""
+
+
+class FeedMark(msgspec.Struct, frozen=True):
+    """How far a consumer is."""
+
+    generation: int = 0
+    """Which making of the table the places belong to: `reprocess` makes all rows anew."""
+    places: dict[str, FeedPlace] = {}
+    """Agent -> how far its rows were taken."""
+
+
+class FeedBatch(msgspec.Struct, frozen=True):
+    """Some rows, and where a consumer is when it has kept them."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Any, ...]]
+    """JSON is text, an instant is a `datetime` in UTC without a zone. Rows of one visit follow each other."""
+    mark: FeedMark
+
+
+class FeedConsumer(Protocol):
+    """Keeps what becomes of the rows of one table.
+
+    Promises:
+        1. What `take` was given is kept together with its mark: all of it or nothing, wherever the process is killed.
+        2. `mark` is that of the last batch that was kept, also in a process that starts later.
+        3. After `rebuild` nothing of earlier rows is left, and the mark is at the beginning of the generation.
+    """
+
+    table: str
+    """Whose rows it takes."""
+
+    def mark(self) -> FeedMark:
+        """How far it is; an empty one where it has kept nothing."""
+        ...
+
+    def rebuild(self, generation: int) -> None:
+        """Drop everything: all rows come again, as this generation has them."""
+        ...
+
+    def take(self, batch: FeedBatch) -> None:
+        """Keep some rows.
+
+        Raises:
+            OSError: they could not be kept; they come again.
+        """
+        ...

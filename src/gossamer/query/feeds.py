@@ -1,0 +1,193 @@
+"""The feed of a table: every committed row once and in order, out of row logs and of the Parquet that they become.
+
+Place in the flow: processes other than the agent read here, while the crawl runs and after (:mod:`following`). A segment
+and its Parquet file have the same rows in the same order, so a mark holds for both. Of the run that still writes, only what
+the agent has published as committed is read: a row that is undone by a kill was never seen here.
+"""
+
+import itertools
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark, FeedPlace
+from gossamer.contracts.tables import TableSpec
+from gossamer.query.engine import Connection, connect, select_table
+from gossamer.query.places import reading, run_of_name, table_files
+from gossamer.query.schema import select_from_log, tables_of
+from gossamer.stores.segments import Committed, Segment, committed, open_runs, segments
+
+#: Rows that a consumer is given at once: memory holds these.
+ROWS_AT_ONCE = 1_000
+
+#: Parquet files are called after their segment; others were made by `reprocess`, or by somebody else, and come first.
+_MADE = re.compile(r"(?P<agent>[a-z0-9-]+)-(?P<run>\d{14,}-[0-9a-f]{8})-(?P<serial>\d{6})\.parquet")
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """A file with rows of the table, and its place in the order."""
+
+    agent: str
+    run: str
+    serial: int
+    path: Path
+    end: int | None = None
+    """The byte at which committed rows end in a row log; None for all of it."""
+
+    @property
+    def is_log(self) -> bool:
+        return self.path.suffix == ".jsonl"
+
+
+class Feed:
+    """The rows of one table of a crawl directory. One feed serves one consumer."""
+
+    def __init__(self, directory: Path, table: str) -> None:
+        self._directory = directory
+        self._table = table
+        self._known: dict[tuple[str, str, int], tuple[int, int]] = {}
+        """File -> rows that were read of it, and the byte behind them: what grows is not read again from its beginning."""
+
+    def __repr__(self) -> str:
+        return f"<Feed {self._table} of {self._directory}>"
+
+    def give(self, consumer: FeedConsumer) -> int:
+        """Give a consumer all that is committed and that it has not taken yet; returns the number of rows.
+
+        Raises:
+            OSError: a file could not be read, or the consumer could not keep what it was given.
+        """
+        given = 0
+        with reading(self._directory):
+            spec = tables_of(self._directory).get(self._table)
+            generation, parts = self._parts()
+            mark = consumer.mark()
+            if mark.generation != generation:
+                consumer.rebuild(generation)
+                mark = FeedMark(generation)
+            waiting = [part for part in parts if _is_ahead(part, mark) and not self._is_read(part, mark)]
+            if not waiting:
+                return 0
+            with tempfile.TemporaryDirectory(prefix="gossamer-feed-") as folder, connect(folder) as connection:
+                for part in waiting:
+                    reader = _PartReader(Path(folder), connection, spec)
+                    for batch in self._batches(reader, part, mark):
+                        consumer.take(batch)
+                        mark = batch.mark
+                        given += len(batch.rows)
+        return given
+
+    def _parts(self) -> tuple[int, list[_Part]]:
+        """The generation, and the files that make it up, in the order of the feed."""
+        # Segments first, then who may write, then how far: a run is cut back before the next one is marked as open.
+        logs = [one for one in segments(self._directory) if one.table == self._table]
+        still_open = open_runs(self._directory)
+        logs = [one for one in logs if one.path.exists()]
+        told = {agent: committed(self._directory, agent) for agent in {one.agent for one in logs}}
+        files = table_files(self._directory, self._table)
+        found = {}
+        for path in files.current:
+            match = _MADE.fullmatch(path.name)
+            part = (
+                _Part(match["agent"], match["run"], int(match["serial"]), path)
+                if match
+                else _Part("", path.stem, 0, path)
+            )
+            found[part.agent, part.run, part.serial] = part
+        for one in logs:
+            if f"{one.stem}.parquet" in files.made:
+                continue
+            end = _committed_end(one, told[one.agent]) if (one.agent, one.run) in still_open else None
+            if end != 0:
+                found[one.agent, one.run, one.serial] = _Part(one.agent, one.run, one.serial, one.path, end)
+        generation = max((run_of_name(path.name) for path in files.current), default=0)
+        return generation, [found[key] for key in sorted(found)]
+
+    def _is_read(self, part: _Part, mark: FeedMark) -> bool:
+        """Nothing was added to a file since it was read up to the mark."""
+        known = self._known.get((part.agent, part.run, part.serial))
+        place = mark.places.get(part.agent, FeedPlace())
+        is_here = (place.run, place.serial) == (part.run, part.serial)
+        return known is not None and is_here and known == (place.row, _size(part))
+
+    def _batches(self, reader: "_PartReader", part: _Part, mark: FeedMark) -> Iterator[FeedBatch]:
+        place = mark.places.get(part.agent, FeedPlace())
+        taken = place.row if (place.run, place.serial) == (part.run, part.serial) else 0
+        rows, start = self._known.get((part.agent, part.run, part.serial), (0, 0))
+        if not part.is_log or rows > taken:
+            rows, start = 0, 0
+        end = reader.open(part, start, taken - rows)
+        while batch := reader.some():
+            taken += len(batch)
+            place = FeedPlace(part.run, part.serial, taken)
+            mark = FeedMark(mark.generation, {**mark.places, part.agent: place})
+            yield FeedBatch(reader.columns, batch, mark)
+        # Of each agent only the segment that it is at can grow.
+        self._known = {key: kept for key, kept in self._known.items() if key[0] != part.agent}
+        self._known[part.agent, part.run, part.serial] = (taken, end)
+
+
+def _is_ahead(part: _Part, mark: FeedMark) -> bool:
+    """Some of its rows may not have been taken."""
+    place = mark.places.get(part.agent, FeedPlace())
+    return (part.run, part.serial) >= (place.run, place.serial)
+
+
+def _committed_end(segment: Segment, told: Committed) -> int | None:
+    """Where what is committed ends in a segment of the run that writes; None where all of it is."""
+    serial, end = told.ends.get(segment.table, (0, 0)) if told.run == segment.run else (0, 0)
+    return None if segment.serial < serial else end if segment.serial == serial else 0
+
+
+class _PartReader:
+    """Reads the rows of one file."""
+
+    _numbers = itertools.count()
+
+    def __init__(self, folder: Path, connection: Connection, table: TableSpec | None) -> None:
+        self._folder = folder
+        self._connection = connection
+        self._table = table
+        self.columns: tuple[str, ...] = ()
+
+    def open(self, part: _Part, start: int, skip: int) -> int:
+        """Begin to read from byte `start` of a row log, leaving out so many rows; returns where the log ends."""
+        name = self._folder / f"part-{next(self._numbers)}{part.path.suffix}"
+        end = _size(part)
+        if part.is_log:
+            end = _copied(part.path, name, start, part.end)
+            table = self._table
+            sql = select_from_log(table, [name]) if table is not None else "SELECT 1 WHERE false"
+        else:
+            name.symlink_to(part.path.resolve())
+            sql = select_table(self._table, [name])
+        self._answer = self._connection.execute(f"SELECT * FROM ({sql}) OFFSET {max(0, skip)}")
+        self.columns = tuple(column[0] for column in self._answer.description or ())
+        return end
+
+    def some(self) -> list[tuple[object, ...]]:
+        """The next rows; none at the end."""
+        rows: list[tuple[object, ...]] = self._answer.fetchmany(ROWS_AT_ONCE)
+        return rows
+
+
+def _size(part: _Part) -> int:
+    return part.path.stat().st_size if part.end is None else part.end
+
+
+def _copied(source: Path, target: Path, start: int, end: int | None) -> int:
+    """Copy whole lines of a log from one byte to another; returns where they end."""
+    with source.open("rb") as rows, target.open("wb") as copy:
+        rows.seek(start)
+        if end is None:
+            shutil.copyfileobj(rows, copy)
+            return rows.tell()
+        left = end - start
+        while left > 0 and (piece := rows.read(min(left, 1 << 20))):
+            copy.write(piece)
+            left -= len(piece)
+        return end - left

@@ -1,0 +1,48 @@
+"""`items`: what processors took out of pages. A value that no row can hold is told instead of kept."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+
+from gossamer.contracts.tables import Table, Told, column
+from gossamer.stores.lines import MAX_LINE_BYTES
+
+#: Characters of a kind that stand in the row of an item that is too large.
+_MAX_KIND = 256
+
+
+class ItemRow(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="event", tag="item"
+):  # fmt: skip
+    """One item that a user's processor took out of a page."""
+
+    kind: Annotated[str, column("What it is, as the processor calls it.")]
+    url: Annotated[str, column("The page's URL.")]
+    data: Annotated[object, column("The item: `data->>'$.price'` takes a field out of it.")]
+    visit: Annotated[str, column("The visit that found it, as in `pages`.")] = ""
+
+
+def _rows(told: Told) -> Iterable[ItemRow]:
+    visit = told.visit.id
+    return [ItemRow(kind=item.kind, url=item.url, data=item.value, visit=visit) for item in told.visit.items]
+
+
+def _mended(row: ItemRow, size: int) -> ItemRow:
+    """What JSON cannot hold is written as its `repr`, what is too large by its size."""
+    if not size:
+        return ItemRow(kind=row.kind, url=row.url, data=repr(row.data), visit=row.visit)
+    told = {"too_large": size, "most": MAX_LINE_BYTES}
+    return ItemRow(kind=row.kind[:_MAX_KIND], url=row.url, data=told, visit=row.visit)
+
+
+ITEMS = Table(
+    "items",
+    ItemRow,
+    "What processors took out of pages.",
+    rows=_rows,
+    mend=_mended,
+    kind="kind",
+    is_made=True,
+    is_logged=True,
+)

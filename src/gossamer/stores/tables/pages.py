@@ -1,0 +1,198 @@
+"""`pages`: one row for each visit. A new column is one field here; log, Parquet, `query` and the reference follow."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+
+from gossamer.contracts.tables import Table, Told, column
+from gossamer.model import body as bodies
+from gossamer.model.dates import utc_text
+from gossamer.model.domains import registered_domain
+from gossamer.model.outcome import Outcome
+from gossamer.model.robots_tags import keeps_copy
+from gossamer.model.task import ROBOTS
+
+#: Characters of ETag and Last-Modified that are kept (FAULTS 78).
+MAX_VALIDATOR = 512
+
+
+def _sha256(told: Told) -> str:
+    body = told.response.body
+    return bodies.sha256(body) if told.hashes and body else ""
+
+
+class PageRow(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="event", tag="page"
+):  # fmt: skip
+    """One visit. A column at its default (empty, or 0 where that is the default) is left out of the line."""
+
+    url: Annotated[str, column("The canonical URL that was fetched.", lambda t: t.task.url)]
+    canonical_url: Annotated[
+        str,
+        column("What the page says its URL is (`rel=canonical`), resolved.", lambda t: t.visit.canonical, is_made=True),
+    ] = ""
+    host: Annotated[str, column("Host name, without port.", lambda t: t.task.host)]
+    domain: Annotated[
+        str,
+        column(
+            "Registered domain of the host; the host itself where it has none.",
+            lambda t: registered_domain(t.task.host),
+        ),
+    ]
+    ip: Annotated[str, column("Address that answered.", lambda t: t.response.address)] = ""
+    status: Annotated[
+        int, column("Status code of the answer; 0 where there was none.", lambda t: t.response.status, type="INTEGER")
+    ]
+    outcome: Annotated[
+        Outcome, column("How the fetch ended: one of the closed list in `outcomes.md`.", lambda t: t.response.outcome)
+    ]
+    mime: Annotated[
+        str, column("Media type that the server claims, without parameters.", lambda t: t.response.mime)
+    ] = ""
+    media_type: Annotated[
+        str,
+        column(
+            "Media type that the document's bytes show; `mime` where nobody looked at them.",
+            lambda t: t.visit.mime if t.visit.mime and t.visit.mime != t.response.mime else "",
+            same_as="mime",
+            is_made=True,
+        ),
+    ] = ""
+    charset: Annotated[
+        str, column("Character encoding that the document was read in.", lambda t: t.visit.charset, is_made=True)
+    ] = ""
+    language: Annotated[
+        str,
+        column(
+            "Language as an ISO 639-1 code: of the text with `--details full`, otherwise as the page declares it.",
+            lambda t: t.visit.language,
+            is_made=True,
+        ),
+    ] = ""
+    title: Annotated[str, column("Text of the first `title` element.", lambda t: t.visit.title, is_made=True)] = ""
+    depth: Annotated[int, column("Links from the nearest seed.", lambda t: t.task.depth, type="INTEGER")]
+    discovered_from: Annotated[str, column("The URL that it was found on.", lambda t: t.task.source)] = ""
+    relation: Annotated[
+        str,
+        column("How it was found: `seed`, `redirect`, or tag and attribute, as `a href`.", lambda t: t.task.relation),
+    ]
+    fetched_at: Annotated[
+        str, column("When the request was sent, UTC.", lambda t: utc_text(t.response.started), type="TIMESTAMP")
+    ]
+    elapsed_ms: Annotated[
+        float, column("Time from then to the last byte.", lambda t: round(t.response.elapsed * 1000, 3), unit="ms")
+    ]
+    bytes: Annotated[
+        int,
+        column(
+            "Length of the body as archived, with its content coding.", lambda t: len(t.response.body), unit="bytes"
+        ),
+    ]
+    digest: Annotated[
+        str,
+        column("SHA-1 of the body as archived, base32: the payload digest of the archive.", lambda t: t.visit.digest),
+    ] = ""
+    sha256: Annotated[str, column("SHA-256 of the same bytes, hexadecimal.", _sha256)] = ""
+    simhash: Annotated[
+        int | None,
+        column(
+            "Fingerprint of the text: near-duplicates differ in few bits.",
+            lambda t: t.visit.simhash or None,
+            type="UBIGINT",
+            is_made=True,
+        ),
+    ] = None
+    duplicate_of: Annotated[
+        str, column("URL of the first document with the same bytes.", lambda t: t.visit.duplicate_of)
+    ] = ""
+    near_duplicate_of: Annotated[
+        str,
+        column(
+            "URL of an earlier page whose fingerprint differs in at most three bits.",
+            lambda t: t.visit.near_duplicate_of,
+            is_made=True,
+        ),
+    ] = ""
+    discarded: Annotated[
+        str,
+        column(
+            "Why the page is not wanted: `language:de`, `near-duplicate`. Its body is not kept.",
+            lambda t: t.visit.discarded,
+            is_made=True,
+        ),
+    ] = ""
+    warc_file: Annotated[
+        str,
+        column(
+            "File that holds the response or revisit record, inside the crawl directory.",
+            lambda t: t.location.file if t.location else "",
+        ),
+    ] = ""
+    warc_offset: Annotated[
+        int | None, column("Where in it the record begins.", lambda t: t.location.offset if t.location else None)
+    ] = None
+    warc_length: Annotated[
+        int | None,
+        column("Length of the record as stored.", lambda t: t.location.length if t.location else None, unit="bytes"),
+    ] = None
+    noarchive: Annotated[
+        bool,
+        column(
+            "The page asks that no copy be kept: the record has no body.",
+            lambda t: not keeps_copy(t.visit.directives, t.response.headers),
+        ),
+    ] = False
+    etag: Annotated[str, column("The field `ETag`.", lambda t: t.response.header("etag")[:MAX_VALIDATOR])] = ""
+    last_modified: Annotated[
+        str,
+        column("The field `Last-Modified`, as sent.", lambda t: t.response.header("last-modified")[:MAX_VALIDATOR]),
+    ] = ""
+    attempt: Annotated[int, column("1 for the first try.", lambda t: t.task.attempt, type="INTEGER")]
+    truncated: Annotated[
+        str, column("Why the body is not whole: `length`, `time`, `disconnect`.", lambda t: t.response.cut)
+    ] = ""
+    error: Annotated[str, column("What failed, in the words of the library or system.", lambda t: t.response.error)] = (
+        ""
+    )
+    notes: Annotated[
+        str,
+        column(
+            "What of the answer was read although its standard does not allow it: words of `outcomes.md`, parted by spaces.",
+            lambda t: " ".join(t.response.notes),
+        ),
+    ] = ""
+    trouble: Annotated[
+        str, column("What went wrong while the page was processed.", lambda t: t.visit.trouble, is_made=True)
+    ] = ""
+    links: Annotated[
+        int, column("Links that passed the filters.", lambda t: len(t.visit.links), type="INTEGER", is_made=True)
+    ] = 0
+    new: Annotated[
+        int, column("Of these, URLs that had not been seen.", lambda t: len(t.visit.new), type="INTEGER")
+    ] = 0
+    rejected: Annotated[
+        dict[str, int], column("How many links each rule refused.", lambda t: t.visit.rejected, is_made=True)
+    ] = {}
+    visit: Annotated[
+        str, column("Identity of the visit: no other visit has it, of this crawl or another.", lambda t: t.visit.id)
+    ] = ""
+
+
+class RobotsRow(PageRow, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="event", tag="robots"):
+    """A request for robots.txt: indexed like a page, and none."""
+
+
+def _rows(told: Told) -> Iterable[msgspec.Struct]:
+    return (PAGES.row_of(told, RobotsRow if told.visit.is_robots else PageRow),)
+
+
+PAGES = Table(
+    "pages",
+    PageRow,
+    "Every fetch that ended, one row for each visit. `NULL` where there is nothing to say.",
+    rows=_rows,
+    is_logged=True,
+    # They are written too, since the index of the archive is made of these rows.
+    without=("relation", ROBOTS),
+)

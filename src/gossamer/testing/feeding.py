@@ -1,0 +1,155 @@
+"""Conformance suites for tables and for consumers of feeds: run them over one of your own.
+
+Each check is one promise of the contract's docstring. A broken promise is an AssertionError that says which.
+"""
+
+import os
+import signal
+import sys
+import sysconfig
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark, FeedPlace
+from gossamer.contracts.tables import VISIT, Table, Told
+from gossamer.model.visit import Item, Link, Visit
+from gossamer.testing.storing import hostile_visits, unanswered, visit
+
+#: Rows of a batch, batches of a generation.
+_ROWS, _BATCHES = 3, 2
+
+#: Lines after which a consumer has to be done with a batch.
+_MOST_LINES = 2_000
+
+#: A kill within a line of Python's own library comes to the same as one after the consumer's line that called it.
+_LIBRARIES = (sysconfig.get_path("stdlib"), "<frozen")
+
+
+def check_table(table: Table, visits: Sequence[Visit] = ()) -> None:
+    """A table makes rows of its type, which JSON can hold and which name their visit.
+
+    Args:
+        table: it makes rows of visits.
+        visits: visits that it makes rows of, besides those that this check knows.
+    """
+    assert table.rows is not None, "it makes no rows of visits"
+    encoder = msgspec.json.Encoder()
+    plain = msgspec.structs.replace(visit(), links=(Link("http://a.test/x"),), items=(Item("k", "http://a.test/", 1),))
+    rows = 0
+    for number, one in enumerate((plain, unanswered(), *hostile_visits(), *visits)):
+        named = msgspec.structs.replace(one, id=f"check-{number}")
+        for row in table.rows(Told(named, named.task, named.response)):
+            rows += 1
+            assert isinstance(row, table.row), f"a {type(row).__name__} where the table has {table.row.__name__}"
+            told = msgspec.json.decode(encoder.encode(row))
+            assert told[VISIT] == named.id, "a row does not name its visit"
+            assert table.spec.page is not None and table.spec.page in told, "a row does not name the URL of its visit"
+            assert set(told) - {"event"} <= set(table.spec.names), "a row has what is no column"
+    assert rows, "no visit brought a row: give one that does"
+
+
+def check_feed_consumer(
+    make: Callable[[], FeedConsumer],
+    kept: Callable[[], Sequence[Any]],
+    columns: tuple[str, ...],
+    row: Callable[[int], tuple[Any, ...]],
+) -> None:
+    """A consumer keeps its promises: killed anywhere, it misses no row and has none twice.
+
+    It is killed in processes of their own, after each line of Python that it runs, libraries excepted.
+
+    Args:
+        make: opens the consumer as a process does that starts anew; nothing is kept at first.
+        kept: what is kept, in order, one value for each row; it knows nothing of the consumer in memory.
+        columns: of the rows.
+        row: the row of a number; equal numbers give equal values in `kept`, others do not.
+    """
+    assert make().mark() == FeedMark(), "a consumer that has kept nothing is somewhere"
+    wanted: list[Any] = []
+    for generation in (0, 1):
+        if generation:
+            _killed_at_every_line(make, lambda consumer: consumer.rebuild(1), lambda: make().mark() == FeedMark(1))
+            assert not kept(), "rows of an earlier generation are left after rebuild"
+        for batch in _batches(generation, columns, row):
+            before = list(kept())
+            _taken_under_kills(make, batch)
+            wanted = list(kept())
+            assert wanted[: len(before)] == before, "rows that were kept have changed"
+            assert len(wanted) == len(before) + len(batch.rows), "rows are missed, or there twice"
+            assert len({repr(one) for one in wanted}) == len(wanted), "a row is there twice"
+        assert len(wanted) == _ROWS * _BATCHES, "rows are missed"
+    _goes_on(make, kept, columns, row)
+
+
+def _goes_on(
+    make: Callable[[], FeedConsumer],
+    kept: Callable[[], Sequence[Any]],
+    columns: tuple[str, ...],
+    row: Callable[[int], tuple[Any, ...]],
+) -> None:
+    """One consumer takes batch after batch in one process, and starts again where it was."""
+    consumer = make()
+    consumer.rebuild(2)
+    for batch in _batches(2, columns, row):
+        consumer.take(batch)
+        assert consumer.mark() == batch.mark, "the mark is not that of the last batch"
+        consumer = make()
+        assert consumer.mark() == batch.mark, "a process that starts later finds another mark"
+    assert len(kept()) == _ROWS * _BATCHES, "rows are missed, or there twice"
+
+
+def _taken_under_kills(make: Callable[[], FeedConsumer], batch: FeedBatch) -> None:
+    _killed_at_every_line(make, lambda consumer: consumer.take(batch), lambda: make().mark() == batch.mark)
+
+
+def _batches(generation: int, columns: tuple[str, ...], row: Callable[[int], tuple[Any, ...]]) -> Iterator[FeedBatch]:
+    """Two agents' rows by turns."""
+    places: dict[str, FeedPlace] = {}
+    for number in range(_BATCHES):
+        rows = [row(1000 * generation + number * _ROWS + at) for at in range(_ROWS)]
+        agent = f"agent-{number % 2:02d}"
+        places = {**places, agent: FeedPlace("20260301120000-00000000", 1, _ROWS * (number // 2 + 1))}
+        yield FeedBatch(columns, rows, FeedMark(generation, places))
+
+
+def _killed_at_every_line(
+    make: Callable[[], FeedConsumer], work: Callable[[FeedConsumer], None], is_done: Callable[[], bool]
+) -> None:
+    """Do something with a consumer, in a process that is killed after its first line, its second, and so on until it is done."""
+    killed_at = 0
+    while not is_done():
+        killed_at += 1
+        assert killed_at <= _MOST_LINES, f"it is not done after {_MOST_LINES} lines"
+        _in_a_process_killed_after(killed_at, lambda: work(make()))
+
+
+def _in_a_process_killed_after(lines: int, work: Callable[[], None]) -> None:
+    with warnings.catch_warnings():
+        # The child runs nothing but the consumer; threads of the test's process are not missed in it.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    left = lines
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal left
+        file = frame.f_code.co_filename
+        if file.startswith(_LIBRARIES) and "site-packages" not in file:
+            return None
+        if event == "line":
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        os._exit(0)

@@ -1,0 +1,76 @@
+"""Our tables, and what follows them, keep the promises of their contracts."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark
+from gossamer.query.item_files import ItemFile
+from gossamer.stores.tables.catalog import shipped
+from gossamer.testing import check_feed_consumer, check_table
+
+COLUMNS = ("kind", "url", "data", "visit")
+
+
+@pytest.mark.parametrize("name", [table.name for table in shipped() if table.rows])
+def test_a_table_that_ships(name: str) -> None:
+    [table] = [one for one in shipped() if one.name == name]
+    check_table(table)
+
+
+def item_row(number: int) -> tuple[Any, ...]:
+    return ("k", f"http://a.test/{number}", f'{{"n":{number},"text":"=1\\n,"}}', f"v-{number}")
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_an_item_file_misses_no_item_and_has_none_twice(tmp_path: Path, form: str) -> None:
+    file = tmp_path / f"items.{form}"
+
+    def kept() -> list[Any]:
+        if not file.exists():
+            return []
+        with file.open(newline="") as lines:
+            return [msgspec.json.decode(line) for line in lines] if form == "jsonl" else list(csv.DictReader(lines))
+
+    check_feed_consumer(lambda: ItemFile(tmp_path / "crawl", file), kept, COLUMNS, item_row)
+
+
+class Forgetful:
+    """Keeps rows first and its mark in a second step, without cutting back: a kill between the two doubles rows."""
+
+    table = "items"
+
+    def __init__(self, directory: Path) -> None:
+        self._rows, self._mark = directory / "rows", directory / "mark"
+
+    def mark(self) -> FeedMark:
+        return msgspec.json.decode(self._mark.read_bytes(), type=FeedMark) if self._mark.exists() else FeedMark()
+
+    def rebuild(self, generation: int) -> None:
+        self._rows.unlink(missing_ok=True)
+        self._keep(FeedMark(generation))
+
+    def take(self, batch: FeedBatch) -> None:
+        with self._rows.open("ab") as file:
+            file.writelines(msgspec.json.encode(row) + b"\n" for row in batch.rows)
+        self._keep(batch.mark)
+
+    def _keep(self, mark: FeedMark) -> None:
+        fresh = self._mark.with_name("fresh")
+        fresh.write_bytes(msgspec.json.encode(mark))
+        fresh.replace(self._mark)
+
+
+def test_the_suite_finds_a_consumer_that_doubles_rows(tmp_path: Path) -> None:
+    def make() -> FeedConsumer:
+        return Forgetful(tmp_path)
+
+    def kept() -> list[Any]:
+        rows = tmp_path / "rows"
+        return rows.read_bytes().splitlines() if rows.exists() else []
+
+    with pytest.raises(AssertionError, match="twice"):
+        check_feed_consumer(make, kept, COLUMNS, item_row)

@@ -1,0 +1,118 @@
+"""`crawl --items FILE`: the file grows while the crawl runs, and holds the items of a clean run whatever was killed."""
+
+import csv
+import importlib.resources
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.cli.main import main
+from gossamer.query.database import Database
+from gossamer.testing.fakeweb import FakeWeb
+
+SOURCE = str(Path(__file__).resolve().parents[2] / "src")
+
+KILLS = 4
+
+
+@pytest.fixture
+def wiring(tmp_path: Path) -> Path:
+    """The shipped wiring with a processor that finds an item in every page."""
+    text = importlib.resources.files("gossamer.assembly").joinpath("wirings/default.toml").read_text()
+    text = text.replace('"text/html" = "html"', '"text/html" = ["html", "tags"]')
+    path = tmp_path / "wiring.toml"
+    path.write_text(text + '\n[providers.tags]\nuse = "tag-counter"\nsettings = { items = true }\n')
+    return path
+
+
+def start(seed: str, directory: Path, wiring: Path, *options: str) -> "subprocess.Popen[bytes]":
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": os.environ.get("HOME", "/")}
+    command = [sys.executable, "-m", "gossamer", "crawl", seed, "-o", str(directory), "--delay", "0", "--per-host", "4"]
+    return subprocess.Popen(
+        [*command, "--wiring", str(wiring), "--set", "log.segment_bytes=10000", "--quiet", *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+def items(file: Path) -> list[dict[str, Any]]:
+    if file.suffix == ".csv":
+        with file.open(newline="") as lines:
+            return list(csv.DictReader(lines))
+    return [json.loads(line) for line in file.read_bytes().splitlines()]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_an_item_file_has_the_items_of_a_clean_run_whatever_is_killed(tmp_path: Path, wiring: Path, form: str) -> None:
+    directory, file, chance = tmp_path / "crawl", tmp_path / f"items.{form}", random.Random(11)
+    with FakeWeb.tree(4, 4, latency=0.05) as web:
+        seed = web.url("/")
+        for _ in range(KILLS):
+            has_begun = (directory / "crawl.toml").exists()
+            child = start(seed, directory, wiring, *(["--resume"] if has_begun else ["--items", str(file)]))
+            web.wait_for(len(web.requests) + chance.randrange(15, 50))
+            if chance.random() < 0.5:
+                # The process that writes the file looks once a second: some kills come after it took rows, some before.
+                time.sleep(chance.random() / 2)
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+        done = start(seed, directory, wiring, "--resume")
+        _, said = done.communicate(timeout=120)
+        assert done.returncode == 0, said.decode()
+        expected = {web.url(path) for path in web.expected}
+    found = items(file)
+    with Database(directory) as database:
+        kept = Counter(list(database.ask("SELECT kind, url, visit FROM items_all")))
+    assert Counter((row["kind"], row["url"], row["visit"]) for row in found) == kept
+    assert {row["url"] for row in found} == expected
+    assert max(Counter(row["visit"] for row in found).values()) == 1
+
+
+def test_an_item_file_grows_while_the_crawl_runs(tmp_path: Path, wiring: Path) -> None:
+    file = tmp_path / "items.jsonl"
+    with FakeWeb.tree(3, 6, latency=0.2) as web:
+        child = start(web.url("/"), tmp_path / "crawl", wiring, "--items", str(file))
+        try:
+            while not (file.exists() and file.stat().st_size):
+                assert child.poll() is None, "the crawl ended, and no item was written while it ran"
+                time.sleep(0.05)
+        finally:
+            child.terminate()
+            child.communicate()
+    assert items(file)
+
+
+def test_an_item_file_is_made_again_by_reprocess(tmp_path: Path, wiring: Path) -> None:
+    directory, file = tmp_path / "crawl", tmp_path / "items.jsonl"
+    with FakeWeb.tree(1, 3) as web:
+        done = start(web.url("/"), directory, wiring, "--items", str(file))
+        assert done.wait(timeout=60) == 0
+        done.communicate()
+    before = items(file)
+    file.unlink()
+    assert main(["reprocess", str(directory)]) == 0
+    key = json.dumps
+    assert sorted(items(file), key=key) == sorted(before, key=key)
+
+
+def test_a_file_that_the_crawl_did_not_make_is_not_written_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text("mine")
+    for name, told in ((mine, "exists"), (tmp_path / "items.xml", "end in"), (tmp_path / "no/items.csv", "directory")):
+        assert main(["crawl", "http://127.0.0.1:9/", "-o", str(tmp_path / "c"), "--items", str(name)]) == 2
+        assert told in capsys.readouterr().err
+    assert mine.read_text() == "mine"
+    assert not (tmp_path / "c").exists()
