@@ -63,11 +63,7 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
         else:
             _text(database, question, form, output, raw)
         damaged = database.damage_to(question)
-        if (
-            not damaged
-            and "links" in database.without_rows
-            and re.search(r"\blinks(_all)?\b", question, re.IGNORECASE)
-        ):
+        if not damaged and "links" in database.without_rows and re.search(r"\blinks(_all)?\b", question, re.IGNORECASE):
             tell(_NO_LINKS)
         return tell_damage(damaged)
 

@@ -99,7 +99,9 @@ class Database:
             logged = [one for one in logs if one.table == name]
             live = [one.path for one in logged if parquet_of(directory, one).name not in files.made]
             current = files.current if only is None else only.get(name, ())
-            sql = select_table(tables.get(name), self._linked(name, self._sound(directory, current)), self._copied(name, live))
+            sql = select_table(
+                tables.get(name), self._linked(name, self._sound(directory, current)), self._copied(name, live)
+            )
             self._make_view(f"{name}{EVERY}" if f"{name}{EVERY}" in of_visits else name, sql)
             if not current and not live:
                 self.without_rows.append(name)
@@ -132,9 +134,7 @@ class Database:
 
     def damage_to(self, question: str) -> list[Damage]:
         """Of :attr:`damaged`, what a question would have needed, by the names of tables that are in it."""
-        asked = {
-            name.removesuffix(EVERY) for name in self.tables if re.search(rf"\b{name}\b", question, re.IGNORECASE)
-        }
+        asked = {name.removesuffix(EVERY) for name in self.tables if re.search(rf"\b{name}\b", question, re.IGNORECASE)}
         if HOSTS.name in asked:
             asked |= {"pages", "host_notes"}
         return [damage for damage in self.damaged if Path(damage.file).parent.name in asked]

@@ -8,7 +8,6 @@ the agent has published as committed is read: a row that is undone by a kill was
 import itertools
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from gossamer.contracts.tables import TableSpec
 from gossamer.query.engine import Connection, connect, select_table
 from gossamer.query.places import reading, run_of_name, table_files
 from gossamer.query.schema import select_from_log, tables_of
+from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import Committed, Segment, committed, open_runs, segments
 
 #: Rows that a consumer is given at once: memory holds these.
@@ -72,7 +72,7 @@ class Feed:
             waiting = [part for part in parts if _is_ahead(part, mark) and not self._is_read(part, mark)]
             if not waiting:
                 return 0
-            with tempfile.TemporaryDirectory(prefix="gossamer-feed-") as folder, connect(folder) as connection:
+            with scratch() as folder, connect(folder) as connection:
                 for part in waiting:
                     reader = _PartReader(Path(folder), connection, spec)
                     for batch in self._batches(reader, part, mark):
