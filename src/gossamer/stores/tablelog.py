@@ -156,9 +156,6 @@ class TableLog(Provider[TableLogSheet]):
         if self._log is not None:
             self._log.take_back()
 
-    def committed(self, ends: Mapping[str, int]) -> None:
-        """Nothing waits for it."""
-
     def files(self) -> Sequence[str]:
         """None but those that :mod:`gossamer.stores.recovery` knows of every crawl."""
         return ()

@@ -298,4 +298,26 @@ class Commit(Filter[CommitSheet]):
             staged.visited(visit, location)
 
 
-#: The records of a group, and where the files of each store end with it.
+def is_full(error: BaseException) -> bool:
+    """Whether this error, or what caused it, is that there is no room: the disk's, or that of a quota."""
+    while True:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return True
+        if isinstance(error, DiskFull):
+            return True
+        if error.__cause__ is None:
+            return False
+        error = error.__cause__
+
+
+def _committed(ended: Ended) -> Committed:
+    visit = ended.visit
+    response = visit.response
+    return Committed(
+        task=visit.task,
+        outcome=response.outcome,
+        is_page=visit.is_page and ended.ruling.what is What.DONE,
+        bytes=0 if ended.site else len(response.body),
+        is_kept=ended.ruling.what is What.KEEP and not ended.site,
+        site=ended.site,
+    )
