@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import AsynchronousFilter, Consumer, Filter, Producer, SemiSynchronousFilter
 from gossamer.flow.ends import In, Out
+from gossamer.flow.errors import FlowError
 from gossamer.flow.fused import FusedConnector
 from gossamer.flow.local import LocalConnector
 from gossamer.flow.planning import plan
 from gossamer.flow.runner import Runner
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import Sheet
-from gossamer.flow.wiring import from_plain
+from gossamer.flow.wiring import Wiring, from_plain
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -255,11 +256,17 @@ def test_exchanges_at_any_time_lose_nothing(wiring: dict[str, Any], changes: Any
             for depth, address, turns in changes:
                 await take_turns(turns)
                 name = f"arrow-{depth % len(wiring['connectors'])}"
-                exchange = asyncio.create_task(graph.exchange_connector(name, address))
+
+                def other(wiring: Wiring, name: str = name, address: str = address) -> Wiring:
+                    arrow = msgspec.structs.replace(wiring.connectors[name], address=address)
+                    return msgspec.structs.replace(wiring, connectors={**wiring.connectors, name: arrow})
+
+                exchange = asyncio.create_task(graph.apply(other, lambda wiring: plan(wiring, CATALOG)))
                 # The graph may end first, and then says so.
                 await asyncio.wait([exchange])
                 if exchange.exception() is not None:
-                    assert "graph in process 'main'" in str(exchange.exception())
+                    assert isinstance(exchange.exception(), FlowError)
+                    assert any(words in str(exchange.exception()) for words in (" ended", "is not at work"))
             await working
         assert kept(graph) == made(wiring)
         nothing_waits(graph, made(wiring).total())

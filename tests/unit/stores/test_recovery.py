@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores import recovery
+from gossamer.stores import recovery, segments
 from gossamer.stores.recovery import QUARANTINE, find_losses, restore
 from gossamer.stores.rowlog import LOG_PATH
 from gossamer.stores.tablelog import TableLog, TableLogSheet
@@ -29,7 +29,13 @@ def commit(stores: tuple[WarcArchive, TableLog], *urls: str) -> dict[str, int]:
 
 
 def sizes(directory: Path) -> dict[str, int]:
-    found = (path for path in directory.rglob("*") if path.is_file() and path.name != "open")
+    # Declarations of tables and marks for those who follow rows are no part of what commits.
+    beside = {"open", "last", "committed"}
+    found = (
+        path
+        for path in directory.rglob("*")
+        if path.is_file() and path.name not in beside and path.suffix != segments.DECLARED
+    )
     return {path.relative_to(directory).as_posix(): path.stat().st_size for path in found}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gossamer.model.kept import HostState
-from gossamer.stores.rows import host_row
+from gossamer.stores.tables.host_notes import host_row
 
 
 @pytest.mark.parametrize("delay", [0.0, 7.5])

@@ -18,6 +18,7 @@ from gossamer.contracts.spaces import Spaces
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import NoSettings, Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.model.aside import Family, SetAside
 from gossamer.model.kept import DocumentRow, HostState
 from gossamer.model.task import Task
 
@@ -125,6 +126,10 @@ class SieveLedger(Provider[NoSettings]):
     def tally(self, what: Tallied, name: str) -> int:
         """How many were counted of a host or registered domain."""
         return self.behind.tally(what, name)
+
+    def aside(self, after: Family | None = None) -> Iterator[SetAside]:
+        """Families of which tasks are set aside, or were."""
+        return self.behind.aside(after)
 
     def meta(self, name: str) -> bytes | None:
         """The value that is kept under a name."""
