@@ -17,17 +17,22 @@ from typing import Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from gossamer.assembly.bare_seeds import is_bare
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import shipped
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.protocols import hostless
+from gossamer.assembly.summary import Summary
 from gossamer.contracts.resolving import Resolver
 from gossamer.flow import wiring as wirings
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
+from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
+from gossamer.model.url import path_of
 from gossamer.model.visit import Response
 from gossamer.services.dns import ResolverSheet, SystemResolver
 from gossamer.stages.fetch.file import FileModule, FileSheet
@@ -363,3 +368,66 @@ def test_a_protocol_of_ones_own_is_a_class_and_a_line_of_the_wiring(tmp_path: Pa
     settings = {"dns": {"allow_networks": ["127.0.0.0/8"]}}
     summary = run(Crawl(["echo://place/"], options, wiring=wiring, settings=settings, catalog=known))
     assert (summary.state, summary.pages) == ("finished", 4)
+
+
+class Spoken(Provider[NoSettings]):
+    """A protocol whose URLs name no host: it answers with what its URL says, and asks nobody."""
+
+    async def fetch(self, task: Task) -> Response:
+        word = path_of(task.url)
+        links = '<a href="echo:b">b</a><a href="echo:http://victim.test/x">c</a><a href="tel:1">d</a>' if word == "a" else ""
+        body = f"<title>{word}</title>{links}".encode()
+        return Response(Outcome.OK, headers=(("content-type", "text/html"),), body=body)
+
+
+OWN = '\n[providers.echo]\nuse = "spoken"\n'
+
+
+def own_wiring(unit: str = OWN) -> wirings.Wiring:
+    """The shipped wiring with one protocol more, as a person writes it: a line and a table."""
+    text = wirings.to_toml(shipped("default")).replace('http = "http"', 'http = "http"\necho = "echo"', 1)
+    return wirings.parse(text + unit, "own.toml")
+
+
+def speaking(seed: str, folder: Path, **options: Any) -> tuple[Summary, dict[str, dict[str, Any]]]:
+    """Crawl through the protocol that names no host; the summary, and the rows of pages by URL."""
+    known = catalog()
+    known.add("spoken", Spoken)
+    options = {"output": str(folder / "crawl"), "delay": 0.0, "overwrite": True, **options}
+    summary = run(Crawl([seed], CrawlOptions(**options), wiring=own_wiring(), catalog=known))
+    rows = map(json.loads, (folder / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines())
+    return summary, {row["url"]: row for row in rows if row["event"] == "page"}
+
+
+def test_a_scheme_without_hosts_is_a_class_and_a_line_of_the_wiring(tmp_path: Path) -> None:
+    summary, rows = speaking("echo:a", tmp_path)
+    assert (summary.state, summary.pages) == ("finished", 3)
+    assert {url: row["outcome"] for url, row in rows.items()} == {
+        "echo:a": "ok",
+        "echo:b": "ok",
+        "echo:http://victim.test/x": "ok",
+    }
+    assert {row["host"] for row in rows.values()} == {"echo:"}, "a queue and a pace of their own"
+    assert rows["echo:a"]["rejected"] == {"scheme:tel": 1}
+
+
+def test_a_name_that_is_no_machine_is_looked_up_by_nobody(tmp_path: Path) -> None:
+    summary, rows = speaking("echo://no-such-name.invalid/a", tmp_path, max_pages=1)
+    assert (summary.pages, rows["echo://no-such-name.invalid/a"]["outcome"]) == (1, "ok")
+
+
+def test_a_crawl_of_a_scheme_without_hosts_goes_on_where_it_was(tmp_path: Path) -> None:
+    first, _ = speaking("echo:a", tmp_path, max_pages=1)
+    assert first.state == "limit"
+    known = catalog()
+    known.add("spoken", Spoken)
+    options = CrawlOptions(output=str(tmp_path / "crawl"), resume=True, max_pages=9)
+    again = run(Crawl([], options, catalog=known))
+    assert (again.state, again.pages) == ("finished", 3)
+
+
+def test_seeds_and_links_of_a_scheme_without_hosts_are_refused_where_nobody_serves_it(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="names no host"):
+        Crawl(["echo:a"], CrawlOptions(output=str(tmp_path / "crawl")))
+    assert is_bare("echo:8")
+    assert not is_bare("echo:8", hostless(own_wiring()))

@@ -7,12 +7,13 @@ resolver and guard allow, and a TLS handshake is tried on it; no request is sent
 import asyncio
 import re
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import compile_wiring, read_seeds
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.protocols import hostless
 from gossamer.assembly.seeds import resolvers
 from gossamer.contracts.resolving import Endpoint
 from gossamer.flow.graph import Graph
@@ -32,12 +33,17 @@ _NOT_TLS = frozenset(
 _BARE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s/:?#@\\]+)(?P<port>:[0-9]{1,5})?(?:[/?#].*)?")
 
 
-def is_bare(text: str) -> bool:
-    """Whether a text names a host without a scheme. A word alone is none, unless it is `localhost` or has a port."""
+def is_bare(text: str, hostless: Container[str] = ()) -> bool:
+    """Whether a text names a host without a scheme. A word alone is none, unless it is `localhost` or has a port.
+
+    `hostless`: schemes that are served though their URLs name no host, so that `echo:8` is no port of a host.
+    """
     match = _BARE.fullmatch(text)
     if match is None or Path(text).exists():
         return False
     host = match["host"]
+    if host.lower() in hostless:
+        return False
     return bool(match["port"]) or "." in host.strip(".") or host == "localhost" or host.startswith("[")
 
 
@@ -48,7 +54,7 @@ def with_schemes(
 
     A seed that cannot be asked here stays https: the crawl itself says why it is refused.
     """
-    if not any(is_bare(seed.strip()) for seed in seeds):
+    if not any(is_bare(seed.strip(), hostless(wiring)) for seed in seeds):
         return list(seeds)
     return asyncio.run(_with_schemes(seeds, options, wiring, report))
 
@@ -59,7 +65,7 @@ async def _with_schemes(
     found = []
     for seed in seeds:
         text = seed.strip()
-        if not is_bare(text):
+        if not is_bare(text, hostless(wiring)):
             found.append(seed)
             continue
         [url] = read_seeds([f"https://{text}"])

@@ -7,7 +7,7 @@ long as it has these units; one that lacks them says so.
 import datetime
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,14 @@ from gossamer._version import __version__
 from gossamer.assembly import secrets
 from gossamer.assembly.documents import with_documents
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.protocols import with_protocols
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.normal import chosen
-from gossamer.model.url import canonical, endpoint_of, host_of, scheme_of
+from gossamer.model.url import canonical, endpoint_of, host_of, is_machine, scheme_of
 from gossamer.services.politeness.retries import WAITS
 from gossamer.stages.fetch.file import root_of
 from gossamer.stages.links.component import LinksSheet, normaliser
@@ -94,11 +95,15 @@ def find_wiring(name: str) -> Wiring:
     return shipped(name)
 
 
-def read_seeds(texts: Sequence[str]) -> tuple[str, ...]:
+def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str, ...]:
     """Canonical URLs of seeds, each once, in order.
 
+    Args:
+        texts: as a person wrote them.
+        hostless: schemes that are served though their URLs name no host, beside `file`.
+
     Raises:
-        UsageError: one of them is not a URL, or of a scheme that no crawler fetches; says what would be right.
+        UsageError: one of them is not a URL, or names no host where one is needed; says what would be right.
     """
     seeds: dict[str, None] = {}
     for text in texts:
@@ -106,7 +111,7 @@ def read_seeds(texts: Sequence[str]) -> tuple[str, ...]:
             url = canonical(text.strip())
         except UnreadableUrl as error:
             raise UsageError(f"seed {text!r}: {error}{_likely(text.strip())}") from None
-        if not host_of(url) and scheme_of(url) != "file":
+        if not is_machine(host_of(url)) and scheme_of(url) != "file" and scheme_of(url) not in hostless:
             raise UsageError(f"seed {text!r} names no host; write it as https://example.org/")
         seeds[url] = None
     return tuple(seeds)
@@ -123,7 +128,9 @@ def _likely(text: str) -> str:
 
 def default_directory(seeds: Sequence[str], today: datetime.date) -> str:
     """`./crawl-HOST-DATE`, after the first seed."""
-    host = (host_of(seeds[0]) or scheme_of(seeds[0])) if seeds else "none"
+    host = "none"
+    if seeds:
+        host = host_of(seeds[0]) if is_machine(host_of(seeds[0])) else scheme_of(seeds[0])
     return f"crawl-{host}-{today.isoformat()}"
 
 
@@ -166,7 +173,7 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
             wiring = _with_option(wiring, option, plain[option])
     if plain["concurrency"] != defaults["concurrency"]:
         wiring = _with_workers(wiring, options.concurrency)
-    wiring = with_documents(_with_filters(wiring, options), options)
+    wiring = with_protocols(with_documents(_with_filters(wiring, options), options))
     if options.no_warc:
         wiring = _without_archive(wiring)
     wiring = _with_header(wiring, seeds, options)

@@ -29,6 +29,7 @@ from gossamer.assembly.item_files import ItemFiles
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.processes import Fleet, check_bodies_cross, check_children_can_import, with_pre_filters
+from gossamer.assembly.protocols import hostless
 from gossamer.assembly.seeds import check_addresses, check_schemes
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.subscribing import with_subscribers, without_subscribers
@@ -87,7 +88,8 @@ class Crawl:
         self.report = report
         if self.options.resume:
             wiring = wiring or kept_wiring(self.options.output)
-        compiled = compile_wiring(read_seeds(seeds), self.options, wiring)
+        self._hostless = hostless(wiring)
+        compiled = compile_wiring(read_seeds(seeds, self._hostless), self.options, wiring)
         for unit, values in (settings or {}).items():
             compiled = with_settings(compiled, unit, dict(values))
         self.directory = self._choose_directory(compiled)
@@ -152,7 +154,7 @@ class Crawl:
             url
             for node in self.graph.components.values()
             if isinstance(node.sheet, SeedsSheet)
-            for url in read_seeds(node.sheet.urls)
+            for url in read_seeds(node.sheet.urls, self._hostless)
         )
 
     def _released(self, wiring: Wiring) -> Wiring:

@@ -35,11 +35,15 @@ async def check_addresses(
     Raises:
         UsageError: one must not be asked; says what to do about it.
     """
-    proxied = any(isinstance(node.sheet, FrontierSheet) and node.sheet.proxied for node in graph.components.values())
+    sheets = [node.sheet for node in graph.components.values() if isinstance(node.sheet, FrontierSheet)]
+    proxied = any(sheet.proxied for sheet in sheets)
+    unresolved = {scheme for sheet in sheets for scheme in sheet.unresolved}
     for resolver in resolvers(graph):
         await resolver.start()
         try:
             for url in seeds:
+                if scheme_of(url) in unresolved:
+                    continue  # its name is that of no machine
                 try:
                     await _check(url, resolver, proxied=proxied)
                 except AddressRefused as error:

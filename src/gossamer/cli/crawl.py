@@ -88,9 +88,11 @@ def crawl(
     from gossamer.assembly.bare_seeds import with_schemes
     from gossamer.assembly.compiling import find_wiring
     from gossamer.assembly.crawl import Crawl
+    from gossamer.assembly.protocols import hostless
 
     wiring = find_wiring(wiring_name) if wiring_name else None
-    seeds = with_schemes([*seed, *more, *read_seed_files(seed_files)], options, wiring, _say)
+    seeds = [*seed, *more, *read_seed_files(seed_files, hostless(wiring))]
+    seeds = with_schemes(seeds, options, wiring, _say)
     job = Crawl(seeds, options, wiring=wiring, settings=read_sets(sets), report=_say)
     return _run(job, as_json=as_json, quiet=quiet, verbose=verbose)
 

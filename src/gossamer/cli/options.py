@@ -2,7 +2,7 @@
 
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -130,8 +130,10 @@ def read_sets(pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def read_seed_files(files: Sequence[str]) -> list[str]:
+def read_seed_files(files: Sequence[str], hostless: Container[str] = ()) -> list[str]:
     """Seeds from files (`-` is standard input), one on each line; empty lines and `#` comments are passed over.
+
+    `hostless`: schemes that are served though their URLs name no host.
 
     Raises:
         UsageError: a file cannot be read, or holds no seed, or a line is none; names file and line.
@@ -142,14 +144,14 @@ def read_seed_files(files: Sequence[str]) -> list[str]:
             text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"seed file {name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-        found = list(_seeds_of(text, "standard input" if name == "-" else name))
+        found = list(_seeds_of(text, "standard input" if name == "-" else name, hostless))
         if not found:
             raise UsageError(f"seed file {name} holds no seed; write one URL on each line")
         seeds += found
     return seeds
 
 
-def _seeds_of(text: str, source: str) -> Iterator[str]:
+def _seeds_of(text: str, source: str, hostless: Container[str]) -> Iterator[str]:
     from gossamer.assembly.bare_seeds import is_bare
     from gossamer.assembly.compiling import read_seeds
 
@@ -157,9 +159,9 @@ def _seeds_of(text: str, source: str) -> Iterator[str]:
         seed = line.strip()
         if not seed or seed.startswith("#"):
             continue
-        if not is_bare(seed):
+        if not is_bare(seed, hostless):
             try:
-                read_seeds([seed])
+                read_seeds([seed], hostless)
             except UsageError as error:
                 raise UsageError(f"{source}, line {number}: {error}") from None
         yield seed

@@ -208,7 +208,7 @@ class Normaliser:
             "?" in url or "%" in url or ";" in url or "./" in url or ".:" in url or "/(" in url or self._changes_any
         ):
             return url
-        if "://" not in url:
+        if not url.startswith("//", url.find(":") + 1):
             return url
         if self._escapes and "%" in url:
             url = self._unescaped(url)

@@ -14,7 +14,7 @@ class Task(msgspec.Struct, frozen=True, gc=False):
 
     url: str
     host: str
-    """Politeness key: the host name without port (DESIGN 9.5)."""
+    """Politeness key: the host name without port (DESIGN 9.5), or what stands for it: :func:`gossamer.model.url.host_of`."""
     depth: int = 0
     """Links from the nearest seed; a redirect's target keeps the depth of its source (DESIGN 9.4)."""
     source: str = ""

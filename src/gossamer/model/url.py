@@ -21,6 +21,9 @@ MAX_TEXT = 16 * MAX_URL_BYTES
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
 
+#: Schemes whose URLs always have an authority: one that is written without is none of them. Of others, a protocol module decides.
+WITH_AUTHORITY = frozenset({*_DEFAULT_PORTS, "file"})
+
 
 def canonical(text: str, base: str | None = None) -> str:
     """The canonical form of `text`, resolved against `base` where that is given.
@@ -102,10 +105,9 @@ def scheme_of(url: str) -> str:
 
 def authority_of(url: str) -> str:
     """`host` or `host:port` of a canonical URL; empty where the scheme has none (`mailto:`)."""
-    start = url.find("://")
-    if start < 0:
+    start = url.find(":") + 3
+    if not url.startswith("//", start - 2):
         return ""
-    start += 3
     end = url.find("/", start)
     if end < 0:
         end = url.find("?", start)
@@ -117,10 +119,10 @@ def site_of(url: str) -> str:
 
     Canonical URLs leave a default port out, so that one site has one name. Empty where the scheme has no host.
     """
-    start = url.find("://")
-    if start < 0:
+    start = url.find(":") + 3
+    if not url.startswith("//", start - 2):
         return ""
-    end = url.find("/", start + 3)
+    end = url.find("/", start)
     return url if end < 0 else url[:end]
 
 
@@ -137,8 +139,20 @@ def split_authority(scheme: str, authority: str) -> tuple[str, int]:
 
 
 def host_of(url: str) -> str:
-    """The host name of a canonical URL, without port: what politeness and scope go by (DESIGN 9.5)."""
-    return split_authority(scheme_of(url), authority_of(url))[0]
+    """The host name of a canonical URL, without port: what politeness and scope go by (DESIGN 9.5).
+
+    A URL without an authority (`echo:x`) goes by its scheme with the colon, `echo:`, which is the name of no host; files of
+    this machine (`file:///x`) go by the empty name. :func:`is_machine` tells such names from those of hosts.
+    """
+    scheme, authority = scheme_of(url), authority_of(url)
+    if not authority and not url.startswith("//", len(scheme) + 1):
+        return f"{scheme}:"
+    return split_authority(scheme, authority)[0]
+
+
+def is_machine(host: str) -> bool:
+    """Whether what :func:`host_of` gave names something that can be looked up; an IPv6 address has more colons than one."""
+    return bool(host) and host.find(":") != len(host) - 1
 
 
 def endpoint_of(url: str) -> tuple[str, int]:
@@ -148,8 +162,8 @@ def endpoint_of(url: str) -> tuple[str, int]:
 
 def path_of(url: str) -> str:
     """Path and query of a canonical URL, as a request line writes them; `/` where the URL has none."""
-    start = url.find("://")
-    if start < 0:
-        return url[url.find(":") + 1 :]
-    slash = url.find("/", start + 3)
+    start = url.find(":") + 1
+    if not url.startswith("//", start):
+        return url[start:]
+    slash = url.find("/", start + 2)
     return url[slash:] if slash >= 0 else "/"

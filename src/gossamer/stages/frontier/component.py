@@ -248,7 +248,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def _task_of(self, host: Host, now: float) -> Task | None:
         """What this host is asked now; None where it is not its turn after all."""
         if host.errands:
-            is_known = self._lookups.is_known(host, host.errands[0], proxied=self.sheet.proxied)
+            is_known = self._is_known(host, host.errands[0])
             return self._begin(host, host.errands.popleft(), now) if is_known else None
         for _ in range(REFUSED_IN_A_TURN):
             tasks = self.queues.pop(host.name)
@@ -262,7 +262,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             if task.request is not None and task.request.was_begun:
                 self._refuse(task, Outcome.INTERRUPTED, "it may have been sent before the crawl was killed")
                 continue
-            if not self._lookups.is_known(host, task, proxied=self.sheet.proxied):
+            if not self._is_known(host, task):
                 self.queues.put_back(task)
                 return None
             gates, steady = self.gates.get("fetch", ()), self.clock.steady()
@@ -278,6 +278,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 return self._delayed(host, task, verdict, now)
         self._put(host.name)
         return None
+
+    def _is_known(self, host: Host, task: Task) -> bool:
+        """Whether it is known where this task's request would go."""
+        sheet = self.sheet
+        return self._lookups.is_known(host, task, proxied=sheet.proxied, unresolved=sheet.unresolved)
 
     def _nearest(self, task: Task) -> Task:
         """The task at the shortest depth that is known of its URL by now."""

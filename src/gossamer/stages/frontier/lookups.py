@@ -9,13 +9,13 @@ nobody else's.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import partial
 
 from gossamer.contracts.resolving import Resolver
 from gossamer.model.errors import AddressRefused, ResolutionFailed
 from gossamer.model.task import Task
-from gossamer.model.url import endpoint_of, host_of
+from gossamer.model.url import endpoint_of, host_of, is_machine, scheme_of
 from gossamer.stages.frontier.hosts import Host
 
 #: Names that are looked up at once: a page may link to 6,000 hosts.
@@ -57,19 +57,20 @@ class Lookups:
     def __repr__(self) -> str:
         return f"<Lookups {len(self._tasks)} under way, {self._waiting} wait>"
 
-    def is_known(self, host: Host, task: Task, *, proxied: bool) -> bool:
+    def is_known(self, host: Host, task: Task, *, proxied: bool, unresolved: Container[str] = ()) -> bool:
         """Whether it is known where this task's request would go; otherwise that is looked up, ahead of its turn (M8).
 
         Args:
             host: the task's.
             task: what is to be asked for.
             proxied: a proxy alone looks names up: they are judged here, unseen.
+            unresolved: schemes whose names are those of no machine.
         """
         port = endpoint_of(task.url)[1]
         if port in host.ports:
             return True
-        if not host.name:
-            host.ports[port] = ""  # files of this machine: there is nothing to look up
+        if not is_machine(host.name) or scheme_of(task.url) in unresolved:
+            host.ports[port] = ""  # there is nothing to look up, as for files of this machine
             return True
         if proxied:
             host.ports[port] = self._judged_unseen(host.name, port)

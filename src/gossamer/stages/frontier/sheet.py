@@ -27,3 +27,6 @@ class FrontierSheet(Sheet, frozen=True):
     proxied: Annotated[bool, setting("A proxy looks names up: they are judged here, and no name server is asked.")] = (
         False
     )
+    unresolved: Annotated[
+        tuple[str, ...], setting("Look up no names in URLs of these schemes: they are those of no machine.")
+    ] = ()

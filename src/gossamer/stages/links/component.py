@@ -48,6 +48,9 @@ class LinksSheet(Sheet, frozen=True):
     parameters: Annotated[
         str, setting("File with the parameters that are left out, instead of the shipped list; see docs/urls.md.")
     ] = ""
+    hostless: Annotated[
+        tuple[str, ...], setting("Keep links of these schemes though they name no host, as `echo:x`.")
+    ] = ()
 
 
 class Links(Filter[LinksSheet]):
@@ -68,6 +71,7 @@ class Links(Filter[LinksSheet]):
 
     def _settle(self) -> None:
         self._normalise = normaliser(self.sheet)
+        self._hostless = frozenset(self.sheet.hostless)
         self._cache = JoinCache()
 
     def filter(self, visit: Visit) -> tuple[Visit]:
@@ -81,7 +85,7 @@ class Links(Filter[LinksSheet]):
         # A sitemap is a list of links and nothing else: its own limit is that of its standard.
         limit = MAX_LISTED if visit.found[0].relation.startswith("sitemap") else self.sheet.max_links
         found = with_queries(visit.found, base, visit.charset)
-        links, rejected = resolve_links(found, base, visit.url, self._cache, limit, self._normalise)
+        links, rejected = resolve_links(found, base, visit.url, self._cache, limit, self._normalise, self._hostless)
         if links and links[0].relation in REDIRECTS and not _may_redirect(visit.url, links[0].url):
             rejected, links = {scheme_rule(links[0].url): 1}, ()
         return (msgspec.structs.replace(visit, found=(), links=links, rejected=rejected),)

@@ -13,7 +13,7 @@ from gossamer.model.errors import UnreadableUrl, UrlTooLong
 from gossamer.model.normal import Normalise
 from gossamer.model.queries import in_charset
 from gossamer.model.requisites import CSS_IMPORT, CSS_URL, REDIRECTS
-from gossamer.model.url import MAX_URL_BYTES, authority_of, canonical, scheme_rule
+from gossamer.model.url import MAX_URL_BYTES, authority_of, canonical, scheme_of, scheme_rule
 from gossamer.model.visit import Found, Link
 
 #: Links of a page that are kept (DESIGN 9.12, FAULTS 39).
@@ -116,6 +116,7 @@ def resolve_links(
     cache: JoinCache,
     limit: int = MAX_LINKS,
     normalise: Normalise = as_it_is,
+    hostless: frozenset[str] = frozenset(),
 ) -> tuple[tuple[Link, ...], dict[str, int]]:
     """The page's links, and how many each rule refused.
 
@@ -126,12 +127,13 @@ def resolve_links(
         cache: shared by the pages of a crawl.
         limit: the most links that are kept.
         normalise: what brings a canonical URL to its normal form; the cache remembers its results.
+        hostless: schemes whose URLs are kept though they name no host, since a protocol module serves them.
 
     A URL that is found again keeps its first place, relation and anchor; it is `nofollow` only if each occurrence is.
     A page's link to itself is one like any other. A redirect to another spelling of its own page keeps that spelling: the
     server insists on it.
-    Rules: `not_a_url`, `too_long`, `bad_host`, `scheme:...` (no host to ask: `mailto`, `javascript`, ...; a `file` that
-    another host links to), `too_many_links`.
+    Rules: `not_a_url`, `too_long`, `bad_host`, `scheme:...` (no host to ask and no module that needs none: `mailto`,
+    `javascript`, ...; a `file` that another host links to), `too_many_links`.
     """
     directory = _directory(base)
     table = cache.table(directory) if directory else {}
@@ -155,7 +157,7 @@ def resolve_links(
                 href = href[:cut]
             url = table.get(href) or ""
             if not url:
-                url = _met(href, base, directory, cache.absolute, normalise)
+                url = _met(href, base, directory, cache.absolute, normalise, hostless)
                 if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES and not _IS_SCHEME_ALONE(href):
                     table[href] = url
         place = places.get(url)
@@ -189,17 +191,19 @@ def _insisted(redirect: Found, base: str, page_url: str) -> list[Link]:
 
 def _directory(base: str) -> str:
     """The part of a base that relative paths go on from; empty for a base without a path (`data:`), which has none."""
-    if "://" not in base:
+    if not base.startswith("//", base.find(":") + 1):
         return ""
     query = base.find("?")
     return base[: base.rfind("/", 0, query if query >= 0 else len(base)) + 1]
 
 
-def _met(href: str, base: str, directory: str, absolute: dict[str, str], normalise: Normalise) -> str:
+def _met(
+    href: str, base: str, directory: str, absolute: dict[str, str], normalise: Normalise, hostless: frozenset[str]
+) -> str:
     """The URL of a link, or a marked refusal, when it is first met in this directory."""
     if not href.startswith(("http://", "https://")):
-        return _appended(href, directory, normalise) or _join(href, base, normalise)
-    url = absolute.get(href) or _plain(href, normalise) or _join(href, base, normalise)
+        return _appended(href, directory, normalise) or _join(href, base, normalise, hostless)
+    url = absolute.get(href) or _plain(href, normalise) or _join(href, base, normalise, hostless)
     if len(href) <= MAX_URL_BYTES:
         absolute[href] = url
     return url
@@ -230,7 +234,7 @@ def _appended(href: str, directory: str, normalise: Normalise) -> str:
     return normalise(url)
 
 
-def _join(href: str, base: str, normalise: Normalise) -> str:
+def _join(href: str, base: str, normalise: Normalise, hostless: frozenset[str] = frozenset()) -> str:
     """The normal form of the URL, or a marked refusal."""
     try:
         url = canonical(href, base)
@@ -238,7 +242,9 @@ def _join(href: str, base: str, normalise: Normalise) -> str:
         return f"{_REFUSED}too_long"
     except UnreadableUrl:
         return f"{_REFUSED}not_a_url"
-    if "://" not in url[:64] or (url.startswith("file:") and not base.startswith("file:")):
+    if not url.startswith("//", url.find(":") + 1):
+        return url if scheme_of(url) in hostless else _REFUSED + scheme_rule(url)
+    if url.startswith("file:") and not base.startswith("file:"):
         # Files of this machine are linked to by files of this machine alone (DESIGN 9.8).
         return _REFUSED + scheme_rule(url)
     return normalise(url) if _has_host_of_dns(url) else f"{_REFUSED}bad_host"

@@ -119,7 +119,7 @@ class ConstraintFilter(Provider[ConstraintSheet]):
         return [self._judge(task.url) for task in tasks]
 
     def _judge(self, url: str) -> str:
-        authority = authority_of(url)
+        authority = authority_of(url) or host_of(url)
         verdict = self._verdicts.get(authority)
         if verdict is None:
             if len(self._verdicts) >= REMEMBERED_HOSTS:

@@ -14,7 +14,7 @@ from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.requisites import REDIRECTS, belongs
 from gossamer.model.task import Task
-from gossamer.model.url import authority_of, canonical, host_of, scheme_rule, site_of
+from gossamer.model.url import authority_of, canonical, host_of, is_machine, scheme_rule, site_of
 from gossamer.model.visit import Link
 from gossamer.stages.url_filter.remembering import Remembered
 
@@ -85,7 +85,7 @@ class ScopeFilter(Provider[ScopeSheet]):
             return [""] * len(links)
         if self.sheet.scope in ("page", "prefix"):
             return [self._judge_place(link) for link in links]
-        home = f"{site_of(source.url)}/"
+        home = f"{site_of(source.url) or host_of(source.url)}/"
         at_home, of_url = self._judge_host(home), self._of_url
         return [at_home if link.url.startswith(home) else of_url[link.url] for link in links]
 
@@ -103,7 +103,7 @@ class ScopeFilter(Provider[ScopeSheet]):
         return self._judge_host(link.url)
 
     def _judge_host(self, url: str) -> str:
-        authority = authority_of(url)
+        authority = authority_of(url) or host_of(url)
         verdict = self._verdicts.get(authority)
         if verdict is None:
             host = host_of(url)
@@ -115,15 +115,18 @@ class ScopeFilter(Provider[ScopeSheet]):
 
 
 def _directory_of(url: str) -> str:
-    """A URL up to its last slash."""
-    return url.partition("?")[0].rpartition("/")[0] + "/"
+    """A URL up to its last slash; where it has none, up to the colon of its scheme."""
+    path = url.partition("?")[0]
+    return path[: max(path.rfind("/"), path.find(":")) + 1]
 
 
 def _rest(url: str) -> str:
     """Host without port, path and query: a URL without what the scope does not look at."""
-    start = url.find("://") + 3
-    slash = url.find("/", start)
-    return host_of(url) + (url[slash:] if slash >= 0 else "/")
+    host = host_of(url)
+    if not is_machine(host) and host:
+        return url
+    slash = url.find("/", url.find(":") + 3)
+    return host + (url[slash:] if slash >= 0 else "/")
 
 
 class SchemeSheet(Sheet, frozen=True):

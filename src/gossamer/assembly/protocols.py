@@ -1,0 +1,50 @@
+"""What the protocol modules of a wiring mean for the other stages: whoever adds a module changes nothing else (MISSION M1).
+
+Place in the flow: compiling asks here. Which schemes are served is said once, by the roles of the fetch stage; from that
+follow the links that are kept though they name no host, and the names that are looked up by nobody.
+"""
+
+from collections.abc import Mapping
+
+from gossamer.flow.wiring import Wiring, with_settings
+from gossamer.model.url import WITH_AUTHORITY
+
+
+def served(wiring: Wiring) -> dict[str, str]:
+    """Scheme -> the provider that fetches its URLs, the first of several."""
+    found: dict[str, str] = {}
+    for plan in wiring.components.values():
+        protocols = plan.providers.get("protocols", {})
+        if isinstance(protocols, Mapping):
+            for scheme, names in protocols.items():
+                found[scheme.lower()] = names if isinstance(names, str) else next(iter(names), "")
+    return found
+
+
+def hostless(wiring: Wiring | None) -> frozenset[str]:
+    """Schemes whose URLs need not name a host, as `echo:x`: their module judges what it is given.
+
+    `wiring`: None for the shipped ones, which serve no such scheme.
+    """
+    return frozenset() if wiring is None else frozenset(served(wiring)) - WITH_AUTHORITY
+
+
+def unresolved(wiring: Wiring) -> frozenset[str]:
+    """Schemes whose names are those of no machine: a module without a resolver connects to none."""
+    return frozenset(
+        scheme
+        for scheme, name in served(wiring).items()
+        if scheme not in WITH_AUTHORITY
+        and name in wiring.providers
+        and "resolver" not in wiring.providers[name].providers
+    )
+
+
+def with_protocols(wiring: Wiring) -> Wiring:
+    """A copy whose stages know the schemes that only this wiring serves."""
+    known = {"links": {"hostless": hostless(wiring)}, "frontier": {"unresolved": unresolved(wiring)}}
+    for name, plan in wiring.components.items():
+        for setting, schemes in known.get(plan.use, {}).items():
+            if schemes:
+                wiring = with_settings(wiring, name, {setting: sorted(schemes)})
+    return wiring
