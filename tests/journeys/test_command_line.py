@@ -40,6 +40,7 @@ def test_json_prints_one_line_with_every_promised_field(tmp_path: Path) -> None:
     assert told["crawl"] == str(tmp_path / "c")
     assert (told["state"], told["pages"], told["fetched"], told["unique_documents"]) == ("finished", 13, 13, 13)
     assert set(told) >= {"bytes", "outcomes", "discovered", "queued", "hosts", "seconds", "pages_per_second"}
+    assert told["cuts"] == {}
     assert told["cpu_seconds"] > 0
     assert told["peak_rss_bytes"] > 1_000_000
 
@@ -50,6 +51,13 @@ def test_without_json_a_person_reads_one_report(tmp_path: Path) -> None:
     assert status == 0
     assert out.startswith("finished: 3 pages, 3 fetched")
     assert "outcomes: 3 ok" in out
+
+
+def test_a_report_says_what_another_order_would_have_cut_elsewhere(tmp_path: Path) -> None:
+    with FakeWeb.tree(1, 2) as web:
+        status, out, _ = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--max-pages", "1")
+    assert status == 0
+    assert "cut:      2 by limit:max_pages; another order of events would have cut other URLs\n" in out
 
 
 def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> None:

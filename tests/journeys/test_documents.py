@@ -56,6 +56,7 @@ def test_near_duplicates_are_reported_or_dropped(tmp_path: Path, skip: bool) -> 
         summary = crawl(web, tmp_path, near_duplicates="skip" if skip else "report")
         assert ("/three" in web.targets()) is not skip
     assert summary.pages == (2 if skip else 4)
+    assert summary.cuts == ({"near-duplicate": 1} if skip else {})
 
 
 def test_disowned_links_are_not_followed_unless_somebody_says_so(tmp_path: Path) -> None:

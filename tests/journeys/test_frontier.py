@@ -218,6 +218,16 @@ def test_the_budget_of_a_host_keeps_it_from_filling_the_frontier(tmp_path: Path)
         summary = crawl(web, tmp_path, max_pages_per_host=5)
         assert len(web.requests) == 5
     assert (summary.state, summary.discovered) == ("finished", 5)
+    assert summary.cuts == {"budget:host": 16}
+
+
+def test_a_summary_says_which_cuts_depend_on_the_order_of_events(tmp_path: Path) -> None:
+    with FakeWeb.graph({"/": ["/a", "/b"], "/a": ["/c"], "/b": ["/c"]}) as web:
+        cut = crawl(web, tmp_path, max_pages=2)
+        assert (cut.state, cut.cuts) == ("limit", {"limit:max_pages": cut.queued})
+        assert cut.queued
+        whole = crawl(web, tmp_path / "whole", depth=1)
+    assert (whole.state, whole.pages, whole.cuts) == ("finished", 3, {}), "a depth cuts the same in every order"
 
 
 # -- racing

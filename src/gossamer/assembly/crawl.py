@@ -33,10 +33,11 @@ from gossamer.assembly.protocols import hostless
 from gossamer.assembly.seeds import check_addresses, check_schemes
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.subscribing import with_subscribers, without_subscribers
-from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, peak_rss
+from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, cuts_of, peak_rss
 from gossamer.assembly.tables import TableMaker, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
+from gossamer.flow.clock import Clock
 from gossamer.flow.connector import Statistics
 from gossamer.flow.difference import Difference
 from gossamer.flow.errors import FlowError, WiringError
@@ -80,12 +81,15 @@ class Crawl:
         report: Callable[[str], None] = lambda line: None,
         tables: bool = True,
         subscribers: Sequence[str] = (),
+        clock: Clock | None = None,
     ) -> None:
         """Check everything. `subscribers` are names of the catalog that get every record too; they belong to the program that
-        runs the crawl: the wiring that is kept does not have them, so that others can go on with the crawl.
+        runs the crawl: the wiring that is kept does not have them, so that others can go on with the crawl. `clock` is what every
+        unit goes by: the machine's, unless a simulated one is given.
         """
         self.options = options or CrawlOptions()
         self.report = report
+        self._clock = clock
         if self.options.resume:
             wiring = wiring or kept_wiring(self.options.output)
         self._hostless = hostless(wiring)
@@ -183,7 +187,11 @@ class Crawl:
             # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (DESIGN 9.13).
             self.fleet = Fleet(self.wiring, self.catalog, folder, self.directory, self.report)
             self.running = RunningGraph(
-                self._planned, report=self.report, meeting=folder, aside=setting_aside(self.directory)
+                self._planned,
+                clock=self._clock,
+                report=self.report,
+                meeting=folder,
+                aside=setting_aside(self.directory),
             )
             return await self._run(self.running, self.fleet)
 
@@ -425,6 +433,8 @@ class Crawl:
         if self._state != "stopped":
             lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}")
             self._state = "limit" if frontier.limit else "incomplete" if lost else "finished"
+        ended_by = f"limit:{frontier.limit}" if frontier.limit else "stopped" if self._state == "stopped" else ""
+        set_aside = self._set_aside(counters)
         seconds = time.monotonic() - self._began
         pages = counters.get("pages", 0)
         here = pages - self._pages_before
@@ -444,7 +454,8 @@ class Crawl:
             pages_per_second=round(here / seconds, 2) if seconds else 0.0,
             cpu_seconds=cpu_seconds(),
             peak_rss_bytes=peak_rss(),
-            set_aside=self._set_aside(counters),
+            set_aside=set_aside,
+            cuts=cuts_of(counters, ended_by, queued, set_aside),
         )
 
     def _set_aside(self, counters: Mapping[str, int]) -> int:

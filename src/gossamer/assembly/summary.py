@@ -2,6 +2,7 @@
 
 import resource
 import sys
+from collections.abc import Mapping
 
 import msgspec
 
@@ -29,11 +30,36 @@ class Summary(msgspec.Struct, frozen=True):
     peak_rss_bytes: int
     set_aside: int = 0
     """URLs that look like parts of traps, and were not fetched."""
+    cuts: dict[str, int] = {}
+    """What was left out because of the order in which things happened, and how many of each: see :func:`cuts_of`."""
 
     @property
     def exit_code(self) -> int:
         """As INTERFACE says: 0 finished or limit, 3 stopped, 4 incomplete."""
         return {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}[self.state]
+
+
+#: Counters of the ledger that count such cuts: budgets of hosts and domains, near-duplicates that were dropped.
+_CUTS = ("cut:budget:", "cut:near-duplicate")
+
+
+def cuts_of(counters: Mapping[str, int], ended_by: str, queued: int, set_aside: int) -> dict[str, int]:
+    """Cuts that another run of the same crawl might have made elsewhere (MISSION R6): by rule, how many it left out.
+
+    Scope, filters and depth lead to the same pages in whatever order they come, so that they make no such cut.
+
+    Args:
+        counters: of the ledger.
+        ended_by: what ended the run before its queues were empty, as `limit:max_pages`; empty where nothing did.
+        queued: URLs that were still queued then.
+        set_aside: URLs that look like parts of traps, of which some were fetched as probes.
+    """
+    cuts = {name.removeprefix("cut:"): n for name, n in counters.items() if n and name.startswith(_CUTS)}
+    if set_aside:
+        cuts["set_aside"] = set_aside
+    if ended_by and queued:
+        cuts[ended_by] = queued
+    return dict(sorted(cuts.items()))
 
 
 def cpu_seconds() -> float:

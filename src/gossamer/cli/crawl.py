@@ -194,6 +194,9 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
         )
     if summary.queued:
         print(f"queued:   {show_count(summary.queued, 'URL')} found and not fetched")
+    if summary.cuts:
+        cuts = ", ".join(f"{count} by {name}" for name, count in summary.cuts.items())
+        print(f"cut:      {cuts}; another order of events would have cut other URLs")
     if verbose:
         for name, figures in job.connector_statistics.items():
             print(f"  {name:<12} {figures.passed:>9} passed, peak {figures.peak}, stalled {figures.stalled:.2f} s")

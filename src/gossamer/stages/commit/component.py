@@ -252,6 +252,8 @@ class Commit(Filter[CommitSheet]):
             ended.uncovered = self._uncovered(visit)
         for name in ended.uncovered:
             staged.count(f"found:{name}")
+        if visit.near_duplicate_of and visit.discarded:
+            staged.count("cut:near-duplicate")
         ended.visit = queueing.queued(visit)
 
     def _uncovered(self, visit: Visit) -> Sequence[str]:
