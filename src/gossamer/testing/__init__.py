@@ -11,6 +11,7 @@ _HOMES = {
     "FakeClock": "clock",
     "FakeWeb": "fakeweb",
     "Page": "fakeweb",
+    "SimulatedLoop": "simulated",
     "Stand": "components",
     "check_archive": "storing",
     "check_asynchronous": "components",

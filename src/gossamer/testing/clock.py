@@ -56,6 +56,16 @@ class FakeClock:
         self._passed = until
         await _turn(turns)
 
+    def skip(self) -> bool:
+        """Go on to the next sleeper and wake it; False if none sleeps. The loop runs what that causes."""
+        while self._sleepers:
+            due, _, waiting = heapq.heappop(self._sleepers)
+            if not waiting.done():
+                self._passed = max(self._passed, due)
+                waiting.set_result(None)
+                return True
+        return False
+
     def jump(self, seconds: float) -> None:
         """Set wall time forward or back, as an operator or a time server does; monotonic time does not notice."""
         self._now += seconds

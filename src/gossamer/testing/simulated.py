@@ -1,0 +1,50 @@
+"""An event loop on a clock that nobody waits for: whenever nothing is left to do, the clock goes on to the next sleeper.
+
+A crawl on it, with a protocol module that answers by itself, has hours behind it in a second, and has them again in the same
+order: nothing in it depends on how fast the machine is.
+"""
+
+import asyncio
+import selectors
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any
+
+from gossamer.testing.clock import FakeClock
+
+
+class SimulatedLoop(asyncio.SelectorEventLoop):
+    """An event loop that moves a clock by itself. Give units the same clock; the loop's own timers stay in real time."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.working = 0
+        """What threads have not finished yet: no time passes meanwhile, and the order of events does not depend on them."""
+        super().__init__(_Idling(clock, lambda: self.working == 0))
+
+    def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> "asyncio.Future[Any]":
+        """As any loop does, and the clock waits."""
+        future: asyncio.Future[Any] = super().run_in_executor(executor, func, *args)  # type: ignore[arg-type]
+        self.working += 1
+        future.add_done_callback(self._worked)
+        return future
+
+    def _worked(self, _: "asyncio.Future[Any]") -> None:
+        self.working -= 1
+
+
+class _Idling(selectors.DefaultSelector):  # type: ignore[misc,valid-type]
+    """Moves the clock where others wait for the network."""
+
+    def __init__(self, clock: FakeClock, may_pass: Callable[[], bool]) -> None:
+        super().__init__()
+        self._clock = clock
+        self._may_pass = may_pass
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Events that are there; where there are none, and the loop would wait, the next sleeper is woken instead."""
+        events = super().select(0)
+        if events or (timeout is not None and timeout <= 0):
+            return events
+        if self._may_pass() and self._clock.skip():
+            return []
+        return super().select(timeout)
