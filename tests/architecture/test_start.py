@@ -15,7 +15,7 @@ NOT_OF_A_PLAIN_CRAWL = {
     "_duckdb", "brotli", "duckdb", "email", "http", "importlib.metadata", "importlib.resources", "multiprocessing",
     "numpy", "pyarrow", "resiliparse", "rich", "sqlite3", "xml", "zipfile",
     "gossamer.api", "gossamer.assembly.control.standing", "gossamer.assembly.control.steering", "gossamer.assembly.reprocess",
-    "gossamer.assembly.story", "gossamer.bench", "gossamer.flow.remote.connector", "gossamer.flow.remote.links",
+    "gossamer.operations.story", "gossamer.bench", "gossamer.flow.remote.connector", "gossamer.flow.remote.links",
     "gossamer.query.convert", "gossamer.query.database", "gossamer.query.engine", "gossamer.query.feeds",
     "gossamer.query.following", "gossamer.query.item_files", "gossamer.simweb",
     "gossamer.stages.application", "gossamer.stages.near_duplicates", "gossamer.stages.process.images",

@@ -7,10 +7,10 @@ import pytest
 
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.story import story_of
 from gossamer.assembly.summary import Summary
 from gossamer.flow.errors import FlowError
 from gossamer.flow.sheet import build
+from gossamer.operations.story import story_of
 from gossamer.stages.frontier.probing import LAST
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.testing.fakeweb import FakeWeb, Page
@@ -135,7 +135,7 @@ def test_a_trap_is_set_aside_and_can_be_asked_about(tmp_path: Path) -> None:
     assert "looks like a trap (trap:calendar: " in story.told and "--release" in story.told
     assert (elsewhere.state, elsewhere.told) == (
         "unknown",
-        "no page that was processed so far links to it; its host has likely traps (trap:calendar)",
+        "nobody has met it: no page that was processed so far links to it; its host has likely traps (trap:calendar)",
     )
 
 

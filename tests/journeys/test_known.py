@@ -10,10 +10,10 @@ import msgspec
 
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.story import story_of
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import read, write
 from gossamer.model.task import Task
+from gossamer.operations.story import story_of
 from gossamer.query.database import Database
 from gossamer.services.aliases import NEEDED
 from gossamer.services.traps.watch import WINDOW

@@ -375,7 +375,11 @@ class Spoken(Provider[NoSettings]):
 
     async def fetch(self, task: Task) -> Response:
         word = path_of(task.url)
-        links = '<a href="echo:b">b</a><a href="echo:http://victim.test/x">c</a><a href="tel:1">d</a>' if word == "a" else ""
+        links = (
+            '<a href="echo:b">b</a><a href="echo:http://victim.test/x">c</a><a href="tel:1">d</a>'
+            if word == "a"
+            else ""
+        )
         body = f"<title>{word}</title>{links}".encode()
         return Response(Outcome.OK, headers=(("content-type", "text/html"),), body=body)
 

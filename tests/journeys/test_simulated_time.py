@@ -103,7 +103,7 @@ def crawl(web: Web, hosts: list[str], folder: Path, **options: Any) -> Ran:
 
 
 def simulated(seed: int) -> tuple[Web, list[str]]:
-    """A simulated web of a dozen hosts with traps, flaky pages and robots.txt; how long an answer takes depends on its URL alone."""
+    """A simulated web of a dozen hosts with traps and flaky pages; how long an answer takes depends on the answer alone."""
     spec = WebSpec(seed=seed, pages=400, hosts=12, links=8.0, navigation=4, size_median=2048, size_limit=20_000)
     web = SimWeb(spec)
 

@@ -27,11 +27,11 @@ from gossamer.assembly.control.messages import (
 from gossamer.assembly.control.standing import Standing, standing_at_rest
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.story import story_of
 from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import read
 from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.operations.story import story_of
 from gossamer.testing.fakeweb import FakeWeb, Page
 
 Script = Callable[[Control], Any]

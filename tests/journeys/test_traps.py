@@ -11,12 +11,12 @@ import pytest
 
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.story import story_of
 from gossamer.assembly.summary import Summary
 from gossamer.assembly.suspicions import decide_at_rest, suspicions_of
 from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
 from gossamer.model.url import path_of
+from gossamer.operations.story import story_of
 from gossamer.stages.frontier.probing import LAST, SHARE
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.testing.fakeweb import FakeWeb, Page, Request

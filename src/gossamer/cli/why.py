@@ -7,7 +7,7 @@ import click
 import msgspec
 
 if TYPE_CHECKING:
-    from gossamer.assembly.story import Story
+    from gossamer.operations.story import Story
 
 
 @click.command()
@@ -20,7 +20,7 @@ def why(directory: str, url: str, as_json: bool) -> None:
     Canonical form, where it was discovered, what filters and robots.txt say, visits, record. Works while the crawl runs, and
     after. Filters and robots.txt judge as they stand now.
     """
-    from gossamer.assembly.story import story_of
+    from gossamer.operations.story import story_of
 
     story = story_of(Path(directory), url)
     print(msgspec.json.encode(story).decode() if as_json else "\n".join(lines_of(story)))
@@ -48,8 +48,13 @@ def lines_of(story: "Story") -> list[str]:
             f"fetched:    {visit['fetched_at']} try {visit['attempt']}, {visit['outcome']} {visit['status'] or ''} "
             f"{visit['bytes']} bytes in {visit['elapsed_ms']:.0f} ms{trouble}{noted}"
         )
+    lines += [f"link:       of {one.page} ({one.relation}): {one.verdict or 'passes'}" for one in story.links]
+    if story.redirects:
+        lines.append(f"leads to:   {', then '.join(story.redirects)}")
     if story.duplicate_of:
         lines.append(f"same as:    {story.duplicate_of}")
+    if story.near_duplicate_of:
+        lines.append(f"nearly:     {story.near_duplicate_of}")
     if story.record is not None:
         lines.append("record:     {file} at byte {offset}, {length} bytes".format(**story.record))
     if story.host is not None:

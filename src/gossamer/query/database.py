@@ -177,8 +177,12 @@ class Database:
 
     # -- questions
 
-    def ask(self, sql: str) -> "Answer":
+    def ask(self, sql: str, values: Sequence[object] = ()) -> "Answer":
         """The answer to one question; the next question ends it.
+
+        Args:
+            sql: the question; a `?` stands for a value.
+            values: what those stand for, in order: strangers' words are no part of a question.
 
         Raises:
             UsageError: it is not one statement that asks, or DuckDB refuses it; says why.
@@ -186,7 +190,7 @@ class Database:
         """
         self._judge(sql)
         with _told(self._names):
-            return Answer(self._connection.execute(sql), self._names)
+            return Answer(self._connection.execute(sql, list(values)), self._names)
 
     def write_parquet(self, sql: str, target: Path) -> None:
         """The answer as a Parquet file, whole or not at all.

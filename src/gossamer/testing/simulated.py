@@ -8,9 +8,12 @@ import asyncio
 import selectors
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 from gossamer.testing.clock import FakeClock
+
+_Arguments = TypeVarTuple("_Arguments")
+_Result = TypeVar("_Result")
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
@@ -21,9 +24,11 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         """What threads have not finished yet: no time passes meanwhile, and the order of events does not depend on them."""
         super().__init__(_Idling(clock, lambda: self.working == 0))
 
-    def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> "asyncio.Future[Any]":
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[Unpack[_Arguments]], _Result], *args: *_Arguments
+    ) -> "asyncio.Future[_Result]":
         """As any loop does, and the clock waits."""
-        future: asyncio.Future[Any] = super().run_in_executor(executor, func, *args)  # type: ignore[arg-type]
+        future = super().run_in_executor(executor, func, *args)
         self.working += 1
         future.add_done_callback(self._worked)
         return future
@@ -32,7 +37,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         self.working -= 1
 
 
-class _Idling(selectors.DefaultSelector):  # type: ignore[misc,valid-type]
+class _Idling(selectors.DefaultSelector):
     """Moves the clock where others wait for the network."""
 
     def __init__(self, clock: FakeClock, may_pass: Callable[[], bool]) -> None:

@@ -37,7 +37,9 @@ class SlowServer:
         await reader.readuntil(b"\r\n\r\n")
         self.is_asked.set()
         await self.clock.sleep(self.seconds)
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\nConnection: close\r\n\r\nslow")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\nConnection: close\r\n\r\nslow"
+        )
         writer.close()
         self.is_done.set()
 
@@ -133,7 +135,9 @@ def written(markup: str, count: int, *, valid: bool) -> str:
 
 @pytest.mark.parametrize("mime", ["text/html", "application/xhtml+xml"])
 @pytest.mark.parametrize("markup", HEADS)
-@pytest.mark.parametrize(("count", "valid", "found"), [(1, True, 1), (100, True, 100), (200, True, 100), (100, False, 100)])
+@pytest.mark.parametrize(
+    ("count", "valid", "found"), [(1, True, 1), (100, True, 100), (200, True, 100), (100, False, 100)]
+)
 def test_links_of_each_markup_are_found_up_to_the_limit(
     markup: str, count: int, valid: bool, found: int, mime: str
 ) -> None:

@@ -4,6 +4,7 @@ The names are those of the line that `--json` ends a crawl with, and mean the sa
 """
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,8 @@ class Standing(msgspec.Struct, frozen=True):
     queued: int = 0
     set_aside: int = 0
     """URLs that look like parts of traps: they wait behind everything else."""
+    cuts: dict[str, int] = {}
+    """Cuts that depend on the order of events: :func:`gossamer.assembly.summary.cuts_of`."""
     in_flight: int = 0
     hosts: int = 0
     seconds: float = 0.0
@@ -227,6 +230,7 @@ def _of_ledger(directory: Path, ledger: Ledger) -> Standing:
             errors=_errors(outcomes),
             discovered=counters.get("discovered", 0),
             queued=len(ledger.queues),
+            cuts=ended.cuts,
             hosts=counters.get("hosts", 0),
             seconds=ended.seconds,
             pages_per_second=ended.pages_per_second,
@@ -239,14 +243,15 @@ def _of_ledger(directory: Path, ledger: Ledger) -> Standing:
 def _sum(directory: Path, parts: list[Standing]) -> Standing:
     """Several agents' ledgers as one."""
     added = ("pages", "fetched", "unique_documents", "bytes", "errors", "discovered", "queued", "hosts", "cpu_seconds")
-    outcomes: dict[str, int] = {}
+    outcomes, cuts = Counter[str](), Counter[str]()
     for part in parts:
-        for name, count in part.outcomes.items():
-            outcomes[name] = outcomes.get(name, 0) + count
+        outcomes.update(part.outcomes)
+        cuts.update(part.cuts)
     return msgspec.structs.replace(
         parts[0],
         crawl=str(directory),
-        outcomes=outcomes,
+        outcomes=dict(outcomes),
+        cuts=dict(cuts),
         seconds=max(part.seconds for part in parts),
         peak_rss_bytes=sum(part.peak_rss_bytes for part in parts),
         **{name: sum(getattr(part, name) for part in parts) for name in added},

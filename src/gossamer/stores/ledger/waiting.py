@@ -36,6 +36,8 @@ def find_waiting(store: Store, keys: Keys, url: str, most: int) -> Waiting | Non
                 if task.url == url and place >= cursor.place and place not in cursor.finished:
                     return Waiting(task)
     for key, value in islice(store.scan("frontier", LATER, after(LATER)), most):
-        if text in value:
-            return Waiting(unpack(value[1:], value[0])[0], time_of(key))
+        if text in value:  # as part of another URL too, so that the task itself is looked at
+            [task] = unpack(value[1:], value[0])
+            if task.url == url:
+                return Waiting(task, time_of(key))
     return None

@@ -1,0 +1,259 @@
+"""The story itself: puts together what the ledger knows, what traces there are and what judges say, and finds the words.
+
+The ledger is asked over the control socket while the crawl runs.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
+from gossamer.assembly.control.knowing import Known, known_of
+from gossamer.assembly.control.messages import Why
+from gossamer.assembly.olden import with_roles
+from gossamer.assembly.place import read_wiring
+from gossamer.flow.graph import Graph
+from gossamer.flow.planning import plan
+from gossamer.model.aside import Family
+from gossamer.model.dates import utc_text
+from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.kept import DocumentRow
+from gossamer.model.leading import child_depth
+from gossamer.model.outcome import Outcome
+from gossamer.model.url import canonical
+from gossamer.operations.story.traces import MOST_VISITS, Tables, visits_of
+from gossamer.operations.story.values import Met, Story, normalised
+from gossamer.operations.story.verdicts import Verdicts, discovery, verdicts_of
+from gossamer.services.aliases import WHAT as ALIASES
+from gossamer.services.aliases import proven_others
+from gossamer.stages.frontier.sheet import FrontierSheet
+from gossamer.stages.links.component import LinksSheet, normaliser
+from gossamer.stores.tablelog import TableLogSheet
+
+
+def story_of(directory: Path, text: str) -> Story:
+    """The story of a URL of a crawl, which may be at work.
+
+    Raises:
+        UsageError: it is no URL, or there is no crawl.
+        CrawlDirectoryError: the crawl's ledger is missing or damaged.
+    """
+    try:
+        url = canonical(text.strip())
+    except UnreadableUrl as error:
+        raise UsageError(f"{error}; write it in full, as https://example.org/") from None
+    check_is_crawl(directory)
+    graph = plan(with_roles(read_wiring(directory)), catalog())
+    known = _known(directory, url)
+    normal = _normal_form(graph, url)
+    if normal != url and not known.is_seen:
+        known = _known(directory, normal)
+    return _told(text.strip(), known, _traces(directory, graph, known), graph)
+
+
+def _normal_form(graph: Graph, url: str) -> str:
+    """The form that a link to a canonical URL takes in this crawl; seeds are taken as they are."""
+    sheets = (node.sheet for node in graph.components.values())
+    return next((normaliser(sheet)(url) for sheet in sheets if isinstance(sheet, LinksSheet)), url)
+
+
+def _known(directory: Path, url: str) -> Known:
+    """What the ledgers know: by word of the crawl while it runs, otherwise by themselves."""
+    try:
+        with Control(directory) as control:
+            asked: Known = control.told(Why(url), Known)
+            return asked
+    except NotRunning:
+        from gossamer.assembly.control.standing import ledgers_of
+
+        found = []
+        for ledger in ledgers_of(directory):
+            with ledger.looking():
+                found.append(known_of(ledger, url))
+        return next((known for known in found if known.is_seen), found[0])
+
+
+class _Traces(msgspec.Struct, frozen=True):
+    """What was found of the URL beside the ledger."""
+
+    visits: list[dict[str, Any]]
+    links: list[Met] | None
+    """Links that lead to a URL that was never queued; None where the crawl keeps no link table."""
+    redirects: list[str]
+    pages: dict[str, dict[str, Any]]
+    """The last visits of pages that have these links."""
+
+
+def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
+    """Look for traces; the link table, which may be long, only where it has something to tell."""
+    visits = list(visits_of(directory, known.url))[-MOST_VISITS:]
+    row = known.row
+    is_redirect = row is not None and row.outcome is Outcome.REDIRECT
+    is_unmet = row is None and known.task is None and known.aside is None and not known.is_seen
+    if not (is_redirect or is_unmet):
+        return _Traces(visits, [], [], {})
+    with Tables(directory) as tables:
+        redirects = tables.redirects_from(known.url, row.location) if row is not None and is_redirect else []
+        links = tables.links_to(known.url) if is_unmet and _keeps_links(graph) else None if is_unmet else []
+    pages = {link.page: list(visits_of(directory, link.page))[-1:] for link in (links or ())[:1]}
+    return _Traces(visits, links, redirects, {page: found[0] for page, found in pages.items() if found})
+
+
+def _keeps_links(graph: Graph) -> bool:
+    sheets = (node.sheet for node in graph.providers.values())
+    return any("links" in sheet.tables for sheet in sheets if isinstance(sheet, TableLogSheet))
+
+
+def _told(asked: str, known: Known, traces: _Traces, graph: Graph) -> Story:
+    verdicts = asyncio.run(verdicts_of(graph, known, traces.links or ()))
+    row, task, visits = known.row, known.task, traces.visits
+    source, relation, depth = discovery(known)
+    state, words = _state(known, verdicts, traces, graph)
+    if not known.is_seen and visits:
+        state, words = "done", "it was asked for, to know the rules of its site"
+    record = None
+    if row is not None and row.location is not None:
+        record = {"file": row.location.file, "offset": row.location.offset, "length": row.location.length}
+    return Story(
+        asked=asked,
+        url=known.url,
+        state=state,
+        told=words,
+        normalised=normalised(asked, known.url),
+        discovered_from=source,
+        relation=relation,
+        depth=known.depth if known.depth is not None else depth if known.is_seen else None,
+        attempt=task.attempt if task else row.attempt if row else 0,
+        filters=verdicts.filters,
+        robots=verdicts.robots,
+        blocked_by=verdicts.blocked_by,
+        visits=visits,
+        outcome=str(row.outcome) if row else "",
+        record=record,
+        duplicate_of=row.duplicate_of if row else "",
+        near_duplicate_of=_near_duplicate_of(visits),
+        redirects=traces.redirects,
+        links=verdicts.links,
+        host=_host(known),
+    )
+
+
+def _near_duplicate_of(visits: Sequence[Mapping[str, Any]]) -> str:
+    return str(visits[-1].get("near_duplicate_of", "")) if visits else ""
+
+
+def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> tuple[str, str]:
+    """A word for where the URL stands, and a sentence."""
+    row = known.row
+    if known.flights:
+        return "in_flight", "it is being fetched now"
+    if known.aside is not None:
+        return "set_aside", _aside(known.aside, known.evidence, verdicts)
+    if known.task is not None:
+        wait = f", not before {utc_text(known.due)}" if known.due else ""
+        if row is not None:
+            return "done_and_queued", f"it was fetched ({_done(row)}) and waits to be asked for again{wait}"
+        return ("later" if known.due else "queued"), f"it waits in the queue of its host{wait}"
+    if row is not None:
+        return "done", f"it was asked for: {_done(row)}{_led(known, traces)}{_alike(row, traces.visits)}"
+    if known.is_seen:
+        return "queued", "it was found, and waits in the queue of its host behind many others"
+    if verdicts.is_seed:
+        return "unknown", "it is a seed that the crawl has not taken up yet"
+    if verdicts.links:
+        return "refused", _refused(verdicts, traces, graph)
+    return _unmet(known, verdicts, traces)
+
+
+def _done(row: DocumentRow) -> str:
+    return f"{row.outcome}{f', status {row.status}' if row.status else ''}, {utc_text(row.fetched_at)}"
+
+
+def _aside(family: Family, evidence: str, verdicts: Verdicts) -> str:
+    words = f"it is set aside with {family.text}, which looks like a trap ({family.why}: {evidence})"
+    refused = next((judged for judged in verdicts.filters if judged.verdict), None)
+    if refused is not None:
+        words += f"; filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
+    return f"{words}; `gossamer resume DIR --release {family.id}` fetches it"
+
+
+def _led(known: Known, traces: _Traces) -> str:
+    """Where a redirect leads, as the rest of a sentence."""
+    if known.row is None or known.row.outcome is not Outcome.REDIRECT:
+        return ""
+    rules = ", ".join(traces.visits[-1].get("rejected", ())) if traces.visits else ""
+    refused = f"; the crawl does not follow it: {rules}" if rules else ""
+    if not traces.redirects:
+        return refused or "; it names no target"
+    *between, last = traces.redirects
+    if last in (known.url, *between):
+        way = ", then ".join([*between, f"back to {last}" if between else "itself"])
+        return f"; it leads to {way}: a loop{refused}"
+    return f"; it leads to {', then '.join(traces.redirects)}{refused}"
+
+
+def _alike(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
+    """Whose document it repeats, as the rest of a sentence."""
+    if row.duplicate_of:
+        return f"; its document is that of {row.duplicate_of}, byte for byte"
+    first = _near_duplicate_of(visits)
+    return f"; its text is nearly that of {first}" if first else ""
+
+
+def _refused(verdicts: Verdicts, traces: _Traces, graph: Graph) -> str:
+    """Why no link to it was followed: a page that has one, and the rule."""
+    link = min(verdicts.links, key=lambda link: bool(link.verdict))
+    more = f" (and {len(verdicts.links) - 1} more)" if len(verdicts.links) > 1 else ""
+    met = f"{link.page}{more} links to it by `{link.relation}`"
+    refused = next((judged for judged in verdicts.filters if judged.verdict), None)
+    if refused is not None:
+        return f"{met}, and filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
+    page = traces.pages.get(link.page, {})
+    limit = next(
+        (node.sheet.depth for node in graph.components.values() if isinstance(node.sheet, FrontierSheet)), None
+    )
+    depth = child_depth(int(page.get("depth", 0)), link.relation)
+    if limit is not None and depth > limit:
+        return f"{met}, which is at depth {page.get('depth', 0)}, and the crawl goes no deeper than {limit}"
+    if page.get("discarded"):
+        return f"{met}, and nothing that this page links to is followed: {page['discarded']}"
+    rules = ", ".join(f"{rule} refused {count}" for rule, count in page.get("rejected", {}).items())
+    told = f" when the page was read ({rules} of its links)" if rules else ""
+    return f"{met}, and the filters as they stand now let it pass; it was refused{told} by another rule"
+
+
+def _unmet(known: Known, verdicts: Verdicts, traces: _Traces) -> tuple[str, str]:
+    """The words for a URL that is in no link of a page that was processed, or that nobody can say this of."""
+    refused = next((judged for judged in verdicts.filters if judged.verdict), None)
+    if traces.links is None:
+        if refused is not None:
+            return "refused", f"filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
+        return "unknown", "it was never queued; this crawl keeps no table of links, so that nobody knows who has met it"
+    words = "nobody has met it: no page that was processed so far links to it"
+    if refused is not None:
+        words += f"; filter {refused.filter} would refuse it at gate {refused.gate}: {refused.verdict}"
+    found = sorted(name for name in (known.host.counters if known.host else {}) if name.startswith("trap:"))
+    if found:
+        words += f"; its host has likely traps ({', '.join(found)})"
+    return "unknown", words
+
+
+def _host(known: Known) -> dict[str, Any] | None:
+    host = known.host
+    if host is None or not host.first_seen:
+        return None
+    return {
+        "host": host.host,
+        "ip": host.address,
+        "delay": host.delay,
+        "delay_reason": host.delay_reason,
+        "robots_state": host.robots_state,
+        "robots_date": utc_text(host.robots_date) if host.robots_date else "",
+        "aliases": proven_others(known.learnt.get(ALIASES)),
+        "counters": host.counters,
+        "last_seen": utc_text(host.last_seen) if host.last_seen else "",
+    }
