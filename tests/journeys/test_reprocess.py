@@ -23,6 +23,7 @@ from gossamer.model.document import Document
 from gossamer.model.visit import Item
 from gossamer.query import replacing
 from gossamer.query.database import Database
+from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.testing.fakeweb import FakeWeb, Page
 
 PAGES: dict[str, str | Page] = {
@@ -163,6 +164,20 @@ def test_a_run_that_dies_leaves_the_tables_as_they_were(tmp_path: Path, monkeypa
     assert state(directory) == before
     again(directory)
     assert state(directory) == before
+
+
+def test_a_run_beside_a_crawl_says_how_far_it_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = crawled(tmp_path)
+    [newest] = asked(
+        directory, "SELECT strftime(max(fetched_at), '%Y-%m-%dT%H:%M:%S.%fZ') FROM pages WHERE NOT noarchive"
+    )
+    ledger = Ledger(LedgerSheet(directory=directory))
+    ledger.open()  # as the crawl has it while it runs
+    assert main(["reprocess", directory]) == 0
+    ledger.close()
+    told = f"at work:  the crawl runs; what was fetched until {newest[0]} was read, and it processes later pages itself"
+    assert told in capsys.readouterr().out
+    assert not again(directory).is_at_work
 
 
 def test_the_command_tells_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,13 +11,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
+from gossamer.assembly.control.client import holder
 from gossamer.assembly.item_files import ItemFiles
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.catalog import Catalog
@@ -29,6 +30,7 @@ from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import NoSettings, nearest
 from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 from gossamer.model.body import MAX_READ, THRESHOLD
+from gossamer.model.dates import utc_text
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
@@ -69,6 +71,10 @@ class Reprocessed(msgspec.Struct, frozen=True):
     tables: dict[str, int]
     """Rows of the tables that were replaced."""
     seconds: float
+    read_until: str = ""
+    """When the newest visit that was read had been fetched, as the tables write it; empty where none was."""
+    is_at_work: bool = False
+    """The crawl ran meanwhile: what it has fetched since then, it has processed itself."""
 
 
 def reprocess(
@@ -136,7 +142,7 @@ class Reprocessing:
         Raises:
             CrawlDirectoryError: another run is at it.
         """
-        began = time.monotonic()
+        began, is_at_work = time.monotonic(), bool(holder(self.directory))
         with replacing(self.directory) as held:
             if not held:
                 raise CrawlDirectoryError(f"{self.directory} is being reprocessed by another process; let that one end")
@@ -152,7 +158,10 @@ class Reprocessing:
         await self._follow()
         seconds = round(time.monotonic() - began, 3)
         source = self._source
-        return Reprocessed(str(self.directory), source.documents, source.unreadable, tables, seconds)
+        until = utc_text(source.newest.timestamp()) if source.newest is not None else ""
+        return Reprocessed(
+            str(self.directory), source.documents, source.unreadable, tables, seconds, until, is_at_work=is_at_work
+        )
 
     async def _follow(self) -> None:
         """What follows the crawl is made again out of the new rows; that of a crawl that runs does so itself."""
@@ -208,9 +217,13 @@ class _Source:
         self.rows: Iterator[dict[str, Any]] = iter(())
         self.documents = 0
         self.unreadable = 0
+        self.newest: datetime | None = None
+        """When the newest visit of them was fetched."""
 
     def visits(self) -> Iterator[Visit]:
         for row in self.rows:
+            fetched_at: datetime = row["fetched_at"].replace(tzinfo=UTC)
+            self.newest = max(self.newest or fetched_at, fetched_at)
             try:
                 visit = self._visit(row)
             except (UsageError, CrawlDirectoryError):

@@ -105,7 +105,7 @@ def _rows(database: "Database", form: str, table: str, output: str | None, raw: 
         if output is not None:
             out = stack.enter_context(Path(output).open("w", encoding="utf-8", newline=""))
         if form == "csv":
-            printing.write_csv(answer.columns, answer, out, raw=raw)
+            printing.write_csv(answer.columns, answer, out, types=answer.types, raw=raw)
         elif form == "jsonl":
             printing.write_jsonl(answer.columns, answer, out)
         else:

@@ -81,7 +81,7 @@ def _text(database: "Database", question: str, form: str, output: str | None, ra
     answer = database.ask(question)
     with _opened(output) as out:
         if form == "csv":
-            printing.write_csv(answer.columns, answer, out, raw=raw)
+            printing.write_csv(answer.columns, answer, out, types=answer.types, raw=raw)
         elif form == "jsonl":
             printing.write_jsonl(answer.columns, answer, out)
         else:

@@ -43,6 +43,11 @@ def reprocess(directory: str, wiring_name: str | None, processors: tuple[str, ..
     else:
         rows = ", ".join(f"{count} {table}" for table, count in done.tables.items())
         print(f"processed {show_count(done.documents, 'document')} in {show_seconds(done.seconds)}: {rows}")
+        if done.is_at_work:
+            read = (
+                f"what was fetched until {done.read_until} was read" if done.read_until else "nothing was there to read"
+            )
+            print(f"at work:  the crawl runs; {read}, and it processes later pages itself")
         if done.unreadable:
             print(f"trouble:  {show_count(done.unreadable, 'record')} could not be read; their rows are as they were")
     return 4 if done.unreadable else 0

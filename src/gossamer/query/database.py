@@ -224,6 +224,8 @@ class Answer:
         self._connection = connection
         self._names = names
         self.columns: list[str] = [column[0] for column in connection.description or ()]
+        self.types: list[str] = [str(column[1]) for column in connection.description or ()]
+        """DuckDB's names of the columns' types, as `VARCHAR` or `JSON`."""
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         while True:

@@ -45,13 +45,32 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: Text
     return count
 
 
-def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO, *, raw: bool = False) -> int:
-    """RFC 4180; `raw`: as it is, formulas too. On a terminal, characters that it would obey are escaped; files have them."""
+def write_csv(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    out: TextIO,
+    *,
+    types: Sequence[str] = (),
+    raw: bool = False,
+) -> int:
+    """RFC 4180. On a terminal, characters that it would obey are escaped; files have them. Returns the number of rows.
+
+    Args:
+        columns: their names.
+        rows: their cells.
+        out: where they go.
+        types: of the columns, by DuckDB's names: a cell of type `JSON` that holds a text is that text, without JSON's quotes.
+        raw: as it is, formulas too.
+    """
     shown = _escaped if out.isatty() else str
+    in_json = [at for at, kind in enumerate(types) if kind == "JSON"]
     out.write(_csv_line([shown(name) for name in columns]))
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007  # the last number is the answer
-        out.write(_csv_line([shown(csv_cell(value, raw)) for value in row]))
+        cells = list(row)
+        for at in in_json:
+            cells[at] = _bare(cells[at])
+        out.write(_csv_line([shown(csv_cell(value, raw)) for value in cells]))
     return count
 
 
@@ -65,6 +84,16 @@ def _csv_line(cells: Sequence[str]) -> str:
 
 def _must_be_quoted(cell: str) -> bool:
     return not cell.isprintable() or "," in cell or '"' in cell
+
+
+def _bare(value: object) -> object:
+    """A value of a JSON column as a cell that is quoted once: a text itself, anything else as its JSON."""
+    if not (isinstance(value, str) and value.startswith('"')):
+        return value
+    try:
+        return msgspec.json.decode(value, type=str)
+    except msgspec.DecodeError:  # such as an escaped lone surrogate, which is no text
+        return value
 
 
 def write_jsonl(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO) -> int:
@@ -100,7 +129,17 @@ def _text(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, datetime.datetime) and value.tzinfo is None:
         return value.isoformat(sep=" ", timespec="milliseconds")
+    if isinstance(value, (list, dict)):
+        return _nested(value)
     return value if isinstance(value, str) else str(value)
+
+
+def _nested(value: object) -> str:
+    """Lists and structures as JSON, which other programs read; maps whose keys no JSON has as Python writes them."""
+    try:
+        return msgspec.json.encode(value, enc_hook=str).decode()
+    except (TypeError, UnicodeEncodeError):
+        return str(value)
 
 
 def csv_cell(value: object, raw: bool = False) -> str:

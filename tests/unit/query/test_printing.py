@@ -5,6 +5,7 @@ import datetime
 import io
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from gossamer.testing.storing import HOSTILE_TEXTS
 Write = Callable[..., int]
 
 
-def written(write: Write, rows: list[tuple[object, ...]], **options: bool) -> str:
+def written(write: Write, rows: list[tuple[object, ...]], **options: Any) -> str:
     out = io.StringIO()
     assert write(["a", "b"], rows, out, **options) == len(rows)
     return out.getvalue()
@@ -46,6 +47,19 @@ def test_csv_starts_no_formula_unless_asked(cell: str) -> None:
 def test_csv_keeps_numbers_quotes_and_lines() -> None:
     text = written(write_csv, [(-5, 'say "x",\nthen y')])
     assert list(csv.reader(io.StringIO(text))) == [["a", "b"], ["-5", 'say "x",\nthen y']]
+
+
+def test_a_csv_cell_of_json_is_quoted_once() -> None:
+    rows = [('"say \\"x\\""', ["a", 'b"']), ('{"a": "b"}', {"k": 2}), ("17", []), (None, None), ('"=1+1"', None)]
+    text = written(write_csv, rows, types=["JSON", "VARCHAR[]"])
+    [_, *cells] = csv.reader(io.StringIO(text, newline=""))
+    assert cells == [
+        ['say "x"', '["a","b\\""]'],
+        ['{"a": "b"}', '{"k":2}'],
+        ["17", "[]"],
+        ["", ""],
+        ["'=1+1", ""],
+    ]
 
 
 class Terminal(io.StringIO):

@@ -348,6 +348,14 @@ def test_what_was_decoded_of_a_broken_stream_is_read(
     assert response.error.startswith("the content coding is broken: ")
 
 
+@pytest.mark.parametrize(("status", "outcome"), [(404, Outcome.CLIENT_ERROR), (503, Outcome.SERVER_ERROR)])
+def test_a_broken_coding_of_an_error_page_is_noted(run: Any, fetching: Any, status: int, outcome: Outcome) -> None:
+    page = Page(zipped(HTML) + b"junk", status=status, headers=(("Content-Encoding", "gzip"),))
+    response = one(run, fetching, page)
+    assert (response.outcome, response.notes) == (outcome, (Note.BROKEN_CODING,))
+    assert response.content == HTML
+
+
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
 def test_a_stream_that_breaks_in_the_middle_is_read_up_to_there(run: Any, fetching: Any, coding: str) -> None:
     import brotli

@@ -1,7 +1,7 @@
 """What log and link table tell of one URL: its visits, the links that lead to it, where its redirects lead.
 
-Place in the flow: telling a story asks here. The link table is asked as `gossamer query` does; a crawl that keeps none has no links to
-tell of.
+Place in the flow: telling a story asks here. The link table is asked as `gossamer query` does; a crawl that keeps none has no links
+to tell of.
 """
 
 import mmap

@@ -359,8 +359,8 @@ class HttpModule(Provider[HttpSheet]):
                 is_met=bool(transfer.lines) or (self._proxy is None and connects > 0 and sent),
                 is_unverified=is_unverified,
             )
-        body, decoded, verdict = self._body(transfer, head, verdict)
-        notes = self._notes(head, verdict, decoded)
+        body, decoded, fault, verdict = self._body(transfer, head, verdict)
+        notes = self._notes(head, fault)
         return Response(
             verdict.outcome,
             status=head.status,
@@ -387,22 +387,25 @@ class HttpModule(Provider[HttpSheet]):
         gates = self.gates.get("body", ())
         return partial(unwanted, gates, task, self.metrics) if gates and task.relation != ROBOTS else None
 
-    def _notes(self, head: Head, verdict: Verdict, decoded: Body | None) -> tuple[Note, ...]:
-        """What of the answer was read although its standard does not allow it, counted."""
+    def _notes(self, head: Head, fault: str) -> tuple[Note, ...]:
+        """What of the answer was read although its standard does not allow it, counted; `fault`: of its content coding."""
         notes = head.notes
         if mime.is_odd(head.fields):
             notes = (*notes, Note.CONTENT_TYPE)
         if head.content_coding:
             if coding.has_unknown(head.content_coding):
                 notes = (*notes, Note.UNKNOWN_CODING)
-            if decoded is not None and verdict.reason.startswith(coding.BROKEN):
+            if fault.startswith(coding.BROKEN):
                 notes = (*notes, Note.BROKEN_CODING)
         for note in notes:
             self.metrics.count(f"note:{note}")
         return notes
 
-    def _body(self, transfer: Transfer, head: Head, verdict: Verdict) -> tuple[Body, Body | None, Verdict]:
-        """The body as it came, without its content coding where it has one, and the verdict after that."""
+    def _body(self, transfer: Transfer, head: Head, verdict: Verdict) -> tuple[Body, Body | None, str, Verdict]:
+        """The body as it came, without its content coding where it has one, the fault up to which that was read, the verdict.
+
+        An error page stays one, whatever is wrong with its coding: the fault is told beside the verdict.
+        """
         body: Body
         if transfer.store is not None:
             body, undone = transfer.store.take(whole=not verdict.cut)
@@ -410,23 +413,23 @@ class HttpModule(Provider[HttpSheet]):
             chunks, undone = transfer.chunks, None
             body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         if not head.content_coding or not body or verdict.outcome is Outcome.PROTOCOL_FAILED:
-            return body, None, verdict
+            return body, None, "", verdict
         applied = coding.codings(head.content_coding)
         if not applied:
-            return body, None, verdict
+            return body, None, "", verdict
         if refused := coding.refusal(applied):
-            return body, None, decode_failed(verdict, refused, head.status)
+            return body, None, "", decode_failed(verdict, refused, head.status)
         if undone is None:
             undone = coding.decode(beginning(body), applied, self._keeping, whole=not verdict.cut)
         elif undone.error:
             undone = coding.to_the_fault(body, applied, self._keeping, undone)
         if not undone.is_readable:
-            return body, None, decode_failed(verdict, undone.error, head.status)
+            return body, None, "", decode_failed(verdict, undone.error, head.status)
         if undone.error and verdict.outcome is Outcome.OK:
             verdict = Verdict(Outcome.TRUNCATED, undone.error, "unspecified")
         elif undone.cut and not verdict.cut:
             verdict = beside_status(Verdict(Outcome.TRUNCATED, undone.cut, "length"), head.status)
-        return body, undone.data, verdict
+        return body, undone.data, undone.error, verdict
 
 
 class _Overdue(Exception):
