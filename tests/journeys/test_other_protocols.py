@@ -22,7 +22,7 @@ from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import shipped
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.protocols import hostless
+from gossamer.assembly.protocols import hostless, with_protocols
 from gossamer.assembly.summary import Summary
 from gossamer.contracts.resolving import Resolver
 from gossamer.flow import wiring as wirings
@@ -435,3 +435,12 @@ def test_seeds_and_links_of_a_scheme_without_hosts_are_refused_where_nobody_serv
         Crawl(["echo:a"], CrawlOptions(output=str(tmp_path / "crawl")))
     assert is_bare("echo:8")
     assert not is_bare("echo:8", hostless(own_wiring()))
+
+
+def test_what_a_wiring_serves_is_told_to_its_stages_beside_what_a_person_has_set() -> None:
+    wiring = with_protocols(wirings.with_settings(own_wiring(), "links", {"hostless": ["own"]}))
+    assert wiring.components["links"].settings["hostless"] == ["echo", "own"]
+    assert wiring.components["frontier"].settings["unresolved"] == ["echo"]
+    with_names = own_wiring(OWN + 'providers = { resolver = "dns" }\n')
+    assert "unresolved" not in with_protocols(with_names).components["frontier"].settings, "it connects to machines"
+    assert with_protocols(shipped("default")) == shipped("default")

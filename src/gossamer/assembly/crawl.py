@@ -29,7 +29,7 @@ from gossamer.assembly.item_files import ItemFiles
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.processes import Fleet, check_bodies_cross, check_children_can_import, with_pre_filters
-from gossamer.assembly.protocols import hostless
+from gossamer.assembly.protocols import hostless, with_protocols
 from gossamer.assembly.seeds import check_addresses, check_schemes
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.subscribing import with_subscribers, without_subscribers
@@ -358,7 +358,7 @@ class Crawl:
             FlowError: the change does not fit; nothing has changed.
             UsageError: it cannot be kept; nothing has changed.
         """
-        done = await self.graph_at_work.apply(change, self._plan)
+        done = await self.graph_at_work.apply(lambda wiring: with_protocols(change(wiring)), self._plan)
         try:
             self._keep()
         except UsageError:

@@ -41,10 +41,10 @@ def unresolved(wiring: Wiring) -> frozenset[str]:
 
 
 def with_protocols(wiring: Wiring) -> Wiring:
-    """A copy whose stages know the schemes that only this wiring serves."""
+    """A copy whose stages know the schemes that only this wiring serves, beside those that a person has set."""
     known = {"links": {"hostless": hostless(wiring)}, "frontier": {"unresolved": unresolved(wiring)}}
     for name, plan in wiring.components.items():
         for setting, schemes in known.get(plan.use, {}).items():
             if schemes:
-                wiring = with_settings(wiring, name, {setting: sorted(schemes)})
+                wiring = with_settings(wiring, name, {setting: sorted({*schemes, *plan.settings.get(setting, ())})})
     return wiring

@@ -3,7 +3,7 @@
 import pytest
 
 from gossamer.model.errors import UnreadableUrl, UrlTooLong
-from gossamer.model.url import MAX_TEXT, canonical, endpoint_of, host_of
+from gossamer.model.url import MAX_TEXT, canonical, endpoint_of, host_of, is_machine, path_of, site_of
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,24 @@ def test_a_link_of_a_megabyte_is_refused_before_it_is_parsed(text: str) -> None:
     with pytest.raises(UrlTooLong):
         canonical(text)
     assert len(text) > MAX_TEXT, "otherwise the parser has had 30 ms of work, and FAULTS 36 allows 10"
+
+
+@pytest.mark.parametrize(
+    "url", ["echo:x", "echo:x/y?z", "echo:http://victim.test/x", "echo:?u=ftp://victim.test:21/", "e:/a//b://c"]
+)
+def test_a_url_without_an_authority_goes_by_its_scheme_whatever_it_holds(url: str) -> None:
+    scheme, _, rest = url.partition(":")
+    assert (host_of(url), endpoint_of(url), site_of(url), path_of(url)) == (f"{scheme}:", ("", 0), "", rest)
+    assert not is_machine(host_of(url))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a.test/", "http://[::]/", "http://[fe80::]:8/", "http://[::1]/", "gopher://127.0.0.1/"]
+)
+def test_no_name_of_a_host_is_taken_for_a_scheme(url: str) -> None:
+    assert is_machine(host_of(url))
+
+
+def test_files_of_this_machine_are_on_no_host() -> None:
+    assert host_of("file:///x") == ""
+    assert not is_machine("")
