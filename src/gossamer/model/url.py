@@ -64,8 +64,8 @@ def of_field(value: str) -> str:
 
 def _without_user(url: str) -> str:
     """Drop `user:password@`: a crawler that met credentials in a link must not use them (FAULTS 34)."""
-    scheme, separator, rest = url.partition("://")
-    if not separator:
+    scheme, _, rest = url.partition("://")
+    if ":" in scheme or not rest:
         return url
     authority, slash, path = rest.partition("/")
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"

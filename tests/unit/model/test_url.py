@@ -76,6 +76,10 @@ def test_no_name_of_a_host_is_taken_for_a_scheme(url: str) -> None:
     assert is_machine(host_of(url))
 
 
+def test_what_looks_like_a_user_in_a_url_without_an_authority_is_left() -> None:
+    assert canonical("echo:http://who@a.test/") == "echo:http://who@a.test/"
+
+
 def test_files_of_this_machine_are_on_no_host() -> None:
     assert host_of("file:///x") == ""
     assert not is_machine("")
