@@ -1,0 +1,146 @@
+"""Triples, and what a page gave of them.
+
+A triple is a plain tuple of five strings: subject, predicate, object, datatype, language. The datatype is empty where the
+object is a resource, and never empty where it is a literal. A blank node begins with `_:`; anything else that is no literal
+is an IRI.
+"""
+
+import re
+from collections import Counter
+from urllib.parse import quote
+
+import msgspec
+
+Triple = tuple[str, str, str, str, str]
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFA = "http://www.w3.org/ns/rdfa#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+XHV = "http://www.w3.org/1999/xhtml/vocab#"
+
+TYPE = f"{RDF}type"
+FIRST = f"{RDF}first"
+REST = f"{RDF}rest"
+NIL = f"{RDF}nil"
+LANG_STRING = f"{RDF}langString"
+XML_LITERAL = f"{RDF}XMLLiteral"
+HTML_LITERAL = f"{RDF}HTML"
+STRING = f"{XSD}string"
+USES_VOCABULARY = f"{RDFA}usesVocabulary"
+
+#: Triples of one page; the richest pages of the web have some thousand.
+MAX_TRIPLES = 20_000
+#: Characters of one literal: articles fit, and a database takes it as one field.
+MAX_LITERAL = 1_000_000
+#: Characters of all literals of a page: as long as the longest page that parsers get, for literals may lie in each other.
+MAX_LITERALS = 16_000_000
+#: Characters of one IRI; longer ones are refused by servers as well.
+MAX_IRI = 8_192
+#: Warnings of one page that are kept with their words; all are counted.
+MAX_WARNINGS = 50
+#: Characters of what a page wrote that a warning repeats.
+MAX_QUOTED = 100
+
+# What no IRI may hold as it is (RFC 3987, and the grammar of N-Quads).
+_NOT_IN_IRI = re.compile('[\x00-\x20<>"{}|^`\\\\\x7f-\x9f\ud800-\udfff]')
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
+
+
+class Warned(msgspec.Struct, frozen=True):
+    """What a reader did not understand: a class of RDFa's processor graph, or a word of ours, and the words it is about."""
+
+    kind: str
+    about: str
+
+
+class Full(Exception):
+    """The page has given as many triples, or as much text, as are taken of one."""
+
+
+class Gathered:
+    """The triples of a page while it is read, within the limits.
+
+    Attributes:
+        triples: in the order in which they were found; one that comes again is there once.
+        warnings: the first of them.
+        counts: all warnings by kind, and what was left out by limit (`too_many_triples`, `literal_too_long`, ...).
+    """
+
+    def __init__(self) -> None:
+        """Nothing is gathered yet."""
+        self.triples: dict[Triple, None] = {}
+        self.warnings: list[Warned] = []
+        self.counts: Counter[str] = Counter()
+        self._characters = 0
+        self._blank: dict[str, str] = {}
+        self._made = 0
+        self._items = 0
+
+    def add(self, subject: str, predicate: str, value: str, datatype: str = "", language: str = "") -> None:
+        """One more triple.
+
+        Raises:
+            Full: there are too many.
+        """
+        if datatype:
+            if len(value) > MAX_LITERAL:
+                self.counts["literal_too_long"] += 1
+                return
+            self._characters += len(value)
+            if self._characters > MAX_LITERALS:
+                self.counts["too_much_text"] += 1
+                raise Full
+        elif len(value) > MAX_IRI:
+            self.counts["iri_too_long"] += 1
+            return
+        if len(subject) > MAX_IRI or len(predicate) > MAX_IRI or len(datatype) > MAX_IRI:
+            self.counts["iri_too_long"] += 1
+            return
+        if len(self.triples) >= MAX_TRIPLES:
+            self.counts["too_many_triples"] += 1
+            raise Full
+        self.triples[subject, predicate, value, datatype, language] = None
+
+    def count_item(self) -> None:
+        """One more item of a list, which becomes two triples when the list is complete.
+
+        Raises:
+            Full: there are too many.
+        """
+        self._items += 1
+        if 2 * self._items > MAX_TRIPLES:
+            self.counts["too_many_triples"] += 1
+            raise Full
+
+    def blank(self) -> str:
+        """A blank node that is not used yet."""
+        self._made += 1
+        return f"_:b{self._made}"
+
+    def blank_of(self, name: str) -> str:
+        """The blank node that a page calls so."""
+        node = self._blank.get(name)
+        if node is None:
+            node = self._blank[name] = self.blank()
+        return node
+
+    def warn(self, kind: str, about: str) -> None:
+        """Count something that was not understood, and keep its words if there are few."""
+        self.counts[kind] += 1
+        if len(self.warnings) < MAX_WARNINGS:
+            self.warnings.append(Warned(kind, about[:MAX_QUOTED]))
+
+
+def literal(text: str, language: str = "") -> tuple[str, str, str]:
+    """Value, datatype and language of a plain literal; a language that is no tag counts as none."""
+    if language and _LANGUAGE.fullmatch(language):
+        return text, LANG_STRING, language.lower()
+    return text, STRING, ""
+
+
+def clean_iri(text: str) -> str:
+    """The IRI, with what none may hold written in percent codes."""
+    if _NOT_IN_IRI.search(text) is None:
+        return text
+    return _NOT_IN_IRI.sub(lambda match: quote(_SURROGATE.sub("\ufffd", match[0])), text)

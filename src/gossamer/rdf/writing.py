@@ -1,0 +1,59 @@
+"""Triples as text: N-Quads, Turtle and JSON-LD, written by pyoxigraph."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import pyoxigraph as oxigraph
+
+from gossamer.rdf.initial import PREFIXES
+from gossamer.rdf.terms import Triple
+
+#: By the word that a person gives.
+FORMATS = {
+    "nquads": oxigraph.RdfFormat.N_QUADS,
+    "turtle": oxigraph.RdfFormat.TURTLE,
+    "jsonld": oxigraph.RdfFormat.JSON_LD,
+}
+
+
+def quads(triples: Iterable[Triple], graph: str = "", left_out: Counter[str] | None = None) -> Iterator[oxigraph.Quad]:
+    """Triples as pyoxigraph has them.
+
+    Args:
+        triples: of one page.
+        graph: IRI of the graph that they are in; in the default graph without.
+        left_out: counts those with a name that is no IRI, which no format can hold.
+    """
+    place = oxigraph.NamedNode(graph) if graph else oxigraph.DefaultGraph()
+    for subject, predicate, value, datatype, language in triples:
+        try:
+            if not datatype:
+                term: oxigraph.NamedNode | oxigraph.BlankNode | oxigraph.Literal = _resource(value)
+            elif language:
+                term = oxigraph.Literal(value, language=language)
+            else:
+                term = oxigraph.Literal(value, datatype=oxigraph.NamedNode(datatype))
+            yield oxigraph.Quad(_resource(subject), oxigraph.NamedNode(predicate), term, place)
+        except ValueError:
+            if left_out is not None:
+                left_out["not_an_iri"] += 1
+
+
+def _resource(name: str) -> oxigraph.NamedNode | oxigraph.BlankNode:
+    return oxigraph.BlankNode(name[2:]) if name.startswith("_:") else oxigraph.NamedNode(name)
+
+
+def serialized(triples: Iterable[Triple], form: str, graph: str, left_out: Counter[str] | None = None) -> bytes:
+    """Triples in one of :data:`FORMATS`.
+
+    Args:
+        triples: of one page.
+        form: the name of the format.
+        graph: IRI of the page, which formats with graphs name.
+        left_out: as for :func:`quads`.
+    """
+    named = graph if form != "turtle" else ""
+    rows = quads(triples, named, left_out)
+    triples_or_quads = rows if named else (quad.triple for quad in rows)
+    used = PREFIXES if form != "nquads" else None
+    return oxigraph.serialize(triples_or_quads, format=FORMATS[form], prefixes=used) or b""
