@@ -23,13 +23,14 @@ _PREFIXED = re.compile(r"</?([\w.-]+):|\s([\w.-]+):[\w.-]+\s*=")
 
 
 class Content(Protocol):
-    """What stands in an element."""
+    """What stands in an element: a node of the parser's tree is one, and so is :class:`XmlContent`."""
 
     def text(self) -> str:
         """Its text, with that of the elements in it."""
 
-    def markup(self, namespaces: Mapping[str, str]) -> str:
-        """Its markup, where `namespaces` are those known around it, by prefix."""
+    @property
+    def inner_html(self) -> str | None:
+        """Its markup."""
 
 
 #: Depth (0 for the root), name in lower case, attributes, content.
@@ -40,40 +41,25 @@ class NotXml(Exception):
     """The page is no well-formed XML, declares something of its own, or is too large."""
 
 
-class _HtmlContent:
-    """Content in the HTML parser's tree."""
-
-    __slots__ = ("_node",)
-
-    def __init__(self, node: "LexborNode") -> None:
-        self._node = node
-
-    def text(self) -> str:
-        return self._node.text()
-
-    def markup(self, namespaces: Mapping[str, str]) -> str:
-        return self._node.inner_html or ""
-
-
 def html_elements(tree: "LexborHTMLParser") -> Iterator[Element]:
     """The elements of a parsed page. What stands in `template` is not among them."""
     root = tree.root
     if root is None:
         return
     open_elements: list[int] = []
+    pop, push = open_elements.pop, open_elements.append
     for node in root.traverse(include_text=False):
         parent = node.parent
         above = parent.mem_id if parent is not None else 0
         while open_elements and open_elements[-1] != above:
-            open_elements.pop()
-        depth = len(open_elements)
-        open_elements.append(node.mem_id)
+            pop()
         attributes = node.attributes
-        if attributes or depth == 0:
-            yield depth, node.tag or "", attributes, _HtmlContent(node)
+        if attributes or not open_elements:
+            yield len(open_elements), node.tag or "", attributes, node
+        push(node.mem_id)
 
 
-class _XmlContent:
+class XmlContent:
     """Content of an element of XML: pieces of text, elements, and nothing else."""
 
     __slots__ = ("attributes", "name", "pieces")
@@ -81,17 +67,22 @@ class _XmlContent:
     def __init__(self, name: str, attributes: dict[str, str]) -> None:
         self.name = name
         self.attributes = attributes
-        self.pieces: list[str | _XmlContent] = []
+        self.pieces: list[str | XmlContent] = []
 
     def text(self) -> str:
         return "".join(piece for piece in self._walk(None) if piece)
 
+    @property
+    def inner_html(self) -> str:
+        return self.markup({})
+
     def markup(self, namespaces: Mapping[str, str]) -> str:
+        """Its markup, in which the outermost elements declare these namespaces, by prefix."""
         return "".join(self._walk(namespaces))
 
     def _walk(self, namespaces: Mapping[str, str] | None) -> Iterator[str]:
         """Text alone, or markup where `namespaces` are given; without recursion, for what is nested may be deep."""
-        waiting: list[str | _XmlContent] = list(reversed(self.pieces))
+        waiting: list[str | XmlContent] = list(reversed(self.pieces))
         while waiting:
             piece = waiting.pop()
             if isinstance(piece, str):
@@ -122,7 +113,7 @@ class _XmlReading:
 
     def __init__(self) -> None:
         self.elements: list[Element] = []
-        self._open: list[_XmlContent] = []
+        self._open: list[XmlContent] = []
         self._parser = parser = expat.ParserCreate("utf-8")
         parser.buffer_text = True
         parser.specified_attributes = True
@@ -147,7 +138,7 @@ class _XmlReading:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if len(self._open) >= MAX_DEPTH or len(self.elements) >= MAX_ELEMENTS:
             raise NotXml("it has too many elements")
-        content = _XmlContent(name, attributes)
+        content = XmlContent(name, attributes)
         self.elements.append((len(self._open), name.rpartition(":")[2], attributes, content))
         if self._open:
             self._open[-1].pieces.append(content)

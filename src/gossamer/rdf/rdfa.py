@@ -28,24 +28,12 @@ MAX_NESTED_TEXTS = 32
 
 XHTML = "http://www.w3.org/1999/xhtml"
 
-_LINK = frozenset(["href", "src"])
-_SAYS = frozenset(
-    [
-        "about",
-        "href",
-        "inlist",
-        "lang",
-        "prefix",
-        "property",
-        "rel",
-        "resource",
-        "rev",
-        "src",
-        "typeof",
-        "vocab",
-        "xml:lang",
-    ]
+_SAYS_MORE = frozenset(
+    ["about", "inlist", "lang", "prefix", "property", "rel", "resource", "rev", "typeof", "vocab", "xml:lang"]
 )
+_SAYS = _SAYS_MORE | {"href", "src"}
+#: Elements of HTML whose subject is that of the element around them, where they name none.
+_SECTIONS = frozenset(["head", "body"])
 _Attributes = Mapping[str, str | None]
 _T = TypeVar("_T")
 
@@ -132,7 +120,7 @@ class Reader:
                 if (
                     not _SAYS.isdisjoint(attributes)
                     or (self._has_namespaces and any(name.startswith("xmlns:") for name in attributes))
-                    or tag in ("head", "body")
+                    or tag in _SECTIONS
                     or depth == 0
                 ):
                     self._meet(depth, tag, attributes, content)
@@ -142,17 +130,14 @@ class Reader:
 
     def _meet(self, depth: int, tag: str, attributes: _Attributes, content: Content) -> None:
         self._leave(depth)
-        if (
-            depth > 0
-            and _SAYS & attributes.keys() <= _LINK
-            and not self._frames[-1].incomplete
-            and not self._has_namespaces
-        ):
+        is_link = _SAYS_MORE.isdisjoint(attributes) and tag not in _SECTIONS and depth > 0
+        if is_link and not self._frames[-1].incomplete and not self._has_namespaces:
             self._waiting.append((depth, tag, attributes, content))
             return
-        for waiting in self._waiting:
-            self._enter(*waiting)
-        self._waiting.clear()
+        if self._waiting:
+            for waiting in self._waiting:
+                self._enter(*waiting)
+            self._waiting.clear()
         self._enter(depth, tag, attributes, content)
 
     def _leave(self, depth: int) -> None:
@@ -275,7 +260,7 @@ class Reader:
         """Step 5: no `rel`, no `rev`."""
         has_property, is_typed = "property" in attributes, "typeof" in attributes
         about = self._about(names, attributes)
-        is_section = tag in ("head", "body")
+        is_section = tag in _SECTIONS
         if has_property and "content" not in attributes and "datatype" not in attributes:
             step.new = about
             if about is None:

@@ -30,6 +30,8 @@ USES_VOCABULARY = f"{RDFA}usesVocabulary"
 
 #: Triples of one page; the richest pages of the web have some thousand.
 MAX_TRIPLES = 20_000
+#: Triples of one page with those that it says again: what waits for an object, times the objects that come.
+MAX_ADDED = 5 * MAX_TRIPLES
 #: Characters of one literal: articles fit, and a database takes it as one field.
 MAX_LITERAL = 1_000_000
 #: Characters of all literals of a page: as long as the longest page that parsers get, for literals may lie in each other.
@@ -76,6 +78,7 @@ class Gathered:
         self._blank: dict[str, str] = {}
         self._made = 0
         self._items = 0
+        self._added = 0
 
     def add(self, subject: str, predicate: str, value: str, datatype: str = "", language: str = "") -> None:
         """One more triple.
@@ -97,7 +100,8 @@ class Gathered:
         if len(subject) > MAX_IRI or len(predicate) > MAX_IRI or len(datatype) > MAX_IRI:
             self.counts["iri_too_long"] += 1
             return
-        if len(self.triples) >= MAX_TRIPLES:
+        self._added += 1
+        if len(self.triples) >= MAX_TRIPLES or self._added > MAX_ADDED:
             self.counts["too_many_triples"] += 1
             raise Full
         self.triples[subject, predicate, value, datatype, language] = None

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from gossamer.rdf.nodes import Content
+from gossamer.rdf.nodes import Content, XmlContent
 from gossamer.rdf.terms import HTML_LITERAL, XML_LITERAL, XSD, literal
 
 #: Value, datatype and language of an object.
@@ -46,4 +46,5 @@ def time(text: str, language: str) -> Value:
 
 def written(content: Content, datatype: str, namespaces: Mapping[str, str]) -> Value:
     """The markup in an element, with the namespaces declared that are known around it."""
-    return content.markup(namespaces), datatype, ""
+    markup = content.markup(namespaces) if isinstance(content, XmlContent) else content.inner_html
+    return markup or "", datatype, ""
