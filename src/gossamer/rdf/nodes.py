@@ -4,7 +4,6 @@ Each element comes with its depth, so that a reader knows where the ones before 
 DTD: nothing is fetched, no entity is expanded, and a page that declares its own is refused.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from html.entities import html5
@@ -12,14 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 from xml.parsers import expat
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
+    from selectolax.lexbor import LexborHTMLParser
 
 #: Open elements at once that are taken of XML; the HTML parser has a limit of its own before it.
 MAX_DEPTH = 5_000
 #: Elements of one XML page: as many as of an HTML page that is parsed.
 MAX_ELEMENTS = 150_000
-
-_PREFIXED = re.compile(r"</?([\w.-]+):|\s([\w.-]+):[\w.-]+\s*=")
 
 
 class Content(Protocol):
@@ -70,7 +67,15 @@ class XmlContent:
         self.pieces: list[str | XmlContent] = []
 
     def text(self) -> str:
-        return "".join(piece for piece in self._walk(None) if piece)
+        texts: list[str] = []
+        waiting: list[str | XmlContent] = [self]
+        while waiting:
+            piece = waiting.pop()
+            if isinstance(piece, str):
+                texts.append(piece)
+            else:
+                waiting.extend(reversed(piece.pieces))
+        return "".join(texts)
 
     @property
     def inner_html(self) -> str:
@@ -78,26 +83,24 @@ class XmlContent:
 
     def markup(self, namespaces: Mapping[str, str]) -> str:
         """Its markup, in which the outermost elements declare these namespaces, by prefix."""
-        return "".join(self._walk(namespaces))
-
-    def _walk(self, namespaces: Mapping[str, str] | None) -> Iterator[str]:
-        """Text alone, or markup where `namespaces` are given; without recursion, for what is nested may be deep."""
-        waiting: list[str | XmlContent] = list(reversed(self.pieces))
+        written: list[str] = []
+        # Each piece with the end tag that is due when all in it is written; without recursion, for pages may nest deeply.
+        waiting: list[tuple[str | XmlContent, Mapping[str, str]] | str] = [
+            (piece, namespaces) for piece in reversed(self.pieces)
+        ]
         while waiting:
-            piece = waiting.pop()
-            if isinstance(piece, str):
-                yield (
-                    piece
-                    if namespaces is None
-                    else piece.removeprefix("\0")
-                    if piece[:1] == "\0"
-                    else escape(piece, quote=False)
-                )
+            following = waiting.pop()
+            if isinstance(following, str):
+                written.append(following)
                 continue
-            if namespaces is not None:
-                yield piece.start_tag(namespaces if piece in self.pieces else {})
-                waiting.append(f"\0</{piece.name}>")
-            waiting.extend(reversed(piece.pieces))
+            piece, known = following
+            if isinstance(piece, str):
+                written.append(escape(piece, quote=False))
+                continue
+            written.append(piece.start_tag(known))
+            waiting.append(f"</{piece.name}>")
+            waiting.extend((inner, {}) for inner in reversed(piece.pieces))
+        return "".join(written)
 
     def start_tag(self, namespaces: Mapping[str, str]) -> str:
         """The tag, declaring namespaces known around that it does not declare itself."""

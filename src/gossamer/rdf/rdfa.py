@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import TypeVar
 
+from gossamer.rdf.frames import Frame, List, Step
 from gossamer.rdf.initial import PREFIXES, TERMS, XHTML_TERMS
 from gossamer.rdf.names import Names, declared, is_name, resolved
 from gossamer.rdf.nodes import Content, Element
@@ -46,47 +47,6 @@ class Host(StrEnum):
     XHTML5 = "xhtml5"
 
 
-class _List:
-    """Items of a property with `inlist`."""
-
-    __slots__ = ("items",)
-
-    def __init__(self) -> None:
-        self.items: list[Value] = []
-
-
-class _Frame:
-    """The evaluation context of what stands in one element."""
-
-    __slots__ = ("base", "depth", "incomplete", "language", "lists", "names", "object", "owns", "subject")
-
-    def __init__(
-        self, depth: int, names: Names, language: str, subject: str, current: str, lists: dict[str, _List]
-    ) -> None:
-        self.depth = depth
-        self.names = names
-        self.language = language
-        self.subject = subject
-        self.object = current
-        self.lists = lists
-        #: The subject of `lists`, where they began here.
-        self.owns: str | None = None
-        #: Predicates that wait for what stands in the element: with a list, backwards, or forwards.
-        self.incomplete: list[tuple[str, _List | None, bool]] = []
-
-
-class _Step:
-    """What the attributes of one element name: the local values of the processing sequence."""
-
-    __slots__ = ("new", "resource", "skip", "typed")
-
-    def __init__(self) -> None:
-        self.new: str | None = None
-        self.typed: str | None = None
-        self.resource: str | None = None
-        self.skip = False
-
-
 class Reader:
     """Reads the RDFa of one page."""
 
@@ -108,7 +68,7 @@ class Reader:
         self._gathered = gathered
         self._has_namespaces = has_namespaces
         names = Names(PREFIXES, TERMS if host is Host.HTML else XHTML_TERMS)
-        self._frames = [_Frame(-1, names, language, base, base, {})]
+        self._frames = [Frame(-1, names, language, base, base, {})]
         self._frames[0].owns = base
         self._waiting: list[tuple[int, str, _Attributes, Content]] = []
         self._texts: list[int] = []
@@ -151,7 +111,7 @@ class Reader:
             if frame.owns is not None:
                 self._write_lists(frame.owns, frame.lists)
 
-    def _write_lists(self, subject: str, lists: dict[str, _List]) -> None:
+    def _write_lists(self, subject: str, lists: dict[str, List]) -> None:
         add = self._gathered.add
         for predicate, items in lists.items():
             node = self._gathered.blank() if items.items else NIL
@@ -169,7 +129,7 @@ class Reader:
         language = self._language(frame.language, attributes)
         gathered = self._gathered
         forward, backward = self._relations(attributes, names)
-        step = _Step()
+        step = Step()
         if forward is None and backward is None:
             self._place(step, frame, names, depth, tag, attributes)
         else:
@@ -188,12 +148,12 @@ class Reader:
         if not step.skip and step.new is not None:
             self._complete(frame, step.new)
         if step.skip:
-            made = _Frame(depth, names, language, frame.subject, frame.object, lists)
+            made = Frame(depth, names, language, frame.subject, frame.object, lists)
             made.incomplete = frame.incomplete
         else:
             subject = step.new if step.new is not None else frame.subject
             current = step.resource if step.resource is not None else subject
-            made = _Frame(depth, names, language, subject, current, lists)
+            made = Frame(depth, names, language, subject, current, lists)
             made.incomplete = incomplete
         made.owns = owns
         self._frames.append(made)
@@ -256,7 +216,7 @@ class Reader:
                 return resolved(attributes[attribute] or "", self._base)
         return None
 
-    def _place(self, step: _Step, frame: _Frame, names: Names, depth: int, tag: str, attributes: _Attributes) -> None:
+    def _place(self, step: Step, frame: Frame, names: Names, depth: int, tag: str, attributes: _Attributes) -> None:
         """Step 5: no `rel`, no `rev`."""
         has_property, is_typed = "property" in attributes, "typeof" in attributes
         about = self._about(names, attributes)
@@ -287,7 +247,7 @@ class Reader:
         if is_typed:
             step.typed = step.new
 
-    def _place_related(self, step: _Step, frame: _Frame, names: Names, depth: int, attributes: _Attributes) -> None:
+    def _place_related(self, step: Step, frame: Frame, names: Names, depth: int, attributes: _Attributes) -> None:
         """Step 6: `rel` or `rev`."""
         about = self._about(names, attributes)
         is_typed = "typeof" in attributes
@@ -304,20 +264,20 @@ class Reader:
 
     def _relate(
         self,
-        step: _Step,
-        frame: _Frame,
+        step: Step,
+        frame: Frame,
         forward: list[str],
         backward: list[str],
-        lists: dict[str, _List],
+        lists: dict[str, List],
         in_list: bool,
-    ) -> list[tuple[str, _List | None, bool]]:
+    ) -> list[tuple[str, List | None, bool]]:
         """Steps 9 and 10: triples of `rel` and `rev`, or what waits for an object."""
-        incomplete: list[tuple[str, _List | None, bool]] = []
+        incomplete: list[tuple[str, List | None, bool]] = []
         if not forward and not backward:
             return incomplete
         subject = step.new if step.new is not None else frame.object
         for predicate in forward:
-            items = lists.setdefault(predicate, _List()) if in_list else None
+            items = lists.setdefault(predicate, List()) if in_list else None
             if step.resource is None:
                 incomplete.append((predicate, items, False))
             elif items is not None:
@@ -333,11 +293,11 @@ class Reader:
             step.resource = self._gathered.blank()
         return incomplete
 
-    def _append(self, items: _List, item: Value) -> None:
+    def _append(self, items: List, item: Value) -> None:
         self._gathered.count_item()
         items.items.append(item)
 
-    def _complete(self, frame: _Frame, subject: str) -> None:
+    def _complete(self, frame: Frame, subject: str) -> None:
         """Step 12."""
         for predicate, items, is_backward in frame.incomplete:
             if items is not None:
@@ -349,14 +309,14 @@ class Reader:
 
     def _say(
         self,
-        step: _Step,
+        step: Step,
         names: Names,
         language: str,
         depth: int,
         tag: str,
         attributes: _Attributes,
         content: Content,
-        lists: dict[str, _List],
+        lists: dict[str, List],
         is_related: bool,
     ) -> None:
         """Step 11: `property`."""
@@ -368,13 +328,13 @@ class Reader:
             return
         for predicate in predicates:
             if "inlist" in attributes:
-                self._append(lists.setdefault(predicate, _List()), value)
+                self._append(lists.setdefault(predicate, List()), value)
             else:
                 self._gathered.add(step.new, predicate, *value)
 
     def _value(
         self,
-        step: _Step,
+        step: Step,
         names: Names,
         language: str,
         depth: int,

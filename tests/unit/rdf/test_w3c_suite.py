@@ -55,11 +55,15 @@ def _pages(test_data: Path) -> Iterator[tuple[Path, str]]:
             yield from ((page, mime) for page in sorted(pages))
 
 
-def _triples(page: Path, cases: Path, mime: str) -> list[Triple]:
-    url = f"{SITE}{page.relative_to(cases)}"
+def _document(page: Path, cases: Path, mime: str) -> Document:
     response = Response(Outcome.OK, headers=(("content-type", mime),), body=page.read_bytes())
-    document = Document(Visit(Task(url, "rdfa.info"), response, mime=mime), trouble="")
-    found = structured_data(document)
+    return Document(Visit(Task(f"{SITE}{page.relative_to(cases)}", "rdfa.info"), response, mime=mime), trouble="")
+
+
+def _triples(page: Path, cases: Path, mime: str) -> list[Triple]:
+    document = _document(page, cases, mime)
+    url = document.url
+    found = structured_data(document, rules=(), searching=False)
     gathered = Gathered()
     gathered.triples = dict.fromkeys(found.triples)
     gathered.warnings = found.warnings
@@ -108,3 +112,11 @@ def test_rdfa_gives_exactly_the_graphs_of_the_w3c(test_data: Path) -> None:
         assert ours == theirs, page
         compared += 1
     assert compared > 500
+
+
+def test_the_sign_of_structured_data_hides_none_of_it(test_data: Path) -> None:
+    cases = test_data / "rdfa" / "test-cases"
+    for page, mime in _pages(test_data):
+        document = _document(page, cases, mime)
+        searched, read = (structured_data(document, searching=searching) for searching in (True, False))
+        assert searched.triples == read.triples, page
