@@ -1,7 +1,8 @@
 """Triples that nobody wrote as such: links that a page has for browsers, and that RDFa reads as statements about it.
 
-A rule is a predicate; a triple with it is dropped and counted. The rules are a plain list, which whoever reads pages may
-change.
+A *rule* is the IRI of a predicate, or a link type as `rel` has it, such as `stylesheet`. The link type stands for itself in
+the vocabulary of XHTML and in each default vocabulary of the page (`vocab`), where the object is a link. A triple to which
+a rule applies is dropped, and counted by the rule.
 """
 
 from collections import Counter
@@ -9,56 +10,39 @@ from collections.abc import Collection, Iterable
 
 from gossamer.rdf.terms import USES_VOCABULARY, XHV, Triple
 
-#: Link types by which pages lead browsers and readers around, in the vocabulary of XHTML; a page that sets a default
-#: vocabulary says the same words in that one.
-NAVIGATION = frozenset(
-    [
-        "alternate",
-        "appendix",
-        "bookmark",
-        "chapter",
-        "contents",
-        "copyright",
-        "first",
-        "glossary",
-        "help",
-        "icon",
-        "index",
-        "last",
-        "meta",
-        "next",
-        "nofollow",
-        "noopener",
-        "noreferrer",
-        "p3pv1",
-        "prefetch",
-        "preconnect",
-        "preload",
-        "prev",
-        "previous",
-        "role",
-        "search",
-        "section",
-        "shortcut",
-        "start",
-        "stylesheet",
-        "subsection",
-        "tag",
-        "top",
-        "ugc",
-        "sponsored",
-        "up",
-        "manifest",
-        "modulepreload",
-        "dns-prefetch",
-        "apple-touch-icon",
-        "apple-touch-icon-precomposed",
-        "pingback",
-    ]
+#: What is dropped where nothing else is asked for: link types that serve browsers, feed readers and search engines, those by
+#: which readers turn pages, and RDFa's own note of a default vocabulary.
+DROPPED = frozenset(
+    {
+        *[
+            "alternate",
+            "amphtml",
+            "apple-touch-icon",
+            "apple-touch-icon-precomposed",
+            "bookmark",
+            "dns-prefetch",
+            "external",
+            "icon",
+            "manifest",
+        ],
+        *[
+            "mask-icon",
+            "modulepreload",
+            "next",
+            "nofollow",
+            "noopener",
+            "noreferrer",
+            "p3pv1",
+            "pingback",
+            "preconnect",
+            "prefetch",
+            "preload",
+            "prerender",
+        ],
+        *["prev", "previous", "search", "shortcut", "sponsored", "stylesheet", "ugc"],
+        USES_VOCABULARY,
+    }
 )
-
-#: What is dropped where nothing else is asked for.
-DROPPED = frozenset({*(f"{XHV}{term}" for term in NAVIGATION), USES_VOCABULARY})
 
 
 def dropping(triples: Iterable[Triple], rules: Collection[str], dropped: Counter[str]) -> list[Triple]:
@@ -66,13 +50,21 @@ def dropping(triples: Iterable[Triple], rules: Collection[str], dropped: Counter
 
     Args:
         triples: of one page.
-        rules: predicates, as IRIs.
-        dropped: counts what was dropped, by predicate.
+        rules: IRIs of predicates, and link types.
+        dropped: counts what was dropped, by rule.
     """
+    triples = list(triples)
+    if not rules:
+        return triples
+    vocabularies = {value for _, predicate, value, _, _ in triples if predicate == USES_VOCABULARY} | {XHV}
+    types = [rule for rule in rules if ":" not in rule]
+    of_links = {vocabulary + link_type: link_type for vocabulary in vocabularies for link_type in types}
     kept: list[Triple] = []
     for triple in triples:
-        if triple[1] in rules:
-            dropped[triple[1]] += 1
+        predicate = triple[1]
+        rule = predicate if predicate in rules else "" if triple[3] else of_links.get(predicate, "")
+        if rule:
+            dropped[rule] += 1
         else:
             kept.append(triple)
     return kept

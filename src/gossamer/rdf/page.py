@@ -41,7 +41,7 @@ class StructuredData(msgspec.Struct, frozen=True):
     counts: Counter[str]
     """All warnings, and what was left out by a limit, by kind."""
     dropped: Counter[str]
-    """Triples that the filter dropped, by predicate."""
+    """Triples that the filter dropped, by rule."""
 
 
 def structured_data(
@@ -53,7 +53,7 @@ def structured_data(
 
     Args:
         document: HTML or XHTML.
-        rules: predicates whose triples are dropped (:mod:`gossamer.rdf.filtering`).
+        rules: what is dropped (:mod:`gossamer.rdf.filtering`).
         expanding: add what bundled vocabularies say of the names that the page uses.
         searching: look for a sign first; without, a page is read whatever it looks like, at the price of a tree.
     """

@@ -1,5 +1,10 @@
-"""Triples as text: N-Quads, Turtle and JSON-LD, written by pyoxigraph."""
+"""Triples as text: N-Quads, Turtle and JSON-LD, written by pyoxigraph.
 
+What a stranger wrote hides, reorders and commands nothing on a terminal: characters that cannot be seen are escaped.
+"""
+
+import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -14,6 +19,10 @@ FORMATS = {
     "turtle": oxigraph.RdfFormat.TURTLE,
     "jsonld": oxigraph.RdfFormat.JSON_LD,
 }
+
+
+_LAYOUT = {ord(character): " " for character in "\n\r\t"}
+_HIDDEN = re.compile("[^\x00-\x7e]")
 
 
 def quads(triples: Iterable[Triple], graph: str = "", left_out: Counter[str] | None = None) -> Iterator[oxigraph.Quad]:
@@ -53,7 +62,24 @@ def serialized(triples: Iterable[Triple], form: str, graph: str, left_out: Count
         left_out: as for :func:`quads`.
     """
     named = graph if form != "turtle" else ""
-    rows = quads(triples, named, left_out)
-    triples_or_quads = rows if named else (quad.triple for quad in rows)
-    used = PREFIXES if form != "nquads" else None
-    return oxigraph.serialize(triples_or_quads, format=FORMATS[form], prefixes=used) or b""
+    rows = list(quads(triples, named, left_out))
+    written = _written(rows, form, PREFIXES if form == "turtle" else None)
+    if written.isascii() or written.translate(_LAYOUT).isprintable():
+        return written.encode()
+    # Escapes are allowed in full IRIs and in texts, but not in names with a prefix.
+    return _HIDDEN.sub(_json if form == "jsonld" else _turtle, _written(rows, form, None)).encode()
+
+
+def _written(rows: list[oxigraph.Quad], form: str, prefixes: dict[str, str] | None) -> str:
+    chosen = (quad.triple for quad in rows) if form == "turtle" else rows
+    return (oxigraph.serialize(chosen, format=FORMATS[form], prefixes=prefixes) or b"").decode()
+
+
+def _turtle(match: re.Match[str]) -> str:
+    character = match[0]
+    return character if character.isprintable() else f"\\U{ord(character):08X}"
+
+
+def _json(match: re.Match[str]) -> str:
+    character = match[0]
+    return character if character.isprintable() else json.dumps(character)[1:-1]
