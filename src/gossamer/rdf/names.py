@@ -12,6 +12,9 @@ MAX_PREFIXES = 300
 #: Names in one attribute; `rel` and `rev` of a hostile page multiply.
 MAX_NAMES = 100
 
+#: Attributes, and vocabularies, that are remembered; pages use some tens. Also the characters of the longest.
+MAX_REMEMBERED = 200
+
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _TERM = re.compile(r"[^\W\d][\w./-]*")
 _PREFIX = re.compile(r"[^\W\d][\w.-]*")
@@ -37,7 +40,7 @@ def resolved(reference: str, base: str) -> str:
 class Names:
     """The names that hold at one element: prefixes, terms and default vocabulary. Never changed once made."""
 
-    __slots__ = ("declared", "prefixes", "terms", "vocabulary")
+    __slots__ = ("_known", "_spoken", "declared", "prefixes", "terms", "vocabulary")
 
     def __init__(
         self,
@@ -49,6 +52,9 @@ class Names:
         """All keys of `prefixes` in lower case; `declared` are those that the page itself has, as it writes them."""
         self.prefixes = prefixes
         self.declared = declared or {}
+        #: Attributes whose words were all understood: elements that say the same things follow each other.
+        self._known: dict[str, list[str]] = {}
+        self._spoken: dict[str, Names] = {}
         self.terms = terms
         self.vocabulary = vocabulary
 
@@ -78,7 +84,14 @@ class Names:
 
     def speaking(self, vocabulary: str) -> "Names":
         """These, with a default vocabulary."""
-        return Names(self.prefixes, self.terms, vocabulary, self.declared)
+        names = self._spoken.get(vocabulary)
+        if names is None:
+            names = (
+                self if vocabulary == self.vocabulary else Names(self.prefixes, self.terms, vocabulary, self.declared)
+            )
+            if len(self._spoken) < MAX_REMEMBERED:
+                self._spoken[vocabulary] = names
+        return names
 
     def _of_curie(self, text: str, gathered: Gathered) -> str | None:
         """The resource that a CURIE stands for, if its prefix is known."""
@@ -104,12 +117,23 @@ class Names:
 
     def named(self, text: str, gathered: Gathered, *, blank: bool = False) -> list[str]:
         """What `property`, `rel`, `rev`, `typeof` and `datatype` name: terms, CURIEs and absolute IRIs; each once."""
+        known = self._known.get(text)
+        if known is not None:
+            return known
         found: dict[str, None] = {}
-        for word in text.split(maxsplit=MAX_NAMES)[:MAX_NAMES]:
+        words = text.split(maxsplit=MAX_NAMES)
+        if len(words) > MAX_NAMES:
+            gathered.counts["too_many_names"] += 1
+        is_plain = True
+        for word in words[:MAX_NAMES]:
             name = self._name(word, gathered)
+            is_plain = is_plain and name is not None and not name.startswith("_:")
             if name is not None and (blank or not name.startswith("_:")):
                 found[name] = None
-        return list(found)
+        names = list(found)
+        if is_plain and len(text) < MAX_REMEMBERED and len(self._known) < MAX_REMEMBERED:
+            self._known[text] = names
+        return names
 
     def _name(self, word: str, gathered: Gathered) -> str | None:
         if ":" in word:

@@ -21,6 +21,7 @@ from gossamer.rdf.terms import (
     USES_VOCABULARY,
     Full,
     Gathered,
+    literal,
 )
 from gossamer.rdf.values import MARKUP, Value, time, typed, written
 
@@ -32,6 +33,9 @@ XHTML = "http://www.w3.org/1999/xhtml"
 _SAYS_MORE = frozenset(
     ["about", "inlist", "lang", "prefix", "property", "rel", "resource", "rev", "typeof", "vocab", "xml:lang"]
 )
+#: With any of these, `property` means more than :meth:`Reader._say_shortly` knows.
+_SAYS_OTHERWISE = (_SAYS_MORE - {"property"}) | {"datatype", "datetime"}
+_READ_OTHERWISE = frozenset(["head", "body", "time", "data"])
 _SAYS = _SAYS_MORE | {"href", "src"}
 #: Elements of HTML whose subject is that of the element around them, where they name none.
 _SECTIONS = frozenset(["head", "body"])
@@ -98,7 +102,33 @@ class Reader:
             for waiting in self._waiting:
                 self._enter(*waiting)
             self._waiting.clear()
-        self._enter(depth, tag, attributes, content)
+        is_short = _SAYS_OTHERWISE.isdisjoint(attributes) and tag not in _READ_OTHERWISE and depth > 0
+        if is_short and "content" in attributes and ("href" in attributes or "src" in attributes):
+            is_short = False  # the link is the subject then
+        if is_short and not self._frames[-1].incomplete and not self._has_namespaces:
+            self._say_shortly(depth, attributes, content)
+        else:
+            self._enter(depth, tag, attributes, content)
+
+    def _say_shortly(self, depth: int, attributes: _Attributes, content: Content) -> None:
+        """The processing sequence for most elements: `property`, with a link or text.
+
+        Its subject is the object of the frame, and so is that of elements in it: they need no frame of their own.
+        """
+        frame = self._frames[-1]
+        value: Value | None
+        if "href" in attributes:
+            value = resolved(attributes["href"] or "", self._base), "", ""
+        elif "src" in attributes:
+            value = resolved(attributes["src"] or "", self._base), "", ""
+        elif "content" in attributes:
+            value = literal(attributes["content"] or "", frame.language)
+        else:
+            text = self._within(depth, content.text)
+            value = None if text is None else literal(text, frame.language)
+        if value is not None:
+            for predicate in frame.names.named(attributes["property"] or "", self._gathered):
+                self._gathered.add(frame.object, predicate, *value)
 
     def _leave(self, depth: int) -> None:
         """All elements have ended that are not around one at this depth."""

@@ -25,6 +25,11 @@ def test_a_link_is_the_subject_of_what_stands_in_it_and_of_nothing_behind_it(sai
     assert said(page) == {("http://a.test/1", f"{S}n", "in"), (PAGE, f"{S}n", "out")}
 
 
+def test_a_link_beside_content_is_the_subject(said: Any) -> None:
+    page = '<body vocab="http://s.test/"><a href="/1" property="n" content="c">x</a><a href="/2" property="n">x</a>'
+    assert said(page) == {("http://a.test/1", f"{S}n", "c"), (PAGE, f"{S}n", "http://a.test/2")}
+
+
 def test_what_waits_for_an_object_gets_each_that_comes(said: Any) -> None:
     page = '<div vocab="http://s.test/"><p rel="r"><i resource="#1"></i><a href="/2"></a></p></div>'
     assert said(page) == {(PAGE, f"{S}r", f"{PAGE}#1"), (PAGE, f"{S}r", "http://a.test/2")}
