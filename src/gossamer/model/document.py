@@ -119,19 +119,6 @@ class Document:
         return LexborHTMLParser(self.markup)
 
     @cached_property
-    def head_tree(self) -> "LexborHTMLParser":
-        """A tree of the head alone: all that a reader needs of a page whose body says nothing to it.
-
-        Raises:
-            ParseSkipped: the page is in :attr:`trouble`.
-        """
-        if self.trouble:
-            raise ParseSkipped(f"{self.trouble}: {self.url}")
-        from selectolax.lexbor import LexborHTMLParser  # 5 ms, and most crawls never build a tree
-
-        return LexborHTMLParser(self.markup[: self.skim.head_end])
-
-    @cached_property
     def title(self) -> str:
         """The text of the first `<title>`, with runs of white space folded."""
         tag = next(self.skim.named(b"title"), None)

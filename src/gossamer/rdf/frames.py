@@ -1,7 +1,26 @@
 """What a reader of RDFa remembers while it is within an element: the evaluation context and local values of RDFa Core (7.5)."""
 
+from enum import StrEnum
+
+from gossamer.rdf.initial import PREFIXES, TERMS, XHTML_TERMS
 from gossamer.rdf.names import Names
 from gossamer.rdf.values import Value
+
+
+class Host(StrEnum):
+    """The language in which RDFa stands."""
+
+    HTML = "html"
+    XHTML1 = "xhtml1"
+    XHTML5 = "xhtml5"
+
+
+#: What a page knows before it says anything; shared, so that what many pages say is looked up once.
+INITIAL = {
+    Host.HTML: Names(PREFIXES, TERMS),
+    Host.XHTML1: Names(PREFIXES, XHTML_TERMS),
+    Host.XHTML5: Names(PREFIXES, XHTML_TERMS),
+}
 
 
 class List:

@@ -16,12 +16,14 @@ from gossamer.model.errors import ParseSkipped
 from gossamer.model.visit import XHTML
 from gossamer.model.xhtml import NotXhtml, numbered
 from gossamer.rdf.filtering import DROPPED, dropping
+from gossamer.rdf.frames import Host
+from gossamer.rdf.head import head_elements
 from gossamer.rdf.jsonld import read_json_ld
 from gossamer.rdf.meta import MetaItem, meta_items
 from gossamer.rdf.microdata import Items
 from gossamer.rdf.nodes import Element, NotXml, html_elements, xml_elements
 from gossamer.rdf.patterns import copy_patterns, expand
-from gossamer.rdf.rdfa import Host, Reader
+from gossamer.rdf.rdfa import Reader
 from gossamer.rdf.sign import Sign, everything, sign_of
 from gossamer.rdf.terms import Full, Gathered, Triple, Warned
 from gossamer.rdf.vocabularies import VOCABULARIES
@@ -92,13 +94,14 @@ def _gather(document: Document, sign: Sign, gathered: Gathered) -> None:
     if sign.rdfa and sign.microdata:
         elements = list(elements)
     if sign.rdfa:
+        place = document.markup[: document.skim.head_end] if sign.head_only else document.markup
         language = document.response.header("content-language")
         Reader(
             base,
             host,
             gathered,
             language=language if "," not in language else "",
-            has_namespaces=host is not Host.HTML or b"xmlns:" in document.markup,
+            has_namespaces=host is not Host.HTML or b"xmlns:" in place,
         ).read(elements)
     if sign.microdata:
         Items(base, gathered).read(elements)
@@ -117,6 +120,7 @@ def _elements_of(document: Document, sign: Sign, gathered: Gathered) -> tuple[Ho
             return host, xml_elements(numbered(text))
         except (NotXml, NotXhtml) as error:
             gathered.warn("DocumentError", f"no XML, read as HTML: {error}")
-    if sign.head_only:
-        return Host.HTML, html_elements(document.head_tree)
+    plain = head_elements(document) if sign.head_only else None
+    if plain is not None:
+        return Host.HTML, plain
     return Host.HTML, html_elements(document.tree)

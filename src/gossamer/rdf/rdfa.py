@@ -6,11 +6,10 @@ it, so it waits until one comes.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from enum import StrEnum
 from typing import TypeVar
 
-from gossamer.rdf.frames import Frame, List, Step
-from gossamer.rdf.initial import PREFIXES, TERMS, XHTML_TERMS
+from gossamer.rdf.frames import INITIAL, Frame, Host, List, Step
+from gossamer.rdf.initial import PREFIXES
 from gossamer.rdf.names import Names, declared, is_name, resolved
 from gossamer.rdf.nodes import Content, Element
 from gossamer.rdf.terms import (
@@ -43,14 +42,6 @@ _Attributes = Mapping[str, str | None]
 _T = TypeVar("_T")
 
 
-class Host(StrEnum):
-    """The language in which RDFa stands."""
-
-    HTML = "html"
-    XHTML1 = "xhtml1"
-    XHTML5 = "xhtml5"
-
-
 class Reader:
     """Reads the RDFa of one page."""
 
@@ -71,8 +62,7 @@ class Reader:
         self._host = host
         self._gathered = gathered
         self._has_namespaces = has_namespaces
-        names = Names(PREFIXES, TERMS if host is Host.HTML else XHTML_TERMS)
-        self._frames = [Frame(-1, names, language, base, base, {})]
+        self._frames = [Frame(-1, INITIAL[host], language, base, base, {})]
         self._frames[0].owns = base
         self._waiting: list[tuple[int, str, _Attributes, Content]] = []
         self._texts: list[int] = []

@@ -23,7 +23,7 @@ def test_a_page_without_structured_data_is_not_parsed(document: Any) -> None:
     )
     assert sign_of(page).is_nothing
     assert structured_data(page).triples == []
-    assert "tree" not in page.__dict__ and "head_tree" not in page.__dict__
+    assert "tree" not in page.__dict__
 
 
 def test_what_stands_in_the_head_alone_needs_no_tree_of_the_body(document: Any) -> None:
@@ -35,6 +35,26 @@ def test_what_stands_in_the_head_alone_needs_no_tree_of_the_body(document: Any) 
         ("dublin-core", {"DC.creator": ["C"]}),
     ]
     assert "tree" not in page.__dict__
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "<html lang=en><head><meta property='og:title' content='a&amp;b'><title property='og:x'>t &lt; u</title>",
+        "<html prefix='x: http://x.test/'>\n<head prefix='y: http://y.test/'><meta property='x:a y:b' content=c>",
+        "<!-- <head prefix='y: http://y.test/'> --><html><head><meta property='y:a' content=c>",
+        "<html vocab='http://s.test/'><head resource='#x'><meta property=a content=b></head><meta property=b content=c>",
+        "<html><html lang=de><head><meta property='og:a' content=b>",
+        "<meta property='og:a' content=b><base href='/other'><link property='og:b' href=c>",
+        "<html><head><template><meta property='og:a' content=b></template><noscript><meta property='og:c' content=d></noscript>",
+        "<html xmlns:z='http://z.test/'><head><meta property='z:a' content=b><script property='og:s'>1 < 2 &amp; 3</script>",
+        "<html itemscope itemtype='http://s.test/T'><head><meta itemprop=name content=N><title itemprop=title>a</title>",
+    ],
+)
+def test_a_head_says_without_a_tree_what_it_says_with_one(head: str, document: Any) -> None:
+    page = document(f"<!doctype html>{head}<body><p>text")
+    assert sign_of(page).head_only
+    assert structured_data(page, rules=()).triples == structured_data(page, rules=(), searching=False).triples
 
 
 @pytest.mark.parametrize(
