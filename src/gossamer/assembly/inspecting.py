@@ -111,7 +111,7 @@ class Inspecting:
         visit = await self._processed(url, response, base)
         [visit] = self._links.filter(visit)
         prose = Document(visit).text if visit.mime in HTML_TYPES else ""
-        data = structured_data(Document(visit, trouble=visit.trouble)) if visit.mime in HTML_TYPES else None
+        data = structured_data(Document(visit)) if visit.mime in HTML_TYPES else None
         return Inspection(
             url=url,
             outcome=response.outcome,
@@ -153,7 +153,7 @@ class Inspecting:
         visit = await self._processed(url, response, base)
         if visit.mime not in HTML_TYPES:
             return None
-        return structured_data(Document(visit, trouble=visit.trouble), rules=rules, expanding=expanding)
+        return structured_data(Document(visit), rules=rules, expanding=expanding)
 
     async def _processed(self, url: str, response: Response, base: str) -> Visit:
         [visit] = await self._process.filter_many([Visit(Task(base or url, host_of(base or url)), response)])
