@@ -8,7 +8,8 @@ a rule applies is dropped, and counted by the rule.
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from gossamer.rdf.terms import USES_VOCABULARY, XHV, Triple
+from gossamer.model.visit import Triple
+from gossamer.rdf.terms import USES_VOCABULARY, XHV
 
 #: What is dropped where nothing else is asked for: link types that serve browsers, feed readers and search engines, those by
 #: which readers turn pages, and RDFa's own note of a default vocabulary.

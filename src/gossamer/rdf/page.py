@@ -13,7 +13,7 @@ import msgspec
 from gossamer.model import charset
 from gossamer.model.document import Document
 from gossamer.model.errors import ParseSkipped
-from gossamer.model.visit import XHTML
+from gossamer.model.visit import XHTML, Triple
 from gossamer.model.xhtml import NotXhtml, numbered
 from gossamer.rdf.filtering import DROPPED, dropping
 from gossamer.rdf.frames import Host
@@ -25,7 +25,7 @@ from gossamer.rdf.nodes import Element, NotXml, html_elements, xml_elements
 from gossamer.rdf.patterns import copy_patterns, expand
 from gossamer.rdf.rdfa import Reader
 from gossamer.rdf.sign import Sign, everything, sign_of
-from gossamer.rdf.terms import Full, Gathered, Triple, Warned
+from gossamer.rdf.terms import Full, Gathered, Warned
 from gossamer.rdf.vocabularies import VOCABULARIES
 
 _XHTML1 = re.compile(rb"<!DOCTYPE[^>]*-//W3C//DTD XHTML")

@@ -7,7 +7,8 @@ Both follow the documents: property copying is section 3.5 of HTML+RDFa 1.1, voc
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from gossamer.rdf.terms import RDFA, TYPE, USES_VOCABULARY, Full, Gathered, Triple
+from gossamer.model.visit import Triple
+from gossamer.rdf.terms import RDFA, TYPE, USES_VOCABULARY, Full, Gathered
 
 COPY = f"{RDFA}copy"
 PATTERN = f"{RDFA}Pattern"

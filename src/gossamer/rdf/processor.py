@@ -1,6 +1,7 @@
 """The processor graph: what a reader of RDFa did not understand, as triples (RDFa Core 1.1, section 7.6)."""
 
-from gossamer.rdf.terms import RDFA, STRING, TYPE, Gathered, Triple
+from gossamer.model.visit import Triple
+from gossamer.rdf.terms import RDFA, STRING, TYPE, Gathered
 
 _DESCRIPTION = "http://purl.org/dc/terms/description"
 

@@ -1,4 +1,4 @@
-"""Triples, and what a page gave of them.
+"""What a page gave of triples, and the names and limits that all readers share.
 
 A triple is a plain tuple of five strings: subject, predicate, object, datatype, language. The datatype is empty where the
 object is a resource, and never empty where it is a literal. A blank node begins with `_:`; anything else that is no literal
@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-Triple = tuple[str, str, str, str, str]
+from gossamer.model.visit import Triple
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFA = "http://www.w3.org/ns/rdfa#"
@@ -32,8 +32,9 @@ USES_VOCABULARY = f"{RDFA}usesVocabulary"
 MAX_TRIPLES = 20_000
 #: Triples of one page with those that it says again: what waits for an object, times the objects that come.
 MAX_ADDED = 5 * MAX_TRIPLES
-#: Characters of one literal: articles fit, and a database takes it as one field.
-MAX_LITERAL = 1_000_000
+#: Characters of one literal: long articles fit, and so does the literal in a line of the row log, be each of its characters an
+#: escape of twelve bytes.
+MAX_LITERAL = 300_000
 #: Characters of all literals of a page: as long as the longest page that parsers get, for literals may lie in each other.
 MAX_LITERALS = 16_000_000
 #: Characters of one IRI; longer ones are refused by servers as well.

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 
 import pyoxigraph as oxigraph
 
+from gossamer.model.visit import Triple
 from gossamer.rdf.initial import PREFIXES
-from gossamer.rdf.terms import Triple
 
 #: By the word that a person gives.
 FORMATS = {

@@ -8,11 +8,11 @@ import pyoxigraph as oxigraph
 from gossamer.model.document import Document
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
-from gossamer.model.visit import Response, Visit
+from gossamer.model.visit import Response, Triple, Visit
 from gossamer.rdf.page import structured_data
 from gossamer.rdf.patterns import expand
 from gossamer.rdf.processor import processor_graph
-from gossamer.rdf.terms import Gathered, Triple
+from gossamer.rdf.terms import Gathered
 from gossamer.rdf.writing import quads
 
 SITE = "http://rdfa.info/test-suite/test-cases/"
