@@ -7,6 +7,7 @@ a rule applies is dropped, and counted by the rule.
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from itertools import islice
 
 from gossamer.model.visit import Triple
 from gossamer.rdf.terms import USES_VOCABULARY, XHV
@@ -46,6 +47,10 @@ DROPPED = frozenset(
 )
 
 
+#: Default vocabularies of one page in which link types are looked for; pages have one or two.
+MAX_VOCABULARIES = 50
+
+
 def dropping(triples: Iterable[Triple], rules: Collection[str], dropped: Counter[str]) -> list[Triple]:
     """The triples that no rule drops.
 
@@ -57,7 +62,8 @@ def dropping(triples: Iterable[Triple], rules: Collection[str], dropped: Counter
     triples = list(triples)
     if not rules:
         return triples
-    vocabularies = {value for _, predicate, value, _, _ in triples if predicate == USES_VOCABULARY} | {XHV}
+    used = (value for _, predicate, value, _, _ in triples if predicate == USES_VOCABULARY)
+    vocabularies = {XHV, *islice(used, MAX_VOCABULARIES)}
     types = [rule for rule in rules if ":" not in rule]
     of_links = {vocabulary + link_type: link_type for vocabulary in vocabularies for link_type in types}
     kept: list[Triple] = []

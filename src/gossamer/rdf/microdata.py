@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gossamer.rdf.names import resolved
 from gossamer.rdf.nodes import Content, Element
 from gossamer.rdf.rdfa import MAX_NESTED_TEXTS
-from gossamer.rdf.terms import TYPE, XSD, Full, Gathered, clean_iri
+from gossamer.rdf.terms import MAX_IRI, TYPE, XSD, Full, Gathered, clean_iri
 from gossamer.rdf.values import Value, time, typed
 
 #: Steps from one element to the next, in all items of a page: an element may be referred to by all of them.
@@ -123,7 +123,7 @@ class Items:
         types = [word for word in attributes.get("itemtype", "").split()[:MAX_NAMES] if _ABSOLUTE.match(word)]
         for kind in types:
             gathered.add(subject, TYPE, clean_iri(kind))
-        if types:
+        if types and len(types[0]) <= MAX_IRI:
             vocabulary = _vocabulary_of(types[0])
         for at in self._properties(place):
             kept = self._kept[at]

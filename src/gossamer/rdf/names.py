@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import urljoin
 
-from gossamer.rdf.terms import XHV, Gathered, clean_iri
+from gossamer.rdf.terms import MAX_IRI, XHV, Gathered, clean_iri
 
 #: Prefixes that one element knows, ours included: beyond it, each element that declares one would copy a long list.
 MAX_PREFIXES = 300
@@ -20,9 +20,12 @@ _TERM = re.compile(r"[^\W\d][\w./-]*")
 _PREFIX = re.compile(r"[^\W\d][\w.-]*")
 
 
-@lru_cache(maxsize=4_096)
 def resolved(reference: str, base: str) -> str:
     """An IRI reference against a base without fragment (RFC 3986, 5.2); one that cannot be resolved stays as it is."""
+    return (_remembered if len(reference) < MAX_REMEMBERED else _resolved)(reference, base)
+
+
+def _resolved(reference: str, base: str) -> str:
     reference = reference.strip("\t\n\f\r ")
     if not reference:
         return base
@@ -35,6 +38,9 @@ def resolved(reference: str, base: str) -> str:
         return clean_iri(urljoin(base, reference) + mark + fragment)
     except ValueError:
         return clean_iri(reference + mark + fragment)
+
+
+_remembered = lru_cache(maxsize=4_096)(_resolved)
 
 
 class Names:
@@ -54,9 +60,16 @@ class Names:
         self.declared = declared or {}
         #: Attributes whose words were all understood: elements that say the same things follow each other.
         self._known: dict[str, list[str]] = {}
+        #: The same with other vocabularies; all of them share it.
         self._spoken: dict[str, Names] = {}
         self.terms = terms
         self.vocabulary = vocabulary
+
+    def of_page(self) -> "Names":
+        """The same for one more page: what it declares is its own, what was looked up before stays known."""
+        names = Names(self.prefixes, self.terms, self.vocabulary)
+        names._known = self._known
+        return names
 
     def declaring(self, pairs: list[tuple[str, str]], gathered: Gathered, known: Mapping[str, str]) -> "Names":
         """These, with prefixes that an element declares.
@@ -72,6 +85,9 @@ class Names:
             if not _PREFIX.fullmatch(prefix):
                 gathered.warn("UnresolvedCURIE", f"prefix {name}")
                 continue
+            if len(iri) > MAX_IRI:
+                gathered.counts["iri_too_long"] += 1
+                continue
             if len(prefixes) >= MAX_PREFIXES and prefix not in prefixes:
                 gathered.counts["too_many_prefixes"] += 1
                 continue
@@ -86,9 +102,8 @@ class Names:
         """These, with a default vocabulary."""
         names = self._spoken.get(vocabulary)
         if names is None:
-            names = (
-                self if vocabulary == self.vocabulary else Names(self.prefixes, self.terms, vocabulary, self.declared)
-            )
+            names = Names(self.prefixes, self.terms, vocabulary, self.declared)
+            names._spoken = self._spoken
             if len(self._spoken) < MAX_REMEMBERED:
                 self._spoken[vocabulary] = names
         return names

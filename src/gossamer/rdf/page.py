@@ -1,7 +1,7 @@
 """The structured data of one page.
 
-Place in the flow: `gossamer rdf` and `gossamer inspect` call :func:`structured_data` on a document; so does whoever else
-wants a page's triples. It asks the :mod:`~gossamer.rdf.sign` what the page can hold, reads that, and nothing more.
+Place in the flow: the processor `structured-data`, `gossamer rdf` and `gossamer inspect` call :func:`structured_data` on a
+document. It asks the :mod:`~gossamer.rdf.sign` what the page can hold, reads that, and nothing more.
 """
 
 import re
@@ -25,7 +25,7 @@ from gossamer.rdf.nodes import Element, NotXml, html_elements, xml_elements
 from gossamer.rdf.patterns import copy_patterns, expand
 from gossamer.rdf.rdfa import Reader
 from gossamer.rdf.sign import Sign, everything, sign_of
-from gossamer.rdf.terms import Full, Gathered, Warned
+from gossamer.rdf.terms import MAX_IRI, Full, Gathered, Warned
 from gossamer.rdf.vocabularies import VOCABULARIES
 
 _XHTML1 = re.compile(rb"<!DOCTYPE[^>]*-//W3C//DTD XHTML")
@@ -85,7 +85,7 @@ def _gather(document: Document, sign: Sign, gathered: Gathered) -> None:
         Full: the page has given as much as is taken of one.
         ParseSkipped: the page would cost the parser too much.
     """
-    base = document.base
+    base = document.base if len(document.base) <= MAX_IRI else document.url
     for script in sign.json_ld:
         read_json_ld(document.markup[script.end : script.text_end], base, gathered)
     if not (sign.rdfa or sign.microdata):

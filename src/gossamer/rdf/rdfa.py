@@ -14,6 +14,7 @@ from gossamer.rdf.names import Names, declared, is_name, resolved
 from gossamer.rdf.nodes import Content, Element
 from gossamer.rdf.terms import (
     FIRST,
+    MAX_IRI,
     NIL,
     REST,
     TYPE,
@@ -62,7 +63,7 @@ class Reader:
         self._host = host
         self._gathered = gathered
         self._has_namespaces = has_namespaces
-        self._frames = [Frame(-1, INITIAL[host], language, base, base, {})]
+        self._frames = [Frame(-1, INITIAL[host].of_page(), language, base, base, {})]
         self._frames[0].owns = base
         self._waiting: list[tuple[int, str, _Attributes, Content]] = []
         self._texts: list[int] = []
@@ -183,6 +184,9 @@ class Reader:
         vocabulary = attributes.get("vocab") if "vocab" in attributes else None
         if vocabulary is not None:
             iri = resolved(vocabulary, self._base) if vocabulary.strip() else ""
+            if len(iri) > MAX_IRI:
+                self._gathered.counts["iri_too_long"] += 1
+                iri = ""
             if iri:
                 self._gathered.add(self._base, USES_VOCABULARY, iri)
             names = names.speaking(iri)

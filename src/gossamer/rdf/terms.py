@@ -35,8 +35,13 @@ MAX_ADDED = 5 * MAX_TRIPLES
 #: Characters of one literal: long articles fit, and so does the literal in a line of the row log, be each of its characters an
 #: escape of twelve bytes.
 MAX_LITERAL = 300_000
-#: Characters of all literals of a page: as long as the longest page that parsers get, for literals may lie in each other.
-MAX_LITERALS = 16_000_000
+#: Characters of all predicates and objects of a page: as long as the longest page that parsers get, for literals may lie in each
+#: other, and a short name may stand for a long IRI.
+MAX_CHARACTERS = 16_000_000
+#: Triples that are too long, after which a page is not read on: making each of them costs its length.
+MAX_LEFT_OUT = 200
+#: Characters of a language tag; the longest that is registered has some 30.
+MAX_LANGUAGE = 60
 #: Characters of one IRI; longer ones are refused by servers as well.
 MAX_IRI = 8_192
 #: Warnings of one page that are kept with their words; all are counted.
@@ -80,6 +85,7 @@ class Gathered:
         self._made = 0
         self._items = 0
         self._added = 0
+        self._left_out = 0
 
     def add(self, subject: str, predicate: str, value: str, datatype: str = "", language: str = "") -> None:
         """One more triple.
@@ -87,25 +93,28 @@ class Gathered:
         Raises:
             Full: there are too many.
         """
-        if datatype:
-            if len(value) > MAX_LITERAL:
-                self.counts["literal_too_long"] += 1
-                return
-            self._characters += len(value)
-            if self._characters > MAX_LITERALS:
-                self.counts["too_much_text"] += 1
-                raise Full
-        elif len(value) > MAX_IRI:
-            self.counts["iri_too_long"] += 1
+        if len(value) > (MAX_LITERAL if datatype else MAX_IRI):
+            self._leave_out("literal_too_long" if datatype else "iri_too_long")
             return
         if len(subject) > MAX_IRI or len(predicate) > MAX_IRI or len(datatype) > MAX_IRI:
-            self.counts["iri_too_long"] += 1
+            self._leave_out("iri_too_long")
             return
+        self._characters += len(predicate) + len(value)
+        if self._characters > MAX_CHARACTERS:
+            self.counts["too_much_text"] += 1
+            raise Full
         self._added += 1
         if len(self.triples) >= MAX_TRIPLES or self._added > MAX_ADDED:
             self.counts["too_many_triples"] += 1
             raise Full
         self.triples[subject, predicate, value, datatype, language] = None
+
+    def _leave_out(self, kind: str) -> None:
+        """Count what is too long; a page that has nothing else is not read on."""
+        self.counts[kind] += 1
+        self._left_out += 1
+        if self._left_out > MAX_LEFT_OUT:
+            raise Full
 
     def count_item(self) -> None:
         """One more item of a list, which becomes two triples when the list is complete.
@@ -139,7 +148,7 @@ class Gathered:
 
 def literal(text: str, language: str = "") -> tuple[str, str, str]:
     """Value, datatype and language of a plain literal; a language that is no tag counts as none."""
-    if language and _LANGUAGE.fullmatch(language):
+    if language and len(language) <= MAX_LANGUAGE and _LANGUAGE.fullmatch(language):
         return text, LANG_STRING, language.lower()
     return text, STRING, ""
 

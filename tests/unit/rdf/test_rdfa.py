@@ -114,6 +114,30 @@ def test_what_is_over_a_limit_is_left_out_and_counted(page: str, kind: str, read
     assert len(found.triples) <= terms.MAX_TRIPLES
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<body prefix="e: http://e.test/{long}">' + "<i property=e:n>x</i>" * 2_000,
+        '<body vocab="http://e.test/{long}">' + "<i property=n>x</i>" * 2_000,
+        '<base href="http://e.test/{long}"><body vocab="http://s.test/">' + "<a property=n href='#x'>x</a>" * 2_000,
+        '<body vocab="http://s.test/" lang="{tag}">' + "<i property=n>x</i>" * 2_000,
+        '<body itemscope itemtype="http://e.test/{long}/T">' + "<i itemprop=n>x</i>" * 2_000,
+    ],
+)
+def test_a_long_name_is_not_made_again_for_each_that_uses_it(page: str, read: Any) -> None:
+    found = read(page.format(long="x" * 1_000_000, tag="a-" * 500_000 + "a"))
+    assert sum(map(len, map("".join, found.triples))) < 100_000
+
+
+def test_many_long_names_are_cut(read: Any) -> None:
+    context = '{"p": "http://e.test/' + "x" * 1_000_000 + '/"}'
+    keys = ", ".join(f'"p:{number}": 1' for number in range(1_000))
+    found = read(f'<script type="application/ld+json">{{"@context": {context}, {keys}}}</script>')
+    assert found.triples == [] and found.counts["iri_too_long"] == terms.MAX_LEFT_OUT + 1
+    page = f'<body prefix="e: http://e.test/{"x" * 8_000}">' + "".join(f"<i property=e:{n}>x</i>" for n in range(3_000))
+    assert read(page).counts["too_much_text"] == 1
+
+
 def test_texts_in_texts_are_read_only_so_deep(read: Any) -> None:
     page = '<body vocab="http://s.test/">' + "".join(f"<span property=n{n}>" for n in range(50)) + "text"
     assert len([1 for *_, datatype, _ in read(page).triples if datatype]) == MAX_NESTED_TEXTS
