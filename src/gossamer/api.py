@@ -59,6 +59,16 @@ def processor(*mimes: str) -> Callable[[P], P]:
     return register
 
 
+@contextlib.contextmanager
+def own_processors() -> Iterator[None]:
+    """Begin without registered processors, and forget at the end of the block those that were registered in it."""
+    before, _registered[:] = _registered[:], []
+    try:
+        yield
+    finally:
+        _registered[:] = before
+
+
 class CrawlRun:
     """A crawl being read: iterate over its pages; afterwards `summary` says how it ended."""
 

@@ -2,10 +2,11 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from gossamer.assembly.catalog import catalog
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.seeds import check_addresses
@@ -14,21 +15,27 @@ from gossamer.model.errors import ResolutionFailed, UsageError
 from gossamer.services.cares import DnsResolver
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names that name servers here were asked for; none of them exists."""
-    names: list[str] = []
+class Nowhere(DnsResolver):
+    """Asks no name server, and notes what it was asked for; nothing of that exists."""
 
-    async def find(self: DnsResolver, host: str) -> Any:
-        names.append(host)
+    asked: ClassVar[list[str]] = []
+
+    async def find(self, host: str) -> Any:
+        self.asked.append(host)
         raise ResolutionFailed(f"{host}: no such name")
 
-    monkeypatch.setattr(DnsResolver, "find", find)
-    return names
+
+@pytest.fixture
+def asked() -> list[str]:
+    """The names that name servers were asked for."""
+    Nowhere.asked.clear()
+    return Nowhere.asked
 
 
 def told(folder: Path, seeds: list[str], **options: Any) -> list[str]:
-    crawl = Crawl(seeds, build(CrawlOptions, {"output": str(folder / "c"), **options}))
+    known = catalog()
+    known.add("dns", Nowhere)
+    crawl = Crawl(seeds, build(CrawlOptions, {"output": str(folder / "c"), **options}), catalog=known)
     lines: list[str] = []
     asyncio.run(check_addresses(crawl.seeds, crawl.graph, crawl.options, lines.append))
     return lines
