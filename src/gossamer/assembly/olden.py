@@ -25,6 +25,9 @@ _ADDED = MappingProxyType({"template": "traps"})
 #: Providers that are part of others since.
 _GONE = frozenset({"trap-shapes"})
 
+#: Settings that never had an effect, by the provider that had them: nothing counts the links to a page.
+_SETTINGS_GONE = MappingProxyType({"weighted": frozenset({"in_degree"})})
+
 
 def with_roles(wiring: Wiring) -> Wiring:
     """A copy in which the shipped units have the roles that they need today, as far as the wiring has who fills them."""
@@ -34,6 +37,9 @@ def with_roles(wiring: Wiring) -> Wiring:
         if after in providers and added not in providers:
             providers[added] = ProviderPlan(added)
     for name, plan in providers.items():
+        if plan.use in _SETTINGS_GONE:
+            settings = {key: value for key, value in plan.settings.items() if key not in _SETTINGS_GONE[plan.use]}
+            providers[name] = plan = msgspec.structs.replace(plan, settings=settings)
         missing = {
             role: filler
             for role, filler in _ROLES.get(plan.use, {}).items()

@@ -472,4 +472,4 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
 
 def _limits(sheet: FrontierSheet) -> Limits:
-    return Limits(sheet.max_pages, sheet.max_time, sheet.max_bytes, min_free_disk=sheet.min_free_disk)
+    return Limits(sheet.max_pages, sheet.max_time, sheet.max_bytes, sheet.min_free_disk)
