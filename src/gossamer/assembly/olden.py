@@ -32,14 +32,11 @@ _SETTINGS_GONE = MappingProxyType({"weighted": frozenset({"in_degree"})})
 def with_roles(wiring: Wiring) -> Wiring:
     """A copy in which the shipped units have the roles that they need today, as far as the wiring has who fills them."""
     gone = {name for name, plan in wiring.providers.items() if plan.use in _GONE}
-    providers = {name: plan for name, plan in wiring.providers.items() if name not in gone}
+    providers = {name: _without_gone(plan) for name, plan in wiring.providers.items() if name not in gone}
     for added, after in _ADDED.items():
         if after in providers and added not in providers:
             providers[added] = ProviderPlan(added)
     for name, plan in providers.items():
-        if plan.use in _SETTINGS_GONE:
-            settings = {key: value for key, value in plan.settings.items() if key not in _SETTINGS_GONE[plan.use]}
-            providers[name] = plan = msgspec.structs.replace(plan, settings=settings)
         missing = {
             role: filler
             for role, filler in _ROLES.get(plan.use, {}).items()
@@ -49,6 +46,14 @@ def with_roles(wiring: Wiring) -> Wiring:
             providers[name] = msgspec.structs.replace(plan, providers={**plan.providers, **missing})
     components = {name: _with_keepers(_without_depth(_bound(plan, gone))) for name, plan in wiring.components.items()}
     return msgspec.structs.replace(wiring, providers=providers, components=components)
+
+
+def _without_gone(plan: ProviderPlan) -> ProviderPlan:
+    """A provider without settings that it has no more."""
+    gone = _SETTINGS_GONE.get(plan.use, frozenset())
+    if gone.isdisjoint(plan.settings):
+        return plan
+    return msgspec.structs.replace(plan, settings={k: v for k, v in plan.settings.items() if k not in gone})
 
 
 def _bound(plan: ComponentPlan, gone: Collection[str]) -> ComponentPlan:
