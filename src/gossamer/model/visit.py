@@ -12,6 +12,7 @@ from gossamer.model import body as bodies
 from gossamer.model import mime as mimes
 from gossamer.model.body import Body
 from gossamer.model.notes import Note
+from gossamer.model.orders import Order
 from gossamer.model.outcome import DOCUMENTS, Outcome
 from gossamer.model.task import ROBOTS, Answer, Task
 
@@ -163,6 +164,8 @@ class Visit(msgspec.Struct, frozen=True):
     it links to is followed, and it is no page of the crawl."""
     found: tuple[Found, ...] = ()
     items: tuple[Item, ...] = ()
+    orders: tuple[Order, ...] = ()
+    """What processors ask of the crawl: hosts to block, delays to keep (process)."""
     trouble: str = ""
     """What went wrong while processing, if anything did: the page is kept, and says so."""
 

@@ -206,6 +206,9 @@ class Commit(Filter[CommitSheet]):
             locations = self.archive.append([ended.visit for ended in group])
             crash_at(Point.ARCHIVE_WRITTEN)  # passed once more for each keeper
             records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
+            refused = sum(len(ended.visit.orders) for ended in group)
+            if refused and not any(getattr(keeper, "takes_orders", False) for keeper in keepers):
+                staged.count("orders_refused", refused)
             for keeper in keepers:
                 written.append(keeper)
                 keeper.stage(records, staged)
