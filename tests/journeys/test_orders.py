@@ -9,6 +9,8 @@ import pytest
 
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import shipped
+from gossamer.assembly.control.knowing import known_of
+from gossamer.assembly.control.standing import standing_at_rest
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import NoSettings, build
@@ -66,8 +68,13 @@ def test_a_host_that_a_processor_blocks_is_asked_no_more(tmp_path: Path, takes_o
         assert summary.outcomes == {"ok": 6, "blocked": 5}
     else:
         assert (asked["b.test"], asked["c.test"]) == (5, 5)
-    ledger = Ledger(LedgerSheet(directory=str(tmp_path / "c"), existing=True))
+    directory = tmp_path / "c"
+    blocked = ["b.test"] if takes_orders else []
+    assert standing_at_rest(directory).blocked == blocked
+    ledger = Ledger(LedgerSheet(directory=str(directory), existing=True))
     ledger.open()
     told = {name: count for name, count in ledger.counters().items() if "order" in name}
+    known_by = [known_of(ledger, f"http://{host}/1").blocked_by for host in ("b.test", "c.test")]
     ledger.close()
+    assert known_by == ["".join(blocked), ""]
     assert told == ({"ordered:block": 1} if takes_orders else {"orders_refused": 1})

@@ -81,6 +81,14 @@ class ProcessorOrders(Provider[NoSettings]):
             self.politeness.slow(order.host, order.seconds)
 
 
+def blocked_by_orders(ledger: Ledger) -> list[str]:
+    """The hosts and domains that orders have blocked, by name: for those who look at a crawl."""
+    if not ledger.counters().get("ordered:block"):
+        return []  # without a look at a space that this crawl may not have
+    ledger.spaces.open(ORDERS)
+    return [key.decode().partition(" ")[2] for key, _ in ledger.spaces.scan(ORDERS, None, b"block ")]
+
+
 def _usable(order: Order) -> Order | None:
     """The order with its host as tasks name it; None where there is no such host or time."""
     try:
