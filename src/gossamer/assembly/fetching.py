@@ -5,7 +5,7 @@ from typing import Any, Self
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import compile_wiring, read_seeds
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.seeds import served_schemes
+from gossamer.assembly.protocols import served
 from gossamer.contracts.fetching import ProtocolModule
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
@@ -31,10 +31,10 @@ class Fetching:
         self._graph: Graph = plan(_timed(compile_wiring([self.url], options)), catalog())
         self._units: dict[str, Provider[Any]] = {}
         scheme = scheme_of(self.url)
-        served = served_schemes(self._graph)
-        if scheme not in served:
-            raise UsageError(f"{self.url}: no protocol module serves {scheme}:; known: {', '.join(sorted(served))}")
-        self._module: ProtocolModule = self._made(served[scheme])
+        modules = served(self._graph.wiring)
+        if scheme not in modules:
+            raise UsageError(f"{self.url}: no protocol module serves {scheme}:; known: {', '.join(sorted(modules))}")
+        self._module: ProtocolModule = self._made(modules[scheme])
 
     def _made(self, name: str) -> Any:
         """A provider of the wiring, behind those that it uses; each once."""

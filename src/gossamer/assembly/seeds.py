@@ -1,10 +1,10 @@
 """Seeds, judged before a crawl touches anything: somebody serves their scheme, and their addresses may be asked (DESIGN 8)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.errors import WiringError
+from gossamer.assembly.protocols import served
 from gossamer.flow.graph import Graph
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.url import endpoint_of, scheme_of
@@ -19,30 +19,11 @@ def check_schemes(seeds: Sequence[str], graph: Graph) -> None:
         UsageError: one of them; says what the wiring has.
         WiringError: a scheme has several modules.
     """
-    served = served_schemes(graph)
+    schemes = served(graph.wiring)
     for url in seeds:
-        if scheme_of(url) not in served:
-            known = ", ".join(sorted(served)) or "none"
+        if scheme_of(url) not in schemes:
+            known = ", ".join(sorted(schemes)) or "none"
             raise UsageError(f"seed {url}: no protocol module serves {scheme_of(url)}:; this wiring has {known}")
-
-
-def served_schemes(graph: Graph) -> dict[str, str]:
-    """The schemes that a graph fetches, each with the provider that serves it.
-
-    Raises:
-        WiringError: a scheme has several: nobody could tell which of them a URL is for.
-    """
-    served: dict[str, str] = {}
-    for name, node in graph.components.items():
-        protocols = node.roles.get("protocols", {})
-        for scheme, modules in protocols.items() if isinstance(protocols, Mapping) else ():
-            if len(modules) > 1:
-                told = ", ".join(modules)
-                raise WiringError(
-                    f"component {name!r}: scheme {scheme!r} has {len(modules)} modules ({told}); name one"
-                )
-            served[scheme] = modules[0]
-    return served
 
 
 async def check_addresses(
