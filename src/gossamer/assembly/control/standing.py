@@ -18,6 +18,7 @@ from gossamer.assembly.summary import ENDED, Summary
 from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.outcome import ERRORS
+from gossamer.services.orders import blocked_by_orders
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequenc
         time_left=crawl.time_left(summary),
         slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in crawl.slowest_hosts(SLOWEST)],
         slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in crawl.slowed_hosts(SLOWEST)],
-        blocked=list(blocked(crawl.graph)[:100]),
+        blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
         checkpoints=crawl.ledger.checkpoints(),
         units=_units(crawl, elsewhere) if units else [],
         connectors=_connectors(crawl, elsewhere) if units else [],
@@ -236,6 +237,7 @@ def _of_ledger(directory: Path, ledger: Ledger) -> Standing:
             pages_per_second=ended.pages_per_second,
             cpu_seconds=ended.cpu_seconds,
             peak_rss_bytes=ended.peak_rss_bytes,
+            blocked=blocked_by_orders(ledger)[:100],
             checkpoints=ledger.checkpoints(),
         )
 
@@ -252,6 +254,7 @@ def _sum(directory: Path, parts: list[Standing]) -> Standing:
         crawl=str(directory),
         outcomes=dict(outcomes),
         cuts=dict(cuts),
+        blocked=sorted({name for part in parts for name in part.blocked})[:100],
         seconds=max(part.seconds for part in parts),
         peak_rss_bytes=sum(part.peak_rss_bytes for part in parts),
         **{name: sum(getattr(part, name) for part in parts) for name in added},

@@ -13,6 +13,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from math import inf
+from typing import ClassVar
 
 import msgspec
 
@@ -78,6 +79,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     gates: UsesMany[TaskFilter]
 
     spills = frozenset({"seeds", "answers", "committed"})
+    crowded: ClassVar[int] = CROWDED
+    """Hosts that take turns before those that wait long make room for others."""
+
     lasts = "it knows what is in flight"
 
     def __init__(self, sheet: FrontierSheet | None = None) -> None:
@@ -359,7 +363,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         host = self._hosts.get(name)
         if host is None or (not host.errands and (host.asking or not host.is_held)):
             return
-        if host.is_held and not host.errands and len(self._hosts) > CROWDED:
+        if host.is_held and not host.errands and len(self._hosts) > self.crowded:
             wait = self.politeness.waits(name, self.clock.monotonic())
             if LONG_WAIT < wait < inf:
                 self._rest(host, wait)
@@ -468,4 +472,4 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
 
 def _limits(sheet: FrontierSheet) -> Limits:
-    return Limits(sheet.max_pages, sheet.max_time, sheet.max_bytes, min_free_disk=sheet.min_free_disk)
+    return Limits(sheet.max_pages, sheet.max_time, sheet.max_bytes, sheet.min_free_disk)
