@@ -8,6 +8,7 @@ import contextlib
 import datetime
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from gossamer.assembly.compiling import (
 )
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
+from gossamer.assembly.ending import Ending, has_documents, option_name
 from gossamer.assembly.item_files import ItemFiles
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
@@ -66,6 +68,15 @@ if TYPE_CHECKING:
 #: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
 GRACE = 8.0
 
+#: Lines that are said once more at the end of a crawl: the latest.
+WARNINGS = 10
+
+#: Seconds that a page in flight has to come in when the time of a crawl is up.
+BEYOND = 10.0
+
+#: Seconds between two looks at the limits of time, which may be changed while a crawl runs.
+LOOK_AT_LIMITS = 5.0
+
 
 class Crawl:
     """A crawl that is ready to run. Making it checks everything and touches nothing."""
@@ -88,8 +99,10 @@ class Crawl:
         unit goes by: the machine's, unless a simulated one is given.
         """
         self.options = options or CrawlOptions()
-        self.report = report
         self._clock = clock
+        self.warnings: deque[str] = deque(maxlen=WARNINGS)
+        """What was told while the crawl was at work, to be said once more at the end."""
+        self._report = report
         if self.options.resume:
             wiring = wiring or kept_wiring(self.options.output)
         self._hostless = hostless(wiring)
@@ -121,6 +134,8 @@ class Crawl:
         self.item_files.check(overwrite=self.options.overwrite)
         self.fleet: Fleet | None = None
         self._state = ""
+        self._is_torn = False
+        self._cut_by = ""
         self._began = 0.0
         self._pages_before = 0
         self._work: asyncio.Future[None] | None = None
@@ -195,6 +210,12 @@ class Crawl:
             )
             return await self._run(self.running, self.fleet)
 
+    def report(self, line: str) -> None:
+        """Tell a line; one of while the crawl was at work is said once more at the end."""
+        if self.working:
+            self.warnings.append(line)
+        self._report(line)
+
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
         await check_addresses(self.seeds, self.graph, self.options, self.report)
         made = self._place.make(self.kept, self.graph)
@@ -213,10 +234,18 @@ class Crawl:
             await self.item_files.start()
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
-            summary = self._summary()
+            summary = self._last_summary()
             if summary.set_aside:
                 self._tell_aside()
-            is_vain = made and summary.state == "incomplete" and not summary.fetched
+            is_vain = (
+                made
+                and summary.state == "incomplete"
+                and not summary.fetched
+                and not summary.limit
+                and self._is_unfinished(summary)
+            )
+            for line in self._ending().lines(summary, is_kept=not is_vain):
+                self.report(line)
             if not self._aborted:
                 write_hosts(running)
             self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
@@ -242,8 +271,6 @@ class Crawl:
         self.report(told((row for row in self.ledger.aside() if row.family.key not in confirmed), self.directory))
 
     def _tell_vain(self) -> None:
-        for line in self._place.failures():
-            self.report(line)
         rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
         self.report(f"nothing came, so nothing is kept: {rest}")
 
@@ -266,6 +293,7 @@ class Crawl:
         """Wait for the end of the work, or for :meth:`abort`. Meanwhile it can be steered from outside."""
         self._work = asyncio.ensure_future(work)
         control = ControlServer(self.directory, self._steer, self.report)
+        watch = asyncio.create_task(self._cut_in_time(self._work))
         try:
             await control.start()
             await self._work
@@ -273,7 +301,22 @@ class Crawl:
             if not self._aborted:
                 raise
         finally:
+            watch.cancel()
             await control.stop()
+
+    async def _cut_in_time(self, work: "asyncio.Future[None]") -> None:
+        """What is in flight when the time is up has :data:`BEYOND` to come in; then it is cut. Limits may change meanwhile."""
+        while not work.done():
+            left = self.frontier.ends_at() + BEYOND - self.frontier.clock.monotonic()
+            if left <= 0.0:
+                self._cut_by = self.frontier.time_limit
+                self.report(
+                    f"what was in flight {BEYOND:g} s after the end of {option_name(self._cut_by)} is cut; "
+                    "it is fetched when the crawl goes on"
+                )
+                self._tear()
+                return
+            await self.frontier.clock.sleep(min(left, LOOK_AT_LIMITS))
 
     async def _steer(self, request: "Request") -> "Answered":
         """Do what is asked from outside: few crawls are, so what it takes is imported then."""
@@ -283,11 +326,15 @@ class Crawl:
 
     @property
     def _aborted(self) -> bool:
-        return self._state == "stopped" and self._work is not None and self._work.cancelled()
+        return self._is_torn and self._work is not None and self._work.cancelled()
 
     def abort(self) -> None:
         """Stop at once: what is in flight is dropped, what is committed is kept."""
         self._state = "stopped"
+        self._tear()
+
+    def _tear(self) -> None:
+        self._is_torn = True
         if self.tables is not None:
             self.tables.abort()
         if self._work is not None:
@@ -431,9 +478,10 @@ class Crawl:
         frontier = self.frontier
         queued = len(frontier.queues)
         if self._state != "stopped":
-            lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}")
-            self._state = "limit" if frontier.limit else "incomplete" if lost else "finished"
-        ended_by = f"limit:{frontier.limit}" if frontier.limit else "stopped" if self._state == "stopped" else ""
+            lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}") or not has_documents(counters)
+            self._state = "limit" if frontier.limit or self._cut_by else "incomplete" if lost else "finished"
+        ended_by = frontier.limit or self._cut_by
+        ended_by = f"limit:{ended_by}" if ended_by else "stopped" if self._state == "stopped" else ""
         set_aside = self._set_aside(counters)
         seconds = time.monotonic() - self._began
         pages = counters.get("pages", 0)
@@ -456,7 +504,22 @@ class Crawl:
             peak_rss_bytes=peak_rss(),
             set_aside=set_aside,
             cuts=cuts_of(counters, ended_by, queued, set_aside),
+            limit=(frontier.limit or self._cut_by) if self._state == "limit" else "",
         )
+
+    def _last_summary(self) -> Summary:
+        """The summary of the end: it also says what waits, which takes a look at every host that has tasks."""
+        summary = self._summary()
+        if summary.state == "limit" and not has_documents(self._counters()):
+            summary = msgspec.structs.replace(summary, state="incomplete")
+        return msgspec.structs.replace(summary, waiting=self.frontier.waiting() if summary.queued else None)
+
+    @staticmethod
+    def _is_unfinished(summary: Summary) -> bool:
+        return bool(summary.queued or summary.outcomes.get(Outcome.GONE_AFTER_RETRIES))
+
+    def _ending(self) -> Ending:
+        return Ending(self.directory, self.seeds, has_lingered=self.frontier.has_lingered)
 
     def _set_aside(self, counters: Mapping[str, int]) -> int:
         """URLs that are set aside by a guess: what a person has confirmed to be a trap is refused."""

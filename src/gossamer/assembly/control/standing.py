@@ -18,6 +18,7 @@ from gossamer.assembly.summary import ENDED, Summary
 from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.outcome import ERRORS
+from gossamer.stages.frontier.lingering import Waiting
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 SLOWEST = 10
 
 #: Options that bound a crawl.
-LIMITS = ("max_pages", "max_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
+LIMITS = ("max_pages", "max_time", "total_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
 
 
 class SlowHost(msgspec.Struct, frozen=True):
@@ -86,6 +87,10 @@ class Standing(msgspec.Struct, frozen=True):
     """URLs that look like parts of traps: they wait behind everything else."""
     cuts: dict[str, int] = {}
     """Cuts that depend on the order of events: :func:`gossamer.assembly.summary.cuts_of`."""
+    limit: str = ""
+    """The limit that ended the last run, by the name of its setting; empty where none did."""
+    waiting: Waiting | None = None
+    """Retries that were due later when the last run ended."""
     in_flight: int = 0
     hosts: int = 0
     seconds: float = 0.0

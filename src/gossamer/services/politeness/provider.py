@@ -8,7 +8,7 @@ is committed, whatever took longer.
 import heapq
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -60,7 +60,8 @@ class PolitenessSheet(Sheet, frozen=True):
         Annotated[float, setting("Bytes of bodies a second, of the whole crawl.", unit="bytes/s", gt=0)] | None
     ) = None
     retries: Annotated[
-        tuple[float, ...], setting("Before the second and each further try, of a page or of a host, in seconds.")
+        tuple[float, ...],
+        setting("Wait so long before the second and each further try of a page or of an endpoint, in seconds."),
     ] = WAITS
     strikes: Annotated[int, setting("Failures in a row after which a host is only probed.", unit="failures", ge=1)] = (
         STRIKES
@@ -159,13 +160,13 @@ class HostPoliteness(Provider[PolitenessSheet]):
         place = self.gates.place(host)
         return place.next if place is not None else self.clock.monotonic()
 
-    def hold(self, host: str, seconds: float) -> None:
+    def hold(self, task: Task, seconds: float) -> None:
         """See the contract."""
-        self.gates.hold(host, self.clock.monotonic() + seconds)
+        self.gates.hold(task.host, self.clock.monotonic() + seconds, task.url)
 
     def missed(self, host: str) -> None:
         """See the contract."""
-        self.gates.missed(host, self.clock.monotonic(), self.clock.now())
+        self.gates.missed(host, self.clock.monotonic(), self.clock.now(), registered_domain(host))
 
     def received(self, url: str, size: int) -> None:
         """See the contract."""
@@ -208,9 +209,25 @@ class HostPoliteness(Provider[PolitenessSheet]):
         """See the contract."""
         return self.gates.is_spent(host)
 
-    def all_spent(self) -> bool:
+    def closed(self, task: Task, now: float) -> float:
         """See the contract."""
-        return all(map(self.gates.is_spent, self._schedule))
+        return self.gates.closed(task.host, task.url, now)
+
+    def is_closed(self, host: str, now: float) -> bool:
+        """See the contract."""
+        return self.gates.is_closed(host, now)
+
+    def meet(self, host: str, urls: Iterable[str]) -> None:
+        """See the contract."""
+        self.gates.meet(host, urls)
+
+    def retry_wait(self, host: str, now: float) -> float:
+        """See the contract."""
+        return self.gates.retry_wait(host, now)
+
+    def at_work(self) -> Iterable[str]:
+        """See the contract."""
+        return self._schedule
 
     # -- what outlives the process
 
