@@ -63,6 +63,7 @@ PROVIDERS = {
     "json-log": "gossamer.stores.rowlog:JsonLog",
     "tables": "gossamer.stores.tablelog:TableLog",
     "css-links": "gossamer.stages.process.css:CssLinks",
+    "structured-data": "gossamer.stages.process.structured:StructuredDataProcessor",
     "feed-links": "gossamer.stages.process.feeds:FeedLinks",
     "sitemap-links": "gossamer.stages.process.sitemaps:SitemapLinks",
     "text-links": "gossamer.stages.process.text_links:TextLinks",

@@ -3,6 +3,7 @@
 Called by :mod:`gossamer.assembly.compiling`; each option here sets more than one unit, or adds one.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,6 +12,8 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import WiringError
 from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
+from gossamer.model.visit import HTML_TYPES
+from gossamer.stores.tablelog import TableLogSheet
 
 
 def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:
@@ -27,6 +30,8 @@ def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:
     if options.follow_nofollow:
         wiring = _set(wiring, "follow-nofollow", "process", {"obey_nofollow": False})
         wiring = _set(wiring, "follow-nofollow", "nofollow", {"follow": True})
+    if options.rdf:
+        wiring = with_structured_data(wiring)
     compares = options.near_duplicates
     if compares == "auto":
         compares = "report" if options.details == "full" else "off"
@@ -35,6 +40,36 @@ def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:
     if options.details == "full":
         wiring = _set(wiring, "details", "html", {"anchors": True})
     return wiring if compares == "off" else with_near_duplicates(wiring, skip=compares == "skip")
+
+
+def with_structured_data(wiring: Wiring) -> Wiring:
+    """A copy whose process stage reads the structured data of pages, and whose log keeps the triples.
+
+    Raises:
+        WiringError: the wiring has no component `process`, or no provider `log`.
+    """
+    name, process = "structured-data", wiring.components.get("process")
+    if process is None:
+        raise WiringError(f"--rdf needs unit 'process', but {wiring.source} has none")
+    bound = process.providers.get("processors", {})
+    if not isinstance(bound, Mapping):
+        raise WiringError(
+            f"--rdf needs the processors of unit 'process' by media type, but {wiring.source} names one for all"
+        )
+    processors = dict(bound)
+    for mime in sorted(HTML_TYPES):
+        before = processors.get(mime, [])
+        names = [before] if isinstance(before, str) else list(before)
+        processors[mime] = names if name in names else [*names, name]
+    process = msgspec.structs.replace(process, providers={**process.providers, "processors": processors})
+    wiring = msgspec.structs.replace(
+        wiring,
+        components={**wiring.components, "process": process},
+        providers={name: ProviderPlan(use=name), **wiring.providers},
+    )
+    log = wiring.providers.get("log")
+    tables = list(log.settings.get("tables", TableLogSheet().tables)) if log else []
+    return _set(wiring, "rdf", "log", {"tables": [*dict.fromkeys((*tables, "triples"))]})
 
 
 def with_near_duplicates(wiring: Wiring, *, skip: bool) -> Wiring:

@@ -1,7 +1,7 @@
 """Documents without a crawl: what the process and link stages make of one, put together for `gossamer inspect`."""
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Collection, Sequence
+from typing import Self
 
 import msgspec
 
@@ -13,6 +13,10 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import HTML_TYPES, Response, Visit, sha1_base32
+from gossamer.rdf.filtering import DROPPED
+from gossamer.rdf.meta import MetaItem
+from gossamer.rdf.page import StructuredData, structured_data
+from gossamer.rdf.telling import Thing, told
 from gossamer.stages.links.component import Links
 from gossamer.stages.process.component import Process, ProcessSheet
 from gossamer.stages.process.css import CssLinks, CssLinksSheet
@@ -65,7 +69,10 @@ class Inspection(msgspec.Struct, frozen=True):
     text_length: int
     """Characters of its prose."""
     fingerprints: Fingerprints
-    structured_data: list[Any]
+    structured_data: list[MetaItem | Thing]
+    """What `meta` elements say, then what RDFa, JSON-LD and microdata say of each subject."""
+    structured_data_left_out: dict[str, int]
+    """What of it was not understood, was over a limit, or was dropped by the filter, by kind."""
     trouble: str
     error: str
 
@@ -101,9 +108,10 @@ class Inspecting:
             response: how it was fetched, or :func:`answer_of` a file.
             base: what relative links are resolved against instead of `url`; a `base` element wins over both.
         """
-        [visit] = await self._process.filter_many([Visit(Task(base or url, host_of(base or url)), response)])
+        visit = await self._processed(url, response, base)
         [visit] = self._links.filter(visit)
         prose = Document(visit).text if visit.mime in HTML_TYPES else ""
+        data = structured_data(Document(visit)) if visit.mime in HTML_TYPES else None
         return Inspection(
             url=url,
             outcome=response.outcome,
@@ -124,10 +132,32 @@ class Inspecting:
                 bodies.sha256(response.body) if response.body else "",
                 f"{visit.simhash:016x}" if visit.simhash else "",
             ),
-            structured_data=[],
+            structured_data=told(data) if data else [],
+            structured_data_left_out=dict(data.counts) | {"filtered": data.dropped.total()} if data else {},
             trouble=visit.trouble,
             error=response.error,
         )
+
+    async def structured(
+        self, url: str, response: Response, base: str = "", *, rules: Collection[str] = DROPPED, expanding: bool = False
+    ) -> StructuredData | None:
+        """The triples and items of an answer; none where it is no HTML.
+
+        Args:
+            url: as for :meth:`inspect`.
+            response: as for :meth:`inspect`.
+            base: as for :meth:`inspect`.
+            rules: what is dropped (:mod:`gossamer.rdf.filtering`).
+            expanding: add what bundled vocabularies say of the names that the page uses.
+        """
+        visit = await self._processed(url, response, base)
+        if visit.mime not in HTML_TYPES:
+            return None
+        return structured_data(Document(visit), rules=rules, expanding=expanding)
+
+    async def _processed(self, url: str, response: Response, base: str) -> Visit:
+        [visit] = await self._process.filter_many([Visit(Task(base or url, host_of(base or url)), response)])
+        return visit
 
 
 def answer_of(content: bytes, content_type: str) -> Response:

@@ -212,6 +212,13 @@ class CrawlOptions(Sheet, frozen=True):
         bool,
         setting("Also fetch what pages show (style sheets, images, scripts, media), wherever it lies.", restart=_START),
     ] = False
+    rdf: Annotated[
+        bool,
+        setting(
+            "Read RDFa, JSON-LD and microdata of pages into the table `triples`, and OpenGraph into `items`.",
+            restart=_START,
+        ),
+    ] = False
     language: Annotated[
         tuple[str, ...],
         setting("Keep pages in this language alone, as de; others are discarded (repeatable).", restart=_START),

@@ -28,6 +28,7 @@ BENCHES = {
     "bodies": "bodies of a gigabyte, and ten thousand of a megabyte: memory, and the pace of other hosts; takes minutes",
     "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
+    "structured-data": "RDFa, JSON-LD, microdata and pages without: CPU time to find it, or that there is none",
     "diversity": "how evenly hosts come out of the task queues, plain and by pages",
     "seen": "which URLs are new: in memory, in a trie, in the ledger, in bulk by the sieve; ten minutes at 100 million",
 }
@@ -86,12 +87,12 @@ def bench(
     """
     if name is None:
         for known, text in BENCHES.items():
-            print(f"{known:<10} {text}")
+            print(f"{known:<15} {text}")
         return
     name = ALIASES.get(name, name)
     if name not in BENCHES:
         raise click.UsageError(f"no benchmark {name!r}{nearest(name, BENCHES)}")
-    module = importlib.import_module(f"gossamer.bench.{name}")
+    module = importlib.import_module(f"gossamer.bench.{name.replace('-', '_')}")
     if name == "peers":
         with _sites(sites, pages or PEER_PAGES) as roots:
             report = module.run(roots, repeats, profiles or tuple(PROFILES))

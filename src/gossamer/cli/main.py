@@ -32,6 +32,7 @@ COMMANDS = {
     "reprocess": ("gossamer.cli.reprocess", "Run processors over the stored archive, without a request."),
     "fetch": ("gossamer.cli.fetch", "Fetch one URL, and tell outcome, timings and header fields."),
     "inspect": ("gossamer.cli.inspect", "Say what a crawl would see in documents, as JSON."),
+    "rdf": ("gossamer.cli.rdf", "Write the triples of one page: RDFa, JSON-LD and microdata."),
     "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
     "robots": ("gossamer.cli.robots", "Say which URLs a robots.txt allows, and by which rule."),
     "normalize": ("gossamer.cli.normalize", "Say what canonical form URLs have."),

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from gossamer.model.document import Document
-from gossamer.model.visit import Found, Item
+from gossamer.model.visit import Found, Item, Statements
 
 
 class Processor(Protocol):
@@ -18,6 +18,6 @@ class Processor(Protocol):
         3. It may raise: that costs its own findings on this page, is counted, and nothing else.
     """
 
-    def process(self, document: Document) -> Iterable[Found | Item]:
-        """Links and items of this document."""
+    def process(self, document: Document) -> Iterable[Found | Item | Statements]:
+        """Links and items of this document, and what it states in triples."""
         ...

@@ -129,6 +129,18 @@ class Item(msgspec.Struct, frozen=True):
     value: object = None
 
 
+#: Subject, predicate, object, datatype, language: as :mod:`gossamer.rdf.terms` has them.
+Triple = tuple[str, str, str, str, str]
+
+
+class Statements(msgspec.Struct, frozen=True):
+    """What a processor of structured data takes out of a page."""
+
+    triples: tuple[Triple, ...]
+    counts: dict[str, int] = {}
+    """What was not understood, left out or dropped, by kind."""
+
+
 class Visit(msgspec.Struct, frozen=True):
     """One page's envelope. Stages fill it from top to bottom."""
 
@@ -163,6 +175,8 @@ class Visit(msgspec.Struct, frozen=True):
     it links to is followed, and it is no page of the crawl."""
     found: tuple[Found, ...] = ()
     items: tuple[Item, ...] = ()
+    triples: tuple[Triple, ...] = ()
+    """What the page says in RDFa, JSON-LD and microdata (process, where it is asked for)."""
     trouble: str = ""
     """What went wrong while processing, if anything did: the page is kept, and says so."""
 

@@ -86,23 +86,32 @@ def as_html(markup: bytes) -> bytes:
         markup: well-formed UTF-8.
     """
     try:
-        return _Rewriting().run(_NAMED.sub(_numbered, markup) if _PUBLIC.search(markup[:ROOT_BYTES]) else markup)
-    except (expat.ExpatError, _NotXhtml):
+        return _Rewriting().run(numbered(markup))
+    except (expat.ExpatError, NotXhtml):
         return markup
 
 
-class _NotXhtml(Exception):
+def numbered(markup: bytes) -> bytes:
+    """The same page with characters by their numbers, where its DOCTYPE gives them the names that HTML has for them.
+
+    Raises:
+        NotXhtml: a name is none of these.
+    """
+    return _NAMED.sub(_by_number, markup) if _PUBLIC.search(markup[:ROOT_BYTES]) else markup
+
+
+class NotXhtml(Exception):
     """The page is read as HTML."""
 
 
-def _numbered(match: re.Match[bytes]) -> bytes:
+def _by_number(match: re.Match[bytes]) -> bytes:
     """A character by its number instead of its name."""
     name = match[1]
     if name is None or name in _OF_XML:
         return match[0]
     characters = html5.get(f"{name.decode()};")
     if characters is None:
-        raise _NotXhtml
+        raise NotXhtml
     return b"".join(b"&#%d;" % ord(character) for character in characters)
 
 
@@ -125,7 +134,7 @@ class _Rewriting:
 
         Raises:
             ExpatError: it is not well-formed.
-            _NotXhtml: it declares something, or is no page.
+            NotXhtml: it declares something, or is no page.
         """
         parser = self._parser
         parser.StartDoctypeDeclHandler = self._doctype
@@ -140,21 +149,21 @@ class _Rewriting:
     @staticmethod
     def _doctype(_name: str, _system: str | None, _public: str | None, has_declarations: int) -> None:
         if has_declarations:
-            raise _NotXhtml
+            raise NotXhtml
 
     @staticmethod
     def _namespace(_prefix: str | None, name: str | None) -> None:
         if len(name or "") > MAX_NAMESPACE:
-            raise _NotXhtml
+            raise NotXhtml
 
     @staticmethod
     def _skipped(_name: str, _is_parameter: int) -> None:
-        raise _NotXhtml
+        raise NotXhtml
 
     def _write(self, text: str) -> None:
         self._made += text.encode()
         if len(self._made) > MAX_MADE:
-            raise _NotXhtml
+            raise NotXhtml
 
     def _named(self, expanded: str) -> str:
         """The name that an element has in HTML; one with a colon, which HTML has not, where it is none of HTML's."""

@@ -38,8 +38,8 @@ class TableLogSheet(Sheet, frozen=True):
     tables: Annotated[
         tuple[str, ...],
         setting(
-            "Keep these tables: `pages`, `links`, `items`, and those that installed packages offer. `pages` is also what the "
-            "index of the archive is made from."
+            "Keep these tables: `pages`, `links`, `items`, `triples`, and those that installed packages offer. `pages` is also "
+            "what the index of the archive is made from."
         ),
     ] = ("pages", "links", "items")
     log: Annotated[bool, setting("Write `logs/crawl.jsonl` too.", restart=_IN_USE)] = True

@@ -38,7 +38,12 @@ def check_table(table: Table, visits: Sequence[Visit] = ()) -> None:
     """
     assert table.rows is not None, "it makes no rows of visits"
     encoder = msgspec.json.Encoder()
-    plain = msgspec.structs.replace(visit(), links=(Link("http://a.test/x"),), items=(Item("k", "http://a.test/", 1),))
+    plain = msgspec.structs.replace(
+        visit(),
+        links=(Link("http://a.test/x"),),
+        items=(Item("k", "http://a.test/", 1),),
+        triples=(("http://a.test/", "http://a.test/p", "_:b1", "", ""),),
+    )
     rows = 0
     for number, one in enumerate((plain, unanswered(), *hostile_visits(), *visits)):
         named = msgspec.structs.replace(one, id=f"check-{number}")

@@ -8,7 +8,7 @@ from gossamer.contracts.filtering import TaskFilter, TaskGate, UrlFilter, VisitF
 from gossamer.contracts.processing import Processor
 from gossamer.model.document import Document
 from gossamer.model.task import Task
-from gossamer.model.visit import Found, Item, Link, Visit
+from gossamer.model.visit import Found, Item, Link, Statements, Visit
 
 #: Canonical URLs of every shape that a filter meets.
 SHAPES = (
@@ -88,7 +88,9 @@ def check_processor(processor: Processor, visits: Sequence[Visit], *, keeps_stat
     """
     first = [_process(processor, one) for one in visits]
     for one, things in zip(visits, first, strict=True):
-        assert all(isinstance(thing, Found | Item) for thing in things), f"{one.url}: neither Found nor Item"
+        assert all(isinstance(thing, Found | Item | Statements) for thing in things), (
+            f"{one.url}: neither Found nor Item nor Statements"
+        )
     again = [_process(processor, one) for one in reversed(visits)]
     assert keeps_state or again == first[::-1], "what it yields depends on other documents"
     for one in visits:
@@ -101,5 +103,5 @@ def check_processor(processor: Processor, visits: Sequence[Visit], *, keeps_stat
         assert one.response.content == before, "the document was changed"
 
 
-def _process(processor: Processor, one: Visit) -> list[Found | Item]:
+def _process(processor: Processor, one: Visit) -> list[Found | Item | Statements]:
     return list(processor.process(Document(one)))

@@ -304,6 +304,7 @@ def _joined(one: Findings, more: Findings) -> Findings:
         one,
         found=(*one.found, *more.found),
         items=(*one.items, *more.items),
+        triples=(*one.triples, *more.triples),
         trouble=one.trouble or more.trouble,
         counts={name: one.counts.get(name, 0) + more.counts.get(name, 0) for name in {*one.counts, *more.counts}},
     )

@@ -12,7 +12,7 @@ import msgspec
 from gossamer.contracts.processing import Processor
 from gossamer.model.document import Document
 from gossamer.model.language import primary
-from gossamer.model.visit import HTML_TYPES, Found, Item, Visit
+from gossamer.model.visit import HTML_TYPES, Found, Item, Statements, Triple, Visit
 
 #: How much is made of a page: `plain` title, base, charset, directives, canonical URL and the language that it says it is
 #: in; `full` also the language that it is in, and its fingerprint, which need its text.
@@ -33,6 +33,7 @@ class Findings(msgspec.Struct, frozen=True):
 
     found: tuple[Found, ...] = ()
     items: tuple[Item, ...] = ()
+    triples: tuple[Triple, ...] = ()
     title: str = ""
     base: str = ""
     charset: str = ""
@@ -42,7 +43,7 @@ class Findings(msgspec.Struct, frozen=True):
     simhash: int = 0
     trouble: str = ""
     counts: dict[str, int] = {}
-    """What went wrong, as counters: `raised:ValueError`."""
+    """What went wrong or was left out, as counters: `raised:ValueError`, `rdf:too_many_triples`."""
 
 
 def read(document: Document, processors: Iterable[Processor], details: Details, *, language: bool = False) -> Findings:
@@ -52,6 +53,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
     """
     found: list[Found] = []
     items: list[Item] = []
+    triples: list[Triple] = []
     counts: dict[str, int] = {}
     trouble = ""
     for processor in processors:
@@ -63,6 +65,10 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
             for thing in made:
                 if type(thing) is Found:
                     found.append(thing)
+                elif type(thing) is Statements:
+                    triples += thing.triples
+                    for kind, count in thing.counts.items():
+                        counts[f"rdf:{kind}"] = counts.get(f"rdf:{kind}", 0) + count
                 else:
                     items.append(_as_item(thing))
                 if len(found) >= MAX_FOUND or len(items) >= MAX_ITEMS:
@@ -76,6 +82,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
         return Findings(
             tuple(found),
             tuple(items),
+            tuple(triples),
             base=document.url,
             directives=document.field_directives,
             trouble=trouble,
@@ -85,6 +92,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
     return Findings(
         tuple(found),
         tuple(items),
+        tuple(triples),
         title=document.title,
         base=document.base,
         charset=document.charset,
@@ -110,6 +118,7 @@ def filled(visit: Visit, findings: Findings, before: Sequence[Found] = ()) -> Vi
         simhash=findings.simhash,
         found=(*before, *findings.found) if before else findings.found,
         items=findings.items,
+        triples=findings.triples,
         trouble=findings.trouble,
     )
 

@@ -16,6 +16,7 @@ SHIPPED = {
     "pages": "gossamer.stores.tables.pages:PAGES",
     "links": "gossamer.stores.tables.links:LINKS",
     "items": "gossamer.stores.tables.items:ITEMS",
+    "triples": "gossamer.stores.tables.triples:TRIPLES",
     "host_notes": "gossamer.stores.tables.host_notes:HOST_NOTES",
 }
 

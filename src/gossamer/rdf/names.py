@@ -1,0 +1,189 @@
+"""How RDFa writes names: terms, CURIEs, safe CURIEs and IRIs (RDFa Core 1.1, section 7.4)."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from urllib.parse import urljoin
+
+from gossamer.rdf.terms import MAX_IRI, XHV, Gathered, clean_iri
+
+#: Prefixes that one element knows, ours included: beyond it, each element that declares one would copy a long list.
+MAX_PREFIXES = 300
+#: Names in one attribute; `rel` and `rev` of a hostile page multiply.
+MAX_NAMES = 100
+
+#: Attributes, and vocabularies, that are remembered; pages use some tens. Also the characters of the longest.
+MAX_REMEMBERED = 200
+
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_TERM = re.compile(r"[^\W\d][\w./-]*")
+_PREFIX = re.compile(r"[^\W\d][\w.-]*")
+
+
+def resolved(reference: str, base: str) -> str:
+    """An IRI reference against a base without fragment (RFC 3986, 5.2); one that cannot be resolved stays as it is."""
+    return (_remembered if len(reference) < MAX_REMEMBERED else _resolved)(reference, base)
+
+
+def _resolved(reference: str, base: str) -> str:
+    reference = reference.strip("\t\n\f\r ")
+    if not reference:
+        return base
+    if reference[0] == "#":
+        return base + clean_iri(reference)
+    if _ABSOLUTE.match(reference):
+        return clean_iri(reference)
+    reference, mark, fragment = reference.partition("#")  # urljoin drops an empty fragment
+    try:
+        return clean_iri(urljoin(base, reference) + mark + fragment)
+    except ValueError:
+        return clean_iri(reference + mark + fragment)
+
+
+_remembered = lru_cache(maxsize=4_096)(_resolved)
+
+
+class Names:
+    """The names that hold at one element: prefixes, terms and default vocabulary. Never changed once made."""
+
+    __slots__ = ("_known", "_spoken", "declared", "prefixes", "terms", "vocabulary")
+
+    def __init__(
+        self,
+        prefixes: Mapping[str, str],
+        terms: Mapping[str, str],
+        vocabulary: str = "",
+        declared: Mapping[str, str] | None = None,
+    ) -> None:
+        """All keys of `prefixes` in lower case; `declared` are those that the page itself has, as it writes them."""
+        self.prefixes = prefixes
+        self.declared = declared or {}
+        #: Attributes whose words were all understood: elements that say the same things follow each other.
+        self._known: dict[str, list[str]] = {}
+        #: The same with other vocabularies; all of them share it.
+        self._spoken: dict[str, Names] = {}
+        self.terms = terms
+        self.vocabulary = vocabulary
+
+    def of_page(self) -> "Names":
+        """The same for one more page: what it declares is its own, what was looked up before stays known."""
+        names = Names(self.prefixes, self.terms, self.vocabulary)
+        names._known = self._known
+        return names
+
+    def declaring(self, pairs: list[tuple[str, str]], gathered: Gathered, known: Mapping[str, str]) -> "Names":
+        """These, with prefixes that an element declares.
+
+        Args:
+            pairs: prefixes and IRIs.
+            gathered: takes the warnings.
+            known: prefixes that a page should not use for something else.
+        """
+        prefixes, own = dict(self.prefixes), dict(self.declared)
+        for name, iri in pairs:
+            prefix = name.lower()
+            if not _PREFIX.fullmatch(prefix):
+                gathered.warn("UnresolvedCURIE", f"prefix {name}")
+                continue
+            if len(iri) > MAX_IRI:
+                gathered.counts["iri_too_long"] += 1
+                continue
+            if len(prefixes) >= MAX_PREFIXES and prefix not in prefixes:
+                gathered.counts["too_many_prefixes"] += 1
+                continue
+            if known.get(prefix, iri) != iri:
+                gathered.warn("PrefixRedefinition", prefix)
+            prefixes[prefix] = own[name] = iri
+            if len(own) > MAX_PREFIXES:
+                own.clear()  # the same in many spellings: nobody needs them in a literal
+        return Names(prefixes, self.terms, self.vocabulary, own)
+
+    def speaking(self, vocabulary: str) -> "Names":
+        """These, with a default vocabulary."""
+        names = self._spoken.get(vocabulary)
+        if names is None:
+            names = Names(self.prefixes, self.terms, vocabulary, self.declared)
+            names._spoken = self._spoken
+            if len(self._spoken) < MAX_REMEMBERED:
+                self._spoken[vocabulary] = names
+        return names
+
+    def _of_curie(self, text: str, gathered: Gathered) -> str | None:
+        """The resource that a CURIE stands for, if its prefix is known."""
+        prefix, colon, reference = text.partition(":")
+        if not colon or reference.startswith("//"):
+            return None
+        if prefix == "_":
+            return gathered.blank_of(reference)
+        if not prefix:
+            return clean_iri(XHV + reference)
+        iri = self.prefixes.get(prefix.lower())
+        return None if iri is None else clean_iri(iri + reference)
+
+    def resource(self, text: str, base: str, gathered: Gathered) -> str | None:
+        """What `about` and `resource` name: a safe CURIE, a CURIE or an IRI; none where it is ignored."""
+        text = text.strip()
+        if text.startswith("[") and text.endswith("]"):
+            found = self._of_curie(text[1:-1].strip(), gathered)
+            if found is None and text[1:-1].strip():
+                gathered.warn("UnresolvedCURIE", text)
+            return found
+        return self._of_curie(text, gathered) or resolved(text, base)
+
+    def named(self, text: str, gathered: Gathered, *, blank: bool = False) -> list[str]:
+        """What `property`, `rel`, `rev`, `typeof` and `datatype` name: terms, CURIEs and absolute IRIs; each once."""
+        known = self._known.get(text)
+        if known is not None:
+            return known
+        found: dict[str, None] = {}
+        words = text.split(maxsplit=MAX_NAMES)
+        if len(words) > MAX_NAMES:
+            gathered.counts["too_many_names"] += 1
+        is_plain = True
+        for word in words[:MAX_NAMES]:
+            name = self._name(word, gathered)
+            is_plain = is_plain and name is not None and not name.startswith("_:")
+            if name is not None and (blank or not name.startswith("_:")):
+                found[name] = None
+        names = list(found)
+        if is_plain and len(text) < MAX_REMEMBERED and len(self._known) < MAX_REMEMBERED:
+            self._known[text] = names
+        return names
+
+    def _name(self, word: str, gathered: Gathered) -> str | None:
+        if ":" in word:
+            found = self._of_curie(word, gathered)
+            if found is None and _ABSOLUTE.match(word):
+                found = clean_iri(word)
+            if found is None:
+                gathered.warn("UnresolvedCURIE", word)
+            return found
+        if not _TERM.fullmatch(word):
+            gathered.warn("UnresolvedTerm", word)
+            return None
+        if self.vocabulary:
+            return clean_iri(self.vocabulary + word)
+        found = self.terms.get(word) or self.terms.get(word.lower())
+        if found is None:
+            gathered.warn("UnresolvedTerm", word)
+        return found
+
+
+def declared(text: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """The pairs of a `prefix` attribute, and words in it that are none."""
+    pairs: list[tuple[str, str]] = []
+    stray: list[str] = []
+    words = iter(text.split(maxsplit=2 * MAX_PREFIXES)[: 2 * MAX_PREFIXES])
+    for word in words:
+        if not word.endswith(":"):
+            stray.append(word)
+            continue
+        iri = next(words, None)
+        if iri is not None:
+            pairs.append((word[:-1], iri))
+    return pairs, stray
+
+
+def is_name(word: str) -> bool:
+    """Whether a word is a CURIE or an IRI rather than a term."""
+    return ":" in word

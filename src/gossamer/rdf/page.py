@@ -1,0 +1,126 @@
+"""The structured data of one page.
+
+Place in the flow: the processor `structured-data`, `gossamer rdf` and `gossamer inspect` call :func:`structured_data` on a
+document. It asks the :mod:`~gossamer.rdf.sign` what the page can hold, reads that, and nothing more.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from gossamer.model import charset
+from gossamer.model.document import Document
+from gossamer.model.errors import ParseSkipped
+from gossamer.model.visit import XHTML, Triple
+from gossamer.model.xhtml import NotXhtml, numbered
+from gossamer.rdf.filtering import DROPPED, dropping
+from gossamer.rdf.frames import Host
+from gossamer.rdf.head import head_elements
+from gossamer.rdf.jsonld import read_json_ld
+from gossamer.rdf.meta import MetaItem, meta_items
+from gossamer.rdf.microdata import Items
+from gossamer.rdf.nodes import Element, NotXml, html_elements, xml_elements
+from gossamer.rdf.patterns import copy_patterns, expand
+from gossamer.rdf.rdfa import Reader
+from gossamer.rdf.sign import Sign, everything, sign_of
+from gossamer.rdf.terms import MAX_IRI, Full, Gathered, Warned
+from gossamer.rdf.vocabularies import VOCABULARIES
+
+_XHTML1 = re.compile(rb"<!DOCTYPE[^>]*-//W3C//DTD XHTML")
+#: Bytes in which a DOCTYPE is looked for.
+_DOCTYPE_BYTES = 4_096
+
+
+class StructuredData(msgspec.Struct, frozen=True):
+    """What a page says in triples and items, and what was not understood or left out."""
+
+    triples: list[Triple]
+    items: list[MetaItem]
+    warnings: list[Warned]
+    """The first of them, with words."""
+    counts: Counter[str]
+    """All warnings, and what was left out by a limit, by kind."""
+    dropped: Counter[str]
+    """Triples that the filter dropped, by rule."""
+
+
+def structured_data(
+    document: Document, *, rules: Collection[str] = DROPPED, expanding: bool = False, searching: bool = True
+) -> StructuredData:
+    """The triples and items of a page.
+
+    A page that would cost the parser too much is counted as `parse_skipped`; its JSON-LD is read all the same.
+
+    Args:
+        document: HTML or XHTML.
+        rules: what is dropped (:mod:`gossamer.rdf.filtering`).
+        expanding: add what bundled vocabularies say of the names that the page uses.
+        searching: look for a sign first; without, a page is read whatever it looks like, at the price of a tree.
+    """
+    gathered = Gathered()
+    sign = sign_of(document) if searching else everything(document)
+    if sign.is_nothing:
+        return StructuredData([], meta_items(document.skim.named(b"meta")), [], gathered.counts, Counter())
+    try:
+        _gather(document, sign, gathered)
+    except Full:
+        pass  # counted; what was gathered before stays
+    except ParseSkipped:
+        gathered.counts["parse_skipped"] += 1
+    copy_patterns(gathered)
+    if expanding:
+        expand(gathered, VOCABULARIES)
+    dropped: Counter[str] = Counter()
+    triples = dropping(gathered.triples, rules, dropped)
+    items = meta_items(document.skim.named(b"meta"))
+    return StructuredData(triples, items, gathered.warnings, gathered.counts, dropped)
+
+
+def _gather(document: Document, sign: Sign, gathered: Gathered) -> None:
+    """Read all that a page can hold: scripts first, which need no tree.
+
+    Raises:
+        Full: the page has given as much as is taken of one.
+        ParseSkipped: the page would cost the parser too much.
+    """
+    base = document.base if len(document.base) <= MAX_IRI else document.url
+    for script in sign.json_ld:
+        read_json_ld(document.markup[script.end : script.text_end], base, gathered)
+    if not (sign.rdfa or sign.microdata):
+        return
+    host, elements = _elements_of(document, sign, gathered)
+    if sign.rdfa and sign.microdata:
+        elements = list(elements)
+    if sign.rdfa:
+        place = document.markup[: document.skim.head_end] if sign.head_only else document.markup
+        language = document.response.header("content-language")
+        Reader(
+            base,
+            host,
+            gathered,
+            language=language if "," not in language else "",
+            has_namespaces=host is not Host.HTML or b"xmlns:" in place,
+        ).read(elements)
+    if sign.microdata:
+        Items(base, gathered).read(elements)
+
+
+def _elements_of(document: Document, sign: Sign, gathered: Gathered) -> tuple[Host, Iterable[Element]]:
+    """The elements of a page and the language they are in: XML where it is well-formed XHTML, HTML otherwise.
+
+    Raises:
+        ParseSkipped: the page would cost the HTML parser too much.
+    """
+    if document.mime == XHTML:
+        text = charset.to_utf8(document.content, document.charset)
+        try:
+            host = Host.XHTML1 if _XHTML1.search(text[:_DOCTYPE_BYTES]) else Host.XHTML5
+            return host, xml_elements(numbered(text))
+        except (NotXml, NotXhtml) as error:
+            gathered.warn("DocumentError", f"no XML, read as HTML: {error}")
+    plain = head_elements(document) if sign.head_only else None
+    if plain is not None:
+        return Host.HTML, plain
+    return Host.HTML, html_elements(document.tree)

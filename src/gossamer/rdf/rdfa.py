@@ -1,0 +1,417 @@
+"""RDFa 1.1: the processing sequence of RDFa Core (section 7.5) with the rules of HTML+RDFa and XHTML+RDFa, in one pass.
+
+The elements come in document order (:mod:`gossamer.rdf.nodes`). An element that says something becomes a *frame*, the
+evaluation context of what stands in it. One that has nothing but a link (`href`, `src`) says something only to elements in
+it, so it waits until one comes.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from gossamer.rdf.frames import INITIAL, Frame, Host, List, Step
+from gossamer.rdf.initial import PREFIXES
+from gossamer.rdf.names import Names, declared, is_name, resolved
+from gossamer.rdf.nodes import Content, Element
+from gossamer.rdf.terms import (
+    FIRST,
+    MAX_IRI,
+    NIL,
+    REST,
+    TYPE,
+    USES_VOCABULARY,
+    Full,
+    Gathered,
+    literal,
+)
+from gossamer.rdf.values import MARKUP, Value, time, typed, written
+
+#: Literals made of the text of elements that lie in each other: each reads the text of all within it again.
+MAX_NESTED_TEXTS = 32
+
+XHTML = "http://www.w3.org/1999/xhtml"
+
+_SAYS_MORE = frozenset(
+    ["about", "inlist", "lang", "prefix", "property", "rel", "resource", "rev", "typeof", "vocab", "xml:lang"]
+)
+#: With any of these, `property` means more than :meth:`Reader._say_shortly` knows.
+_SAYS_OTHERWISE = (_SAYS_MORE - {"property"}) | {"datatype", "datetime"}
+_READ_OTHERWISE = frozenset(["head", "body", "time", "data"])
+_SAYS = _SAYS_MORE | {"href", "src"}
+#: Elements of HTML whose subject is that of the element around them, where they name none.
+_SECTIONS = frozenset(["head", "body"])
+_Attributes = Mapping[str, str | None]
+_T = TypeVar("_T")
+
+
+class Reader:
+    """Reads the RDFa of one page."""
+
+    def __init__(
+        self, base: str, host: Host, gathered: Gathered, *, language: str = "", has_namespaces: bool = True
+    ) -> None:
+        """Nothing is read yet.
+
+        Args:
+            base: URL of the page, or what its `base` element says.
+            host: whose rules hold besides those of RDFa Core.
+            gathered: takes triples and warnings.
+            language: of the page as its server says, where it does.
+            has_namespaces: `xmlns:` occurs in the page, and declares prefixes.
+        """
+        base = base.partition("#")[0]
+        self._base = base
+        self._host = host
+        self._gathered = gathered
+        self._has_namespaces = has_namespaces
+        self._frames = [Frame(-1, INITIAL[host].of_page(), language, base, base, {})]
+        self._frames[0].owns = base
+        self._waiting: list[tuple[int, str, _Attributes, Content]] = []
+        self._texts: list[int] = []
+
+    def read(self, elements: Iterable[Element]) -> None:
+        """Gather what all elements say; what is over a limit is left out and counted."""
+        try:
+            for depth, tag, attributes, content in elements:
+                if (
+                    not _SAYS.isdisjoint(attributes)
+                    or (self._has_namespaces and any(name.startswith("xmlns:") for name in attributes))
+                    or tag in _SECTIONS
+                    or depth == 0
+                ):
+                    self._meet(depth, tag, attributes, content)
+            self._leave(-1)
+        except Full:
+            pass  # counted; what was gathered before stays
+
+    def _meet(self, depth: int, tag: str, attributes: _Attributes, content: Content) -> None:
+        self._leave(depth)
+        is_link = _SAYS_MORE.isdisjoint(attributes) and tag not in _SECTIONS and depth > 0
+        if is_link and not self._frames[-1].incomplete and not self._has_namespaces:
+            self._waiting.append((depth, tag, attributes, content))
+            return
+        if self._waiting:
+            for waiting in self._waiting:
+                self._enter(*waiting)
+            self._waiting.clear()
+        is_short = _SAYS_OTHERWISE.isdisjoint(attributes) and tag not in _READ_OTHERWISE and depth > 0
+        if is_short and "content" in attributes and ("href" in attributes or "src" in attributes):
+            is_short = False  # the link is the subject then
+        if is_short and not self._frames[-1].incomplete and not self._has_namespaces:
+            self._say_shortly(depth, attributes, content)
+        else:
+            self._enter(depth, tag, attributes, content)
+
+    def _say_shortly(self, depth: int, attributes: _Attributes, content: Content) -> None:
+        """The processing sequence for most elements: `property`, with a link or text.
+
+        Its subject is the object of the frame, and so is that of elements in it: they need no frame of their own.
+        """
+        frame = self._frames[-1]
+        value: Value | None
+        if "href" in attributes:
+            value = resolved(attributes["href"] or "", self._base), "", ""
+        elif "src" in attributes:
+            value = resolved(attributes["src"] or "", self._base), "", ""
+        elif "content" in attributes:
+            value = literal(attributes["content"] or "", frame.language)
+        else:
+            text = self._within(depth, content.text)
+            value = None if text is None else literal(text, frame.language)
+        if value is not None:
+            for predicate in frame.names.named(attributes["property"] or "", self._gathered):
+                self._gathered.add(frame.object, predicate, *value)
+
+    def _leave(self, depth: int) -> None:
+        """All elements have ended that are not around one at this depth."""
+        while self._waiting and self._waiting[-1][0] >= depth:
+            self._waiting.pop()
+        while self._texts and self._texts[-1] >= depth:
+            self._texts.pop()
+        while self._frames and self._frames[-1].depth >= depth:
+            frame = self._frames.pop()
+            if frame.owns is not None:
+                self._write_lists(frame.owns, frame.lists)
+
+    def _write_lists(self, subject: str, lists: dict[str, List]) -> None:
+        add = self._gathered.add
+        for predicate, items in lists.items():
+            node = self._gathered.blank() if items.items else NIL
+            add(subject, predicate, node)
+            for place, item in enumerate(items.items, 1):
+                add(node, FIRST, *item)
+                following = NIL if place == len(items.items) else self._gathered.blank()
+                add(node, REST, following)
+                node = following
+
+    def _enter(self, depth: int, tag: str, attributes: _Attributes, content: Content) -> None:
+        """The processing sequence for one element."""
+        frame = self._frames[-1]
+        names = self._names(frame.names, attributes)
+        language = self._language(frame.language, attributes)
+        gathered = self._gathered
+        forward, backward = self._relations(attributes, names)
+        step = Step()
+        if forward is None and backward is None:
+            self._place(step, frame, names, depth, tag, attributes)
+        else:
+            self._place_related(step, frame, names, depth, attributes)
+        if step.typed is not None:
+            for kind in names.named(attributes.get("typeof") or "", gathered, blank=True):
+                gathered.add(step.typed, TYPE, kind)
+        lists = frame.lists
+        owns = None
+        if step.new is not None and step.new != frame.object:
+            lists, owns = {}, step.new
+        incomplete = self._relate(step, frame, forward or [], backward or [], lists, "inlist" in attributes)
+        if "property" in attributes:
+            is_related = forward is not None or backward is not None
+            self._say(step, names, language, depth, tag, attributes, content, lists, is_related)
+        if not step.skip and step.new is not None:
+            self._complete(frame, step.new)
+        if step.skip:
+            made = Frame(depth, names, language, frame.subject, frame.object, lists)
+            made.incomplete = frame.incomplete
+        else:
+            subject = step.new if step.new is not None else frame.subject
+            current = step.resource if step.resource is not None else subject
+            made = Frame(depth, names, language, subject, current, lists)
+            made.incomplete = incomplete
+        made.owns = owns
+        self._frames.append(made)
+
+    def _names(self, names: Names, attributes: _Attributes) -> Names:
+        """Steps 2 and 3: default vocabulary and prefixes."""
+        vocabulary = attributes.get("vocab") if "vocab" in attributes else None
+        if vocabulary is not None:
+            iri = resolved(vocabulary, self._base) if vocabulary.strip() else ""
+            if len(iri) > MAX_IRI:
+                self._gathered.counts["iri_too_long"] += 1
+                iri = ""
+            if iri:
+                self._gathered.add(self._base, USES_VOCABULARY, iri)
+            names = names.speaking(iri)
+        pairs: list[tuple[str, str]] = []
+        if self._has_namespaces:
+            pairs = [(name[6:], value or "") for name, value in attributes.items() if name.startswith("xmlns:")]
+            pairs = [(name, value) for name, value in pairs if name != "_"]
+        prefix = attributes.get("prefix")
+        if prefix:
+            more, stray = declared(prefix)
+            pairs += more
+            for word in stray:
+                self._gathered.warn("UnresolvedCURIE", f"prefix {word}")
+        return names.declaring(pairs, self._gathered, PREFIXES) if pairs else names
+
+    def _language(self, language: str, attributes: _Attributes) -> str:
+        """Step 4."""
+        first, second = ("lang", "xml:lang") if self._host is Host.HTML else ("xml:lang", "lang")
+        if first in attributes:
+            return attributes[first] or ""
+        return (attributes[second] or "") if second in attributes else language
+
+    def _relations(self, attributes: _Attributes, names: Names) -> tuple[list[str] | None, list[str] | None]:
+        """What `rel` and `rev` name, or that they do not count: in HTML, terms beside `property` are for browsers."""
+        found = []
+        for attribute in ("rel", "rev"):
+            value = attributes.get(attribute) if attribute in attributes else None
+            if attribute in attributes and value is None:
+                value = ""
+            if value is not None and "property" in attributes and self._host is not Host.XHTML1:
+                value = " ".join(word for word in value.split() if is_name(word)) or None
+            found.append(None if value is None else names.named(value, self._gathered))
+        return found[0], found[1]
+
+    def _about(self, names: Names, attributes: _Attributes) -> str | None:
+        value = attributes.get("about")
+        return (
+            None
+            if value is None and "about" not in attributes
+            else names.resource(value or "", self._base, self._gathered)
+        )
+
+    def _target(self, names: Names, attributes: _Attributes) -> str | None:
+        """What `resource`, `href` or `src` names, the first that counts."""
+        if "resource" in attributes:
+            found = names.resource(attributes["resource"] or "", self._base, self._gathered)
+            if found is not None:
+                return found
+        for attribute in ("href", "src"):
+            if attribute in attributes:
+                return resolved(attributes[attribute] or "", self._base)
+        return None
+
+    def _place(self, step: Step, frame: Frame, names: Names, depth: int, tag: str, attributes: _Attributes) -> None:
+        """Step 5: no `rel`, no `rev`."""
+        has_property, is_typed = "property" in attributes, "typeof" in attributes
+        about = self._about(names, attributes)
+        is_section = tag in _SECTIONS
+        if has_property and "content" not in attributes and "datatype" not in attributes:
+            step.new = about
+            if about is None:
+                step.new = self._base if depth == 0 else frame.object
+            if is_typed:
+                step.typed = about if about is not None else self._base if depth == 0 else None
+                if step.typed is None:
+                    step.typed = self._target(names, attributes)
+                    if step.typed is None:
+                        step.typed = self._gathered.blank()
+                    step.resource = step.typed
+            return
+        step.new = about if about is not None else self._target(names, attributes)
+        if step.new is None:
+            if depth == 0:
+                step.new = self._base
+            elif is_section:
+                step.new = frame.object
+            elif is_typed:
+                step.new = self._gathered.blank()
+            else:
+                step.new = frame.object
+                step.skip = not has_property
+        if is_typed:
+            step.typed = step.new
+
+    def _place_related(self, step: Step, frame: Frame, names: Names, depth: int, attributes: _Attributes) -> None:
+        """Step 6: `rel` or `rev`."""
+        about = self._about(names, attributes)
+        is_typed = "typeof" in attributes
+        step.new = about
+        if about is None:
+            step.new = self._base if depth == 0 else frame.object
+        elif is_typed:
+            step.typed = about
+        step.resource = self._target(names, attributes)
+        if is_typed and about is None:
+            if step.resource is None:
+                step.resource = self._gathered.blank()
+            step.typed = step.resource
+
+    def _relate(
+        self,
+        step: Step,
+        frame: Frame,
+        forward: list[str],
+        backward: list[str],
+        lists: dict[str, List],
+        in_list: bool,
+    ) -> list[tuple[str, List | None, bool]]:
+        """Steps 9 and 10: triples of `rel` and `rev`, or what waits for an object."""
+        incomplete: list[tuple[str, List | None, bool]] = []
+        if not forward and not backward:
+            return incomplete
+        subject = step.new if step.new is not None else frame.object
+        for predicate in forward:
+            items = lists.setdefault(predicate, List()) if in_list else None
+            if step.resource is None:
+                incomplete.append((predicate, items, False))
+            elif items is not None:
+                self._append(items, (step.resource, "", ""))
+            else:
+                self._gathered.add(subject, predicate, step.resource)
+        for predicate in backward:
+            if step.resource is None:
+                incomplete.append((predicate, None, True))
+            else:
+                self._gathered.add(step.resource, predicate, subject)
+        if step.resource is None:
+            step.resource = self._gathered.blank()
+        return incomplete
+
+    def _append(self, items: List, item: Value) -> None:
+        self._gathered.count_item()
+        items.items.append(item)
+
+    def _complete(self, frame: Frame, subject: str) -> None:
+        """Step 12."""
+        for predicate, items, is_backward in frame.incomplete:
+            if items is not None:
+                self._append(items, (subject, "", ""))
+            elif is_backward:
+                self._gathered.add(subject, predicate, frame.subject)
+            else:
+                self._gathered.add(frame.subject, predicate, subject)
+
+    def _say(
+        self,
+        step: Step,
+        names: Names,
+        language: str,
+        depth: int,
+        tag: str,
+        attributes: _Attributes,
+        content: Content,
+        lists: dict[str, List],
+        is_related: bool,
+    ) -> None:
+        """Step 11: `property`."""
+        predicates = names.named(attributes["property"] or "", self._gathered)
+        if not predicates or step.new is None:
+            return
+        value = self._value(step, names, language, depth, tag, attributes, content, is_related)
+        if value is None:
+            return
+        for predicate in predicates:
+            if "inlist" in attributes:
+                self._append(lists.setdefault(predicate, List()), value)
+            else:
+                self._gathered.add(step.new, predicate, *value)
+
+    def _value(
+        self,
+        step: Step,
+        names: Names,
+        language: str,
+        depth: int,
+        tag: str,
+        attributes: _Attributes,
+        content: Content,
+        is_related: bool,
+    ) -> Value | None:
+        """The current property value; none where it would be text that lies too deep in other such text."""
+        given = self._given(tag, attributes)
+        if "datatype" in attributes:
+            [datatype] = names.named(attributes["datatype"] or "", self._gathered)[:1] or [""]
+            if datatype in MARKUP:
+                return self._within(depth, lambda: written(content, datatype, self._namespaces(names)))
+            text = given if given is not None else self._within(depth, content.text)
+            return None if text is None else typed(text, datatype, language)
+        if "content" in attributes:
+            return typed(given or "", "", language)
+        if given is not None and tag != "data":
+            return time(given, language)
+        if given is not None:
+            return typed(given, "", language)
+        if not is_related:
+            target = self._target(names, attributes)
+            if target is not None:
+                return target, "", ""
+        if step.typed is not None and "about" not in attributes:
+            return step.typed, "", ""
+        text = self._within(depth, content.text)
+        if text is None:
+            return None
+        return time(text, language) if tag == "time" and self._host is not Host.XHTML1 else typed(text, "", language)
+
+    def _namespaces(self, names: Names) -> Mapping[str, str]:
+        """What markup must declare to be read alone: XML has namespaces."""
+        return {} if self._host is Host.HTML else {"": XHTML} | dict(names.declared)
+
+    def _given(self, tag: str, attributes: _Attributes) -> str | None:
+        """The literal as an attribute gives it: `content`, or what HTML has for it."""
+        if "content" in attributes:
+            return attributes["content"] or ""
+        if self._host is Host.XHTML1:
+            return None
+        if "datetime" in attributes:
+            return attributes["datetime"] or ""
+        if tag == "data" and "value" in attributes:
+            return attributes["value"] or ""
+        return None
+
+    def _within(self, depth: int, read: Callable[[], _T]) -> _T | None:
+        """What `read` makes of all that stands in the element."""
+        if len(self._texts) >= MAX_NESTED_TEXTS:
+            self._gathered.counts["too_many_nested_texts"] += 1
+            return None
+        self._texts.append(depth)
+        return read()

@@ -1,0 +1,71 @@
+"""Whether a page can hold structured data, and where: asked before anything is parsed, because most pages hold none.
+
+JSON-LD stands in scripts and OpenGraph in `meta` elements, which the skim took one by one. Attributes of RDFa and microdata
+may stand on any element: one search of the bytes, by automaton, finds them or shows that there are none. It errs to the safe
+side: a page that writes *of* such attributes is looked at more closely, and nothing is found.
+"""
+
+import msgspec
+import re2
+
+from gossamer.model.document import Document
+from gossamer.model.skim import Tag
+
+_BYTES = re2.Options()
+_BYTES.encoding = re2.Options.Encoding.LATIN1
+_BYTES.never_capture = True
+_BYTES.case_sensitive = False
+_SPACE = rb"[\t\n\f\r ]"
+# `rel` says something to RDFa where it has a CURIE, an IRI or one of the terms of HTML; beside `vocab`, which is a sign by
+# itself, any word will do.
+_RDFA = (
+    rb"(?:property|typeof|vocab|inlist)%(s)s*="
+    rb"|rel%(s)s*=[^<>=]*(?::|license|describedby|role)"
+    rb"|rev%(s)s*=" % {b"s": _SPACE}
+)
+_MICRODATA = rb"itemscope|itemprop"
+_ANY = re2.compile(_RDFA + b"|" + _MICRODATA, _BYTES)
+_OF_RDFA = re2.compile(_RDFA, _BYTES)
+_OF_MICRODATA = re2.compile(rb"itemscope", _BYTES)
+_JSON_LD = re2.compile(rb"ld\+json", _BYTES)
+
+
+class Sign(msgspec.Struct, frozen=True):
+    """What a page can hold."""
+
+    json_ld: list[Tag]
+    """Its scripts of that type."""
+    rdfa: bool
+    microdata: bool
+    head_only: bool
+    """What there may be of RDFa and microdata stands before the body."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """There is nothing to read."""
+        return not (self.json_ld or self.rdfa or self.microdata)
+
+
+def everything(document: Document) -> Sign:
+    """What stands for no sign at all: the page may hold anything, anywhere."""
+    return Sign(_scripts(document), rdfa=True, microdata=True, head_only=False)
+
+
+def _scripts(document: Document) -> list[Tag]:
+    return [tag for tag in document.skim.named(b"script") if tag.raw and _JSON_LD.search(tag.raw) is not None]
+
+
+def sign_of(document: Document) -> Sign:
+    """What a page shows of structured data before it is parsed."""
+    markup, skim = document.markup, document.skim
+    scripts = _scripts(document)
+    in_body = _ANY.search(markup, skim.head_end) is not None
+    if not in_body and _ANY.search(markup[: skim.head_end]) is None:
+        return Sign(scripts, rdfa=False, microdata=False, head_only=True)
+    place = markup if in_body else markup[: skim.head_end]
+    return Sign(
+        scripts,
+        rdfa=_OF_RDFA.search(place) is not None,
+        microdata=_OF_MICRODATA.search(place) is not None,
+        head_only=not in_body,
+    )

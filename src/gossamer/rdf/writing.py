@@ -1,0 +1,85 @@
+"""Triples as text: N-Quads, Turtle and JSON-LD, written by pyoxigraph.
+
+What a stranger wrote hides, reorders and commands nothing on a terminal: characters that cannot be seen are escaped.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import pyoxigraph as oxigraph
+
+from gossamer.model.visit import Triple
+from gossamer.rdf.initial import PREFIXES
+
+#: By the word that a person gives.
+FORMATS = {
+    "nquads": oxigraph.RdfFormat.N_QUADS,
+    "turtle": oxigraph.RdfFormat.TURTLE,
+    "jsonld": oxigraph.RdfFormat.JSON_LD,
+}
+
+
+_LAYOUT = {ord(character): " " for character in "\n\r\t"}
+_HIDDEN = re.compile("[^\x00-\x7e]")
+
+
+def quads(triples: Iterable[Triple], graph: str = "", left_out: Counter[str] | None = None) -> Iterator[oxigraph.Quad]:
+    """Triples as pyoxigraph has them.
+
+    Args:
+        triples: of one page.
+        graph: IRI of the graph that they are in; in the default graph without.
+        left_out: counts those with a name that is no IRI, which no format can hold.
+    """
+    place = oxigraph.NamedNode(graph) if graph else oxigraph.DefaultGraph()
+    for subject, predicate, value, datatype, language in triples:
+        try:
+            if not datatype:
+                term: oxigraph.NamedNode | oxigraph.BlankNode | oxigraph.Literal = _resource(value)
+            elif language:
+                term = oxigraph.Literal(value, language=language)
+            else:
+                term = oxigraph.Literal(value, datatype=oxigraph.NamedNode(datatype))
+            yield oxigraph.Quad(_resource(subject), oxigraph.NamedNode(predicate), term, place)
+        except ValueError:
+            if left_out is not None:
+                left_out["not_an_iri"] += 1
+
+
+def _resource(name: str) -> oxigraph.NamedNode | oxigraph.BlankNode:
+    return oxigraph.BlankNode(name[2:]) if name.startswith("_:") else oxigraph.NamedNode(name)
+
+
+def serialized(triples: Iterable[Triple], form: str, graph: str, left_out: Counter[str] | None = None) -> bytes:
+    """Triples in one of :data:`FORMATS`.
+
+    Args:
+        triples: of one page.
+        form: the name of the format.
+        graph: IRI of the page, which formats with graphs name.
+        left_out: as for :func:`quads`.
+    """
+    named = graph if form != "turtle" else ""
+    rows = list(quads(triples, named, left_out))
+    written = _written(rows, form, PREFIXES if form == "turtle" else None)
+    if written.isascii() or written.translate(_LAYOUT).isprintable():
+        return written.encode()
+    # Escapes are allowed in full IRIs and in texts, but not in names with a prefix.
+    return _HIDDEN.sub(_json if form == "jsonld" else _turtle, _written(rows, form, None)).encode()
+
+
+def _written(rows: list[oxigraph.Quad], form: str, prefixes: dict[str, str] | None) -> str:
+    chosen = (quad.triple for quad in rows) if form == "turtle" else rows
+    return (oxigraph.serialize(chosen, format=FORMATS[form], prefixes=prefixes) or b"").decode()
+
+
+def _turtle(match: re.Match[str]) -> str:
+    character = match[0]
+    return character if character.isprintable() else f"\\U{ord(character):08X}"
+
+
+def _json(match: re.Match[str]) -> str:
+    character = match[0]
+    return character if character.isprintable() else json.dumps(character)[1:-1]

@@ -1,0 +1,54 @@
+"""Triples and items of a page: its RDFa, JSON-LD and microdata, and what its `meta` elements say.
+
+Place in the flow: one of the processors that the process stage asks, where `--rdf` or the wiring names it. The work is done
+by :mod:`gossamer.rdf`.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.document import Document
+from gossamer.model.visit import Item, Statements
+from gossamer.rdf.filtering import DROPPED
+from gossamer.rdf.page import structured_data
+
+
+class StructuredDataSheet(Sheet, frozen=True):
+    """Settings of :class:`StructuredDataProcessor`."""
+
+    drop: Annotated[
+        tuple[str, ...],
+        setting("Drop triples with these predicates or link types: what nobody wrote as such."),
+    ] = tuple(sorted(DROPPED))
+    expand: Annotated[bool, setting("Add what bundled vocabularies say of the names that a page uses.")] = False
+    items: Annotated[bool, setting("Also keep OpenGraph, Twitter cards and Dublin Core as items.")] = True
+
+
+class StructuredDataProcessor(Provider[StructuredDataSheet]):
+    """Yields the triples of a page, and its items. Contract: `processing.Processor`."""
+
+    divisible = True
+
+    def __init__(self, sheet: StructuredDataSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._rules = frozenset(self.sheet.drop)
+
+    def changed(self, before: StructuredDataSheet) -> None:
+        """Take the new rules."""
+        self._rules = frozenset(self.sheet.drop)
+
+    def process(self, document: Document) -> Iterator[Statements | Item]:
+        """What the page says; nothing of a page that says nothing."""
+        data = structured_data(document, rules=self._rules, expanding=self.sheet.expand)
+        counts = {kind: count for kind, count in data.counts.items() if count}
+        if data.dropped:
+            counts["dropped"] = data.dropped.total()
+        if data.triples or counts:
+            yield Statements(tuple(data.triples), counts)
+        if self.sheet.items:
+            for item in data.items:
+                yield Item(item.kind, document.url, msgspec.to_builtins(item.values))

@@ -1,0 +1,60 @@
+"""A crawl with `--rdf`: what its pages say lies in the table `triples`, and is made again from the archive."""
+
+from pathlib import Path
+
+from gossamer.assembly.crawl import Crawl, run
+from gossamer.assembly.options import CrawlOptions
+from gossamer.cli.main import main
+from gossamer.flow.sheet import build
+from gossamer.query.database import Database
+from gossamer.testing.fakeweb import FakeWeb
+
+PAGES = {
+    "/": '<meta property="og:title" content="T"><a rel="next" href="/product">p</a><a href="/none">n</a>',
+    "/product": '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "Product", "name": "P"}</script>',
+    "/none": "<p>text",
+}
+TRIPLES = "SELECT graph, predicate, object, datatype FROM triples ORDER BY ALL"
+
+
+def _crawled(web: FakeWeb, folder: Path, **options: object) -> Path:
+    given = {"delay": 0, "output": str(folder / "crawl"), "per_host": 4, **options}
+    run(Crawl([web.url("/")], build(CrawlOptions, given)))
+    return folder / "crawl"
+
+
+def _rows(crawl: Path, query: str) -> list[tuple[object, ...]]:
+    with Database(crawl) as database:
+        return list(database.ask(query))
+
+
+def _expected(web: FakeWeb) -> list[tuple[str, ...]]:
+    text = "http://www.w3.org/2001/XMLSchema#string"
+    return sorted(
+        [
+            (web.url("/"), "http://ogp.me/ns#title", "T", text),
+            (web.url("/product"), "http://schema.org/name", "P", text),
+            (web.url("/product"), "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "http://schema.org/Product", ""),
+        ]
+    )
+
+
+def test_a_crawl_keeps_what_its_pages_say(tmp_path: Path) -> None:
+    with FakeWeb(PAGES) as web:
+        crawl = _crawled(web, tmp_path, rdf=True)
+    assert _rows(crawl, TRIPLES) == _expected(web)
+    assert _rows(crawl, "SELECT kind FROM items") == [("opengraph",)]
+    assert _rows(crawl, "SELECT count(*) FROM triples JOIN pages USING (visit)") == [(3,)]
+
+
+def test_a_crawl_that_was_not_asked_keeps_none(tmp_path: Path) -> None:
+    with FakeWeb(PAGES) as web:
+        crawl = _crawled(web, tmp_path)
+    assert not list(crawl.glob("state/*/rows/*triples*"))
+
+
+def test_triples_are_made_anew_from_the_archive_and_none_twice(tmp_path: Path) -> None:
+    with FakeWeb(PAGES) as web:
+        crawl = _crawled(web, tmp_path, rdf=True)
+    assert main(["reprocess", str(crawl)]) == 0
+    assert _rows(crawl, TRIPLES) == _expected(web)

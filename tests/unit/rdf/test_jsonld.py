@@ -1,0 +1,74 @@
+"""JSON-LD in pages."""
+
+from typing import Any
+
+import pytest
+
+from gossamer.rdf.jsonld import MAX_DEPTH
+from gossamer.rdf.terms import TYPE
+
+SCHEMA = "http://schema.org/"
+
+
+def script(text: str) -> str:
+    return f'<!doctype html><title>t</title><script type="application/ld+json">{text}</script><p>text'
+
+
+def test_a_script_with_the_context_of_schema_org_becomes_triples(read: Any) -> None:
+    found = read(
+        script(
+            '{"@context": "https://schema.org/", "@id": "#p", "@type": "Product", "name": "P", "url": "/p", '
+            '"releaseDate": "2020-01-02", "offers": {"@type": "Offer", "price": 3}}'
+        )
+    )
+    said = {(name, value, datatype) for subject, name, value, datatype, _ in found.triples if subject.endswith("#p")}
+    assert said >= {
+        (TYPE, f"{SCHEMA}Product", ""),
+        (f"{SCHEMA}name", "P", "http://www.w3.org/2001/XMLSchema#string"),
+        (f"{SCHEMA}url", "http://a.test/p", ""),
+        (f"{SCHEMA}releaseDate", "2020-01-02", f"{SCHEMA}Date"),
+    }
+    assert len(found.triples) == 7 and not found.counts
+
+
+def test_a_context_that_is_not_known_is_named_and_what_needs_none_is_read(read: Any) -> None:
+    found = read(
+        script(
+            '{"@context": ["https://other.test/c.jsonld", {"n": "http://s.test/n"}], "n": "N", "lost": 1, "http://s.test/m": 2}'
+        )
+    )
+    assert {(name, value) for _, name, value, *_ in found.triples} == {
+        ("http://s.test/n", "N"),
+        ("http://s.test/m", "2"),
+    }
+    assert [(warned.kind, warned.about) for warned in found.warnings] == [
+        ("UnknownContext", "https://other.test/c.jsonld")
+    ]
+
+
+def test_blank_nodes_of_scripts_are_not_those_of_others(read: Any) -> None:
+    one = '<script type="application/ld+json">{"@id": "_:b1", "http://s.test/n": "N"}</script>'
+    subjects = {subject for subject, *_ in read(f"{one}{one}").triples}
+    assert len(subjects) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no json",
+        "",
+        '{"@context": {"@vocab": 3}, "a": 1}',
+        '{"a": "' + "x" * 4_000_000 + '"}',
+        "[" * 100_000 + "]" * 100_000,
+        '{"a":' * 100_000 + "1" + "}" * 100_000,
+        '{"http://s.test/n": ' + "[" * (MAX_DEPTH + 1) + "1" + "]" * (MAX_DEPTH + 1) + "}",
+    ],
+)
+def test_a_script_that_is_none_is_counted(text: str, read: Any) -> None:
+    found = read(script(text))
+    assert found.triples == [] and found.counts["JsonLdError"] == 1
+
+
+def test_a_number_of_a_million_digits_is_no_trouble(read: Any) -> None:
+    found = read(script('{"@context": "https://schema.org", "price": ' + "9" * 1_000_000 + "}"))
+    assert len(found.triples) + found.counts["JsonLdError"] == 1

@@ -1,0 +1,118 @@
+"""What a page can hold, what is dropped, and how it is written."""
+
+import json
+from typing import Any
+
+import pyoxigraph as oxigraph
+import pytest
+
+from gossamer.rdf.filtering import DROPPED, dropping
+from gossamer.rdf.page import structured_data
+from gossamer.rdf.sign import sign_of
+from gossamer.rdf.terms import STRING, XHV
+from gossamer.rdf.writing import FORMATS, serialized
+
+OPENGRAPH = (
+    '<!doctype html><head><title>t</title><meta property="og:title" content="T"><meta name="DC.creator" content="C">'
+)
+
+
+def test_a_page_without_structured_data_is_not_parsed(document: Any) -> None:
+    page = document(
+        "<!doctype html><title>t</title><p>Some <a rel=nofollow href=x>text</a> about the property of types."
+    )
+    assert sign_of(page).is_nothing
+    assert structured_data(page).triples == []
+    assert "tree" not in page.__dict__
+
+
+def test_what_stands_in_the_head_alone_needs_no_tree_of_the_body(document: Any) -> None:
+    page = document(f"{OPENGRAPH}<body><p>text")
+    found = structured_data(page)
+    assert [(name, value) for _, name, value, *_ in found.triples] == [("http://ogp.me/ns#title", "T")]
+    assert [(item.kind, item.values) for item in found.items] == [
+        ("opengraph", {"og:title": ["T"]}),
+        ("dublin-core", {"DC.creator": ["C"]}),
+    ]
+    assert "tree" not in page.__dict__
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "<html lang=en><head><meta property='og:title' content='a&amp;b'><title property='og:x'>t &lt; u</title>",
+        "<html prefix='x: http://x.test/'>\n<head prefix='y: http://y.test/'><meta property='x:a y:b' content=c>",
+        "<!-- <head prefix='y: http://y.test/'> --><html><head><meta property='y:a' content=c>",
+        "<html vocab='http://s.test/'><head resource='#x'><meta property=a content=b></head><meta property=b content=c>",
+        "<html><html lang=de><head><meta property='og:a' content=b>",
+        "<meta property='og:a' content=b><base href='/other'><link property='og:b' href=c>",
+        "<html><head><template><meta property='og:a' content=b></template><noscript><meta property='og:c' content=d></noscript>",
+        "<html xmlns:z='http://z.test/'><head><meta property='z:a' content=b><script property='og:s'>1 < 2 &amp; 3</script>",
+        "<html itemscope itemtype='http://s.test/T'><head><meta itemprop=name content=N><title itemprop=title>a</title>",
+    ],
+)
+def test_a_head_says_without_a_tree_what_it_says_with_one(head: str, document: Any) -> None:
+    page = document(f"<!doctype html>{head}<body><p>text")
+    assert sign_of(page).head_only
+    assert structured_data(page, rules=()).triples == structured_data(page, rules=(), searching=False).triples
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<p TypeOf = 'http://s.test/T'>",
+        "<p property='og:x'>y",
+        "<a rel='cc:license' href=x>",
+        "<a rev='http://s.test/r' href=x>",
+        "<a rel=license href=x>",
+        "<p ItemScope><i itemprop=x>y",
+    ],
+)
+def test_what_stands_in_the_body_is_found(body: str, document: Any) -> None:
+    page = document(f"<!doctype html><title>t</title><body>{body}")
+    assert not sign_of(page).head_only
+    assert structured_data(page).triples
+
+
+def test_a_page_that_the_parser_may_not_see_keeps_its_scripts(document: Any) -> None:
+    nested = "<p property=x>" + "<div>" * 20_000
+    page = document(f'<script type="application/ld+json">{{"http://s.test/n": 1}}</script>{nested}')
+    found = structured_data(page)
+    assert len(found.triples) == 1 and found.counts["parse_skipped"] == 1
+
+
+def test_links_for_browsers_are_dropped_and_counted(document: Any) -> None:
+    page = document('<body vocab="http://s.test/"><a rel="next license" href=2>x</a><a property=next>3</a>')
+    found = structured_data(page)
+    assert {(name, value) for _, name, value, *_ in found.triples} == {
+        ("http://s.test/license", "http://a.test/dir/2"),
+        ("http://s.test/next", "3"),
+    }
+    assert found.dropped["next"] == 1
+    assert len(structured_data(page, rules=()).triples) == 4
+
+
+def test_a_rule_is_a_predicate_or_a_link_type() -> None:
+    from collections import Counter
+
+    triples = [("s", f"{XHV}icon", "o", "", ""), ("s", "http://s.test/p", "o", STRING, "")]
+    assert dropping(triples, DROPPED, Counter()) == triples[1:]
+    assert dropping(triples, {"http://s.test/p"}, Counter()) == triples[:1]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_a_page_says_breaks_no_format_and_no_terminal(form: str) -> None:
+    texts = ['"\\\n\r\t\x00\x1b[2J\u202e\u2028 <b>]]> \U0001f600', "plain"]
+    triples = [("http://a.test/", "http://s.test/p\u200d", text, STRING, "") for text in texts]
+    written = serialized(triples, form, "http://a.test/")
+    assert all(character.isprintable() or character in "\n\t" for character in written.decode())
+    back = oxigraph.parse(written, FORMATS[form])
+    assert {quad.object.value for quad in back} == set(texts)
+
+
+def test_a_name_that_is_no_iri_is_counted() -> None:
+    from collections import Counter
+
+    left_out: Counter[str] = Counter()
+    assert json.loads(serialized([("x", "http://s.test/p", "y", "", "")], "jsonld", "http://a.test/", left_out)) == []
+    assert left_out["not_an_iri"] == 1
