@@ -12,7 +12,7 @@ refusals have taught counts from its last start. Only what
 has begun has an entry here, so memory follows the hosts that were asked, and :meth:`Gates.forget` gives it back.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
 import msgspec
@@ -24,6 +24,7 @@ from gossamer.services.guard import is_loopback
 from gossamer.services.politeness import circuit, notes, pace, retries
 from gossamer.services.politeness.buckets import Bucket, Reserve
 from gossamer.services.politeness.circuit import Circuit
+from gossamer.services.politeness.held import Held, why_held
 from gossamer.services.politeness.network import Network
 from gossamer.services.politeness.notes import HostNote
 from gossamer.services.politeness.pace import FRESH, Pace, PaceRules, Reason
@@ -300,6 +301,14 @@ class Gates:
                 delay, reason = pace.shown_delay(entry.pace, self.rules.pace)
                 if reason in (Reason.ERRORS, Reason.REFUSALS):
                     yield host, delay, reason
+
+    def held(self, hosts: Iterable[str], now: float) -> Iterator[Held]:
+        """Those of these hosts that must wait, until when, and why."""
+        for host in hosts:
+            entry = self._hosts.get(host)
+            if entry is not None and entry.next > now:
+                why = why_held(entry.pace, entry.circuit, now) or self.told_delay(host)[1]
+                yield Held(host, entry.next - now, why)
 
     def is_spent(self, host: str) -> bool:
         """Whether a crawl need not stay alive for this host: it was given its chances, and in this run one if it was due."""

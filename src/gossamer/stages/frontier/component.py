@@ -99,11 +99,17 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.metrics.gauge("queued", lambda: len(self.queues))
         self.metrics.gauge("hosts", lambda: len(self._hosts))
         self.metrics.gauge("in_flight", lambda: self._in_flight)
+        self.metrics.gauge("lookups", lambda: len(self._lookups))
 
     @property
     def limit(self) -> str:
         """The limit that ended the crawl, by its setting's name; empty while none has."""
         return self._stopping.reached
+
+    def is_nameless(self, host: str) -> bool:
+        """Whether no address was found for the name of a host that takes turns."""
+        known = self._hosts.get(host)
+        return known is not None and known.is_nameless
 
     # -- life
 

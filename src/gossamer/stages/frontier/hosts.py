@@ -15,7 +15,18 @@ REMEMBERED = 8_192
 class Host:
     """One host that takes turns, or that a robots.txt led to."""
 
-    __slots__ = ("address", "asking", "crawl_delay", "errands", "is_held", "is_lively", "level", "name", "ports")
+    __slots__ = (
+        "address",
+        "asking",
+        "crawl_delay",
+        "errands",
+        "is_held",
+        "is_lively",
+        "is_nameless",
+        "level",
+        "name",
+        "ports",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -27,6 +38,8 @@ class Host:
         """The queues have handed it over: its tasks may be popped."""
         self.is_lively = False
         """The last page that it was asked for came, and soon."""
+        self.is_nameless = False
+        """Its name was looked up last without finding an address."""
         self.level = 0
         """Of the task that was popped last: which front queue it stands in."""
         self.crawl_delay = 0.0

@@ -124,10 +124,11 @@ class Lookups:
         reason = ""
         try:
             host.address = (await self._resolver().resolve(endpoint_of(url)[0], port)).address
+            host.is_nameless = False
         except AddressRefused as error:
             reason = str(error)
         except ResolutionFailed:
-            host.address = ""
+            host.address, host.is_nameless = "", True
             return self._missing
         except Exception as error:
             host.address = ""
