@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -25,6 +25,7 @@ from gossamer.assembly.compiling import (
     with_told_tls,
 )
 from gossamer.assembly.control.server import ControlServer
+from gossamer.assembly.control.sizes import sizes_of, walked_sizes
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
 from gossamer.assembly.ending import Ending, has_documents, option_name
 from gossamer.assembly.item_files import ItemFiles
@@ -32,6 +33,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.processes import Fleet, check_bodies_cross, check_children_can_import, with_pre_filters
 from gossamer.assembly.protocols import hostless, with_protocols
+from gossamer.assembly.pulse import WATCHED, Counts, Pulse
 from gossamer.assembly.seeds import check_addresses, check_schemes
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.subscribing import with_subscribers, without_subscribers
@@ -39,7 +41,7 @@ from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, cuts_of, peak
 from gossamer.assembly.tables import TableMaker, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
-from gossamer.flow.clock import Clock
+from gossamer.flow.clock import Clock, SystemClock
 from gossamer.flow.connector import Statistics
 from gossamer.flow.difference import Difference
 from gossamer.flow.errors import FlowError, WiringError
@@ -50,6 +52,7 @@ from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring, with_settings
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
+from gossamer.model.visit import Record
 from gossamer.query.places import CRAWL_FILE
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.traps.provider import LearntTraps
@@ -57,6 +60,7 @@ from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.crawl_identity import ensure_crawl_id
+from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.ledger.ledger import Ledger
 from gossamer.stores.recovery import QUARANTINE, Restored
 from gossamer.stores.scratch import scratch
@@ -64,6 +68,8 @@ from gossamer.stores.scratch import scratch
 if TYPE_CHECKING:
     from gossamer.assembly.control.messages import Answered, Request
     from gossamer.assembly.control.standing import Standing
+
+U = TypeVar("U")
 
 #: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
 GRACE = 8.0
@@ -139,6 +145,10 @@ class Crawl:
         self._began = 0.0
         self._pages_before = 0
         self._work: asyncio.Future[None] | None = None
+        self.pulse = Pulse(self._count, self._measure, self._survey, SystemClock())
+        """What it does over the last seconds, while it works; by the machine's clock, since people look at it."""
+        self.told: Callable[[Record], None] | None = None
+        """Called with the record of each URL as soon as it is committed; to be set before the run."""
         self.connector_statistics: dict[str, Statistics] = {}
         """What every connector passed; filled in at the end of the run."""
 
@@ -232,6 +242,7 @@ class Crawl:
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")
             await self.item_files.start()
+            self._tell_records()
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
             summary = self._last_summary()
@@ -263,6 +274,16 @@ class Crawl:
             # What the tables cost belongs to the crawl.
             summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak_rss())
         return summary
+
+    def _tell_records(self) -> None:
+        """Let the tally tell each record; a wiring may have none, or have it in another process."""
+        if self.told is None:
+            return
+        tallies = self.components(Tally)
+        for tally in tallies:
+            tally.told = self.told
+        if not tallies:
+            self.report("this wiring has no tally in the main process, so no line for each URL is told")
 
     def _tell_aside(self) -> None:
         from gossamer.assembly.suspicions import told
@@ -296,7 +317,8 @@ class Crawl:
         watch = asyncio.create_task(self._cut_in_time(self._work))
         try:
             await control.start()
-            await self._work
+            async with self.pulse.beating():
+                await self._work
         except asyncio.CancelledError:
             if not self._aborted:
                 raise
@@ -456,11 +478,19 @@ class Crawl:
     @property
     def ledger(self) -> Ledger:
         """What keeps what the crawl must not forget."""
-        ledgers = (unit for unit in self._running.providers.values() if isinstance(unit, Ledger))
-        ledger = next(ledgers, None)
+        ledger = next(iter(self.providers(Ledger)), None)
         if ledger is None:
             raise WiringError("the wiring has no ledger; a crawl needs one")
         return ledger
+
+    def providers(self, kind: type[U]) -> list[U]:
+        """The providers of this class at work in the main process."""
+        return [unit for unit in self._running.providers.values() if isinstance(unit, kind)]
+
+    def components(self, kind: type[U]) -> list[U]:
+        """The components of this class, likewise."""
+        found = (runner.component for runner in self._running.runners.values())
+        return [component for component in found if isinstance(component, kind)]
 
     @property
     def _running(self) -> RunningGraph:
@@ -468,9 +498,8 @@ class Crawl:
         return self.running
 
     def _component(self, kind: type[Any]) -> Any:
-        for runner in self._running.runners.values():
-            if isinstance(runner.component, kind):
-                return runner.component
+        for component in self.components(kind):
+            return component
         raise WiringError(f"the wiring has no component of class {kind.__name__}; a crawl needs one")
 
     def _summary(self) -> Summary:
@@ -527,7 +556,18 @@ class Crawl:
         return counters.get("set_aside", 0) - sum(self.ledger.set_aside(family).count for family in confirmed)
 
     def _traps(self) -> list[LearntTraps]:
-        return [unit for unit in self._running.providers.values() if isinstance(unit, LearntTraps)]
+        return self.providers(LearntTraps)
+
+    def _count(self) -> Counts:
+        counters = self._counters()
+        flights = [url for unit in self.providers(MemoryFlights) for url in unit.oldest(WATCHED)]
+        return Counts(counters.get("pages", 0), counters.get("fetched", 0), flights)
+
+    def _measure(self) -> Mapping[str, int]:
+        return sizes_of(self.ledger)
+
+    def _survey(self) -> Mapping[str, int]:
+        return walked_sizes(self.directory)
 
     def _counters(self) -> Mapping[str, int]:
         return self.ledger.counters()
@@ -554,13 +594,13 @@ class Crawl:
 
     def slowest_hosts(self, count: int) -> list[tuple[str, float]]:
         """The hosts that answer slowest, with their mean seconds an answer."""
-        tallies = [r.component for r in self._running.runners.values() if isinstance(r.component, Tally)]
-        return sorted((pair for tally in tallies for pair in tally.slowest.items()), key=lambda pair: -pair[1])[:count]
+        return sorted(
+            (pair for tally in self.components(Tally) for pair in tally.slowest.items()), key=lambda pair: -pair[1]
+        )[:count]
 
     def slowed_hosts(self, count: int) -> list[tuple[str, float, str]]:
         """The hosts that are left alone for longest because of their errors or refusals: name, seconds, reason."""
-        polite = (unit for unit in self._running.providers.values() if isinstance(unit, HostPoliteness))
-        return [one for unit in polite for one in unit.slowed(count)][:count]
+        return [one for unit in self.providers(HostPoliteness) for one in unit.slowed(count)][:count]
 
     def progress(self) -> Summary:
         """The summary as of now; its state is that of a crawl that would end here."""

@@ -36,7 +36,11 @@ EPILOG = (
 def _told(command: F) -> F:
     """Options that say what is told."""
     for option in (
-        click.option("--verbose", is_flag=True, help="Also say what each part of the crawl did."),
+        click.option(
+            "--verbose",
+            is_flag=True,
+            help="Print a line for each URL when it is committed, and at the end what passed each connector.",
+        ),
         click.option("--quiet", is_flag=True, help="No progress."),
         click.option("--json", "as_json", is_flag=True, help="Print nothing but one line of JSON at the end."),
     ):
@@ -129,6 +133,10 @@ def _run(job: "Crawl", *, as_json: bool, quiet: bool, verbose: bool) -> int:
     """Run a crawl and report how it went; returns its exit status."""
     import asyncio
 
+    if verbose:
+        from gossamer.cli.progress import url_teller
+
+        job.told = url_teller(job)
     tune_collector()
     allow_open_files()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:

@@ -26,6 +26,7 @@ from gossamer.services.guard import is_loopback
 from gossamer.services.politeness import circuit, notes, pace, retries
 from gossamer.services.politeness.buckets import Bucket, Reserve
 from gossamer.services.politeness.circuit import Circuit
+from gossamer.services.politeness.held import Held, why_held
 from gossamer.services.politeness.network import Network
 from gossamer.services.politeness.notes import HostNote
 from gossamer.services.politeness.pace import FRESH, Pace, PaceRules, Reason
@@ -314,6 +315,14 @@ class Gates:
                 delay, reason = pace.shown_delay(entry.pace, self.rules.pace)
                 if reason in (Reason.ERRORS, Reason.REFUSALS):
                     yield host, delay, reason
+
+    def held(self, hosts: Iterable[str], now: float) -> Iterator[Held]:
+        """Those of these hosts that must wait, until when, and why."""
+        for host in hosts:
+            entry = self._hosts.get(host)
+            if entry is not None and entry.next > now:
+                why = why_held(entry.pace, entry.circuit, entry.circuits, now)[0] or self.told_delay(host)[1]
+                yield Held(host, entry.next - now, why)
 
     def is_spent(self, host: str) -> bool:
         """Whether a crawl need not stay alive for this host: it was given its chances, and in this run one if it was due."""

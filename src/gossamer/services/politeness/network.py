@@ -77,6 +77,11 @@ class Network(Generic[T]):
             return now
         return float("inf") if self._probe else self._probe_at
 
+    @property
+    def next_probe(self) -> float:
+        """Monotonic seconds of the next probe while the network is down."""
+        return self._probe_at
+
     def begun(self, host: str) -> None:
         """A request goes out. While the network is down it is the probe."""
         if self.down_since is not None and not self._probe:

@@ -8,7 +8,7 @@ is committed, whatever took longer.
 import heapq
 import random
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -23,6 +23,7 @@ from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.politeness.circuit import STRIKES
 from gossamer.services.politeness.domains import registered_domain
 from gossamer.services.politeness.gates import GateRules, Gates
+from gossamer.services.politeness.held import Held
 from gossamer.services.politeness.notes import HostNote
 from gossamer.services.politeness.pace import PaceRules
 from gossamer.services.politeness.places import Share
@@ -192,6 +193,16 @@ class HostPoliteness(Provider[PolitenessSheet]):
     def slowed(self, count: int) -> Sequence[tuple[str, float, str]]:
         """See the contract."""
         return heapq.nlargest(count, self.gates.slowed(), key=lambda one: one[1])
+
+    def held(self) -> Iterator[Held]:
+        """The hosts that have tasks and must wait. `O(n)` in the hosts that take turns."""
+        return self.gates.held(self._schedule, self.clock.monotonic())
+
+    @property
+    def network_probe(self) -> float | None:
+        """Seconds until our own network is probed again; None while it is up."""
+        network = self.gates.network
+        return max(0.0, network.next_probe - self.clock.monotonic()) if network.is_down else None
 
     def rule_against(self, host: str) -> str:
         """See the contract."""
