@@ -60,6 +60,7 @@ from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.crawl_identity import ensure_crawl_id
+from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.ledger.ledger import Ledger
 from gossamer.stores.recovery import QUARANTINE, Restored
@@ -131,6 +132,7 @@ class Crawl:
         self._place.check()
         if self.options.resume:
             refuse_without_ledger(self.directory)
+            refuse_unfinished(self.directory)
         elif self.options.accept_loss:
             raise UsageError(
                 "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"

@@ -27,6 +27,7 @@ from gossamer.query.noted import (
     write_notes,
 )
 from gossamer.query.places import TABLES, converting
+from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.files import AppendFile
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
 from gossamer.stores.recovery import (
@@ -81,8 +82,9 @@ def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple
         accept: go on without what is lost.
 
     Raises:
-        CrawlDirectoryError: committed bytes are missing, and that is not accepted; names the files.
+        CrawlDirectoryError: committed bytes are missing, and that is not accepted; names the files. Or a deletion is not finished.
     """
+    refuse_unfinished(directory)
     providers = running.providers.values()
     disks = [Path(disk) for unit in providers if isinstance(unit, WarcArchive) for disk in unit.sheet.disks]
     further = [pattern for unit in providers if isinstance(unit, Keeper) for pattern in unit.files()]

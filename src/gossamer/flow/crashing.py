@@ -24,6 +24,7 @@ class Point(StrEnum):
     AFTER_COMMIT = "after-commit"
     CHECKPOINT = "checkpoint"
     RECOVERY = "recovery"
+    DELETION = "deletion"
 
 
 def _nothing(point: Point) -> None:

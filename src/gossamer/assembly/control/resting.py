@@ -80,18 +80,35 @@ def _ends(directory: Path, ledger: Ledger) -> dict[str, int]:
 
 
 def block(directory: Path, names: Sequence[str]) -> str:
-    """Let a later run ask these hosts and domains for nothing; returns what was done, in words.
+    """Let a later run ask these hosts and domains for nothing; returns what was done, in words. Raises as :func:`close_hosts`."""
+    added, number = close_hosts(directory, names)
+    note_steering(directory, {"do": "block", "names": list(names)})
+    return f"blocked when the crawl goes on: {', '.join(added)}; {number} in all"
+
+
+def check_can_block(directory: Path) -> None:
+    """Refuse a crawl that has no list of hosts that it asks for nothing.
+
+    Raises:
+        UsageError: that is so.
+        CrawlDirectoryError: its wiring is damaged.
+    """
+    unit, _ = BLOCKING
+    if unit not in read_wiring(directory).providers:
+        raise UsageError(f"the crawl in {directory} cannot block anybody: it has no unit {unit!r}")
+
+
+def close_hosts(directory: Path, names: Sequence[str]) -> tuple[list[str], int]:
+    """Put hosts and domains on the list; returns their names as they are compared, and how many names the list has then.
 
     Raises:
         UsageError: one is no host or domain, or the crawl cannot block anybody.
         CrawlDirectoryError: its wiring is damaged.
     """
+    check_can_block(directory)
     wiring = read_wiring(directory)
     unit, setting = BLOCKING
-    if unit not in wiring.providers:
-        raise UsageError(f"the crawl in {directory} cannot block anybody: it has no unit {unit!r}")
     blocklist = Blocklist(wiring.providers[unit].settings.get(setting, ()))
     added = [blocklist.block(name) for name in names]
     write(directory / CRAWL_FILE, with_settings(wiring, unit, {setting: list(blocklist.lines())}))
-    note_steering(directory, {"do": "block", "names": list(names)})
-    return f"blocked when the crawl goes on: {', '.join(added)}; {len(blocklist)} in all"
+    return added, len(blocklist)

@@ -260,7 +260,7 @@ class LedgerGroup:
         A request that was no plain GET is not repeated: it stays done, and its answer is nowhere.
         """
         if row.mark:
-            lost = msgspec.structs.replace(row, location=None)
+            lost = msgspec.structs.replace(row, location=None, duplicate_of="")
             self._rows[self._parts.keys.url(identity_of(row.url, row.mark))] = _encoder.encode(lost)
             return
         task = Task(row.url, host_of(row.url), row.depth, row.source, row.relation)

@@ -7,7 +7,7 @@ process that owns the state (DESIGN 9.1).
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
@@ -41,7 +41,7 @@ from gossamer.stores.ledger.requests import KeptRequests
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.ledger.spaces import KeptSpaces
-from gossamer.stores.ledger.store import FAMILIES, Store, StoreLimits
+from gossamer.stores.ledger.store import FAMILIES, Batch, Store, StoreLimits
 from gossamer.stores.ledger.waiting import Waiting, find_waiting
 
 __all__ = ["STATE_DIRECTORY", "Ledger", "LedgerSheet"]
@@ -54,6 +54,9 @@ _CLEAN = "ledger.clean"
 
 
 _encode = msgspec.msgpack.Encoder().encode
+
+#: Writes a batch together with what it changes of counters, and with how many tasks it takes away that were not finished.
+Counting = Callable[[Batch, Mapping[str, int], int], None]
 
 
 class _State(msgspec.Struct, array_like=True):
@@ -323,6 +326,30 @@ class Ledger(Provider[LedgerSheet]):
         if self.queues.moved:
             self._mend()
             self._commit(LedgerGroup(self._parts))
+
+    @contextmanager
+    def rewriting(self) -> Iterator[tuple[Store, Keys, Counting]]:
+        """Change what is kept beneath queues and groups, with nothing in flight; all of it is read anew afterwards.
+
+        Only who takes out what must not be there any more needs this (:mod:`gossamer.stores.ledger.deleting`).
+        """
+        self._mend()
+        is_clean = self.is_clean
+        try:
+            yield self._store, self._keys, self._write_counted
+        finally:
+            self._load()
+            self.is_clean = is_clean
+
+    def _write_counted(self, batch: Batch, counts: Mapping[str, int], finished: int) -> None:
+        state = self._state
+        for name, number in counts.items():
+            if number:
+                state.counters[name] = state.counters.get(name, 0) + number
+        state.marks.unfinished -= finished
+        batch.put("meta", STATE_KEY, _encode(state))
+        self._store.write(batch)
+        crash_at(Point.DELETION)
 
     async def settle(self) -> None:
         """Return when every group so far is as durable as the setting asks."""

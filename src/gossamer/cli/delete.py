@@ -1,0 +1,52 @@
+"""`gossamer delete DIR URL|HOST|DOMAIN`: take everything of a site or page out of a crawl."""
+
+import time
+
+import click
+import msgspec
+
+from gossamer.flow.quantities import show_count
+
+
+@click.command(
+    epilog="Exit status: 0 it is deleted, 2 it cannot be meant, 5 the crawl runs, is damaged, or is being read."
+)
+@click.argument("directory", metavar="DIR")
+@click.argument("name", metavar="[URL|HOST|DOMAIN]", required=False)
+@click.option(
+    "--forget", is_flag=True, help="Let a later run fetch it again when it meets it; otherwise it never does."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each deletion.")
+def delete(directory: str, name: str | None, forget: bool, as_json: bool) -> int:
+    """Delete everything that the crawl in DIR has of a URL, or of a host or domain and everything below it.
+
+    Records of the archive are overwritten; rows, lines of the log, tasks and index lines go. Copies of a deleted document
+    under other URLs are fetched again by `gossamer resume DIR`. The crawl must not run. After a kill, call it again: without
+    a name it finishes what was begun.
+    """
+    from gossamer.operations.deleting import delete as delete_from_crawl
+    from gossamer.operations.deleting import target_of
+    from gossamer.query.places import crawl_directory
+
+    place = crawl_directory(directory)
+    done = delete_from_crawl(place, target_of(name) if name else None, time.time(), forget=forget)
+    for one in done:
+        if as_json:
+            print(msgspec.json.encode(one).decode())
+            continue
+        if not (one.records or one.documents or one.tasks or one.rows or one.lines):
+            print("nothing of it was in the crawl; `gossamer why` tells the form in which a crawl has a URL")
+            continue
+        counts = ", ".join(
+            (
+                show_count(one.records, "record"),
+                show_count(one.documents, "document"),
+                show_count(one.tasks, "task"),
+                show_count(one.rows, "row"),
+                show_count(one.lines, "log line"),
+            )
+        )
+        print(f"deleted: {counts}")
+        if one.again:
+            print(f"{show_count(one.again, 'URL')} had the same document: gossamer resume {directory} fetches it again")
+    return 0

@@ -1,0 +1,333 @@
+"""Everything of a URL, host or domain taken out of a crawl that nobody is at work on: somebody has a right to be removed.
+
+Place in the flow: `gossamer delete` calls :func:`delete`. A journal (:mod:`gossamer.stores.deletions`) says that a deletion was
+begun. Each step can be killed at any point and done again, and finds what it did before gone. Until the last one is done no crawl
+starts here.
+
+Records are overwritten where they lie, by one of the same length that says that something was deleted: no other record moves, so
+rows, index and committed ends stay true. Lines of logs are overwritten in the same way.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.assembly.control.resting import check_can_block, close_hosts
+from gossamer.assembly.control.standing import ledgers_of
+from gossamer.assembly.damage import damages_of
+from gossamer.assembly.item_files import ItemFiles
+from gossamer.assembly.place import read_wiring
+from gossamer.flow.crashing import Point, crash_at
+from gossamer.model.dates import utc_text
+from gossamer.model.deletion import DeletionTarget
+from gossamer.model.errors import CrawlDirectoryError, UnreadableUrl, UsageError
+from gossamer.model.identity import unique_name
+from gossamer.model.url import canonical
+from gossamer.query.convert import convert
+from gossamer.query.noted import are_tables, known_notes, notes_of, write_notes
+from gossamer.query.places import converting, replacing
+from gossamer.query.removing import check_tables, leftovers, remove_rows
+from gossamer.query.schema import tables_of
+from gossamer.services.politeness.blocklist import Blocklist
+from gossamer.stores.deletions import (
+    Deleted,
+    DeletedPlace,
+    Deletion,
+    note_done,
+    note_progress,
+    read_places,
+    unfinished,
+    write_places,
+)
+from gossamer.stores.ledger.deleting import delete as delete_from_ledger
+from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.recovery import QUARANTINE, is_away, refusal, restore
+from gossamer.stores.rowlog import LOG_PATH
+from gossamer.stores.warc import WARC_DIRECTORY
+from gossamer.stores.warc_mending import DELETED as DELETED_RECORD
+from gossamer.stores.warc_mending import fill
+from gossamer.stores.warc_records import uri_field
+from gossamer.stores.warc_scanning import CAPTURES, Gap, Span, scan
+
+#: Records that stand before the one of an answer and belong to it: the request, and what is known beside it.
+_BESIDE = 2
+
+#: What takes the place of a line of a log, with blanks up to its end.
+_NO_LINE = b'{"event":"deleted"}'
+
+#: Columns of the log that name a URL whose line goes, beside those of the tables.
+_LOG_COLUMNS = ("url", "duplicate_of")
+
+
+def target_of(text: str) -> DeletionTarget:
+    """What an argument of the command line means: a URL where it has a scheme, otherwise a host or domain.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if "://" in text:
+        try:
+            return DeletionTarget("url", canonical(text))
+        except UnreadableUrl as error:
+            raise UsageError(f"{error}; write it in full, as https://example.org/page") from None
+    return DeletionTarget("host", Blocklist().block(text))
+
+
+def delete(directory: Path, target: DeletionTarget | None, now: float, *, forget: bool = False) -> tuple[Deleted, ...]:
+    """Delete something, after finishing what an earlier call has begun; returns what was noted of each.
+
+    Args:
+        directory: the crawl directory.
+        target: what is deleted; None: only what was begun is finished.
+        now: seconds since the epoch.
+        forget: let it be fetched again when a crawl meets it.
+
+    Raises:
+        UsageError: there is nothing to finish, or the crawl cannot keep from fetching it again.
+        CrawlDirectoryError: the crawl runs or is damaged, or somebody reads its tables: then the next call does the rest.
+    """
+    with ExitStack() as stack:
+        ledgers = ledgers_of(directory)
+        for ledger in ledgers:
+            ledger.open()
+            stack.callback(_close, ledger)
+        if not stack.enter_context(replacing(directory)):
+            raise CrawlDirectoryError(
+                f"the tables of {directory} are being processed again; delete when that has ended"
+            )
+        notes = []
+        begun = unfinished(directory)
+        if begun is not None:
+            notes.append(_Deleting(directory, ledgers, begun).run())
+        if target is not None and not (begun is not None and begun.target == target):
+            _check(directory, target, forget=forget)
+            deletion = Deletion(unique_name(now), utc_text(now), target, forget)
+            notes.append(_Deleting(directory, ledgers, deletion).run())
+        if not notes:
+            raise UsageError(f"nothing is left to be deleted in {directory}; name a URL, a host or a domain")
+        return tuple(notes)
+
+
+def _close(ledger: Ledger) -> None:
+    """Leave a ledger as it was found: only a crawl can say that nothing is in flight any more."""
+    if ledger.is_clean:
+        ledger.close()
+    else:
+        ledger.abandon()
+
+
+def _check(directory: Path, target: DeletionTarget, *, forget: bool) -> None:
+    """Refuse what cannot be done, before anything is."""
+    check_tables(directory)
+    if not forget and target.kind == "host":
+        check_can_block(directory)
+    if forget and any(directory.glob("state/*/sieve")):
+        raise UsageError(
+            f"the crawl in {directory} has its seen URLs in a sieve, which cannot forget any; leave --forget out"
+        )
+
+
+class _Deleting:
+    """One deletion, and how far it is."""
+
+    def __init__(self, directory: Path, ledgers: list[Ledger], deletion: Deletion) -> None:
+        self._directory = directory
+        self._ledgers = ledgers
+        self._deletion = deletion
+
+    def run(self) -> Deleted:
+        steps: list[Callable[[], None]] = [
+            self._bring_back,
+            self._find_places,
+            self._never_again,
+            self._ledger,
+            self._archive,
+            self._logs,
+            self._tables,
+            self._copies,
+            self._items,
+        ]
+        for step in steps:
+            step()
+            crash_at(Point.DELETION)
+        return note_done(self._directory, self._deletion)
+
+    def _note(self, **changes: Any) -> None:
+        self._deletion = msgspec.structs.replace(self._deletion, **changes)
+        note_progress(self._directory, self._deletion)
+
+    def _ends(self) -> dict[str, int]:
+        return {file: end for ledger in self._ledgers for file, end in ledger.committed_ends().items()}
+
+    def _bring_back(self) -> None:
+        """Cut off what was never committed, and refuse a crawl that is not whole."""
+        directory, ends = self._directory, self._ends()
+        if self._deletion.is_placed:  # archive and tables may be half changed, and were whole before
+            return
+        damages = damages_of(directory, ends)
+        if found := [*damages.files, *damages.tables]:
+            raise refusal(directory, found)
+        away = next((file for file in ends if is_away(directory / file)), "")
+        if away:
+            raise CrawlDirectoryError(f"{directory / away} lies on a disk that is not there; bring the disk back first")
+        providers = read_wiring(directory).providers.values()
+        disks = [Path(str(disk)) for node in providers for disk in node.settings.get("disks", ())]
+        for ledger in self._ledgers:
+            others = [one for one in self._ledgers if one is not ledger]
+            restore(
+                directory,
+                ledger.committed_ends(),
+                ledger.sheet.agent,
+                disks,
+                others={file: end for one in others for file, end in one.committed_ends().items()},
+                are_tables=lambda missing: are_tables(known_notes(directory), missing),
+            )
+        self._note()
+
+    # -- the archive
+
+    def _find_places(self) -> None:
+        """Read the archive, and note which records go: those of the target, and those that say `the same bytes as the target`."""
+        if self._deletion.is_placed:
+            return
+        self._records = 0
+        write_places(self._directory, self._places())
+        self._note(is_placed=True, records=self._records)
+
+    def _places(self) -> Iterator[DeletedPlace]:
+        for file, end in sorted(self._ends().items()):
+            if not file.startswith(f"{WARC_DIRECTORY}/"):
+                continue
+            joined: DeletedPlace | None = None
+            for span in self._going(self._directory / file, end):
+                self._records += 1
+                if joined is not None and joined.offset + joined.length == span.offset:
+                    joined = DeletedPlace(file, joined.offset, joined.length + span.length)
+                    continue
+                if joined is not None:
+                    yield joined
+                joined = DeletedPlace(file, span.offset, span.length)
+            if joined is not None:
+                yield joined
+
+    def _going(self, path: Path, end: int) -> Iterator[Span]:
+        """The records of a file that go. What stands beside an answer precedes it, and goes with it."""
+        beside: list[Span] = []
+        for found in scan(path, end):
+            if isinstance(found, Gap):
+                raise CrawlDirectoryError(
+                    f"{path} is damaged at byte {found.offset}; mend it first: gossamer resume {self._directory} --accept-loss"
+                )
+            if found.kind not in CAPTURES:
+                beside = [*beside, found][-_BESIDE:]
+                continue
+            url = found.fields.get("warc-target-uri", "")
+            visit, beside = [*(one for one in beside if one.fields.get("warc-target-uri") == url), found], []
+            if self._is_gone(url) or self._is_gone(found.fields.get("warc-refers-to-target-uri", "")):
+                yield from visit
+
+    def _is_gone(self, uri: str) -> bool:
+        target = self._deletion.target
+        return uri == uri_field(target.name) if target.kind == "url" else target.has(uri)
+
+    def _archive(self) -> None:
+        for place in read_places(self._directory):
+            path = self._directory / place.file
+            if not fill(path, Gap(place.offset, place.length), self._deletion.at, DELETED_RECORD):
+                raise CrawlDirectoryError(f"{path} has no room at byte {place.offset} for a note of what was deleted")
+            crash_at(Point.DELETION)
+
+    # -- what is known
+
+    def _never_again(self) -> None:
+        target = self._deletion.target
+        if target.kind == "host" and not self._deletion.forget:
+            close_hosts(self._directory, [target.name])
+
+    def _ledger(self) -> None:
+        for ledger in self._ledgers:
+            for name in ledger.checkpoints():  # they are copies of what goes
+                shutil.rmtree(ledger.places.checkpoints / name)
+            done = delete_from_ledger(ledger, self._deletion.target, forget=self._deletion.forget)
+            self._note(
+                documents=self._deletion.documents + done.documents,
+                tasks=self._deletion.tasks + done.tasks,
+                again=self._deletion.again + done.again,
+            )
+
+    def _logs(self) -> None:
+        """Overwrite lines. Logs of items that were skipped may name anything anywhere, so a line goes that holds the name."""
+        target = self._deletion.target
+        name = target.name.encode()
+        columns = {*_LOG_COLUMNS, *(spec.page for spec in tables_of(self._directory).values() if spec.page)}
+        lines = 0
+        for path in sorted((self._directory / "logs").glob("*.jsonl")):
+            if path == self._directory / LOG_PATH:
+                lines += _overwrite(path, lambda line: name in line and _names(line, columns, target))
+            elif path.name.startswith("skipped"):
+                lines += _overwrite(path, lambda line: name in line)
+        self._note(lines=self._deletion.lines + lines)
+
+    # -- what is made of it
+
+    def _tables(self) -> None:
+        directory = self._directory
+        convert(directory, ended=True)
+        crash_at(Point.DELETION)
+        rows = remove_rows(directory, self._deletion.target)
+        self._note(rows=self._deletion.rows + rows)
+        crash_at(Point.DELETION)
+        with converting(directory, wait=True):
+            write_notes(directory, msgspec.structs.replace(notes_of(directory), index=()))
+        convert(directory, ended=True)
+        if left := leftovers(directory):
+            raise CrawlDirectoryError(
+                f"{left[0]} is read by another program; when that has ended, finish: gossamer delete {directory}"
+            )
+
+    def _copies(self) -> None:
+        """The quarantine holds torn and damaged bytes of anything."""
+        shutil.rmtree(self._directory / QUARANTINE, ignore_errors=True)
+
+    def _items(self) -> None:
+        """Files of items are written anew, since their table has begun anew."""
+        troubles: list[str] = []
+        asyncio.run(_follow(ItemFiles(self._directory, "", troubles.append)))
+        if troubles:
+            raise CrawlDirectoryError(f"{troubles[0]}; then finish: gossamer delete {self._directory}")
+
+
+async def _follow(files: ItemFiles) -> None:
+    await files.start()
+    await files.finish()
+
+
+def _names(line: bytes, columns: set[str], target: DeletionTarget) -> bool:
+    try:
+        event = msgspec.json.decode(line, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return False
+    return any(isinstance(url := event.get(name), str) and target.has(url) for name in columns)
+
+
+def _overwrite(path: Path, is_gone: Callable[[bytes], bool]) -> int:
+    """Put lines of the same length in the place of some; returns of how many. One that was half overwritten is finished."""
+    lines = position = 0
+    with path.open("rb") as source, os.fdopen(os.open(path, os.O_WRONLY | os.O_NOFOLLOW), "wb") as file:
+        for line in source:
+            text = line.rstrip(b"\n")
+            is_torn = text.startswith(_NO_LINE[:-1]) and text.rstrip() != _NO_LINE
+            if is_torn or is_gone(text):
+                file.seek(position)
+                file.write((_NO_LINE if len(text) >= len(_NO_LINE) else b"{}").ljust(len(text)))
+                lines += 1
+            position += len(line)
+        file.flush()
+        os.fsync(file.fileno())
+    return lines

@@ -1,0 +1,127 @@
+"""Rows of a deleted URL, host or domain taken out of the tables: new files without them, and one switch to these.
+
+Place in the flow: `gossamer delete` calls :func:`remove_rows` when every row log is a table. A run that dies before the switch
+leaves the tables as they were, and one that is called again finds nothing to do. Who follows a table begins anew, as after
+`reprocess`.
+"""
+
+from pathlib import Path
+
+from gossamer.contracts.tables import TableSpec
+from gossamer.model.deletion import DeletionTarget
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.query.engine import PARQUET, Connection, connect, select_table
+from gossamer.query.noted import Noted, noted, notes_of, with_tables, write_notes
+from gossamer.query.places import (
+    TABLES,
+    Manifest,
+    converting,
+    manifest,
+    run_file,
+    table_files,
+    table_names,
+    write_manifest,
+)
+from gossamer.query.schema import HOSTS, tables_of
+from gossamer.stores.scratch import scratch
+from gossamer.stores.segments import segments
+
+#: SQL of the host of a canonical URL, as `model.url.host_of` has it: without port, and without the brackets of an IPv6 address.
+_HOST_OF = r"regexp_replace(regexp_extract({0}, '^[^:/]*://([^/?]*)', 1), ':[0-9]+$|[\[\]]', '', 'g')"
+
+#: A column that names the first document with the same bytes: a row that has it is a copy of what is deleted.
+_COPY = "duplicate_of"
+
+
+def check_tables(directory: Path) -> None:
+    """Refuse tables of which nobody says what their columns are.
+
+    Raises:
+        CrawlDirectoryError: there is one.
+    """
+    known = {*tables_of(directory), HOSTS.name}
+    for name in table_names(directory):
+        if name not in known:
+            raise CrawlDirectoryError(
+                f"{directory / TABLES / name} is a table that nobody declared, so its rows cannot be judged; move it elsewhere"
+            )
+
+
+def remove_rows(directory: Path, target: DeletionTarget) -> int:
+    """Replace the files of every table that has rows of a target; returns how many rows are gone."""
+    specs = tables_of(directory)
+    made: dict[str, Noted | None] = {}
+    gone: list[str] = []
+    removed = 0
+    with converting(directory, wait=True), scratch() as folder, connect(folder) as connection:
+        stands = manifest(directory)
+        place = Path(folder)
+        (place / "out").symlink_to(directory.resolve())
+        for name in table_names(directory):
+            files = table_files(directory, name).current
+            condition = _condition(specs[name], target) if name in specs else ""
+            if not files or not condition:
+                continue
+            _view(connection, place, specs[name], files)
+            count = _number(connection, f'SELECT count(*) FROM "table_{name}" WHERE {condition}')
+            if not count:
+                continue
+            path = run_file(directory, name, stands.run + 1)
+            fresh = path.with_name(f"{path.name}.new")
+            shown = place / "out" / fresh.relative_to(directory)
+            rest = f'SELECT * FROM "table_{name}" WHERE ({condition}) IS NOT TRUE'
+            connection.execute(f"COPY ({rest}) TO '{shown}' ({PARQUET})")
+            made[f"{name}/{path.name}"] = noted(fresh)
+            fresh.replace(path)
+            gone += [f"{name}/{file.name}" for file in files]
+            removed += count
+        if made:
+            write_notes(directory, with_tables(notes_of(directory), made))
+            write_manifest(directory, Manifest(stands.run + 1, (*stands.gone, *gone)))
+    return removed
+
+
+def _view(connection: Connection, place: Path, spec: TableSpec, files: list[Path]) -> None:
+    links = []
+    for number, file in enumerate(files):
+        links.append(place / f"{spec.name}-{number}.parquet")
+        links[-1].symlink_to(file.resolve())
+    connection.execute(f'CREATE VIEW "table_{spec.name}" AS {select_table(spec, links)}')
+
+
+def _number(connection: Connection, question: str) -> int:
+    row = connection.execute(question).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _condition(spec: TableSpec, target: DeletionTarget) -> str:
+    """SQL of the rows that go; empty where no row of the table can be one."""
+    urls = [name for name in (spec.page, _COPY) if name and name in spec.names]
+    parts = [_is(target, f'"{name}"') for name in urls]
+    if target.kind == "host" and "host" in spec.names:
+        parts.append(_is_host(target, '"host"'))
+    return " OR ".join(f"coalesce({part}, false)" for part in parts)
+
+
+def _is(target: DeletionTarget, column: str) -> str:
+    if target.kind == "url":
+        return f"{column} = {_text(target.name)}"
+    return _is_host(target, _HOST_OF.format(column))
+
+
+def _is_host(target: DeletionTarget, host: str) -> str:
+    return f"({host} = {_text(target.name)} OR ends_with({host}, {_text('.' + target.name)}))"
+
+
+def _text(value: str) -> str:
+    return "'{}'".format(value.replace("'", "''"))
+
+
+def leftovers(directory: Path) -> list[Path]:
+    """Files that still hold rows of tables beside the tables: somebody reads them, so they could not be removed."""
+    old = [directory / TABLES / name for name in manifest(directory).gone]
+    return [
+        *(path for path in old if path.exists()),
+        *(one.path for one in segments(directory)),
+        *directory.glob("state/*/index/*.cdxj"),
+    ]

@@ -1,0 +1,152 @@
+"""The journal of a deletion that is under way, and the notes of those that are done.
+
+Place in the flow: :mod:`gossamer.operations.deleting` writes here before each step, so that a deletion that was killed goes on;
+whoever opens a crawl to work on it asks :func:`refuse_unfinished` first. The journal names what is deleted, and goes when the
+deletion is done. The notes hold no name: a hash of it, and counts.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from gossamer.model.deletion import DeletionTarget
+from gossamer.model.errors import CrawlDirectoryError
+
+#: The deletion that is under way, inside the crawl directory.
+JOURNAL = "state/deletion.json"
+
+#: Where its records lie in the archive; whole before the first of them is overwritten.
+PLACES = "state/deletion-places"
+
+#: One line for each deletion that was done.
+DELETED = "state/deleted.jsonl"
+
+
+class Deletion(msgspec.Struct, frozen=True):
+    """A deletion that was begun."""
+
+    id: str
+    at: str
+    target: DeletionTarget
+    forget: bool = False
+    """What is deleted may be fetched again when it is met."""
+    is_placed: bool = False
+    """The places of its records are known."""
+    records: int = 0
+    """Records of the archive that go."""
+    documents: int = 0
+    """Rows of the ledgers that are gone."""
+    tasks: int = 0
+    """Tasks that were queued and are not any more."""
+    again: int = 0
+    """URLs that are fetched again, since the only copy of their document goes."""
+    rows: int = 0
+    """Rows of tables that are gone."""
+    lines: int = 0
+    """Lines of logs that are gone."""
+
+
+class Deleted(msgspec.Struct, frozen=True):
+    """What is noted of a deletion that was done."""
+
+    id: str
+    at: str
+    kind: str
+    sha256: str
+    """Of the name that was deleted."""
+    forget: bool
+    records: int
+    documents: int
+    tasks: int
+    again: int
+    rows: int
+    lines: int
+
+
+class DeletedPlace(msgspec.Struct, frozen=True, array_like=True):
+    """Bytes of the archive that go."""
+
+    file: str
+    """Inside the crawl directory."""
+    offset: int
+    length: int
+
+
+def unfinished(directory: Path) -> Deletion | None:
+    """The deletion that is under way; None where none is.
+
+    Raises:
+        CrawlDirectoryError: its journal cannot be read.
+    """
+    path = directory / JOURNAL
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Deletion)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        raise CrawlDirectoryError(f"{path} is damaged: {error}; remove it, and delete once more") from None
+
+
+def refuse_unfinished(directory: Path) -> None:
+    """Refuse to work on a crawl of which something is half deleted.
+
+    Raises:
+        CrawlDirectoryError: that is so.
+    """
+    if unfinished(directory) is not None:
+        raise CrawlDirectoryError(f"a deletion in {directory} is not finished; finish it: gossamer delete {directory}")
+
+
+def note_progress(directory: Path, deletion: Deletion) -> None:
+    """Replace the journal, whole or not at all; it is on the disk when this returns."""
+    _write(directory / JOURNAL, [msgspec.json.encode(deletion)])
+
+
+def write_places(directory: Path, places: Iterator[DeletedPlace]) -> None:
+    """Keep the places of records, whole or not at all; they are on the disk when this returns."""
+    _write(directory / PLACES, (msgspec.json.encode(place) + b"\n" for place in places))
+
+
+def read_places(directory: Path) -> Iterator[DeletedPlace]:
+    """The places, in the order of files and bytes."""
+    with (directory / PLACES).open("rb") as lines:
+        for line in lines:
+            yield msgspec.json.decode(line, type=DeletedPlace)
+
+
+def note_done(directory: Path, deletion: Deletion) -> Deleted:
+    """Note a deletion that is done, once, and end its journal."""
+    target = deletion.target
+    note = Deleted(
+        deletion.id,
+        deletion.at,
+        target.kind,
+        target.digest,
+        deletion.forget,
+        deletion.records,
+        deletion.documents,
+        deletion.tasks,
+        deletion.again,
+        deletion.rows,
+        deletion.lines,
+    )
+    path = directory / DELETED
+    known = path.read_bytes().splitlines() if path.exists() else []
+    if not any(deletion.id.encode() in line for line in known[-1:]):
+        _write(path, [*(line + b"\n" for line in known), msgspec.json.encode(note) + b"\n"])
+    (directory / PLACES).unlink(missing_ok=True)
+    (directory / JOURNAL).unlink(missing_ok=True)
+    return note
+
+
+def _write(path: Path, parts: "Iterator[bytes] | list[bytes]") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.new")
+    with fresh.open("wb") as file:
+        for part in parts:
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)

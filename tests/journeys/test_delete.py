@@ -1,0 +1,348 @@
+"""`gossamer delete`: everything of a URL, host or domain goes, the rest stays and agrees, whatever kills it in between."""
+
+import hashlib
+import importlib.resources
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from gossamer.assembly.control.standing import ledgers_of
+from gossamer.assembly.crawl import Crawl, run
+from gossamer.assembly.options import CrawlOptions
+from gossamer.cli.main import main
+from gossamer.flow.sheet import build
+from gossamer.model.deletion import DeletionTarget
+from gossamer.operations.verifying import verify
+from gossamer.query.database import Database
+from gossamer.query.engine import ParquetWriter
+from gossamer.query.places import TABLES, reading
+from gossamer.query.removing import remove_rows
+from gossamer.stores.deletions import DELETED, JOURNAL, PLACES, Deletion, note_progress
+from gossamer.testing.fakeweb import FakeWeb, Page
+
+#: `/secret` is met first, `/copy` has its bytes: the archive has a revisit of it.
+PAGES = {
+    "/": '<a href="/secret">1</a><a href="/copy">2</a><a href="/other">3</a>',
+    "/secret": '<title>Mallory</title>a very private text <a href="/behind">',
+    "/copy": Page(body='<title>Mallory</title>a very private text <a href="/behind">'),
+    "/other": "<title>Other</title>something else",
+    "/behind": "<title>Behind</title>behind the secret",
+}
+
+TEXT = b"a very private text"
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[FakeWeb]:
+    with FakeWeb(PAGES) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def sound(web: FakeWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crawl that ended well."""
+    directory = tmp_path_factory.mktemp("sound") / "crawl"
+    options = build(CrawlOptions, {"output": str(directory), "delay": 0, "per_host": 1, "concurrency": 1})
+    assert run(Crawl([web.url("/")], options)).state == "finished"
+    return directory
+
+
+@pytest.fixture
+def crawl(sound: Path, tmp_path: Path) -> Path:
+    """A copy."""
+    return Path(shutil.copytree(sound, tmp_path / "crawl"))
+
+
+def rows(crawl: Path, sql: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    capsys.readouterr()
+    assert main(["query", str(crawl), sql, "-f", "jsonl"]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def documents(crawl: Path) -> set[str]:
+    """The URLs that the ledger has a row of."""
+    [ledger] = ledgers_of(crawl)
+    with ledger.looking():
+        return {row.url for row in ledger.documents()}
+
+
+def archived(crawl: Path) -> list[tuple[str, str, bytes]]:
+    """Kind, URL and body of every record, as another reader has them."""
+    found = []
+    for path in sorted(crawl.glob("warc/*.warc.gz")):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file):
+                url = record.rec_headers.get_header("WARC-Target-URI") or ""
+                found.append((record.rec_type, url, record.content_stream().read()))
+    return found
+
+
+def check_gone(crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing of `/secret` is left but what others say of it, and the crawl is whole."""
+    secret = web.url("/secret")
+    assert verify(crawl, deep=True).findings == []
+    assert all(url != secret and TEXT not in body for _, url, body in archived(crawl))
+    assert {url for _, url, _ in archived(crawl)} >= {web.url("/"), web.url("/other"), web.url("/behind")}
+    index = (crawl / "index.cdxj").read_text()
+    assert f'"{secret}"' not in index
+    assert web.url("/other") in index
+    assert secret not in documents(crawl)
+    assert {web.url("/"), web.url("/other"), web.url("/behind")} <= documents(crawl)
+    log = [json.loads(line) for line in (crawl / "logs/crawl.jsonl").read_text().splitlines()]
+    assert all(line.get("url") != secret and line.get("duplicate_of") != secret for line in log)
+    assert any(line.get("url") == web.url("/other") for line in log)
+    named = f"'{secret}'"
+    sql = f"SELECT url FROM pages_all WHERE url = {named} OR duplicate_of = {named}"
+    assert rows(crawl, sql, capsys) == []
+    assert rows(crawl, f"SELECT * FROM links_all WHERE source = {named}", capsys) == []
+    assert len(rows(crawl, "SELECT * FROM pages_all", capsys)) == 3
+    assert not (crawl / JOURNAL).exists()
+    assert not (crawl / PLACES).exists()
+
+
+def test_a_deleted_url_is_nowhere_and_its_note_has_a_hash_and_no_name(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["delete", str(crawl), web.url("/secret"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    check_gone(crawl, web, capsys)
+    [line] = (crawl / DELETED).read_text().splitlines()
+    assert json.loads(line) == told
+    assert told["sha256"] == hashlib.sha256(web.url("/secret").encode()).hexdigest()
+    assert (told["kind"], told["documents"], told["again"]) == ("url", 1, 1)
+    assert told["records"] >= 2
+    assert "secret" not in line
+
+
+def test_a_copy_of_a_deleted_document_is_fetched_again_and_the_deleted_one_is_not(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["delete", str(crawl), web.url("/secret")]) == 0
+    assert "had the same document" in capsys.readouterr().out
+    before = len(web.requests)
+    assert main(["resume", str(crawl), "--quiet"]) == 0
+    asked = [request.target for request in web.requests[before:]]
+    assert "/copy" in asked
+    assert "/secret" not in asked
+    assert verify(crawl, deep=True).findings == []
+    capsys.readouterr()
+    assert main(["cat", str(crawl), web.url("/copy")]) == 0
+    assert TEXT.decode() in capsys.readouterr().out
+
+
+def test_a_forgotten_url_is_fetched_again_when_it_is_met(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["delete", str(crawl), web.url("/secret"), "--forget"]) == 0
+    assert main(["delete", str(crawl), web.url("/"), "--forget"]) == 0
+    before = len(web.requests)
+    assert main(["resume", str(crawl), "--quiet"]) == 0
+    asked = [request.target for request in web.requests[before:]]
+    assert asked.count("/") == 1
+    assert asked.count("/secret") == 1
+    assert "/other" not in asked
+    assert verify(crawl, deep=True).findings == []
+
+
+def test_a_deleted_host_is_blocked_and_leaves_nothing_of_its_pages(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = web.url("/").split("/")[2].split(":")[0]
+    assert main(["delete", str(crawl), host]) == 0
+    assert verify(crawl, deep=True).findings == []
+    assert {kind for kind, _, _ in archived(crawl)} <= {"warcinfo", "metadata"}
+    assert documents(crawl) == set()
+    assert rows(crawl, "SELECT url FROM pages_all", capsys) == []
+    assert rows(crawl, "SELECT * FROM hosts", capsys) == []
+    before = len(web.requests)
+    main(["resume", str(crawl), "--quiet"])
+    assert len(web.requests) == before
+
+
+@pytest.mark.parametrize("name", ["localhos", "sub.localhost", "http://localhost:1/secret", "other.example"])
+def test_deleting_a_name_that_only_looks_alike_takes_nothing(
+    name: str, crawl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = documents(crawl), archived(crawl)
+    assert main(["delete", str(crawl), name, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["records"], told["documents"], told["rows"], told["lines"]) == (0, 0, 0, 0)
+    assert (documents(crawl), archived(crawl)) == before
+
+
+def killed_at(crawl: Path, number: int, *words: str) -> bool:
+    """Delete in a process that dies at the N-th crash point; False where it had ended before."""
+    environment = {**os.environ, "GOSSAMER_CRASH": f"deletion:{number}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "gossamer", "delete", str(crawl), *words],
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode != 0
+
+
+def test_a_deletion_that_was_killed_at_any_step_goes_on_when_called_again(
+    crawl: Path, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number = 1
+    while True:
+        copy = Path(shutil.copytree(crawl, tmp_path / f"copy-{number}"))
+        if not killed_at(copy, number, web.url("/secret")):
+            break
+        assert main(["resume", str(copy), "--quiet"]) == 5
+        err = capsys.readouterr().err
+        assert "is not finished; finish it: gossamer delete" in err
+        assert err.count("\n") == 1
+        assert main(["delete", str(copy)]) == 0
+        check_gone(copy, web, capsys)
+        assert len((copy / DELETED).read_text().splitlines()) == 1
+        shutil.rmtree(copy)
+        number += 1
+    assert number > 10
+
+
+def test_a_deletion_that_is_killed_at_every_step_in_turn_ends_as_one_that_was_not(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number = 1
+    while killed_at(crawl, number, web.url("/secret")):
+        number += 1
+    check_gone(crawl, web, capsys)
+
+
+def test_a_crawl_that_runs_is_not_deleted_from(crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]) -> None:
+    [ledger] = ledgers_of(crawl)
+    ledger.open()
+    try:
+        assert main(["delete", str(crawl), web.url("/secret")]) == 5
+    finally:
+        ledger.close()
+    err = capsys.readouterr().err
+    assert "in use by process" in err
+    assert err.count("\n") == 1
+    assert not (crawl / JOURNAL).exists()
+
+
+def test_a_crawl_with_damage_is_not_deleted_from(crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]) -> None:
+    [archive] = crawl.glob("warc/*.warc.gz")
+    os.truncate(archive, archive.stat().st_size - 10)
+    assert main(["delete", str(crawl), web.url("/secret")]) == 5
+    assert "--accept-loss" in capsys.readouterr().err
+    assert not (crawl / JOURNAL).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [((), "nothing is left to be deleted"), (("a b",), "a b"), (("http://[/",), "http://[/")],
+    ids=["no name", "no host", "no url"],
+)
+def test_what_cannot_be_meant_is_refused_in_one_line(
+    words: tuple[str, ...], said: str, crawl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["delete", str(crawl), *words]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_another_deletion_first_finishes_the_one_that_was_begun(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note_progress(crawl, Deletion("x-1", "2026-01-01T00:00:00Z", DeletionTarget("url", web.url("/secret"))))
+    assert main(["delete", str(crawl), web.url("/nowhere")]) == 0
+    check_gone(crawl, web, capsys)
+    assert len((crawl / DELETED).read_text().splitlines()) == 2
+
+
+def test_copies_beside_the_crawl_go_too_and_what_was_never_committed(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [ledger] = ledgers_of(crawl)
+    ledger.open()
+    ledger.checkpoint("before")
+    ledger.abandon()
+    [archive] = crawl.glob("warc/*.warc.gz")
+    whole = archive.stat().st_size
+    with archive.open("ab") as file:
+        file.write(b"torn off by a kill")
+    skipped = crawl / "logs" / "skipped.jsonl"
+    kept = json.dumps({"unit": "process", "item": web.url("/other")})
+    skipped.write_text(json.dumps({"unit": "process", "item": {"task": {"url": web.url("/secret")}}}) + f"\n{kept}\n")
+    assert main(["delete", str(crawl), web.url("/secret")]) == 0
+    check_gone(crawl, web, capsys)
+    assert archive.stat().st_size == whole
+    assert not (crawl / "quarantine").exists()
+    assert ledger.checkpoints() == []
+    deleted, same = skipped.read_text().splitlines()
+    assert json.loads(deleted) == {"event": "deleted"}
+    assert same == kept
+
+
+def test_tables_that_somebody_reads_are_finished_by_the_next_call(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with reading(crawl):
+        assert main(["delete", str(crawl), web.url("/secret")]) == 5
+        err = capsys.readouterr().err
+        assert "is read by another program" in err
+        assert err.count("\n") == 1
+    assert main(["delete", str(crawl)]) == 0
+    check_gone(crawl, web, capsys)
+
+
+def test_a_file_of_items_loses_those_of_a_deleted_page(web: FakeWeb, tmp_path: Path) -> None:
+    text = importlib.resources.files("gossamer.assembly").joinpath("wirings/default.toml").read_text()
+    text = text.replace('"text/html" = "html"', '"text/html" = ["html", "tags"]')
+    wiring = tmp_path / "wiring.toml"
+    wiring.write_text(text + '\n[providers.tags]\nuse = "tag-counter"\nsettings = { items = true }\n')
+    directory, items = tmp_path / "crawl", tmp_path / "items.jsonl"
+    options = ["-o", str(directory), "--delay", "0", "--items", str(items), "--wiring", str(wiring), "--quiet"]
+    assert main(["crawl", web.url("/"), *options]) == 0
+    before = items.read_text().splitlines()
+    assert any(web.url("/secret") in line for line in before)
+    assert main(["delete", str(directory), web.url("/secret")]) == 0
+    assert items.read_text().splitlines() == [line for line in before if web.url("/secret") not in line]
+    assert verify(directory, deep=True).findings == []
+
+
+@pytest.mark.parametrize(
+    ("target", "gone"),
+    [
+        (
+            DeletionTarget("host", "gone.test"),
+            ["http://gone.test/", "https://a.gone.test:8443/x?y", "http://gone.test?q"],
+        ),
+        (DeletionTarget("host", "::1"), ["http://[::1]/", "http://[::1]:80/a"]),
+        (DeletionTarget("url", "http://gone.test/it's"), ["http://gone.test/it's"]),
+    ],
+    ids=["host", "address", "url"],
+)
+def test_tables_know_a_target_as_the_ledger_does(target: DeletionTarget, gone: list[str], tmp_path: Path) -> None:
+    others = [
+        "http://begone.test/",
+        "http://kept.test/?u=http://gone.test/",
+        "http://[::2]:1/",
+        "http://gone.tests/it's",
+        "",
+    ]
+    assert [url for url in [*gone, *others] if target.has(url)] == gone
+    folder = tmp_path / TABLES / "links"
+    folder.mkdir(parents=True)
+    with ParquetWriter() as writer:
+        texts = ", ".join("('{}')".format(url.replace("'", "''")) for url in [*gone, *others])
+        writer.write(
+            f"SELECT source, 'http://gone.test/' AS target FROM (VALUES {texts}) t(source)", folder / "a.parquet"
+        )
+    assert remove_rows(tmp_path, target) == len(gone)
+    with Database(tmp_path) as database:
+        assert [source for (source,) in database.ask("SELECT source FROM links_all")] == others
