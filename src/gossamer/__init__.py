@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gossamer.api import crawl, crawl_sync, processor, reprocess
+    from gossamer.model.orders import Block, Delay
     from gossamer.model.page import Page
     from gossamer.model.visit import Found, Item
 
@@ -19,12 +20,14 @@ _HOMES = {
     "crawl_sync": "gossamer.api",
     "processor": "gossamer.api",
     "reprocess": "gossamer.api",
+    "Block": "gossamer.model.orders",
+    "Delay": "gossamer.model.orders",
     "Page": "gossamer.model.page",
     "Item": "gossamer.model.visit",
     "Found": "gossamer.model.visit",
 }
 
-__all__ = ["Found", "Item", "Page", "__version__", "crawl", "crawl_sync", "processor", "reprocess"]
+__all__ = ["Block", "Delay", "Found", "Item", "Page", "__version__", "crawl", "crawl_sync", "processor", "reprocess"]
 
 
 def __getattr__(name: str) -> "Any":

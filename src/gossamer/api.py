@@ -27,6 +27,7 @@ from gossamer.flow.sheet import NoSettings, build
 from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import ProviderPlan, Wiring
 from gossamer.model.document import Document
+from gossamer.model.orders import Order
 from gossamer.model.page import Page
 from gossamer.model.visit import Found, Item, Record
 from gossamer.stores.scratch import scratch
@@ -34,7 +35,7 @@ from gossamer.stores.scratch import scratch
 if TYPE_CHECKING:
     from gossamer.assembly.reprocess import Reprocessed
 
-ProcessorFunction = Callable[[Document], Iterable[Found | Item] | None]
+ProcessorFunction = Callable[[Document], Iterable[Found | Item | Order] | None]
 P = TypeVar("P", bound=ProcessorFunction)
 
 #: Pages that wait for the reader of the iterator; when it is slow, the crawl slows down with it.
@@ -49,7 +50,8 @@ _registered: list[tuple[tuple[str, ...], ProcessorFunction]] = []
 def processor(*mimes: str) -> Callable[[P], P]:
     """Register a function as processor of these media types, for every crawl that this program starts from now on.
 
-    The function takes a :class:`~gossamer.model.document.Document` and yields :class:`Item` or :class:`Found`.
+    The function takes a :class:`~gossamer.model.document.Document` and yields :class:`Item` or :class:`Found`,
+    and :class:`Block` or :class:`Delay` where the wiring takes orders (docs/documents.md).
     """
 
     def register(function: P) -> P:
@@ -57,6 +59,16 @@ def processor(*mimes: str) -> Callable[[P], P]:
         return function
 
     return register
+
+
+@contextlib.contextmanager
+def own_processors() -> Iterator[None]:
+    """Begin without registered processors, and forget at the end of the block those that were registered in it."""
+    before, _registered[:] = _registered[:], []
+    try:
+        yield
+    finally:
+        _registered[:] = before
 
 
 class CrawlRun:
@@ -208,7 +220,7 @@ def _function_provider(function: ProcessorFunction) -> type[Provider[Any]]:
     class FunctionProcessor(Provider[Any]):
         """A processor made from a function."""
 
-        def process(self, document: Document) -> Iterable[Found | Item]:
+        def process(self, document: Document) -> Iterable[Found | Item | Order]:
             return function(document) or ()
 
     return FunctionProcessor

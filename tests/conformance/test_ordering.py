@@ -26,7 +26,7 @@ def test_a_traversal_keeps_its_promises(make: Callable[[], Traversal]) -> None:
     "sheet",
     [
         WeightSheet(),
-        WeightSheet(depth=0.0, in_degree=100.0, site=-5.0),
+        WeightSheet(depth=0.0, site=-5.0),
         WeightSheet(rules=("2=/dir/", "-3=a.test")),
         WeightSheet(sites=("0.9=a.test", "0.1=b.test")),
     ],
@@ -35,12 +35,12 @@ def test_a_prioritizer_keeps_its_promises(sheet: WeightSheet) -> None:
     check_prioritizer(WeightedPrioritizer(sheet))
 
 
-def test_near_and_often_linked_and_important_is_more_urgent() -> None:
+def test_near_and_important_is_more_urgent() -> None:
     levels = WeightedPrioritizer().levels(
-        [task(depth=depth) for depth in (1, 3, 3, 3, 30)],
-        [Standing(), Standing(), Standing(in_degree=15), Standing(site=1.0), Standing()],
+        [task(depth=depth) for depth in (1, 3, 3, 30)],
+        [Standing(), Standing(), Standing(site=1.0), Standing()],
     )
-    assert list(levels) == [1, 3, 1, 2, LEVELS - 1]
+    assert list(levels) == [1, 3, 2, LEVELS - 1]
 
 
 def test_the_users_rules_raise_and_lower_urgency() -> None:
@@ -56,7 +56,7 @@ def test_a_rule_that_is_none_is_refused(rule: str) -> None:
 
 
 def test_the_users_sites_raise_and_lower_urgency_by_host_before_domain() -> None:
-    sheet = WeightSheet(in_degree=0.0, sites=("1=example.org", "0=old.Example.org", "0=b.test"))
+    sheet = WeightSheet(sites=("1=example.org", "0=old.Example.org", "0=b.test"))
     urls = ("http://a.test/", "http://example.org/", "http://www.example.org/", "http://old.example.org/")
     tasks = [task(url, depth=3) for url in (*urls, "http://b.test/")]
     assert list(WeightedPrioritizer(sheet).levels(tasks, [Standing()] * 5)) == [3, 2, 2, 4, 4]

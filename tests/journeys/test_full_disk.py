@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.assembly.catalog import catalog
@@ -15,7 +14,6 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import build
 from gossamer.model.visit import Location, Visit
 from gossamer.services.traps.provider import LearntTraps
-from gossamer.stages.commit import component
 from gossamer.stores.warc import WarcArchive
 from gossamer.testing.fakeweb import FakeWeb
 
@@ -43,8 +41,7 @@ class Witness(LearntTraps):
         return super().observe(visit)
 
 
-def test_a_full_disk_makes_the_crawl_wait_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(component, "DISK_WAIT", 0.01)
+def test_a_full_disk_makes_the_crawl_wait_and_nothing_is_lost(tmp_path: Path) -> None:
     known = catalog()
     known.add("warc", FullOnce)
     known.add("traps", Witness)
@@ -52,7 +49,9 @@ def test_a_full_disk_makes_the_crawl_wait_and_nothing_is_lost(tmp_path: Path, mo
     told: list[str] = []
     with FakeWeb.tree(3, 4) as web:
         options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0, "per_host": 4})
-        summary = run(Crawl([web.url("/")], options, catalog=known, report=told.append))
+        summary = run(
+            Crawl([web.url("/")], options, catalog=known, report=told.append, settings={"commit": {"disk_wait": 0.01}})
+        )
         assert Counter(map(web.url, web.targets())) == Counter(web.expected)
     assert (summary.state, summary.pages) == ("finished", len(web.expected))
     assert [line.partition(" (")[0] for line in told] == [

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import zipfile
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
 from gossamer.flow.sheet import build
-from gossamer.stores.files import AppendFile
 from gossamer.testing.fakeweb import FakeWeb, Page
 
 PAGES = {
@@ -146,17 +146,18 @@ def test_what_cannot_be_answered_is_refused_in_one_line(
 def test_what_survives_a_power_cut_is_on_the_disk_before_the_ledger_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waited: list[str] = []
-    real = AppendFile.sync
+    synced: set[int] = set()
+    fsync = os.fsync
 
-    def sync(file: AppendFile) -> None:
-        waited.append(file.path.suffix)
-        real(file)
+    def watched(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
 
-    monkeypatch.setattr(AppendFile, "sync", sync)
+    monkeypatch.setattr(os, "fsync", watched)
     for durability, suffixes in (("kill", set()), ("power", {".gz", ".jsonl"})):
         with FakeWeb(PAGES) as web:
             options = build(CrawlOptions, {"output": str(tmp_path / durability), "delay": 0})
             job = Crawl([web.url("/")], options, settings={"ledger": {"durability": durability}}, tables=False)
             assert run(job).state == "finished"
-        assert set(waited) == suffixes
+        files = [path for path in (tmp_path / durability).rglob("*") if path.suffix in (".gz", ".jsonl")]
+        assert {path.suffix for path in files if path.stat().st_ino in synced} == suffixes

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import pathlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,8 @@ from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import to_toml, with_settings
 from gossamer.model.document import Document
 from gossamer.model.visit import Item
-from gossamer.query import replacing
 from gossamer.query.database import Database
+from gossamer.query.places import REPLACED
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.testing.fakeweb import FakeWeb, Page
 
@@ -154,11 +155,15 @@ def test_a_run_that_dies_leaves_the_tables_as_they_were(tmp_path: Path, monkeypa
     directory = crawled(tmp_path)
     before = state(directory)
 
-    def dying(*_: object) -> None:
-        raise KeyboardInterrupt
+    replace = Path.replace
+
+    def dying(path: Path, target: Path) -> Path:
+        if target.name == REPLACED:  # the switch to the new tables
+            raise KeyboardInterrupt
+        return replace(path, target)
 
     with monkeypatch.context() as patched:
-        patched.setattr(replacing, "write_manifest", dying)
+        patched.setattr(pathlib.Path, "replace", dying)
         with pytest.raises(KeyboardInterrupt):
             again(directory)
     assert state(directory) == before
@@ -192,14 +197,14 @@ def test_the_command_tells_what_it_did(tmp_path: Path, capsys: pytest.CaptureFix
     assert "did you mean 'html-links'" in capsys.readouterr().err
 
 
-def test_a_program_runs_its_own_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_runs_its_own_processors(tmp_path: Path) -> None:
     directory = crawled(tmp_path)
-    monkeypatch.setattr(api, "_registered", [])
+    with api.own_processors():
 
-    @gossamer.processor("text/html")
-    def titles(document: Document) -> Iterator[Item]:
-        yield Item("title", document.url, document.title)
+        @gossamer.processor("text/html")
+        def titles(document: Document) -> Iterator[Item]:
+            yield Item("title", document.url, document.title)
 
-    done = asyncio.run(gossamer.reprocess(directory))
+        done = asyncio.run(gossamer.reprocess(directory))
     assert done.tables["items"] == 3
     assert asked(directory, "SELECT DISTINCT data FROM items WHERE url LIKE '%/one'") == [('"One"',)]

@@ -5,8 +5,6 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gossamer.assembly.tables import INTERVAL, TableMaker
 from gossamer.stores.segments import segments
 from gossamer.stores.tablelog import TableLog, TableLogSheet
@@ -16,17 +14,22 @@ from gossamer.testing.storing import visit
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
-def test_closed_rows_become_tables_while_the_crawl_runs(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Witness(TableMaker):
+    """Notes when it is to make tables, and makes none."""
+
+    def __init__(self, directory: Path, clock: FakeClock) -> None:
+        super().__init__(directory, print, clock)
+        self.made: list[tuple[str, ...]] = []
+
+    async def make(self, *options: str) -> None:
+        self.made.append(options)
+
+
+def test_closed_rows_become_tables_while_the_crawl_runs(tmp_path: Path, run: Run) -> None:
     rows = TableLog(TableLogSheet(directory=str(tmp_path), segment_bytes=1))
-    clock, made = FakeClock(), []
-    maker = TableMaker(tmp_path, print, clock)
-
-    async def making(*options: str) -> None:
-        made.append(options)
-
-    monkeypatch.setattr(maker, "_run", making)
+    clock = FakeClock()
+    maker = Witness(tmp_path, clock)
+    made = maker.made
 
     async def crawl() -> None:
         async with maker.watching():
@@ -62,10 +65,10 @@ def test_a_process_that_fails_is_told_in_one_line_and_loses_nothing(tmp_path: Pa
     assert len(segments(tmp_path)) == 1
 
 
-def test_without_rows_no_process_is_started(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    maker = TableMaker(tmp_path, print)
-    monkeypatch.setattr(maker, "_run", None)
+def test_without_rows_no_process_is_started(tmp_path: Path, run: Run) -> None:
+    maker = Witness(tmp_path, FakeClock())
     run(maker.finish())
+    assert maker.made == []
 
 
 def test_who_insists_on_the_end_does_not_wait_for_tables(tmp_path: Path, run: Run) -> None:

@@ -61,6 +61,7 @@ PROVIDERS = {
     "warc": "gossamer.stores.warc:WarcArchive",
     "no-archive": "gossamer.stores.warc:NoArchive",
     "json-log": "gossamer.stores.rowlog:JsonLog",
+    "processor-orders": "gossamer.services.orders:ProcessorOrders",
     "tables": "gossamer.stores.tablelog:TableLog",
     "css-links": "gossamer.stages.process.css:CssLinks",
     "structured-data": "gossamer.stages.process.structured:StructuredDataProcessor",

@@ -1,13 +1,13 @@
 """Options to wiring: a plain crawl is a wiring that its options filled in (MISSION C4).
 
-One rule for every option: it sets one or more settings of named units. A wiring of the user's own takes the same options as
-long as it has these units; one that lacks them says so.
+An option is a line of :data:`SETTINGS` where its value becomes one or more settings of named units, and otherwise a small function
+in :data:`RULES`. A wiring of the user's own takes the same options as long as it has these units; one that lacks them says so.
 """
 
 import datetime
 import os
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +67,6 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
 
 #: Settings that an option turns on by being given at all.
 SWITCHES = frozenset({"depths", "proxied"})
-
-#: Providers that keep large bodies on disk while they are used.
-_SPOOLING = frozenset({"http", "ftp", "gopher", "file"})
 
 #: Units that a wiring of a person's own may leave out: what an option says of them then says nothing.
 _OPTIONAL = frozenset({"ftp", "gopher", "file"})
@@ -161,71 +158,195 @@ def contact_of(options: CrawlOptions) -> str:
     return contact
 
 
+class Builder:
+    """A wiring that options fill in, one after the other."""
+
+    def __init__(self, wiring: Wiring, seeds: Sequence[str], options: CrawlOptions) -> None:
+        self.wiring = wiring
+        self.seeds = seeds
+        self.options = options
+
+    def __repr__(self) -> str:
+        return f"<Builder of {self.wiring.source}>"
+
+    def has(self, unit: str) -> bool:
+        """Whether the wiring has this component or provider."""
+        return unit in self.wiring.components or unit in self.wiring.providers
+
+    def set(self, option: str, unit: str, values: Mapping[str, Any]) -> None:
+        """Change settings of a unit.
+
+        Raises:
+            WiringError: the wiring has no such unit; names the option.
+        """
+        try:
+            self.wiring = wirings.with_settings(self.wiring, unit, dict(values))
+        except WiringError as error:
+            raise WiringError(f"--{option.replace('_', '-')} sets unit {unit!r}, but {error}") from None
+
+    def set_where_present(self, unit: str, values: Mapping[str, Any]) -> None:
+        """Change settings of a unit that a wiring may do without."""
+        if self.has(unit):
+            self.wiring = wirings.with_settings(self.wiring, unit, dict(values))
+
+    def put(self, option: str, unit: str, use: str) -> None:
+        """Put another provider, with its own defaults, into the place of one.
+
+        Raises:
+            WiringError: the wiring has no such provider; names the option.
+        """
+        if unit not in self.wiring.providers:
+            raise WiringError(f"--{option.replace('_', '-')} replaces unit {unit!r}, but {self.wiring.source} has none")
+        providers = {**self.wiring.providers, unit: wirings.ProviderPlan(use=use)}
+        self.wiring = msgspec.structs.replace(self.wiring, providers=providers)
+
+
 def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | None = None) -> Wiring:
     """The wiring of a crawl: `base` (the shipped default) with seeds and options filled in.
 
     Raises:
         WiringError: an option that was given sets a unit that the wiring does not have.
     """
-    wiring = base or shipped("default")
-    plain = msgspec.structs.asdict(options)
+    builder = Builder(base or shipped("default"), seeds, options)
+    given = msgspec.structs.asdict(options)
     defaults = msgspec.structs.asdict(CrawlOptions())
-    for option in SETTINGS:
-        if plain[option] != defaults[option]:
-            wiring = _with_option(wiring, option, plain[option])
-    if plain["concurrency"] != defaults["concurrency"]:
-        wiring = _with_workers(wiring, options.concurrency)
-    wiring = with_protocols(with_documents(_with_filters(wiring, options), options))
-    if options.no_warc:
-        wiring = _without_archive(wiring)
-    wiring = _with_header(wiring, seeds, options)
-    if options.strategy != defaults["strategy"]:
-        wiring = _with_strategy(wiring, options.strategy)
-    if options.robots == "ignore":
-        wiring = _without_robots(wiring)
-    if options.retries != defaults["retries"]:
-        wiring = _set(wiring, "retries", "politeness", {"retries": list(WAITS[: options.retries])})
-    if seeds:
-        wiring = _with_seeds(wiring, _normal_seeds(wiring, seeds))
-    return _with_permission(_with_identity(wiring, options), options)
+    for option, settings in SETTINGS.items():
+        if given[option] != defaults[option]:
+            _fill(builder, option, settings, given[option])
+    for option, rule in RULES.items():
+        if given[option] != defaults[option]:
+            rule(builder)
+    for rule in ALWAYS:
+        rule(builder)
+    return builder.wiring
 
 
-def _with_filters(wiring: Wiring, options: CrawlOptions) -> Wiring:
-    """What of the links is folded, followed and cut, as far as an option is more than one setting."""
-    if options.normalise:
-        wiring = _set(wiring, "normalise", "links", {"normalise": _steps(options.normalise)})
-    if options.noise != "drop":
-        values = {"drop": False} if options.noise == "keep" else {"file": options.noise}
-        wiring = _set(wiring, "noise", "noise", values)
-    if options.filter:
-        wiring = _set(wiring, "filter", "expressions", by_gate(options.filter))
-    if options.traps == "report":
-        wiring = _set(wiring, "traps", "traps", {"cut": False})
-    return wiring
+def _fill(builder: Builder, option: str, settings: Sequence[tuple[str, str]], given: Any) -> None:
+    for unit, setting in settings:
+        if unit not in _OPTIONAL or builder.has(unit):
+            builder.set(option, unit, {setting: True if setting in SWITCHES else given})
 
 
-def _with_option(wiring: Wiring, option: str, given: Any) -> Wiring:
-    for unit, setting in SETTINGS[option]:
-        if unit in _OPTIONAL and not _has(wiring, unit):
-            continue
-        wiring = _set(wiring, option, unit, {setting: True if setting in SWITCHES else given})
-    return wiring
+# -- options that are more than a setting
 
 
-def _with_header(wiring: Wiring, seeds: Sequence[str], options: CrawlOptions) -> Wiring:
-    """A copy whose requests carry the person's own fields; those that prove who asks go to their sites alone."""
+def _concurrency(builder: Builder) -> None:
+    """A worker for each request in flight: more would idle, fewer would make slots wait."""
+    wiring = builder.wiring
+    if "fetch" not in wiring.components:
+        raise WiringError(f"--concurrency sets unit 'fetch', but {wiring.source} has none")
+    plan = msgspec.structs.replace(wiring.components["fetch"], workers=builder.options.concurrency)
+    builder.wiring = msgspec.structs.replace(wiring, components={**wiring.components, "fetch": plan})
+
+
+def _normalise(builder: Builder) -> None:
+    builder.set("normalise", "links", {"normalise": _steps(builder.options.normalise)})
+
+
+def _noise(builder: Builder) -> None:
+    word = builder.options.noise
+    builder.set("noise", "noise", {"drop": False} if word == "keep" else {"file": word})
+
+
+def _filter(builder: Builder) -> None:
+    builder.set("filter", "expressions", by_gate(builder.options.filter))
+
+
+def _traps(builder: Builder) -> None:
+    if builder.options.traps == "report":
+        builder.set("traps", "traps", {"cut": False})
+
+
+def _no_warc(builder: Builder) -> None:
+    builder.put("no_warc", "archive", "no-archive")
+
+
+def _strategy(builder: Builder) -> None:
+    """Another traversal. A random walk may come where it was: neither URL-seen nor content-seen (seed 000, 2.1)."""
+    builder.put("strategy", "traversal", builder.options.strategy)
+    if builder.options.strategy == "random-walk":
+        builder.set("strategy", "commit", {"again": True})
+        builder.set("strategy", "url-seen", {"again": True})
+        builder.wiring = _without_content_seen(builder.wiring)
+
+
+def _robots(builder: Builder) -> None:
+    if builder.options.robots == "ignore":
+        builder.put("robots", "robots", "ignore-robots")
+
+
+def _retries(builder: Builder) -> None:
+    builder.set("retries", "politeness", {"retries": list(WAITS[: builder.options.retries])})
+
+
+# -- what holds whatever is given
+
+
+def _documents(builder: Builder) -> None:
+    builder.wiring = with_protocols(with_documents(builder.wiring, builder.options))
+
+
+def _header(builder: Builder) -> None:
+    """The person's own fields in requests; those that prove who asks go to their sites alone."""
+    options = builder.options
     if plain := secrets.plain(options.header):
-        wiring = _set(wiring, "header", "http", {"header": plain})
-    if found := secrets.credentials(options.auth, options.header, seeds):
-        wiring = _set(wiring, "auth" if options.auth else "header", "http", {"credentials": found})
-    return wiring
+        builder.set("header", "http", {"header": plain})
+    if found := secrets.credentials(options.auth, options.header, builder.seeds):
+        builder.set("auth" if options.auth else "header", "http", {"credentials": found})
 
 
-def _set(wiring: Wiring, option: str, unit: str, values: dict[str, Any]) -> Wiring:
-    try:
-        return wirings.with_settings(wiring, unit, values)
-    except WiringError as error:
-        raise WiringError(f"--{option.replace('_', '-')} sets unit {unit!r}, but {error}") from None
+def _seeds(builder: Builder) -> None:
+    if not builder.seeds:
+        return
+    seeds = _normal_seeds(builder.wiring, builder.seeds)
+    hosts = sorted({f"{host}:{port}" for host, port in map(endpoint_of, seeds) if host})
+    builder.set("seeds", "seeds", {"urls": seeds})
+    builder.set_where_present("scope", {"seeds": seeds})
+    if roots := sorted({root_of(seed) for seed in seeds if scheme_of(seed) == "file"}):
+        builder.set_where_present("file", {"roots": roots})
+    builder.set_where_present("dns", {"seed_hosts": hosts})
+
+
+def _identity(builder: Builder) -> None:
+    """The user agent, and the token that robots.txt knows it by. A wiring that has one keeps it unless another is given."""
+    options, providers = builder.options, builder.wiring.providers
+    known = providers["http"].settings.get("user_agent") if "http" in providers else ""
+    if known and not (options.user_agent or contact_of(options)):
+        return
+    agent = user_agent(options)
+    builder.set_where_present("http", {"user_agent": agent})
+    if "robots" in providers and providers["robots"].use == "robots":
+        builder.set_where_present("robots", {"agent": token_of(agent)})
+    if token_of(agent) != ProcessSheet().agent:
+        builder.set_where_present("process", {"agent": token_of(agent)})
+    if "archive" in providers and providers["archive"].use == "warc":
+        told = {"user_agent": agent, "contact": contact_of(options), "robots": options.robots}
+        builder.set_where_present("archive", told)
+
+
+def _permission(builder: Builder) -> None:
+    """Off this machine a crawl needs a contact, and robots.txt unless its hosts are one's own (DESIGN 8, INTERFACE)."""
+    options = builder.options
+    named = contact_of(options) or options.user_agent
+    if named and (options.robots == "obey" or options.i_own_these_hosts):
+        builder.set_where_present("dns", {"only_loopback": False})
+
+
+#: Option -> what it does, where that is more than settings that take its value; in this order.
+RULES: dict[str, Callable[[Builder], None]] = {
+    "concurrency": _concurrency,
+    "normalise": _normalise,
+    "noise": _noise,
+    "filter": _filter,
+    "traps": _traps,
+    "no_warc": _no_warc,
+    "strategy": _strategy,
+    "robots": _robots,
+    "retries": _retries,
+}
+
+#: What is done for every crawl, after its options: it depends on several of them, or on none.
+ALWAYS: tuple[Callable[[Builder], None], ...] = (_documents, _header, _seeds, _identity, _permission)
 
 
 #: Options that come to more than the setting that they name, and can be changed while a crawl runs.
@@ -273,64 +394,12 @@ def _normal_seeds(wiring: Wiring, seeds: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(normalise(seed) for seed in seeds))
 
 
-def _has(wiring: Wiring, unit: str) -> bool:
-    return unit in wiring.components or unit in wiring.providers
-
-
-def _set_where_present(wiring: Wiring, unit: str, values: dict[str, Any]) -> Wiring:
-    return wirings.with_settings(wiring, unit, values) if _has(wiring, unit) else wiring
-
-
-def _with_seeds(wiring: Wiring, seeds: Sequence[str]) -> Wiring:
-    hosts = sorted({f"{host}:{port}" for host, port in map(endpoint_of, seeds) if host})
-    wiring = _set(wiring, "seeds", "seeds", {"urls": list(seeds)})
-    wiring = _set_where_present(wiring, "scope", {"seeds": list(seeds)})
-    if roots := sorted({root_of(seed) for seed in seeds if scheme_of(seed) == "file"}):
-        wiring = _set_where_present(wiring, "file", {"roots": roots})
-    return _set_where_present(wiring, "dns", {"seed_hosts": hosts})
-
-
-def _with_identity(wiring: Wiring, options: CrawlOptions) -> Wiring:
-    """The user agent, and the token that robots.txt knows it by. A wiring that has one keeps it unless another is given."""
-    known = wiring.providers["http"].settings.get("user_agent") if "http" in wiring.providers else ""
-    if known and not (options.user_agent or contact_of(options)):
-        return wiring
-    agent = user_agent(options)
-    wiring = _set_where_present(wiring, "http", {"user_agent": agent})
-    if "robots" in wiring.providers and wiring.providers["robots"].use == "robots":
-        wiring = wirings.with_settings(wiring, "robots", {"agent": token_of(agent)})
-    if "process" in wiring.components and token_of(agent) != ProcessSheet().agent:
-        wiring = wirings.with_settings(wiring, "process", {"agent": token_of(agent)})
-    if "archive" in wiring.providers and wiring.providers["archive"].use == "warc":
-        told = {"user_agent": agent, "contact": contact_of(options), "robots": options.robots}
-        wiring = wirings.with_settings(wiring, "archive", told)
-    return wiring
-
-
 def token_of(user_agent: str) -> str:
     """The product token of a user agent: what robots.txt names it by (RFC 9309, 2.2.1)."""
     return re.split(r"[/\s(]", user_agent.strip(), maxsplit=1)[0] or "Gossamer"
 
 
-def _with_permission(wiring: Wiring, options: CrawlOptions) -> Wiring:
-    """Off this machine a crawl needs a contact, and robots.txt unless its hosts are one's own (DESIGN 8, INTERFACE)."""
-    named = contact_of(options) or options.user_agent
-    obeys = options.robots == "obey" or options.i_own_these_hosts
-    return _set_where_present(wiring, "dns", {"only_loopback": False}) if named and obeys else wiring
-
-
-def _with_strategy(wiring: Wiring, strategy: str) -> Wiring:
-    """Another traversal. A random walk may come where it was: neither URL-seen nor content-seen (seed 000, 2.1)."""
-    if "traversal" not in wiring.providers:
-        raise WiringError(f"--strategy replaces unit 'traversal', but {wiring.source} has none")
-    providers = {**wiring.providers, "traversal": wirings.ProviderPlan(use=strategy)}
-    wiring = msgspec.structs.replace(wiring, providers=providers)
-    return _without_seen(wiring) if strategy == "random-walk" else wiring
-
-
-def _without_seen(wiring: Wiring) -> Wiring:
-    wiring = _set(wiring, "strategy", "commit", {"again": True})
-    wiring = _set(wiring, "strategy", "url-seen", {"again": True})
+def _without_content_seen(wiring: Wiring) -> Wiring:
     if "content-seen" not in wiring.components:
         return wiring
     components = dict(wiring.components)
@@ -356,66 +425,3 @@ def provider_names(roles: Mapping[str, Any]) -> set[str]:
         for names in [bound] if isinstance(bound, str) else bound.values():
             found |= {names} if isinstance(names, str) else set(names)
     return found
-
-
-def _without_robots(wiring: Wiring) -> Wiring:
-    if "robots" not in wiring.providers:
-        raise WiringError(f"--robots replaces unit 'robots', but {wiring.source} has none")
-    plan = wirings.ProviderPlan(use="ignore-robots")
-    return msgspec.structs.replace(wiring, providers={**wiring.providers, "robots": plan})
-
-
-def with_durability(wiring: Wiring) -> Wiring:
-    """A copy whose archive and rows are on the disk before the ledger says so, where the ledger is to survive power cuts."""
-    ledger = wiring.providers.get("ledger")
-    if ledger is None or ledger.settings.get("durability") != "power":
-        return wiring
-    for unit in ("archive", "log"):
-        if unit in wiring.providers and wiring.providers[unit].use in _SYNCING:
-            wiring = wirings.with_settings(wiring, unit, {"sync": True})
-    return wiring
-
-
-def with_told_tls(wiring: Wiring) -> Wiring:
-    """A copy whose archive tells where servers' certificates are not verified (FAULTS 98)."""
-    archive = wiring.providers.get("archive")
-    if archive is None or archive.use != "warc":
-        return wiring
-    modules = [plan for plan in wiring.providers.values() if plan.use == "http"]
-    from gossamer.stores.warc_files import UNVERIFIED  # once it is known that there is such an archive
-
-    told = UNVERIFIED if any(plan.settings.get("verify") is False for plan in modules) else ""
-    if archive.settings.get("tls", "") == told:
-        return wiring
-    return wirings.with_settings(wiring, "archive", {"tls": told})
-
-
-#: Stores that can wait for the disk, by what a wiring uses.
-_SYNCING = frozenset({"warc", "tables", "json-log"})
-
-
-def with_directory(wiring: Wiring, directory: str) -> Wiring:
-    """A copy whose stores keep their files under `directory`."""
-    for unit in ("ledger", "archive", "log", "frontier", "sieve"):
-        if _has(wiring, unit) and not (unit == "archive" and wiring.providers[unit].use == "no-archive"):
-            wiring = wirings.with_settings(wiring, unit, {"directory": directory})
-    # Large bodies wait on the disk of the archive: the system's directory for temporary files may be memory.
-    for unit, plan in wiring.providers.items():
-        if plan.use in _SPOOLING:
-            wiring = wirings.with_settings(wiring, unit, {"spool": directory})
-    return wiring
-
-
-def _with_workers(wiring: Wiring, workers: int) -> Wiring:
-    """A worker for each request in flight: more would idle, fewer would make slots wait."""
-    if "fetch" not in wiring.components:
-        raise WiringError(f"--concurrency sets unit 'fetch', but {wiring.source} has none")
-    plan = msgspec.structs.replace(wiring.components["fetch"], workers=workers)
-    return msgspec.structs.replace(wiring, components={**wiring.components, "fetch": plan})
-
-
-def _without_archive(wiring: Wiring) -> Wiring:
-    if "archive" not in wiring.providers:
-        raise WiringError(f"--no-warc replaces unit 'archive', but {wiring.source} has none")
-    plan = wirings.ProviderPlan(use="no-archive")
-    return msgspec.structs.replace(wiring, providers={**wiring.providers, "archive": plan})

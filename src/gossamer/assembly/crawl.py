@@ -20,9 +20,6 @@ from gossamer.assembly.compiling import (
     compile_wiring,
     default_directory,
     read_seeds,
-    with_directory,
-    with_durability,
-    with_told_tls,
 )
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.control.sizes import sizes_of, walked_sizes
@@ -31,6 +28,7 @@ from gossamer.assembly.ending import Ending, has_documents, option_name
 from gossamer.assembly.item_files import ItemFiles
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
+from gossamer.assembly.placing import with_directory, with_durability, with_told_tls
 from gossamer.assembly.processes import Fleet, check_bodies_cross, check_children_can_import, with_pre_filters
 from gossamer.assembly.protocols import hostless, with_protocols
 from gossamer.assembly.pulse import WATCHED, Counts, Pulse

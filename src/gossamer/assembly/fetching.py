@@ -1,11 +1,11 @@
 """One fetch without a crawl: the protocol modules and the resolver as a crawl would have them, put together for one URL."""
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import compile_wiring, read_seeds
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.protocols import served
 from gossamer.contracts.fetching import ProtocolModule
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
@@ -31,10 +31,10 @@ class Fetching:
         self._graph: Graph = plan(_timed(compile_wiring([self.url], options)), catalog())
         self._units: dict[str, Provider[Any]] = {}
         scheme = scheme_of(self.url)
-        served = _protocols(self._graph)
-        if scheme not in served:
-            raise UsageError(f"{self.url}: no protocol module serves {scheme}:; known: {', '.join(sorted(served))}")
-        self._module: ProtocolModule = self._made(served[scheme])
+        modules = served(self._graph.wiring)
+        if scheme not in modules:
+            raise UsageError(f"{self.url}: no protocol module serves {scheme}:; known: {', '.join(sorted(modules))}")
+        self._module: ProtocolModule = self._made(modules[scheme])
 
     def _made(self, name: str) -> Any:
         """A provider of the wiring, behind those that it uses; each once."""
@@ -71,16 +71,6 @@ class Fetching:
                 "give --contact URL_OR_MAIL, or set GOSSAMER_CONTACT"
             )
         return response
-
-
-def _protocols(graph: Graph) -> dict[str, str]:
-    """The first module of every scheme."""
-    found: dict[str, str] = {}
-    for node in graph.components.values():
-        protocols = node.roles.get("protocols", {})
-        if isinstance(protocols, Mapping):
-            found |= {scheme: names[0] for scheme, names in protocols.items()}
-    return found
 
 
 def _timed(wiring: Wiring) -> Wiring:

@@ -25,11 +25,14 @@ _ADDED = MappingProxyType({"template": "traps"})
 #: Providers that are part of others since.
 _GONE = frozenset({"trap-shapes"})
 
+#: Settings that never had an effect, by the provider that had them: nothing counts the links to a page.
+_SETTINGS_GONE = MappingProxyType({"weighted": frozenset({"in_degree"})})
+
 
 def with_roles(wiring: Wiring) -> Wiring:
     """A copy in which the shipped units have the roles that they need today, as far as the wiring has who fills them."""
     gone = {name for name, plan in wiring.providers.items() if plan.use in _GONE}
-    providers = {name: plan for name, plan in wiring.providers.items() if name not in gone}
+    providers = {name: _without_gone(plan) for name, plan in wiring.providers.items() if name not in gone}
     for added, after in _ADDED.items():
         if after in providers and added not in providers:
             providers[added] = ProviderPlan(added)
@@ -46,6 +49,14 @@ def with_roles(wiring: Wiring) -> Wiring:
         for name, plan in wiring.components.items()
     }
     return msgspec.structs.replace(wiring, providers=providers, components=components)
+
+
+def _without_gone(plan: ProviderPlan) -> ProviderPlan:
+    """A provider without settings that it has no more."""
+    gone = _SETTINGS_GONE.get(plan.use, frozenset())
+    if gone.isdisjoint(plan.settings):
+        return plan
+    return msgspec.structs.replace(plan, settings={k: v for k, v in plan.settings.items() if k not in gone})
 
 
 def _bound(plan: ComponentPlan, gone: Collection[str]) -> ComponentPlan:

@@ -6,18 +6,26 @@ follow the links that are kept though they name no host, and the names that are 
 
 from collections.abc import Mapping
 
+from gossamer.flow.errors import WiringError
 from gossamer.flow.wiring import Wiring, with_settings
 from gossamer.model.url import WITH_AUTHORITY
 
 
 def served(wiring: Wiring) -> dict[str, str]:
-    """Scheme -> the provider that fetches its URLs, the first of several."""
+    """Scheme -> the provider that fetches its URLs.
+
+    Raises:
+        WiringError: a scheme has several: nobody could tell which of them a URL is for.
+    """
     found: dict[str, str] = {}
-    for plan in wiring.components.values():
+    for component, plan in wiring.components.items():
         protocols = plan.providers.get("protocols", {})
-        if isinstance(protocols, Mapping):
-            for scheme, names in protocols.items():
-                found[scheme.lower()] = names if isinstance(names, str) else next(iter(names), "")
+        for scheme, bound in protocols.items() if isinstance(protocols, Mapping) else ():
+            names = [bound] if isinstance(bound, str) else list(bound)
+            if len(names) > 1:
+                told = f"has {len(names)} modules ({', '.join(names)}); name one"
+                raise WiringError(f"component {component!r}: scheme {scheme!r} {told}")
+            found[scheme.lower()] = next(iter(names), "")
     return found
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.protocols import served
 from gossamer.flow.graph import Graph
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.url import endpoint_of, scheme_of
@@ -16,14 +17,12 @@ def check_schemes(seeds: Sequence[str], graph: Graph) -> None:
 
     Raises:
         UsageError: one of them; says what the wiring has.
+        WiringError: a scheme has several modules.
     """
-    served: set[str] = set()
-    for node in graph.components.values():
-        protocols = node.roles.get("protocols", {})
-        served.update(() if isinstance(protocols, str) else protocols)
+    schemes = served(graph.wiring)
     for url in seeds:
-        if scheme_of(url) not in served:
-            known = ", ".join(sorted(served)) or "none"
+        if scheme_of(url) not in schemes:
+            known = ", ".join(sorted(schemes)) or "none"
             raise UsageError(f"seed {url}: no protocol module serves {scheme_of(url)}:; this wiring has {known}")
 
 

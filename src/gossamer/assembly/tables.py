@@ -65,12 +65,12 @@ class TableMaker:
         while True:
             await self._clock.sleep(INTERVAL)
             if closed_segments(self._directory):
-                await self._run()
+                await self.make()
 
     async def finish(self) -> None:
         """The crawl has ended and everything is committed: make all tables and the index."""
         if segments(self._directory) and not self._is_aborted:
-            await self._run("--ended")
+            await self.make("--ended")
 
     def abort(self) -> None:
         """Let go of what is being made: rows stay in their logs. Safe to call at any time."""
@@ -78,7 +78,8 @@ class TableMaker:
         if self._child is not None and self._child.returncode is None:
             self._child.kill()
 
-    async def _run(self, *options: str) -> None:
+    async def make(self, *options: str) -> None:
+        """Make tables of what is closed, in a process of their own; `--ended`: of everything. Reports what fails."""
         # A session of its own: Ctrl-C in the terminal ends the crawl, and the crawl ends this.
         self._child = child = await asyncio.create_subprocess_exec(
             *python.command("gossamer.query", str(self._directory), *options),

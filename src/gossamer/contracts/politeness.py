@@ -71,11 +71,23 @@ class Politeness(Protocol):
         ...
 
     def delay_reason(self, host: str) -> str:
-        """Why the host is asked no more often, in one word: `setting`, `latency`, `robots`, `errors` or `refusals`."""
+        """Why the host is asked no more often, in one word: `setting`, `latency`, `robots`, `processor`, `errors` or `refusals`."""
         ...
 
     def slowed(self, count: int) -> Sequence[tuple[str, float, str]]:
         """The hosts that are left alone for longest because of their errors or refusals: name, seconds, reason."""
+        ...
+
+    def block(self, name: str) -> None:
+        """Ask this host or domain no more, from the next request on. It is not kept here: whoever says so says it each run.
+
+        Raises:
+            UsageError: it is no host name.
+        """
+        ...
+
+    def slow(self, host: str, seconds: float) -> None:
+        """Leave at least so many seconds between two requests to a host, a day at most; the longest that was said holds."""
         ...
 
     def rule_against(self, host: str) -> str:

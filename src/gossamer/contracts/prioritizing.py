@@ -14,8 +14,6 @@ LEVELS = 8
 class Standing(msgspec.Struct, frozen=True, gc=False):
     """What the frontier knows of a task beside the task itself."""
 
-    in_degree: int = 0
-    """Links to it that were met so far."""
     site: float = 0.5
     """Importance of its site, 0 to 1; 0.5 where nothing is known."""
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from gossamer.model.document import Document
+from gossamer.model.orders import Order
 from gossamer.model.visit import Found, Item, Statements
 
 
@@ -15,9 +16,13 @@ class Processor(Protocol):
         2. There is one instance of it, which sees all documents of its types and may keep state across them. A class that says
            `divisible = True` does without that: documents that are large or could hang the crawl are then read by further
            instances, in processes that can be killed, and the tree of such a page can be had there alone.
-        3. It may raise: that costs its own findings on this page, is counted, and nothing else.
+        3. What it orders takes effect with the commit of its document, in a wiring that takes orders; elsewhere it is counted.
+        4. It may raise: that costs its own findings on this page, is counted, and nothing else.
     """
 
-    def process(self, document: Document) -> Iterable[Found | Item | Statements]:
-        """Links and items of this document, and what it states in triples."""
+    def process(self, document: Document) -> Iterable[Found | Item | Statements | Order]:
+        """Links and items of this document, what it states in triples, and what it asks of the crawl.
+
+        Orders are declared in :mod:`gossamer.model.orders`.
+        """
         ...

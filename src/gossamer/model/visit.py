@@ -12,6 +12,7 @@ from gossamer.model import body as bodies
 from gossamer.model import mime as mimes
 from gossamer.model.body import Body
 from gossamer.model.notes import Note
+from gossamer.model.orders import Order
 from gossamer.model.outcome import DOCUMENTS, Outcome
 from gossamer.model.task import ROBOTS, Answer, Task
 
@@ -177,6 +178,8 @@ class Visit(msgspec.Struct, frozen=True):
     items: tuple[Item, ...] = ()
     triples: tuple[Triple, ...] = ()
     """What the page says in RDFa, JSON-LD and microdata (process, where it is asked for)."""
+    orders: tuple[Order, ...] = ()
+    """What processors ask of the crawl: hosts to block, delays to keep (process)."""
     trouble: str = ""
     """What went wrong while processing, if anything did: the page is kept, and says so."""
 

@@ -3,5 +3,5 @@
 Agents write row logs and archive files (:mod:`gossamer.stores`). Here other processes read them, while the crawl runs and
 after: :mod:`schema` says which columns there are, :mod:`convert` turns closed row logs into Parquet and into the index,
 :mod:`database` answers SQL over tables and over rows that are not converted yet, :mod:`archive` finds documents,
-:mod:`export` writes them for other tools. No agent imports this package: DuckDB would cost each of them 36 MB.
+:mod:`wacz` packs them for other tools. No agent imports this package: DuckDB would cost each of them 36 MB.
 """

@@ -5,7 +5,7 @@ by other ways than DNS and the hosts file. All judging, caching and looking ahea
 """
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import setting
@@ -30,7 +30,7 @@ _NO_SORT = 1 << 7
 
 #: Look-ups after which a channel makes room for a new one. c-ares keeps every answer for an hour, without a bound on
 #: their number and without a switch that its Python binding knows; some 500 bytes each, this is 2 MB.
-_RENEWED_AFTER = 4096
+RENEWED_AFTER = 4096
 
 
 class DnsSheet(ResolverSheet, frozen=True):
@@ -55,6 +55,9 @@ class _Channel:
 
 class DnsResolver(GuardedResolver[DnsSheet]):
     """Asks the `--resolve` table, then the hosts file and name servers. Implements `contracts.resolving.Resolver`."""
+
+    renewed_after: ClassVar[int] = RENEWED_AFTER
+    """Look-ups after which a channel makes room for a new one."""
 
     def __init__(self, sheet: DnsSheet | None = None) -> None:
         self._channel: _Channel | None = None
@@ -92,7 +95,7 @@ class DnsResolver(GuardedResolver[DnsSheet]):
 
     async def _ask(self, host: str) -> "pycares.AddrInfoResult":
         channel = self._channel
-        if channel is None or channel.asked >= _RENEWED_AFTER:
+        if channel is None or channel.asked >= self.renewed_after:
             channel = self._channel = self._open()
         channel.asked += 1
         channel.pending += 1

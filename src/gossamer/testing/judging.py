@@ -7,6 +7,7 @@ from typing import Any, get_args
 from gossamer.contracts.filtering import TaskFilter, TaskGate, UrlFilter, VisitFilter, VisitGate
 from gossamer.contracts.processing import Processor
 from gossamer.model.document import Document
+from gossamer.model.orders import Order
 from gossamer.model.task import Task
 from gossamer.model.visit import Found, Item, Link, Statements, Visit
 
@@ -103,5 +104,5 @@ def check_processor(processor: Processor, visits: Sequence[Visit], *, keeps_stat
         assert one.response.content == before, "the document was changed"
 
 
-def _process(processor: Processor, one: Visit) -> list[Found | Item | Statements]:
+def _process(processor: Processor, one: Visit) -> list[Found | Item | Statements | Order]:
     return list(processor.process(Document(one)))

@@ -18,9 +18,9 @@ TASKS = tuple(
 #: What a frontier may know of them, extremes first.
 STANDINGS = (
     Standing(),
-    Standing(in_degree=0, site=0.0),
-    Standing(in_degree=10**9, site=1.0),
-    Standing(in_degree=3, site=0.7),
+    Standing(site=0.0),
+    Standing(site=1.0),
+    Standing(site=0.7),
 )
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.assembly.control import client, messages, places, server
+from gossamer.assembly.control import messages, places
 from gossamer.assembly.control.client import Control, NotRunning, SteeringRefused
 from gossamer.assembly.control.messages import (
     Answered,
@@ -88,9 +88,9 @@ class Steered:
 
 
 @asynccontextmanager
-async def serving(directory: Path) -> AsyncIterator[tuple[Steered, ControlServer]]:
+async def serving(directory: Path, **limits: Any) -> AsyncIterator[tuple[Steered, ControlServer]]:
     steered = Steered()
-    control = ControlServer(directory, steered.steer, steered.reports.append)
+    control = ControlServer(directory, steered.steer, steered.reports.append, **limits)
     await control.start()
     try:
         yield steered, control
@@ -227,10 +227,9 @@ def test_one_crawl_has_one_socket_however_its_directory_is_written(crawl: Path) 
     assert places.socket_name(crawl / "sub") not in names
 
 
-def test_a_stranger_at_the_other_end_is_dropped(crawl: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stranger_at_the_other_end_is_dropped(crawl: Path, run: Run) -> None:
     async def steps() -> None:
-        async with serving(crawl) as (steered, _):
-            monkeypatch.setattr(server, "is_ours", lambda connected: False)
+        async with serving(crawl, is_ours=lambda connected: False) as (steered, _):
             with pytest.raises(NotRunning):
                 await asking(crawl, lambda control: control.do(Pause()))
             assert steered.asked == []
@@ -238,10 +237,9 @@ def test_a_stranger_at_the_other_end_is_dropped(crawl: Path, run: Run, monkeypat
     run(steps())
 
 
-def test_a_server_that_is_not_ours_is_not_asked(crawl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "is_ours", lambda connected: False)
+def test_a_server_that_is_not_ours_is_not_asked(crawl: Path) -> None:
     with listening_socket(crawl), pytest.raises(NotRunning):
-        Control(crawl)
+        Control(crawl, is_ours=lambda connected: False)
 
 
 def raw(directory: Path, data: bytes) -> bytes:
@@ -310,11 +308,9 @@ def test_no_bytes_make_anything_but_a_request_or_a_refusal(body: bytes) -> None:
     assert messages.read_request(messages.encode(request)[4:]) == request
 
 
-def test_a_slow_client_holds_up_nobody(crawl: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "PATIENCE", 0.05)
-
+def test_a_slow_client_holds_up_nobody(crawl: Path, run: Run) -> None:
     async def steps() -> None:
-        async with serving(crawl) as (_, control):
+        async with serving(crawl, patience=0.05) as (_, control):
             reader, writer = await asyncio.open_unix_connection(str(control.path))
             writer.write(b"\0")
             assert await asking(crawl, lambda control: control.do(Pause())) == "did Pause"
@@ -325,13 +321,9 @@ def test_a_slow_client_holds_up_nobody(crawl: Path, run: Run, monkeypatch: pytes
     run(steps())
 
 
-def test_more_clients_than_there_is_room_for_are_turned_away(
-    crawl: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "MAX_CLIENTS", 1)
-
+def test_more_clients_than_there_is_room_for_are_turned_away(crawl: Path, run: Run) -> None:
     async def steps() -> None:
-        async with serving(crawl) as (_, control):
+        async with serving(crawl, max_clients=1) as (_, control):
             reader, writer = await asyncio.open_unix_connection(str(control.path))
             writer.write(messages.encode(Pause()))
             await reader.readexactly(4)
@@ -352,13 +344,10 @@ def test_a_crawl_that_is_suspended_is_told_apart_from_one_that_is_gone(crawl: Pa
         control.do(Pause())
 
 
-def test_a_directory_that_is_in_use_without_a_socket_is_told_with_its_process(
-    crawl: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(client, "CHANGING", 0.0)
+def test_a_directory_that_is_in_use_without_a_socket_is_told_with_its_process(crawl: Path) -> None:
     lock = ProcessLock(crawl / "state" / "agent-00" / "lock")
     with pytest.raises(CrawlDirectoryError, match=f"in use by process {os.getpid()}, which takes no commands"):
-        Control(crawl)
+        Control(crawl, changing=0.0)
     lock.close()
     with pytest.raises(NotRunning):
         Control(crawl)

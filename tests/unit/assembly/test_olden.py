@@ -6,7 +6,7 @@ from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import shipped
 from gossamer.assembly.olden import with_roles
 from gossamer.flow.planning import plan
-from gossamer.flow.wiring import Wiring
+from gossamer.flow.wiring import ProviderPlan, Wiring
 
 
 def older() -> Wiring:
@@ -29,6 +29,12 @@ def test_a_row_log_in_a_role_of_its_own_becomes_a_keeper_and_no_other_unit_is_to
         name: one for name, one in new.components.items() if name != "url-seen"
     }
     plan(mended, catalog())
+
+
+def test_a_setting_that_never_had_an_effect_is_left_out() -> None:
+    given = ProviderPlan(use="weighted", settings={"in_degree": 0.5, "site": 1.0})
+    old = msgspec.structs.replace(shipped("default"), providers={**shipped("default").providers, "prioritizer": given})
+    assert with_roles(old).providers["prioritizer"].settings == {"site": 1.0}
 
 
 def test_a_wiring_of_today_stays_as_it_is() -> None:

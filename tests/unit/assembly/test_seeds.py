@@ -2,33 +2,43 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import msgspec
 import pytest
 
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.compiling import shipped
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.seeds import check_addresses
+from gossamer.flow.errors import WiringError
 from gossamer.flow.sheet import build
 from gossamer.model.errors import ResolutionFailed, UsageError
 from gossamer.services.cares import DnsResolver
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names that name servers here were asked for; none of them exists."""
-    names: list[str] = []
+class Nowhere(DnsResolver):
+    """Asks no name server, and notes what it was asked for; nothing of that exists."""
 
-    async def find(self: DnsResolver, host: str) -> Any:
-        names.append(host)
+    asked: ClassVar[list[str]] = []
+
+    async def find(self, host: str) -> Any:
+        self.asked.append(host)
         raise ResolutionFailed(f"{host}: no such name")
 
-    monkeypatch.setattr(DnsResolver, "find", find)
-    return names
+
+@pytest.fixture
+def asked() -> list[str]:
+    """The names that name servers were asked for."""
+    Nowhere.asked.clear()
+    return Nowhere.asked
 
 
 def told(folder: Path, seeds: list[str], **options: Any) -> list[str]:
-    crawl = Crawl(seeds, build(CrawlOptions, {"output": str(folder / "c"), **options}))
+    known = catalog()
+    known.add("dns", Nowhere)
+    crawl = Crawl(seeds, build(CrawlOptions, {"output": str(folder / "c"), **options}), catalog=known)
     lines: list[str] = []
     asyncio.run(check_addresses(crawl.seeds, crawl.graph, crawl.options, lines.append))
     return lines
@@ -36,6 +46,17 @@ def told(folder: Path, seeds: list[str], **options: Any) -> list[str]:
 
 def test_a_seed_without_an_address_is_told(tmp_path: Path, asked: list[str]) -> None:
     assert told(tmp_path, ["http://a.test/"]) == ["seed http://a.test/: a.test: no such name"]
+
+
+def test_a_scheme_that_two_modules_would_serve_is_refused(tmp_path: Path) -> None:
+    wiring = shipped("default")
+    fetch = wiring.components["fetch"]
+    protocols: Any = {**dict(fetch.providers["protocols"]), "http": ["http", "file"]}
+    two = msgspec.structs.replace(fetch, providers={**fetch.providers, "protocols": protocols})
+    wiring = msgspec.structs.replace(wiring, components={**wiring.components, "fetch": two})
+    with pytest.raises(WiringError, match=r"component 'fetch': scheme 'http' has 2 modules \(http, file\); name one"):
+        Crawl(["http://127.0.0.1/"], CrawlOptions(output=str(tmp_path / "c")), wiring=wiring)
+    assert not (tmp_path / "c").exists()
 
 
 def test_names_behind_a_proxy_are_not_asked_for_here(tmp_path: Path, asked: list[str]) -> None:

@@ -1,6 +1,6 @@
 """Rows become tables exactly once, whatever is killed when."""
 
-import itertools
+import pathlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from gossamer.model.visit import Visit
-from gossamer.query import convert as converting
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.noted import damaged_index, damaged_tables, notes_of
@@ -85,38 +84,51 @@ class Killed(BaseException):
     """What no `except Exception` may catch, as no process catches SIGKILL."""
 
 
-STEPS = [
-    "write_run",
-    "_convert_one",
-    "write_notes",
-    "_remove_converted",
-    "write_index",
-    "merge",
-    "_put_index",
-    "write_hosts",
-]
+#: Ways to change what a directory holds. Between two of them a kill changes nothing, so one before each is one anywhere.
+CHANGES = ("replace", "unlink")
+
+#: How many of them a conversion of three segments of each table makes.
+STEPS = 39
 
 
-@pytest.mark.parametrize(("step", "after"), list(itertools.product(STEPS, (False, True))))
+def dying(patched: pytest.MonkeyPatch, step: int) -> list[int]:
+    """Die right before the change of this number, from 1; returns how often anything was to be changed."""
+    made = [0]
+
+    def deadly(name: str) -> Any:
+        real = getattr(Path, name)
+
+        def change(path: Path, *arguments: Any, **named: Any) -> Any:
+            made[0] += 1
+            if made[0] == step:
+                raise Killed
+            return real(path, *arguments, **named)
+
+        return change
+
+    for name in CHANGES:
+        patched.setattr(pathlib.Path, name, deadly(name))
+    return made
+
+
+def test_every_step_of_a_conversion_is_killed_at(kept: Open, page: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = kept(segment_bytes=1)
+    for number in range(3):
+        crawl.commit(page(number))
+    made = dying(monkeypatch, 0)
+    convert(crawl.directory, ended=True)
+    assert made == [STEPS]
+
+
+@pytest.mark.parametrize("step", range(1, STEPS + 1))
 def test_a_kill_at_any_step_loses_and_doubles_nothing(
-    kept: Open, page: Make, step: str, after: bool, monkeypatch: pytest.MonkeyPatch
+    kept: Open, page: Make, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crawl = kept(segment_bytes=1)
     for number in range(3):
         crawl.commit(page(number))
-    real = getattr(converting, step)
-    calls = itertools.count()
-
-    def dying(*arguments: Any) -> Any:
-        if next(calls) == 0 and not after:
-            raise Killed
-        result = real(*arguments)
-        if after:
-            raise Killed
-        return result
-
     with monkeypatch.context() as patched:
-        patched.setattr(converting, step, dying)
+        dying(patched, step)
         with pytest.raises(Killed):
             convert(crawl.directory, ended=True)
     assert counts(crawl.directory) == (3, 6, 3, 3)

@@ -13,7 +13,6 @@ from gossamer.flow.errors import SettingError
 from gossamer.model.errors import AddressRefused, ResolutionFailed
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
-from gossamer.services import cares
 from gossamer.services.cares import DnsResolver, DnsSheet
 from gossamer.stages.fetch.http import HttpModule
 from gossamer.testing.clock import FakeClock
@@ -25,9 +24,11 @@ PUBLIC, OTHER = "93.184.216.34", "93.184.216.35"
 
 
 @asynccontextmanager
-async def asking(zones: Mapping[str, Any], **settings: Any) -> AsyncIterator[tuple[DnsResolver, FakeDns]]:
+async def asking(
+    zones: Mapping[str, Any], kind: type[DnsResolver] = DnsResolver, **settings: Any
+) -> AsyncIterator[tuple[DnsResolver, FakeDns]]:
     async with FakeDns(zones) as names:
-        resolver = DnsResolver(DnsSheet(servers=(names.server,), **{"only_loopback": False, **settings}))
+        resolver = kind(DnsSheet(servers=(names.server,), **{"only_loopback": False, **settings}))
         resolver.clock = FakeClock()
         try:
             yield resolver, names
@@ -251,12 +252,13 @@ def test_names_are_looked_up_ahead_within_bounds_and_again_before_they_end(run: 
     run(body())
 
 
-def test_a_channel_that_has_answered_much_makes_room_for_a_new_one(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cares, "_RENEWED_AFTER", 5)
+def test_a_channel_that_has_answered_much_makes_room_for_a_new_one(run: Any) -> None:
+    class SoonRenewed(DnsResolver):
+        renewed_after = 5
 
     async def body() -> None:
         zones = {f"h{n}.test": [PUBLIC] for n in range(40)}
-        async with asking(zones) as (resolver, names):
+        async with asking(zones, SoonRenewed) as (resolver, names):
             await asyncio.gather(*(resolver.resolve(host, 80) for host in zones))
             assert sum(names.asked.values()) == 40
 

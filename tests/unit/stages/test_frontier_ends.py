@@ -16,7 +16,6 @@ from gossamer.model.task import Answer, Committed, Task
 from gossamer.model.url import host_of
 from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
 from gossamer.services.robots.provider import IgnoreRobots
-from gossamer.stages.frontier import component
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.frontier.lingering import Waiting
 from gossamer.stages.frontier.sheet import FrontierSheet
@@ -43,10 +42,24 @@ class Everything:
         return None
 
 
+class SoonCrowded(Frontier):
+    """For it, four hosts are very many."""
+
+    crowded = 3
+
+
 class Ring:
     """Fetches and commits what a frontier hands out: what each host says, after so many seconds."""
 
-    def __init__(self, folder: Path, says: Says, linger: Any = "forever", step: float = 60.0, **settings: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        says: Says,
+        linger: Any = "forever",
+        step: float = 60.0,
+        kind: type[Frontier] = Frontier,
+        **settings: Any,
+    ) -> None:
         self.step = step
         self.clock = FakeClock()
         self.says = says
@@ -55,7 +68,7 @@ class Ring:
         self.ledger = Ledger(LedgerSheet(directory=str(folder)))
         self.ledger.open()
         self.politeness = HostPoliteness(PolitenessSheet(delay=0.0, **settings))
-        self.frontier = Frontier(FrontierSheet(proxied=True, linger=linger))
+        self.frontier = kind(FrontierSheet(proxied=True, linger=linger))
         queues = LedgerFrontier()
         queues.ledger = self.ledger
         given = {"ledger": self.ledger, "queues": queues, "seen": Everything(), "resolver": Everything(), "gates": {}}
@@ -132,11 +145,8 @@ def pages(hosts: int, of_each: int) -> list[str]:
     return ["http://alive.test/", *(f"http://h{host}.test/{page}" for page in range(of_each) for host in range(hosts))]
 
 
-def test_a_crawl_ends_whose_hosts_rested_before_they_were_spent(
-    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(component, "CROWDED", 3)
-    ring = Ring(tmp_path, dead(), retries=(600.0,))
+def test_a_crawl_ends_whose_hosts_rested_before_they_were_spent(run: Any, tmp_path: Path) -> None:
+    ring = Ring(tmp_path, dead(), SoonCrowded, retries=(600.0,))
     run(ring.crawl(pages(12, 7), at_most=HOUR))
     assert ring.unfinished == 12 * 7
     assert {ring.asked[f"h{host}.test"] for host in range(12)} == {5}, (
@@ -144,15 +154,12 @@ def test_a_crawl_ends_whose_hosts_rested_before_they_were_spent(
     )
 
 
-def test_hosts_that_rest_with_chances_left_are_waited_for(
-    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(component, "CROWDED", 3)
+def test_hosts_that_rest_with_chances_left_are_waited_for(run: Any, tmp_path: Path) -> None:
 
     def says(host: str, number: int) -> Answer:
         return Answer("", host, Outcome.CONNECT_FAILED if 0 <= number < 5 and host != "alive.test" else Outcome.OK, 1.0)
 
-    ring = Ring(tmp_path, says, retries=(600.0,))
+    ring = Ring(tmp_path, says, SoonCrowded, retries=(600.0,))
     assert run(ring.crawl(pages(12, 7), at_most=HOUR)) > 600.0
     assert ring.unfinished == 0
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.stages.frontier.limits import Limits, Progress, is_too_deep, may_hand_out, reached
+from gossamer.stages.frontier.limits import Limits, Progress, may_hand_out, reached
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,3 @@ def test_without_limits_nothing_ends_the_crawl() -> None:
 
 def test_a_disk_that_cannot_be_asked_does_not_end_the_crawl() -> None:
     assert reached(Limits(min_free_disk=100), Progress()) == ""
-
-
-def test_depth_cuts_tasks_and_not_the_crawl() -> None:
-    assert is_too_deep(Limits(depth=2), 3) and not is_too_deep(Limits(depth=2), 2)
-    assert not is_too_deep(Limits(), 10**6)

@@ -1,5 +1,6 @@
 """Found links become URLs."""
 
+import ada_url
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +8,6 @@ from hypothesis import strategies as st
 from gossamer.model.normal import USUAL, Normaliser
 from gossamer.model.url import canonical
 from gossamer.model.visit import Found, Link
-from gossamer.stages.links import resolving
 from gossamer.stages.links.lists import shipped_parameters
 from gossamer.stages.links.resolving import JoinCache, resolve_links
 
@@ -32,7 +32,9 @@ def test_each_url_once_in_document_order() -> None:
 
 
 def test_most_links_need_no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolving, "canonical", None)
+    monkeypatch.setattr(ada_url, "join_url", None)
+    with pytest.raises(TypeError):
+        resolve("a b")
     urls, _ = resolve("b", "c/d.html", "../e-f/", "../../g", "/h/i~1", "https://www.b.test/j/k_l.html")
     assert urls == [
         "http://a.test/dir/b",
@@ -44,12 +46,14 @@ def test_most_links_need_no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_a_whole_url_is_remembered_for_all_directories(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_url_is_remembered_for_all_directories() -> None:
     cache = JoinCache()
     found = [Found("https://b.test/x%20y")]
     first, _ = resolve_links(found, "http://a.test/one/", PAGE, cache)
-    monkeypatch.setattr(resolving, "canonical", None)
-    assert resolve_links(found, "http://a.test/two/", PAGE, cache) == (first, {})
+    assert [link.url for link in first] == [cache.absolute["https://b.test/x%20y"]]
+    cache.absolute["https://b.test/x%20y"] = "https://b.test/remembered"
+    again, _ = resolve_links(found, "http://a.test/two/", PAGE, cache)
+    assert [link.url for link in again] == ["https://b.test/remembered"]
 
 
 def test_a_page_that_leads_to_itself_has_one_such_link() -> None:

@@ -1,13 +1,14 @@
 """What a kill tore is taken away to the byte, and nothing else is."""
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores import recovery, segments
-from gossamer.stores.recovery import QUARANTINE, find_losses, restore
+from gossamer.stores import segments
+from gossamer.stores.recovery import QUARANTINE, QUARANTINE_BYTES, find_losses, restore
 from gossamer.stores.rowlog import LOG_PATH
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.warc import WarcArchive, WarcSheet
@@ -103,15 +104,23 @@ def test_a_file_that_lost_committed_bytes_is_refused(tmp_path: Path) -> None:
         restore(tmp_path, ends)
 
 
-def test_the_quarantine_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recovery, "QUARANTINE_BYTES", 3_000)
+def test_the_quarantine_is_bounded(tmp_path: Path) -> None:
     stores = written(tmp_path)
     ends = commit(stores, "http://a.test/0")
+    aside = tmp_path / QUARANTINE
+    aside.mkdir()
+    for age in range(1, 5):
+        old = aside / f"torn-{age}"
+        with old.open("wb") as file:
+            file.truncate(QUARANTINE_BYTES // 3)  # a hole: it takes no room on the disk
+        os.utime(old, (1e9 - age, 1e9 - age))
     for n in range(12):
         commit(written(tmp_path), f"http://a.test/{n}")
         restore(tmp_path, ends)
-    kept = sum(path.stat().st_size for path in (tmp_path / QUARANTINE).iterdir())
-    assert 0 < kept <= 3_000
+    kept = {path.name: path.stat().st_size for path in aside.iterdir()}
+    assert sum(kept.values()) <= QUARANTINE_BYTES
+    assert {name for name in kept if name.startswith("torn")} == {"torn-1", "torn-2"}, "the oldest leave first"
+    assert len(kept) > 12, "what was cut off last is there"
 
 
 def test_a_planted_link_is_neither_followed_nor_cut(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import errno
 import gzip
 import io
 import itertools
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,9 @@ import msgspec
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.model.body import BodyWriter, SpoolFile, StoredBody
+from gossamer.model.body import BodyWriter, StoredBody
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Visit, sha1_base32
-from gossamer.stores.files import AppendFile
 from gossamer.stores.recovery import restore
 from gossamer.stores.warc import WarcArchive, WarcSheet
 from gossamer.stores.warc_files import UNVERIFIED
@@ -36,6 +36,19 @@ def archive(directory: Path, **values: Any) -> WarcArchive:
     made = WarcArchive(WarcSheet(directory=str(directory), **values))
     made.clock = FakeClock(1_700_000_000.0)
     return made
+
+
+def break_disk(monkeypatch: pytest.MonkeyPatch, folder: Path, error: int = errno.EIO, *, from_byte: int = 1) -> None:
+    """From now on the system refuses to write to files of this folder that have so many bytes."""
+    write = os.write
+
+    def writing(descriptor: int, data: Any) -> int:
+        file = os.fstat(descriptor)
+        if file.st_size >= from_byte and file.st_ino in {path.lstat().st_ino for path in folder.glob("*")}:
+            raise OSError(error, os.strerror(error))
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", writing)
 
 
 def records(directory: Path) -> list[dict[str, Any]]:
@@ -162,14 +175,7 @@ def test_what_was_laid_down_for_nothing_is_nowhere(tmp_path: Path) -> None:
 def test_laying_down_goes_on_on_another_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl, disk = tmp_path / "crawl", tmp_path / "disk"
     keeper = archive(crawl, disks=(str(disk),))
-    whole = AppendFile.append
-
-    def append(file: AppendFile, data: bytes, *, sync: bool = False) -> int:
-        if file.path.parent == crawl / "warc" and file.end:
-            raise OSError(errno.EIO, "Input/output error")
-        return whole(file, data, sync=sync)
-
-    monkeypatch.setattr(AppendFile, "append", append)
+    break_disk(monkeypatch, crawl / "warc")
     large = on_disk("http://a.test/large", b"x" * 100)
     lay(keeper, large)
     [place] = keeper.append([large])
@@ -189,7 +195,7 @@ def test_a_group_whose_large_body_cannot_be_written_is_cut_back_whole(
 
     calls = itertools.count()
 
-    def read_at(file: SpoolFile, place: int, length: int) -> bytes:
+    def pread(descriptor: int, length: int, place: int) -> bytes:
         # The first piece comes; by the second the group has begun.
         if next(calls) < 1:
             return b"x"
@@ -197,7 +203,7 @@ def test_a_group_whose_large_body_cannot_be_written_is_cut_back_whole(
         raise OSError(errno.EIO, "broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr(SpoolFile, "read_at", read_at)
+        patched.setattr(os, "pread", pread)
         with pytest.raises(OSError, match="broken"):
             keeper.append([visit(), failing])
     assert path.read_bytes() == before
@@ -458,14 +464,7 @@ def test_a_disk_that_fails_is_left_and_the_next_one_takes_the_group(
 ) -> None:
     crawl, disk = tmp_path / "crawl", tmp_path / "disk"
     kept = archive(crawl, disks=(str(disk),), rotate_bytes=1)
-    real = AppendFile.append
-
-    def full(file: AppendFile, data: bytes, *, sync: bool = False) -> int:
-        if file.path.parent == disk and file.end:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return real(file, data, sync=sync)
-
-    monkeypatch.setattr(AppendFile, "append", full)
+    break_disk(monkeypatch, disk, errno.ENOSPC)
     for number in range(3):
         [location] = kept.append([visit(f"http://a.test/{number}")])
         assert location is not None
@@ -475,10 +474,8 @@ def test_a_disk_that_fails_is_left_and_the_next_one_takes_the_group(
 
 
 def test_the_last_disk_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any, **__: Any) -> int:
-        raise OSError(errno.EIO, "Input/output error")
-
     kept = archive(tmp_path / "crawl", disks=(str(tmp_path / "disk"),))
-    monkeypatch.setattr(AppendFile, "append", broken)
+    for folder in (tmp_path / "crawl" / "warc", tmp_path / "disk"):
+        break_disk(monkeypatch, folder, from_byte=0)
     with pytest.raises(OSError, match="Input/output"):
         kept.append([visit()])

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -39,8 +40,21 @@ class SteeringRefused(GossamerError):
 class Control:
     """A connection to a running crawl."""
 
-    def __init__(self, directory: Path, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        timeout: float = TIMEOUT,
+        *,
+        changing: float = CHANGING,
+        is_ours: Callable[[socket.socket], bool] = is_ours,
+    ) -> None:
         """Connect.
+
+        Args:
+            directory: the crawl directory.
+            timeout: seconds for an answer.
+            changing: seconds that a crawl may take to begin to listen, or to end after it has listened.
+            is_ours: says whether a connection's other end belongs to our user.
 
         Raises:
             UsageError: the directory holds no crawl.
@@ -49,6 +63,8 @@ class Control:
         """
         self.directory = directory
         check_is_crawl(directory)
+        self._changing = changing
+        self._is_ours = is_ours
         self._socket = self._connected(timeout)
 
     def __repr__(self) -> str:
@@ -68,7 +84,7 @@ class Control:
 
     def _connected(self, timeout: float) -> socket.socket:
         """A connection; where the crawl is just starting or ending, as soon as it listens or is gone."""
-        deadline = time.monotonic() + CHANGING
+        deadline = time.monotonic() + self._changing
         while True:
             connected = self._tried(timeout)
             if connected is not None:
@@ -87,7 +103,7 @@ class Control:
             connected.settimeout(timeout)
             try:
                 connected.connect(str(path))
-                if is_ours(connected):
+                if self._is_ours(connected):
                     return connected
             except TimeoutError:
                 raise self._silent() from None
@@ -150,7 +166,7 @@ class Control:
 
     def _await_end(self) -> None:
         """Whoever looks at the ledger next finds the last word of the crawl in it."""
-        deadline = time.monotonic() + CHANGING
+        deadline = time.monotonic() + self._changing
         while holder(self.directory) and time.monotonic() < deadline:
             time.sleep(_LOOK)
 

@@ -9,6 +9,8 @@ from gossamer.model.kept import DocumentRow, HostState
 from gossamer.model.task import Task
 from gossamer.model.url import host_of, site_of
 from gossamer.services.aliases import WHAT as ALIASES
+from gossamer.services.orders import blocked_by_orders
+from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.traps.memory import WHAT as TRAPS
 from gossamer.services.traps.watch import evidence_of
 
@@ -45,6 +47,8 @@ class Known(msgspec.Struct, frozen=True):
     """The family under which it is set aside."""
     evidence: str = ""
     """Why that looks like a trap."""
+    blocked_by: str = ""
+    """The host or domain above it that an order of a processor blocks; empty where none does."""
     learnt: dict[str, bytes] = {}
     """What watchers have learnt of its host, by their names for it."""
 
@@ -67,5 +71,6 @@ def known_of(ledger: "Ledger", url: str) -> Known:
         robots=ledger.robots(site_of(url), host) or b"" if host else b"",
         aside=family,
         evidence=evidence_of(ledger.learnt((family.owner,), TRAPS)[0], family) if family else "",
+        blocked_by=Blocklist(blocked_by_orders(ledger)).rule(host) if host else "",
         learnt={what: data for what in TOLD if (data := ledger.learnt((host,), what)[0])} if host else {},
     )

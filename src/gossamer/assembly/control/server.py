@@ -33,7 +33,20 @@ Steer = Callable[[Request], Awaitable[Answered]]
 class ControlServer:
     """Serves one crawl. A crawl that cannot have a socket runs without, and says so."""
 
-    def __init__(self, directory: Path, steer: Steer, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        steer: Steer,
+        report: Callable[[str], None],
+        *,
+        max_clients: int = MAX_CLIENTS,
+        patience: float = PATIENCE,
+        is_ours: Callable[[socket.socket], bool] = is_ours,
+    ) -> None:
+        """`is_ours` says whether a connection's other end belongs to our user."""
+        self._max_clients = max_clients
+        self._patience = patience
+        self._is_ours = is_ours
         self._directory = directory
         self._steer = steer
         self._report = report
@@ -69,7 +82,7 @@ class ControlServer:
         self._server.close()
         remove_unix_socket(self.path, self._inode)
         if self._answering:
-            await asyncio.wait(self._answering, timeout=PATIENCE)
+            await asyncio.wait(self._answering, timeout=self._patience)
         for task in (left := [*self._answering, *self._clients]):
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
@@ -80,7 +93,7 @@ class ControlServer:
         assert task is not None
         self._clients.add(task)
         try:
-            if len(self._clients) <= MAX_CLIENTS and _peer_is_ours(writer):
+            if len(self._clients) <= self._max_clients and self._is_of_ours(writer):
                 await self._converse(reader, writer)
         except asyncio.CancelledError:
             pass  # the crawl ends: nobody waits for this task but `stop`
@@ -96,7 +109,7 @@ class ControlServer:
         while True:
             async with asyncio.timeout(IDLE):
                 first = await reader.readexactly(1)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self._patience):
                 header = first + await reader.readexactly(messages.HEADER - 1)
                 body = await reader.readexactly(messages.read_length(header, messages.MAX_REQUEST))
             # Once understood, a request is carried out and answered even if the crawl ends meanwhile: it may be why.
@@ -117,12 +130,11 @@ class ControlServer:
             # A fault of ours must not end the crawl that it came from.
             answer = Refused(f"the crawl could not do this: {type(error).__name__}: {error}", 1)
         writer.write(messages.encode(answer))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(self._patience):
             await writer.drain()
 
-
-def _peer_is_ours(writer: asyncio.StreamWriter) -> bool:
-    connection = writer.get_extra_info("socket")
-    # A duplicate: the event loop shows its socket behind a cover that answers no such question.
-    with socket.socket(fileno=os.dup(connection.fileno())) as duplicate:
-        return is_ours(duplicate)
+    def _is_of_ours(self, writer: asyncio.StreamWriter) -> bool:
+        connection = writer.get_extra_info("socket")
+        # A duplicate: the event loop shows its socket behind a cover that answers no such question.
+        with socket.socket(fileno=os.dup(connection.fileno())) as duplicate:
+            return self._is_ours(duplicate)

@@ -22,6 +22,7 @@ from gossamer.assembly.summary import ENDED, Summary
 from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.outcome import ERRORS
+from gossamer.services.orders import blocked_by_orders
 from gossamer.stages.frontier.lingering import Waiting
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
 
@@ -181,7 +182,7 @@ def glance_at(crawl: "Crawl", process: int) -> Standing:
         sizes=data_sets(pulse.sizes, pulse.growth, discovered=summary.discovered, queued=summary.queued),
         slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in crawl.slowest_hosts(SLOWEST)],
         slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in crawl.slowed_hosts(SLOWEST)],
-        blocked=list(blocked(crawl.graph)[:100]),
+        blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
     )
 
 
@@ -302,6 +303,7 @@ def _of_ledger(directory: Path, ledger: Ledger) -> Standing:
             pages_per_second=ended.pages_per_second,
             cpu_seconds=ended.cpu_seconds,
             peak_rss_bytes=ended.peak_rss_bytes,
+            blocked=blocked_by_orders(ledger)[:100],
             checkpoints=ledger.checkpoints(),
         )
 
@@ -323,6 +325,7 @@ def _sum(directory: Path, parts: list[Standing]) -> Standing:
         failing=_failing({one.host: one.errors for part in parts for one in part.failing}),
         waits=[wait for part in parts for wait in part.waits],
         sizes=_added(part.sizes for part in parts),
+        blocked=sorted({name for part in parts for name in part.blocked})[:100],
         seconds=max(part.seconds for part in parts),
         peak_rss_bytes=sum(part.peak_rss_bytes for part in parts),
         **{name: sum(getattr(part, name) for part in parts) for name in added},

@@ -277,6 +277,12 @@ class Gates:
         entry.pace = pace.with_crawl_delay(entry.pace, seconds)
         self._settle(entry)
 
+    def raise_crawl_delay(self, host: str, seconds: float) -> None:
+        """At least so long between two requests to a host that is known here, whatever its robots.txt says."""
+        entry = self._hosts.get(host)
+        if entry is not None and entry.pace.crawl_delay < seconds:
+            self.set_crawl_delay(host, seconds)
+
     def hold(self, host: str, until: float, url: str = "") -> None:
         """Do not ask the endpoint of this URL before that instant: its robots.txt is out of reach, say, and is due again then."""
         entry = self._hosts.setdefault(host, _Host(self.rules.per_host))

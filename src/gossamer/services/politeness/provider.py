@@ -25,10 +25,11 @@ from gossamer.services.politeness.domains import registered_domain
 from gossamer.services.politeness.gates import GateRules, Gates
 from gossamer.services.politeness.held import Held
 from gossamer.services.politeness.notes import HostNote
-from gossamer.services.politeness.pace import PaceRules
+from gossamer.services.politeness.pace import PaceRules, Reason
 from gossamer.services.politeness.places import Share
 from gossamer.services.politeness.retries import WAITS
 from gossamer.services.politeness.schedule import Schedule
+from gossamer.services.politeness.waiting import DAY
 
 #: Of the draws that choose among levels and jitter waits: a crawl on a simulated clock repeats exactly (DESIGN 4.4).
 SEED = 1
@@ -95,12 +96,16 @@ class HostPoliteness(Provider[PolitenessSheet]):
         self.gates = Gates(rules_of(self.sheet), draw=draw)
         self._blocklist = _blocklist(self.sheet)
         self._schedule = Schedule(self.gates, draw, is_blocked=self.rule_against)
+        self._closed = Blocklist()
+        """What was blocked by orders, beside the setting."""
+        self._slowed: dict[str, float] = {}
+        """The delays that were ordered, in seconds."""
         self._flights: dict[str, deque[_Flight]] = {}
         self._notes = msgspec.msgpack.Decoder(HostNote)
         self._encoder = msgspec.msgpack.Encoder()
         self.metrics.gauge("waiting_hosts", lambda: len(self._schedule))
         self.metrics.gauge("in_flight", lambda: len(self._flights))
-        self.metrics.gauge("blocked", lambda: len(self._blocklist))
+        self.metrics.gauge("blocked", lambda: len(self._blocklist) + len(self._closed))
 
     def changed(self, before: PolitenessSheet) -> None:
         """Go by the new settings from the next request on."""
@@ -111,6 +116,8 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def put(self, host: str, address: str, level: int = 0) -> None:
         """See the contract."""
+        if host in self._slowed:
+            self.gates.raise_crawl_delay(host, self._slowed[host])
         self._schedule.put(host, registered_domain(host), address, level)
 
     def drop(self, host: str) -> None:
@@ -157,7 +164,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def pace(self, host: str, crawl_delay: float) -> float:
         """See the contract."""
-        self.gates.set_crawl_delay(host, crawl_delay or None)
+        self.gates.set_crawl_delay(host, max(crawl_delay, self._slowed.get(host, 0.0)) or None)
         place = self.gates.place(host)
         return place.next if place is not None else self.clock.monotonic()
 
@@ -188,7 +195,17 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def delay_reason(self, host: str) -> str:
         """See the contract."""
-        return self.gates.told_delay(host)[1]
+        delay, reason = self.gates.told_delay(host)
+        return "processor" if reason == Reason.ROBOTS and delay == self._slowed.get(host) else reason
+
+    def block(self, name: str) -> None:
+        """See the contract."""
+        self._closed.block(name)
+
+    def slow(self, host: str, seconds: float) -> None:
+        """See the contract."""
+        self._slowed[host] = max(min(seconds, DAY), self._slowed.get(host, 0.0))
+        self.gates.raise_crawl_delay(host, self._slowed[host])
 
     def slowed(self, count: int) -> Sequence[tuple[str, float, str]]:
         """See the contract."""
@@ -206,7 +223,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def rule_against(self, host: str) -> str:
         """See the contract."""
-        return self._blocklist.rule(host)
+        return self._blocklist.rule(host) or self._closed.rule(host)
 
     def take_blocked(self) -> Sequence[str]:
         """See the contract."""

@@ -49,9 +49,6 @@ from gossamer.stages.commit.sheet import CommitSheet
 #: A keeper, and where the files end that it has written.
 _Ends = tuple[Keeper, Mapping[str, int]]
 
-#: Seconds between two tries to write while the disk is full.
-DISK_WAIT = 1.0
-
 
 class Commit(Filter[CommitSheet]):
     """Writes groups of visits, each visit once."""
@@ -163,7 +160,7 @@ class Commit(Filter[CommitSheet]):
                     self.report(f"the disk is full ({error}); the crawl waits, and goes on when there is room")
                 for ended, visit in zip(group, decided, strict=True):
                     ended.visit = visit
-                await self.clock.sleep(DISK_WAIT)
+                await self.clock.sleep(self.sheet.disk_wait)
             else:
                 for keeper, those in ends:
                     keeper.committed(those)
@@ -214,6 +211,9 @@ class Commit(Filter[CommitSheet]):
             locations = self.archive.append([ended.visit for ended in group])
             crash_at(Point.ARCHIVE_WRITTEN)  # passed once more for each keeper
             records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
+            refused = sum(len(ended.visit.orders) for ended in group)
+            if refused and not any(getattr(keeper, "takes_orders", False) for keeper in keepers):
+                staged.count("orders_refused", refused)
             for keeper in keepers:
                 written.append(keeper)
                 keeper.stage(records, staged)

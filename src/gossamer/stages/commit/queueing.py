@@ -27,8 +27,8 @@ from gossamer.stages.commit.sheet import CommitSheet
 #: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
 MAX_SITEMAPS = 100
 
-#: What is known of every new URL: one link leads to it, and of its site nothing.
-_STANDING = Standing(in_degree=1)
+#: What is known of every new URL beside its task: nothing of its site.
+_STANDING = Standing()
 
 
 class Choosers(msgspec.Struct, frozen=True):

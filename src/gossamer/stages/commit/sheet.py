@@ -27,3 +27,6 @@ class CommitSheet(Sheet, frozen=True):
     max_per_domain: (
         Annotated[int, setting("URLs ever queued of one registered domain; more are cut.", unit="URLs", ge=1)] | None
     ) = 4_000_000
+    disk_wait: Annotated[
+        float, setting("Wait this many seconds between two tries to write while the disk is full.", unit="s", gt=0)
+    ] = 1.0  # soon enough for a person who makes room, and far from busy waiting

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
+from typing import ClassVar
 
 import msgspec
 
@@ -88,6 +89,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     gates: UsesMany[TaskFilter]
 
     spills = frozenset({"seeds", "answers", "committed"})
+    crowded: ClassVar[int] = CROWDED
+    """Hosts that take turns before those that wait long make room for others."""
+
     lasts = "it knows what is in flight"
 
     def __init__(self, sheet: FrontierSheet | None = None) -> None:
@@ -419,7 +423,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         host = self._hosts.get(name)
         if host is None or (not host.errands and (host.asking or not host.is_held)):
             return
-        if host.is_held and not host.errands and len(self._hosts) > CROWDED:
+        if host.is_held and not host.errands and len(self._hosts) > self.crowded:
             wait = self.politeness.waits(name, self.clock.monotonic())
             if LONG_WAIT < wait < inf:
                 self._rest(host, wait)

@@ -1,4 +1,4 @@
-"""When a crawl stops of itself (MISSION R10): pages, time, bytes, depth, and a floor of free disk. Pure.
+"""When a crawl stops of itself (MISSION R10): pages, time, bytes, and a floor of free disk. Pure.
 
 Place in the flow: the frontier asks before it hands out a task. The word that comes back names the setting, and is what
 the summary of the crawl says.
@@ -18,8 +18,6 @@ class Limits(msgspec.Struct, frozen=True):
     """Seconds of all runs of the crawl together."""
     max_bytes: int | None = None
     """Bytes of bodies; reached by the first page that passes it."""
-    depth: int | None = None
-    """Links from the nearest seed. Deeper tasks are cut; the crawl goes on."""
     min_free_disk: int | None = None
     """Bytes that stay free where the crawl writes."""
 
@@ -58,8 +56,3 @@ def may_hand_out(limits: Limits, progress: Progress) -> bool:
     if reached(limits, progress):
         return False
     return limits.max_pages is None or progress.pages + progress.in_flight < limits.max_pages
-
-
-def is_too_deep(limits: Limits, depth: int) -> bool:
-    """Whether a task at this depth is cut."""
-    return limits.depth is not None and depth > limits.depth

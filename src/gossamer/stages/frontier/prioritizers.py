@@ -23,9 +23,6 @@ class WeightSheet(Sheet, frozen=True):
     """Settings of :class:`WeightedPrioritizer`."""
 
     depth: Annotated[float, setting("Levels less urgent for each link from the nearest seed.", unit="levels")] = 1.0
-    in_degree: Annotated[
-        float, setting("Levels more urgent each time that the links to a page double.", unit="levels")
-    ] = 0.5
     site: Annotated[float, setting("Levels between the least and the most important site.", unit="levels")] = 2.0
     sites: Annotated[
         tuple[str, ...],
@@ -41,7 +38,7 @@ class WeightSheet(Sheet, frozen=True):
 
 
 class WeightedPrioritizer(Provider[WeightSheet]):
-    """Near the seeds, often linked, on an important site, wanted by the user: a weighted sum of the four.
+    """Near the seeds, on an important site, wanted by the user: a weighted sum of the three.
 
     Raises:
         SettingError: a rule is not LEVELS=RE2, or a site is not IMPORTANCE=HOST.
@@ -68,11 +65,7 @@ class WeightedPrioritizer(Provider[WeightSheet]):
         site = standing.site if 0.0 <= standing.site <= 1.0 else 0.5
         if self._sites:
             site = self._sites.get(task.host, self._sites.get(registered_domain(task.host), site))
-        place = (
-            sheet.depth * task.depth
-            - sheet.in_degree * math.log2(1 + max(0, standing.in_degree))
-            - sheet.site * (site - 0.5)
-        )
+        place = sheet.depth * task.depth - sheet.site * (site - 0.5)
         for more, pattern in self._rules:
             if pattern.search(task.url) is not None:
                 place -= more

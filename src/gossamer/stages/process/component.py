@@ -275,7 +275,7 @@ class Process(Filter[ProcessSheet]):
             rule = f"language:{visit.language if len(visit.language) == _CODE else 'other'}"
             self.metrics.count(rule)
             return msgspec.structs.replace(
-                visit, found=(), items=(), discarded=rule, barred={**visit.barred, "store": rule}
+                visit, found=(), items=(), orders=(), discarded=rule, barred={**visit.barred, "store": rule}
             )
         if visit.found and self.sheet.obey_nofollow and "nofollow" in visit.directives:
             self.metrics.count("nofollow_pages")
@@ -305,6 +305,7 @@ def _joined(one: Findings, more: Findings) -> Findings:
         found=(*one.found, *more.found),
         items=(*one.items, *more.items),
         triples=(*one.triples, *more.triples),
+        orders=(*one.orders, *more.orders),
         trouble=one.trouble or more.trouble,
         counts={name: one.counts.get(name, 0) + more.counts.get(name, 0) for name in {*one.counts, *more.counts}},
     )

@@ -12,6 +12,7 @@ import msgspec
 from gossamer.contracts.processing import Processor
 from gossamer.model.document import Document
 from gossamer.model.language import primary
+from gossamer.model.orders import Block, Delay, Order
 from gossamer.model.visit import HTML_TYPES, Found, Item, Statements, Triple, Visit
 
 #: How much is made of a page: `plain` title, base, charset, directives, canonical URL and the language that it says it is
@@ -21,6 +22,9 @@ Details = Literal["plain", "full"]
 #: Links and items of one page that are taken; far more than are kept, and few enough to hold (FAULTS 39, 76).
 MAX_FOUND = 50_000
 MAX_ITEMS = 10_000
+
+#: Orders of one page that are taken: a page that names more hosts has filled a processor's list by itself.
+MAX_ORDERS = 100
 
 _ARE_LINKS = frozenset((Found,))
 
@@ -34,6 +38,7 @@ class Findings(msgspec.Struct, frozen=True):
     found: tuple[Found, ...] = ()
     items: tuple[Item, ...] = ()
     triples: tuple[Triple, ...] = ()
+    orders: tuple[Order, ...] = ()
     title: str = ""
     base: str = ""
     charset: str = ""
@@ -54,6 +59,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
     found: list[Found] = []
     items: list[Item] = []
     triples: list[Triple] = []
+    orders: list[Order] = []
     counts: dict[str, int] = {}
     trouble = ""
     for processor in processors:
@@ -69,9 +75,11 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
                     triples += thing.triples
                     for kind, count in thing.counts.items():
                         counts[f"rdf:{kind}"] = counts.get(f"rdf:{kind}", 0) + count
+                elif isinstance(thing, (Block, Delay)):
+                    orders.append(thing)
                 else:
                     items.append(_as_item(thing))
-                if len(found) >= MAX_FOUND or len(items) >= MAX_ITEMS:
+                if len(found) >= MAX_FOUND or len(items) >= MAX_ITEMS or len(orders) >= MAX_ORDERS:
                     counts["cut"] = counts.get("cut", 0) + 1
                     break
         except Exception as error:
@@ -83,6 +91,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
             tuple(found),
             tuple(items),
             tuple(triples),
+            tuple(orders),
             base=document.url,
             directives=document.field_directives,
             trouble=trouble,
@@ -93,6 +102,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
         tuple(found),
         tuple(items),
         tuple(triples),
+        tuple(orders),
         title=document.title,
         base=document.base,
         charset=document.charset,
@@ -119,6 +129,7 @@ def filled(visit: Visit, findings: Findings, before: Sequence[Found] = ()) -> Vi
         found=(*before, *findings.found) if before else findings.found,
         items=findings.items,
         triples=findings.triples,
+        orders=findings.orders,
         trouble=findings.trouble,
     )
 
@@ -130,5 +141,5 @@ def _as_item(thing: object) -> Item:
         TypeError: it is not; says what would be.
     """
     if not isinstance(thing, Item):
-        raise TypeError(f"a processor yields gossamer.Found or gossamer.Item, not {type(thing).__name__}")
+        raise TypeError(f"a processor yields gossamer.Found, Item, Block or Delay, not {type(thing).__name__}")
     return thing

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 import msgspec
 
@@ -81,6 +81,9 @@ class Ledger(Provider[LedgerSheet]):
 
     keeps_state = True
 
+    store_type: ClassVar[type[Store]] = Store
+    """The database that it opens: an heir may bring one that fails, or that looks on."""
+
     queues: HostQueues
     seen: SeenUrls
     spaces: KeptSpaces
@@ -125,7 +128,7 @@ class Ledger(Provider[LedgerSheet]):
                     raise missing(places.state)
                 places.install(self._make)
             self._check_log()
-            self._store = Store(places.ledger, self._limits())
+            self._store = self.store_type(places.ledger, self._limits())
             try:
                 schema.migrate(self._store)
                 crash_at(Point.RECOVERY)
@@ -170,7 +173,7 @@ class Ledger(Provider[LedgerSheet]):
                 path = stack.enter_context(readable(self.places.ledger))
             except OSError as error:
                 raise CrawlDirectoryError(f"cannot read {self.places.ledger}: {error.strerror}") from None
-            self._store = Store(path, self._limits(), read_only=True)
+            self._store = self.store_type(path, self._limits(), read_only=True)
             stack.callback(self._store.close)
             if schema.version_of(self._store) < schema.VERSION:
                 raise CrawlDirectoryError(
@@ -207,7 +210,7 @@ class Ledger(Provider[LedgerSheet]):
 
     def _make(self, path: Path) -> None:
         """An empty ledger of this version, with a secret of its own."""
-        store = Store(path, self._limits(), create=True)
+        store = self.store_type(path, self._limits(), create=True)
         try:
             batch = store.batch()
             batch.put("meta", SECRET_KEY, os.urandom(8))

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 import rocksdict
@@ -79,6 +79,8 @@ class Batch:
 class Store:
     """One open database."""
 
+    batch_type: ClassVar[type[Batch]] = Batch
+
     def __init__(self, path: Path, limits: StoreLimits, *, create: bool = False, read_only: bool = False) -> None:
         """Open the database in `path`, or make an empty one there; to read only, beside whoever may be writing.
 
@@ -113,7 +115,7 @@ class Store:
 
     def batch(self) -> Batch:
         """An empty batch."""
-        return Batch(self._handles)
+        return self.batch_type(self._handles)
 
     def write(self, batch: Batch) -> None:
         """Write a batch, all or nothing. It survives the death of the process.

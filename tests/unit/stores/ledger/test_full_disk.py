@@ -6,12 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import rocksdict
 
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.task import Task
 from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
 from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.ledger.store import Batch
+from gossamer.stores.ledger.store import Batch, Store
 
 #: The child may write files of so many bytes only, which the system reports as it reports a full disk.
 CHILD = """
@@ -58,8 +59,8 @@ assert len({task.url for task in queues.pop("a.test", 10**6)}) == kept
 """
 
 
-def opened(directory: Path) -> tuple[Ledger, LedgerFrontier]:
-    ledger = Ledger(LedgerSheet(directory=str(directory)))
+def opened(directory: Path, kind: type[Ledger] = Ledger) -> tuple[Ledger, LedgerFrontier]:
+    ledger = kind(LedgerSheet(directory=str(directory)))
     ledger.open()
     queues = LedgerFrontier()
     queues.ledger = ledger
@@ -73,16 +74,23 @@ def test_what_could_not_be_written_is_written_when_there_is_room(tmp_path: Path)
 
 
 @pytest.mark.parametrize("written", [False, True])
-def test_a_failed_write_that_reached_the_disk_all_the_same_is_taken_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: bool
-) -> None:
-    ledger, queues = opened(tmp_path)
-    write_to = Batch.write_to
+def test_a_failed_write_that_reached_the_disk_all_the_same_is_taken_up(tmp_path: Path, written: bool) -> None:
+    is_full = False
 
-    def fail(batch: Batch, database: object) -> None:
-        if written:
-            write_to(batch, database)
-        raise OSError("No space left on device")
+    class Full(Batch):
+        def write_to(self, database: rocksdict.Rdict) -> None:
+            if written or not is_full:
+                super().write_to(database)
+            if is_full:
+                raise OSError("No space left on device")
+
+    class FullStore(Store):
+        batch_type = Full
+
+    class FullLedger(Ledger):
+        store_type = FullStore
+
+    ledger, queues = opened(tmp_path, FullLedger)
 
     def keep() -> list[str]:
         with ledger.group() as group:
@@ -90,11 +98,11 @@ def test_a_failed_write_that_reached_the_disk_all_the_same_is_taken_up(
             group.push(Task(url, "a.test") for url in new)
         return new
 
-    monkeypatch.setattr(Batch, "write_to", fail)
+    is_full = True
     with pytest.raises(CrawlDirectoryError, match="is full"):
         keep()
     assert len(queues) == 0
-    monkeypatch.undo()
+    is_full = False
     assert keep() == ([] if written else ["http://a.test/1"])
     assert len(queues) == 1
     ledger.abandon()

@@ -22,8 +22,8 @@ from gossamer.testing.storing import visit
 LIMITS = StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20)
 
 
-def opened(directory: Path, *, existing: bool = False) -> Ledger:
-    ledger = Ledger(LedgerSheet(directory=str(directory), existing=existing))
+def opened(directory: Path, kind: type[Ledger] = Ledger, *, existing: bool = False) -> Ledger:
+    ledger = kind(LedgerSheet(directory=str(directory), existing=existing))
     ledger.open()
     return ledger
 
@@ -270,11 +270,19 @@ def test_a_waiting_task_is_found_until_it_is_finished(tmp_path: Path) -> None:
     ledger.close()
 
 
-def test_a_document_that_is_new_is_looked_for_on_the_disk_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = opened(tmp_path)
+def test_a_document_that_is_new_is_looked_for_on_the_disk_once(tmp_path: Path) -> None:
     asked: list[str] = []
-    look = Store.get
-    monkeypatch.setattr(Store, "get", lambda store, family, key: asked.append(family) or look(store, family, key))
+
+    class Watched(Store):
+        def get(self, family: str, key: bytes) -> bytes | None:
+            asked.append(family)
+            return super().get(family, key)
+
+    class WatchedLedger(Ledger):
+        store_type = Watched
+
+    ledger = opened(tmp_path, WatchedLedger)
+    asked.clear()
     assert ledger.contents.claim("D" * 32, "http://a.test/1") == ""
     with ledger.group() as group:
         assert group.first("D" * 32, "http://a.test/1") == ""

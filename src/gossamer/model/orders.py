@@ -1,0 +1,24 @@
+"""What a processor asks of the crawl beside links and items: to block a host, or to ask it less often (MISSION M4).
+
+Place in the flow: a processor yields it, the visit carries it, and it takes effect with the commit of the visit, where the
+wiring has a keeper that takes orders (:mod:`gossamer.services.orders`).
+"""
+
+import msgspec
+
+
+class Block(msgspec.Struct, frozen=True, tag="block"):
+    """Ask this host, and all hosts below it, no more."""
+
+    host: str
+    """A host or domain, as `example.org`."""
+
+
+class Delay(msgspec.Struct, frozen=True, tag="delay"):
+    """Leave at least this time between two requests to a host. The longest that anybody asked for holds, a day at most."""
+
+    host: str
+    seconds: float
+
+
+Order = Block | Delay

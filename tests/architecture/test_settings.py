@@ -1,0 +1,57 @@
+"""Every setting has an effect: its unit, or whoever knows the sheet, reads it."""
+
+import ast
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import gossamer
+from gossamer.flow.sheet import Sheet
+from tools.checkout import ROOT
+
+SOURCE = ROOT / "src" / "gossamer"
+
+#: Sheets whose fields are read by their names, all at once.
+READ_WHOLE = {
+    "ExpressionSheet": "a setting for each gate; tests/unit/stages/test_filter_language.py",
+    "CrawlOptions": "assembly/compiling.py goes through all of them; tests/unit/assembly/test_compiling.py shows each",
+}
+
+
+def sheets() -> list[type[Sheet]]:
+    """Every sheet of the package."""
+    for module in pkgutil.walk_packages(gossamer.__path__, "gossamer."):
+        if not module.name.endswith("__main__") and not module.name.startswith("gossamer.bench"):
+            importlib.import_module(module.name)
+    found, left = [], [Sheet]
+    while left:
+        heirs = left.pop().__subclasses__()
+        left += heirs
+        found += [one for one in heirs if one.__module__.startswith("gossamer.")]
+    return found
+
+
+def read_in(text: str) -> set[str]:
+    """The names that a file reads as attributes: a class that declares a field does not read it."""
+    return {
+        node.attr
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    }
+
+
+def test_every_setting_is_read_by_somebody_who_knows_its_sheet() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
+    names = {path: read_in(text) for path, text in texts.items()}
+    dead = []
+    for sheet in sheets():
+        if sheet.__name__ in READ_WHOLE:
+            continue
+        kin = {one.__name__ for one in (sheet, *sheet.__subclasses__(), *sheet.__mro__) if one is not Sheet}
+        word = re.compile(rf"\b(?:{'|'.join(kin)})\b")
+        home = Path(importlib.import_module(sheet.__module__).__file__ or "").parent
+        known = [path for path, text in texts.items() if path.parent == home or word.search(text)]
+        read = set().union(*(names[path] for path in known))
+        dead += [f"{sheet.__module__}.{sheet.__name__}.{name}" for name in sheet.__struct_fields__ if name not in read]
+    assert dead == []
