@@ -49,7 +49,7 @@ async def verdicts_of(graph: Graph, known: Known, links: Sequence[Met] = ()) -> 
         return Verdicts(
             filters=_filtered(graph, units, known, next(iter(_passing_first(judged)), None), is_seed=is_seed),
             robots=_robots(graph, units, known),
-            blocked_by=_blocked_by(graph, known.url),
+            blocked_by=_blocked_by(graph, known.url) or known.blocked_by,
             is_seed=is_seed,
             links=judged,
         )

@@ -119,6 +119,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.metrics.gauge("queued", lambda: len(self.queues))
         self.metrics.gauge("hosts", lambda: len(self._hosts))
         self.metrics.gauge("in_flight", lambda: self._in_flight)
+        self.metrics.gauge("lookups", lambda: len(self._lookups))
 
     @property
     def limit(self) -> str:
