@@ -20,6 +20,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.protocols import with_protocols
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
+from gossamer.flow.graph import ComponentNode, ProviderNode
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UnreadableUrl, UsageError
@@ -43,13 +44,14 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "sitemaps": (("commit", "sitemaps"),),
     "max_pages_per_host": (("commit", "max_per_host"),),
     "max_time": (("frontier", "max_time"),),
+    "total_time": (("frontier", "total_time"),),
     "max_bytes": (("frontier", "max_bytes"),),
     "max_page_size": (("http", "max_body"), ("ftp", "max_body"), ("gopher", "max_body"), ("file", "max_body")),
     "max_links": (("links", "max_links"),),
     "concurrency": (("frontier", "concurrency"),),
     "per_host": (("politeness", "per_host"),),
     "min_free_disk": (("frontier", "min_free_disk"),),
-    "keep_trying": (("frontier", "keep_trying"),),
+    "linger": (("frontier", "linger"),),
     "delay": (("politeness", "delay"),),
     "domain_delay": (("politeness", "domain_delay"),),
     "ip_delay": (("politeness", "ip_delay"),),
@@ -345,6 +347,35 @@ RULES: dict[str, Callable[[Builder], None]] = {
 
 #: What is done for every crawl, after its options: it depends on several of them, or on none.
 ALWAYS: tuple[Callable[[Builder], None], ...] = (_documents, _header, _seeds, _identity, _permission)
+
+
+#: Options that come to more than the setting that they name, and can be changed while a crawl runs.
+LIVE_OPTIONS = ("retries", "user_agent")
+
+
+def live_option(
+    option: str, value: str, units: Mapping[str, ComponentNode | ProviderNode]
+) -> dict[str, dict[str, Any]]:
+    """The settings that such an option comes to in a running crawl with these units; empty for any other option.
+
+    Raises:
+        SettingError: the value does not do.
+        UsageError: likewise.
+    """
+    if option not in LIVE_OPTIONS:
+        return {}
+    options = build(CrawlOptions, {option: value})
+    if option == "retries":
+        return {"politeness": {"retries": list(WAITS[: options.retries])}}
+    if not options.user_agent:
+        raise UsageError("user-agent: give a product token, as Gossamer/1.0")
+    agent, known = options.user_agent, getattr(units["robots"].sheet, "agent", "") if "robots" in units else ""
+    if known and token_of(agent) != known:
+        raise UsageError(
+            f"user-agent: robots.txt was read for {known!r}, so its product token stays while the crawl runs; "
+            "stop it, and give the other one to gossamer resume"
+        )
+    return {"http": {"user_agent": agent}}
 
 
 def _steps(words: Sequence[str]) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from gossamer.stages.frontier.lingering import Waiting
+
 #: Under this name the ledger keeps the summary of the run that ended last; empty while one is at work.
 ENDED = "ended"
 
@@ -32,6 +34,10 @@ class Summary(msgspec.Struct, frozen=True):
     """URLs that look like parts of traps, and were not fetched."""
     cuts: dict[str, int] = {}
     """What was left out because of the order in which things happened, and how many of each: see :func:`cuts_of`."""
+    limit: str = ""
+    """The limit that ended the run, by the name of its option; empty where none did."""
+    waiting: Waiting | None = None
+    """Retries that are due later, when the run has ended."""
 
     @property
     def exit_code(self) -> int:

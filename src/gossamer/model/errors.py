@@ -41,6 +41,10 @@ class ResolutionFailed(Exception):
     """A host name that has no address now. The message is the resolver's own word; the outcome is `dns_failed`."""
 
 
+class NoSuchName(ResolutionFailed):
+    """A host name that does not exist (NXDOMAIN): a name server has said so. Links to it are dead."""
+
+
 class AddressRefused(Exception):
     """A host whose address this crawl must not talk to (DESIGN 9.8). The outcome is `address_refused`."""
 

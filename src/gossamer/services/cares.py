@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import setting
-from gossamer.model.errors import ResolutionFailed
+from gossamer.model.errors import NoSuchName, ResolutionFailed
 from gossamer.services import guard
 from gossamer.services.dns import Found, GuardedResolver, ResolverSheet, split_target
 
@@ -113,6 +113,8 @@ class DnsResolver(GuardedResolver[DnsSheet]):
         try:
             result = await self._ask(host)
         except aiodns.error.DNSError as error:
+            if error.args[0] == aiodns.error.ARES_ENOTFOUND:
+                raise NoSuchName(f"{host}: {error.args[-1]}") from None
             raise ResolutionFailed(f"{host}: {error.args[-1]}") from None
         if len(result.cnames) > MAX_ALIASES:
             raise ResolutionFailed(f"{host}: more than {MAX_ALIASES} aliases")

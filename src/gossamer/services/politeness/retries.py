@@ -12,8 +12,8 @@ from enum import Enum
 from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import DONE, GONE, KEEP, Ruling, What
 
-#: Seconds before the second, third and fourth try: a restart of the server, a repair, a longer one.
-WAITS = (60.0, 600.0, 3600.0)
+#: Seconds before the second, third and fourth try: a hiccup, a restart of the server, a repair.
+WAITS = (10.0, 600.0, 3600.0)
 
 #: Seconds of the longest wait of a host that does not answer; from the end of `WAITS` on, waits double up to it.
 LONGEST_WAIT = 6 * 3600.0

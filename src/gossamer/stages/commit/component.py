@@ -81,6 +81,9 @@ class Commit(Filter[CommitSheet]):
         self._hosts = HostNotes(lambda: self.politeness, lambda: self.robots)
         self._learnt: dict[tuple[str, str], Learnt] = {}
         """What watchers have learnt and no group has kept yet, by host and name."""
+        self._starved = 0
+        """Groups that wait for room on the disk."""
+        self.metrics.gauge("waits_for_disk", lambda: self._starved)
         self.metrics.gauge("pages", lambda: self.ledger.counters().get("pages", 0))
         self.metrics.gauge("bytes", lambda: self.ledger.counters().get("bytes", 0))
 
@@ -152,6 +155,7 @@ class Commit(Filter[CommitSheet]):
                     ) from error
                 if not is_waiting:
                     is_waiting = True
+                    self._starved += 1
                     self.metrics.count("disk_full")
                     self.report(f"the disk is full ({error}); the crawl waits, and goes on when there is room")
                 for ended, visit in zip(group, decided, strict=True):
@@ -161,6 +165,7 @@ class Commit(Filter[CommitSheet]):
                 for keeper, those in ends:
                     keeper.committed(those)
                 if is_waiting:
+                    self._starved -= 1
                     self.report("there is room on the disk again; the crawl goes on")
                 return records
 

@@ -31,6 +31,7 @@ from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.group import LedgerGroup, Parts
 from gossamer.stores.ledger.hosts import Hosts
 from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, Keys, after
+from gossamer.stores.ledger.later import Owed
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.mirror import readable
@@ -477,6 +478,18 @@ class Ledger(Provider[LedgerSheet]):
     def size(self) -> int:
         """Bytes of the store's tables on the disk."""
         return self._store.size()
+
+    def sizes(self) -> Mapping[str, int]:
+        """The same for each family of rows: `seen`, `frontier`, `documents` and so on."""
+        return self._store.sizes()
+
+    def failing_hosts(self) -> Mapping[str, int]:
+        """Errors of the hosts that have had the most of them since the ledger was opened, all runs together; not all hosts."""
+        return dict(self._hosts.failing)
+
+    def owed(self, most: int) -> Owed:
+        """The tasks that wait for a time, as far as the first `most` of them tell."""
+        return self.queues.later.owed(most)
 
     # -- checkpoints
 
