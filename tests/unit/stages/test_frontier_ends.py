@@ -146,7 +146,7 @@ def pages(hosts: int, of_each: int) -> list[str]:
 
 
 def test_a_crawl_ends_whose_hosts_rested_before_they_were_spent(run: Any, tmp_path: Path) -> None:
-    ring = Ring(tmp_path, dead(), SoonCrowded, retries=(600.0,))
+    ring = Ring(tmp_path, dead(), kind=SoonCrowded, retries=(600.0,))
     run(ring.crawl(pages(12, 7), at_most=HOUR))
     assert ring.unfinished == 12 * 7
     assert {ring.asked[f"h{host}.test"] for host in range(12)} == {5}, (
@@ -159,7 +159,7 @@ def test_hosts_that_rest_with_chances_left_are_waited_for(run: Any, tmp_path: Pa
     def says(host: str, number: int) -> Answer:
         return Answer("", host, Outcome.CONNECT_FAILED if 0 <= number < 5 and host != "alive.test" else Outcome.OK, 1.0)
 
-    ring = Ring(tmp_path, says, SoonCrowded, retries=(600.0,))
+    ring = Ring(tmp_path, says, kind=SoonCrowded, retries=(600.0,))
     assert run(ring.crawl(pages(12, 7), at_most=HOUR)) > 600.0
     assert ring.unfinished == 0
 
