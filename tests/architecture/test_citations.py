@@ -76,7 +76,10 @@ def test_every_citation_resolves() -> None:
     papers = known()
     assert all(papers.values()), "each page of the design papers has entries"
     missing = [
-        f"{path}: {kind} {number}" for path, text in texts() for kind, number in citations(text) if number not in papers[kind]
+        f"{path}: {kind} {number}"
+        for path, text in texts()
+        for kind, number in citations(text)
+        if number not in papers[kind]
     ]
     assert not missing
 

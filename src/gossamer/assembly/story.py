@@ -1,4 +1,4 @@
-"""The story of one URL: where it came from, who judged it and how, when it was asked for, where it is kept (DESIGN 4.5).
+"""The story of one URL: where it came from, who judged it and how, when it was asked for, where it is kept (design promise 5).
 
 Three sources are put together: what the ledger knows (asked over the control socket while the crawl runs), the lines of the
 crawl's log that name the URL, and the crawl's own filters and robots rules as configured in `crawl.toml`, which judge it
