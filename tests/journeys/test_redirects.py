@@ -1,4 +1,4 @@
-"""Redirects in a crawl: links of a kind of their own, counted in a row, never a way around a rule (FAULTS C)."""
+"""Redirects in a crawl: links of a kind of their own, counted in a row, never a way around a rule (faults, chapter C)."""
 
 import json
 from pathlib import Path

@@ -23,7 +23,7 @@ from gossamer.testing.fakeweb import FakeWeb, Page, Request
 
 NO_ROBOTS = Page("", status=404)
 
-#: FAULTS 40: pages of a trap before it is set aside.
+#: fault 40: pages of a trap before it is set aside.
 KNOWN_AFTER = 50
 
 

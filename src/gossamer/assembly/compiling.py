@@ -1,4 +1,4 @@
-"""Options to wiring: a plain crawl is a wiring that its options filled in (MISSION C4).
+"""Options to wiring: a plain crawl is a wiring that its options filled in (row C4).
 
 An option is a line of :data:`SETTINGS` where its value becomes one or more settings of named units, and otherwise a small function
 in :data:`RULES`. A wiring of the user's own takes the same options as long as it has these units; one that lacks them says so.
@@ -134,7 +134,7 @@ def default_directory(seeds: Sequence[str], today: datetime.date) -> str:
 
 
 def user_agent(options: CrawlOptions) -> str:
-    """The product token, the version, and whom to complain to (DESIGN 8)."""
+    """The product token, the version, and whom to complain to (design question 15)."""
     if options.user_agent:
         return options.user_agent
     contact = contact_of(options)
@@ -146,7 +146,7 @@ _CONTACT = re.compile(r"https?://[^\s/]+\S*|(?:mailto:)?[^\s@<>,;:]+@[^\s@<>,;:]
 
 
 def contact_of(options: CrawlOptions) -> str:
-    """From the option, or the environment (DESIGN 9.15).
+    """From the option, or the environment (design question 15).
 
     Raises:
         UsageError: it is neither a URL nor a mail address.
@@ -262,7 +262,7 @@ def _no_warc(builder: Builder) -> None:
 
 
 def _strategy(builder: Builder) -> None:
-    """Another traversal. A random walk may come where it was: neither URL-seen nor content-seen (seed 000, 2.1)."""
+    """Another traversal. A random walk may come where it was: neither URL-seen nor content-seen (Hunyadi 2007, 2.1)."""
     builder.put("strategy", "traversal", builder.options.strategy)
     if builder.options.strategy == "random-walk":
         builder.set("strategy", "commit", {"again": True})
@@ -325,7 +325,7 @@ def _identity(builder: Builder) -> None:
 
 
 def _permission(builder: Builder) -> None:
-    """Off this machine a crawl needs a contact, and robots.txt unless its hosts are one's own (DESIGN 8, INTERFACE)."""
+    """Off this machine a crawl needs a contact, and robots.txt unless its hosts are one's own (design question 15)."""
     options = builder.options
     named = contact_of(options) or options.user_agent
     if named and (options.robots == "obey" or options.i_own_these_hosts):

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 U = TypeVar("U")
 
-#: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
+#: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (fault 116).
 GRACE = 8.0
 
 #: Lines that are said once more at the end of a crawl: the latest.
@@ -209,7 +209,7 @@ class Crawl:
         """Crawl to the end, or to :meth:`stop`."""
         self._began = time.monotonic()
         with scratch() as folder:
-            # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (DESIGN 9.13).
+            # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (design question 13).
             self.fleet = Fleet(self.wiring, self.catalog, folder, self.directory, self.report)
             self.running = RunningGraph(
                 self._planned,

@@ -13,7 +13,7 @@ ENDED = "ended"
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """What INTERFACE prints with `--json`, field for field."""
+    """The line that `--json` prints at the end, field for field."""
 
     crawl: str
     state: str
@@ -41,7 +41,7 @@ class Summary(msgspec.Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """As INTERFACE says: 0 finished or limit, 3 stopped, 4 incomplete."""
+        """The exit status of the crawl: 0 finished or limit, 3 stopped, 4 incomplete."""
         return {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}[self.state]
 
 
@@ -50,7 +50,7 @@ _CUTS = ("cut:budget:", "cut:near-duplicate")
 
 
 def cuts_of(counters: Mapping[str, int], ended_by: str, queued: int, set_aside: int) -> dict[str, int]:
-    """Cuts that another run of the same crawl might have made elsewhere (MISSION R6): by rule, how many it left out.
+    """Cuts that another run of the same crawl might have made elsewhere (row R6): by rule, how many it left out.
 
     Scope, filters and depth lead to the same pages in whatever order they come, so that they make no such cut.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gossamer.assembly.control.standing import Standing
     from gossamer.model.visit import Record
 
-#: Seconds between lines where nobody looks at a terminal (INTERFACE).
+#: Seconds between lines where nobody looks at a terminal.
 LINE_INTERVAL = 10.0
 
 #: Seconds between redraws: often enough to look alive, too seldom to cost.

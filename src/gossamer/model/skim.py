@@ -46,7 +46,7 @@ from gossamer.model.markup import (
     is_end_tag,
 )
 
-#: Tags taken one by one that are kept of a page: five times the links that are, so that nothing else crowds them out (FAULTS 76).
+#: Tags taken one by one that are kept of a page: five times the links that are, so that nothing else crowds them out (fault 76).
 MAX_KEPT = 250_000
 
 #: Peculiar places (4 us each) after which everything is taken exactly (1 us a tag): a hostile page, or a very odd one.

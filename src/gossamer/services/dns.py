@@ -24,7 +24,7 @@ from gossamer.model.errors import AddressRefused, NoSuchName, ResolutionFailed
 from gossamer.services import guard
 from gossamer.services.answers import Answers, Dated
 
-#: Addresses of one name that are kept (FAULTS 46); judged are all of them.
+#: Addresses of one name that are kept (fault 46); judged are all of them.
 MAX_ADDRESSES = 16
 
 

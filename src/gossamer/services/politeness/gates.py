@@ -5,7 +5,7 @@ request goes out when every layer allows it:
 
 - *host*: one live request (`per_host` where the user owns it), its own delay (:mod:`pace`), the circuits of its name and of its
   endpoints (:mod:`circuit`);
-- *domain* and *address*: at most 4 live and 0.25 s between two starts each (DESIGN 9.12; FAULTS 92);
+- *domain* and *address*: at most 4 live and 0.25 s between two starts each (design question 12; fault 92);
 - *crawl*: pages/s, bytes/s (:mod:`buckets`), and our own network is there (:mod:`network`).
 
 The delay of a host counts from the end of its last request, and with `per_host` > 1 from its last start too; the gap that
@@ -73,7 +73,7 @@ class GateRules(msgspec.Struct, frozen=True):
     address: Share = Share()
     domain_on_loopback: Share = Share(gap=0.0)
     address_on_loopback: Share = Share(live=inf, gap=0.0)
-    """This machine is ours, and all of a simulated web lives on one address (DESIGN 9.12)."""
+    """This machine is ours, and all of a simulated web lives on one address (design question 12)."""
     pages_per_second: float | None = None
     bytes_per_second: float | None = None
     waits: tuple[float, ...] = WAITS
@@ -457,7 +457,7 @@ class Gates:
             self._judge_endpoint(entry, site_of(answer.url) if answer.url else "", outcome, now)
 
     def _judge_endpoint(self, entry: _Host, endpoint: str, outcome: Outcome, now: float) -> None:
-        """Liveness belongs to the endpoint: another port of the same host may be well (DESIGN 10.15)."""
+        """Liveness belongs to the endpoint: another port of the same host may be well (design question 31)."""
         before = entry.circuits.get(endpoint)
         known = circuit.after(before, outcome, now, self.rules.waits, self.rules.strikes) or Circuit()
         circuits = {**entry.circuits, endpoint: known}

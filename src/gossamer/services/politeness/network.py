@@ -1,4 +1,4 @@
-"""Is it the hosts, or is it us? When our own network is down the crawl waits: no host is blamed (MISSION G10).
+"""Is it the hosts, or is it us? When our own network is down the crawl waits: no host is blamed (row G10).
 
 Place in the flow: :mod:`gates` reports every request that reached its host and every one that did not. While failures
 come over many hosts without one success between them, what was known of each host before its first failure is

@@ -1,7 +1,7 @@
-"""What of a host outlives the process, so that a restart or a hand-over knocks no earlier (FAULTS 93).
+"""What of a host outlives the process, so that a restart or a hand-over knocks no earlier (fault 93).
 
 Place in the flow: :mod:`gates` writes and reads notes; the committer keeps them in the ledger beside the host's queue.
-Monotonic clocks begin anew with the machine, and wall clocks jump (FAULTS 94). So a note holds how long there was still
+Monotonic clocks begin anew with the machine, and wall clocks jump (fault 94). So a note holds how long there was still
 to *wait* when it was written, and of the wall clock only when that was: a clock set back makes nobody wait longer than
 the note says, and one set forward shortens a wait by as much as it jumped, which no process can tell from time passed.
 """

@@ -1,6 +1,6 @@
 """The politeness provider: gates, schedule and blocklist of one crawl behind one contract, with their settings.
 
-Place in the flow: frontier and committer share it, in the process that owns the state (DESIGN 9.1). The frontier asks
+Place in the flow: frontier and committer share it, in the process that owns the state (design question 1). The frontier asks
 whose turn it is; whoever of the two sees an answer first brings it here, so that a page's ruling is there when its visit
 is committed, whatever took longer.
 """
@@ -31,7 +31,7 @@ from gossamer.services.politeness.retries import WAITS
 from gossamer.services.politeness.schedule import Schedule
 from gossamer.services.politeness.waiting import DAY
 
-#: Of the draws that choose among levels and jitter waits: a crawl on a simulated clock repeats exactly (DESIGN 4.4).
+#: Of the draws that choose among levels and jitter waits: a crawl on a simulated clock repeats exactly (design promise 4).
 SEED = 1
 
 
@@ -285,7 +285,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
 
 def rules_of(sheet: PolitenessSheet) -> GateRules:
-    """What the gates go by. Without a setting of the user's, domains and addresses on loopback have no gap (DESIGN 9.12)."""
+    """What the gates go by. Without a setting of the user's, domains and addresses on loopback have no gap (design question 12)."""
     usual = GateRules()
     delay = None if sheet.delay == "auto" else sheet.delay
     domain = usual.domain.gap if sheet.domain_delay is None else sheet.domain_delay

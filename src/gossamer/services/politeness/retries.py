@@ -3,7 +3,7 @@
 Place in the flow: :mod:`gates` rules by it on every answer; the frontier puts the page back, or ends its story. A page's
 try is spent where the page may be the cause. Where the *host* is, the page goes back untouched and the host waits: by
 its circuit (:mod:`circuit`), its pace (:mod:`pace`) or the robots part. So a dead host of 1,000 pages costs a few
-connects and not 4,000 (FAULTS 22, 26; DESIGN 9.12).
+connects and not 4,000 (faults 22, 26; design question 12).
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The commit: the one place where a visit's consequences become durable, in groups (DESIGN 4.1).
+"""The commit: the one place where a visit's consequences become durable, in groups (design promise 1).
 
 Place in the flow: the last stage; which links become tasks is said in :mod:`gossamer.stages.commit.queueing`, what is kept of
 hosts in :mod:`gossamer.stages.commit.hosts`.
@@ -69,7 +69,7 @@ class Commit(Filter[CommitSheet]):
     gates: UsesMany[VisitFilter]
     task_gates: UsesMany[TaskFilter]
 
-    #: Small groups: a slot is free only after its group's commit (DESIGN 4.1 asks for about half the slots).
+    #: Small groups: a slot is free only after its group's commit (design promise 1 asks for about half the slots).
     batch = 32
 
     def __init__(self, sheet: CommitSheet | None = None) -> None:

@@ -2,7 +2,7 @@
 
 It is where the ring of the crawl is closed and where it is kept from stopping dead: its inputs accept always, since what
 they bring goes to the ledger's queues on the disk. A *host* is free again when its answer is there; a *slot* only when
-the visit is committed (DESIGN 4.1).
+the visit is committed (design promise 1).
 
 Who decides what: the queues hold tasks by host, politeness says which host is next and when, the robots gate judges each
 task before it goes out, the traversal says which host comes first. :mod:`hosts` keeps what is known of the hosts that
@@ -65,7 +65,7 @@ CROWDED = 8_192
 LONG_WAIT = 300.0
 
 #: One slot in so many is for hosts whose last page came within so many seconds: hundreds of hosts that answer a byte a second
-#: would take all slots for as long as such answers are borne with, and those that are well would wait (FAULTS 11).
+#: would take all slots for as long as such answers are borne with, and those that are well would wait (fault 11).
 KEPT_FREE = 8
 LIVELY = 5.0
 
@@ -482,7 +482,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.signal("tasks")
 
     def _missing(self, host: Host, *, is_none: bool) -> None:
-        """Its name has no address: it has failed without being asked, and waits like any host that failed (FAULTS 46).
+        """Its name has no address: it has failed without being asked, and waits like any host that failed (fault 46).
 
         Of a name that does not exist (`is_none`) the second look-up is the last: its links are dead.
         """

@@ -1,4 +1,4 @@
-"""When a crawl stops of itself (MISSION R10): pages, time, bytes, and a floor of free disk. Pure.
+"""When a crawl stops of itself (row R10): pages, time, bytes, and a floor of free disk. Pure.
 
 Place in the flow: the frontier asks before it hands out a task. The word that comes back names the setting, and is what
 the summary of the crawl says.
@@ -52,7 +52,7 @@ def reached(limits: Limits, progress: Progress) -> str:
 
 
 def may_hand_out(limits: Limits, progress: Progress) -> bool:
-    """Whether one more request may begin. Each in flight reserves a page, so `max_pages` is never exceeded (DESIGN 9.6)."""
+    """Whether one more request may begin. Each in flight reserves a page, so `max_pages` is never exceeded (design question 6)."""
     if reached(limits, progress):
         return False
     return limits.max_pages is None or progress.pages + progress.in_flight < limits.max_pages

@@ -1,4 +1,4 @@
-"""How long a crawl waits for retries alone, and what it tells of them when it ends (DESIGN 10.8, 10.15).
+"""How long a crawl waits for retries alone, and what it tells of them when it ends (design question 24, design question 31).
 
 Place in the flow: the frontier tells of answers here, and asks whether to end when nothing can be handed out. To linger says when a
 crawl ends, never what it owes: what waits stays queued, and `resume` asks for it.

@@ -1,4 +1,4 @@
-"""Names that are looked up ahead of their hosts' turn (MISSION M8), a bounded number at once.
+"""Names that are looked up ahead of their hosts' turn (row M8), a bounded number at once.
 
 Place in the flow: the frontier asks before it hands out a host's first task, so that the address takes its share of politeness,
 and so that a host that must not be asked, or that does not exist, is known as such before its robots.txt is.

@@ -16,7 +16,7 @@ from gossamer.stages.frontier.limits import Limits, Progress
 #: Seconds between two looks at the free disk.
 DISK_LOOK = 1.0
 
-#: Outcomes after which nobody has said anything: a crawl whose seeds all end so has nothing to wait for (DESIGN 9.7).
+#: Outcomes after which nobody has said anything: a crawl whose seeds all end so has nothing to wait for (design question 7).
 UNANSWERED = frozenset(
     {
         Outcome.DNS_FAILED,

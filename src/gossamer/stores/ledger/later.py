@@ -1,4 +1,4 @@
-"""Tasks that are queued only from a time on: pages that are to be tried again after minutes (DESIGN 9.12).
+"""Tasks that are queued only from a time on: pages that are to be tried again after minutes (design question 12).
 
 They lie in the order of their times, each under a key of its own. Whoever wakes them moves those that are due into the
 queues of their hosts, in one group.

@@ -2,7 +2,7 @@
 
 Place in the flow: the committing component opens a group for the visits it was given, after the archive has their bytes;
 the frontier opens one for seeds, and takes its tasks from the queues; URL-seen asks the seen set. All three live in the
-process that owns the state (DESIGN 9.1).
+process that owns the state (design question 1).
 """
 
 import asyncio
@@ -46,7 +46,7 @@ from gossamer.stores.ledger.waiting import Waiting, find_waiting
 
 __all__ = ["STATE_DIRECTORY", "Ledger", "LedgerSheet"]
 
-#: Where the states of agents lie inside the crawl directory (DESIGN 7).
+#: Where the states of agents lie inside the crawl directory (docs/kept.md).
 STATE_DIRECTORY = "state"
 
 #: Name of the value that says how the last process ended.

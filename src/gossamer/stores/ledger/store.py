@@ -28,7 +28,7 @@ BLOOM_BITS = 10
 #: Bytes of a block: a page's links meet in few blocks, and a single look-up does not unpack too much.
 BLOCK_BYTES = 8_192
 
-#: Files that RocksDB keeps open; agents live with a limit of 256 (FAULTS 105).
+#: Files that RocksDB keeps open; agents live with a limit of 256 (fault 105).
 OPEN_FILES = 128
 
 #: Deleted keys in a window of so many that call for compaction: queues leave nothing else behind.
@@ -92,7 +92,7 @@ class Store:
         self.is_read_only = read_only
         self.broken: CrawlDirectoryError | None = None
         """Why the last write failed: the library then refuses to write until it is mended."""
-        # Without this, RocksDB would quietly begin anew where somebody removed a file (FAULTS 108).
+        # Without this, RocksDB would quietly begin anew where somebody removed a file (fault 108).
         if not create and not (path / "CURRENT").exists():
             raise self._damaged("its file CURRENT is missing")
         self._open(create=create)
