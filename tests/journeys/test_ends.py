@@ -15,10 +15,10 @@ from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
-from gossamer.stages.frontier.limits import Limits
+from gossamer.stages.frontier.limits import CrawlLimits
 from gossamer.stages.frontier.stopping import Stopping
 from gossamer.testing.fakedns import FakeDns, Zone
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -57,12 +57,12 @@ def test_a_dead_second_seed_ends_the_crawl_with_one_line_that_names_it_and_the_c
 @pytest.mark.parametrize(
     ("page", "why"),
     [
-        (Page(status=403), "403"),
+        (FakePage(status=403), "403"),
         (None, "404"),
     ],
 )
 def test_where_no_seed_brings_a_document_each_is_told_with_its_reason(
-    tmp_path: Path, page: Page | None, why: str
+    tmp_path: Path, page: FakePage | None, why: str
 ) -> None:
     with FakeWeb({"/a": page} if page else {}) as web:
         status, out, err = gossamer("crawl", web.url("/a"), "-o", str(tmp_path / "c"), "--delay", "0")
@@ -72,15 +72,15 @@ def test_where_no_seed_brings_a_document_each_is_told_with_its_reason(
 
 
 def test_a_seed_that_robots_deny_is_told_with_the_line(tmp_path: Path) -> None:
-    robots = Page(b"User-agent: *\nDisallow: /a\n", headers=(("content-type", "text/plain"),))
-    with FakeWeb({"/robots.txt": robots, "/a": Page(b"<p>a")}) as web:
+    robots = FakePage(b"User-agent: *\nDisallow: /a\n", headers=(("content-type", "text/plain"),))
+    with FakeWeb({"/robots.txt": robots, "/a": FakePage(b"<p>a")}) as web:
         status, _, err = gossamer("crawl", web.url("/a"), "-o", str(tmp_path / "c"), "--delay", "0")
     assert status == 4
     assert f"seed {web.url('/a')}: robots.txt denies it, line 2" in err
 
 
 def test_a_lone_pdf_is_a_success(tmp_path: Path) -> None:
-    pdf = Page(b"%PDF-1.4\n", headers=(("content-type", "application/pdf"),))
+    pdf = FakePage(b"%PDF-1.4\n", headers=(("content-type", "application/pdf"),))
     with FakeWeb({"/a.pdf": pdf}) as web:
         status, out, err = gossamer("crawl", web.url("/a.pdf"), "-o", str(tmp_path / "c"), "--delay", "0")
     assert (status, err) == (0, "")
@@ -141,7 +141,7 @@ def test_a_failing_resolver_is_no_dead_link(tmp_path: Path) -> None:
 
 
 def test_the_time_of_a_run_and_of_all_runs_are_limits_of_their_own() -> None:
-    rules = Limits(max_time=60.0, total_time=100.0)
+    rules = CrawlLimits(max_time=60.0, total_time=100.0)
     stopping = Stopping(rules, ".")
     stopping.begin({"elapsed_ms": 70_000}, now=1_000.0)
     assert (stopping.ends_at(), stopping.time_limit) == (1_030.0, "total_time")
@@ -153,7 +153,7 @@ def test_the_time_of_a_run_and_of_all_runs_are_limits_of_their_own() -> None:
 
 
 def test_what_is_in_flight_when_the_time_is_up_is_cut(tmp_path: Path) -> None:
-    with FakeWeb({"/": Page('<a href="/silent">'), "/silent": Page(silent=True)}) as web:
+    with FakeWeb({"/": FakePage('<a href="/silent">'), "/silent": FakePage(silent=True)}) as web:
         options = build(CrawlOptions, {"output": str(tmp_path / "c"), "max_time": "1s", "delay": "0"})
         job = Crawl([web.url("/")], options)
         done = asyncio.run(job.run())

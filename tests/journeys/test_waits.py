@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from gossamer.assembly.catalog import catalog
-from gossamer.assembly.control.standing import Standing, glance_at, standing_at_rest
+from gossamer.assembly.control.standing import CrawlStanding, glance_at, standing_at_rest
 from gossamer.assembly.control.waits import Wait
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
@@ -27,7 +27,7 @@ from gossamer.model.errors import ResolutionFailed
 from gossamer.model.visit import Location, Visit
 from gossamer.services.dns import SystemResolver
 from gossamer.stores.warc import WarcArchive
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 #: A name that has no address.
 NOWHERE = "nowhere.invalid"
@@ -36,17 +36,17 @@ NOWHERE = "nowhere.invalid"
 def watched(
     seeds: list[str],
     folder: Path,
-    until: Callable[[Standing], bool],
+    until: Callable[[CrawlStanding], bool],
     *,
     known: Catalog | None = None,
     **options: object,
-) -> tuple[Standing, Crawl]:
+) -> tuple[CrawlStanding, Crawl]:
     """Crawl until its standing is as wanted, then stop it; returns that standing."""
     job = Crawl(
         seeds, build(CrawlOptions, {"output": str(folder), "delay": 0, "linger": "forever", **options}), catalog=known
     )
 
-    async def story() -> Standing:
+    async def story() -> CrawlStanding:
         running = asyncio.ensure_future(job.run())
         while not running.done():
             await asyncio.sleep(0.01)
@@ -59,23 +59,23 @@ def watched(
     return asyncio.run(asyncio.wait_for(story(), 60)), job
 
 
-def waiting(*reasons: str) -> Callable[[Standing], bool]:
+def waiting(*reasons: str) -> Callable[[CrawlStanding], bool]:
     return lambda now: {wait.why for wait in now.waits} >= set(reasons) and now.in_flight == 0
 
 
-def of(now: Standing, why: str) -> Wait:
+def of(now: CrawlStanding, why: str) -> Wait:
     [found] = [wait for wait in now.waits if wait.why == why]
     return found
 
 
-def told(now: Standing) -> list[str]:
+def told(now: CrawlStanding) -> list[str]:
     """All that people are shown of it."""
     at = time.time()
     return [line_of(now, at), "\n".join(panel_lines(now, 200, at)), "\n".join(lines_of(now, at))]
 
 
 def test_pages_that_are_tried_again_are_told_with_their_number_hosts_and_next_instant(tmp_path: Path) -> None:
-    pages = {"/": '<a href="/1">x</a><a href="/2">x</a>', "/1": Page(status=500), "/2": Page(status=503)}
+    pages = {"/": '<a href="/1">x</a><a href="/2">x</a>', "/1": FakePage(status=500), "/2": FakePage(status=503)}
     with FakeWeb(pages) as web:
         now, _ = watched([web.url("/")], tmp_path / "c", lambda now: of_urls(now) == 2)
     wait = of(now, "retries")
@@ -89,7 +89,7 @@ def test_pages_that_are_tried_again_are_told_with_their_number_hosts_and_next_in
     assert (rest.errors, rest.failing, rest.queued) == (now.errors, now.failing, now.queued)
 
 
-def of_urls(now: Standing) -> int:
+def of_urls(now: CrawlStanding) -> int:
     return sum(wait.urls for wait in now.waits if wait.why == "retries")
 
 
@@ -112,7 +112,7 @@ def test_a_name_without_an_address_is_told_as_such(tmp_path: Path) -> None:
 
 
 def test_a_host_that_asks_for_a_pause_is_told_with_its_end(tmp_path: Path) -> None:
-    page = Page(status=429, headers=(("Retry-After", "90"),))
+    page = FakePage(status=429, headers=(("Retry-After", "90"),))
     with FakeWeb({"/": '<a href="/1">x</a>', "/1": page}) as web:
         now, _ = watched([web.url("/")], tmp_path / "c", waiting("refusals"))
     assert 60 < of(now, "refusals").until - time.time() < 150
@@ -121,7 +121,7 @@ def test_a_host_that_asks_for_a_pause_is_told_with_its_end(tmp_path: Path) -> No
 
 
 def test_a_robots_txt_out_of_reach_is_told(tmp_path: Path) -> None:
-    with FakeWeb({"/": "x", "/robots.txt": Page(status=503)}) as web:
+    with FakeWeb({"/": "x", "/robots.txt": FakePage(status=503)}) as web:
         now, _ = watched([web.url("/")], tmp_path / "c", waiting("robots_unreachable"))
     assert all("robots.txt of 1 host out of reach, next try in" in text for text in told(now))
 
@@ -130,7 +130,7 @@ def test_a_pause_is_told_and_how_it_ends(tmp_path: Path) -> None:
     with FakeWeb.tree(3, 4, latency=0.005) as web:
         job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0}))
 
-        async def story() -> Standing:
+        async def story() -> CrawlStanding:
             running = asyncio.ensure_future(job.run())
             while not (job.working and job.progress().fetched):
                 await asyncio.sleep(0.005)
@@ -192,7 +192,7 @@ def command(*arguments: str) -> list[str]:
 def test_verbose_tells_a_line_for_each_url_with_outcome_status_bytes_and_depth(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    pages = {"/": '<a href="/1">x</a><a href="/gone">x</a>', "/1": "here", "/gone": Page(status=404)}
+    pages = {"/": '<a href="/1">x</a><a href="/gone">x</a>', "/1": "here", "/gone": FakePage(status=404)}
     with FakeWeb(pages) as web:
         line = command("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--delay", "0", "--verbose", "--quiet")
         done = subprocess.run(line, capture_output=True, text=True, env=environment, timeout=60)

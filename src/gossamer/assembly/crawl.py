@@ -24,7 +24,7 @@ from gossamer.assembly.compiling import (
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.control.sizes import sizes_of, walked_sizes
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
-from gossamer.assembly.ending import Ending, has_documents, option_name
+from gossamer.assembly.ending import RunEnding, has_documents, option_name
 from gossamer.assembly.item_files import ItemFiles
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
@@ -60,13 +60,13 @@ from gossamer.stages.tally import Tally
 from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.flights import MemoryFlights
-from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.recovery import QUARANTINE, Restored
 from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.messages import Answered, Request
-    from gossamer.assembly.control.standing import Standing
+    from gossamer.assembly.control.messages import Answered, ControlRequest
+    from gossamer.assembly.control.standing import CrawlStanding
 
 U = TypeVar("U")
 
@@ -340,7 +340,7 @@ class Crawl:
                 return
             await self.frontier.clock.sleep(min(left, LOOK_AT_LIMITS))
 
-    async def _steer(self, request: "Request") -> "Answered":
+    async def _steer(self, request: "ControlRequest") -> "Answered":
         """Do what is asked from outside: few crawls are, so what it takes is imported then."""
         from gossamer.assembly.control.steering import answer
 
@@ -457,7 +457,7 @@ class Crawl:
 
     # -- what stands now
 
-    async def standing(self, *, units: bool) -> "Standing":
+    async def standing(self, *, units: bool) -> "CrawlStanding":
         """How it stands; with `units` also what every unit and connector has counted, in whichever process."""
         from gossamer.assembly.control.standing import standing_of
 
@@ -476,9 +476,9 @@ class Crawl:
         return frontier
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> RocksLedger:
         """What keeps what the crawl must not forget."""
-        ledger = next(iter(self.providers(Ledger)), None)
+        ledger = next(iter(self.providers(RocksLedger)), None)
         if ledger is None:
             raise WiringError("the wiring has no ledger; a crawl needs one")
         return ledger
@@ -547,8 +547,8 @@ class Crawl:
     def _is_unfinished(summary: Summary) -> bool:
         return bool(summary.queued or summary.outcomes.get(Outcome.GONE_AFTER_RETRIES))
 
-    def _ending(self) -> Ending:
-        return Ending(self.directory, self.seeds, has_lingered=self.frontier.has_lingered)
+    def _ending(self) -> RunEnding:
+        return RunEnding(self.directory, self.seeds, has_lingered=self.frontier.has_lingered)
 
     def _set_aside(self, counters: Mapping[str, int]) -> int:
         """URLs that are set aside by a guess: what a person has confirmed to be a trap is refused."""

@@ -38,7 +38,7 @@ def option_name(setting: str) -> str:
     return f"--{setting.replace('_', '-')}"
 
 
-class Ending:
+class RunEnding:
     """The last lines of one run."""
 
     def __init__(self, directory: Path, seeds: Sequence[str], *, has_lingered: bool) -> None:

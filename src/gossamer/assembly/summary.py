@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from gossamer.stages.frontier.lingering import Waiting
+from gossamer.stages.frontier.lingering import RetriesWaiting
 
 #: Under this name the ledger keeps the summary of the run that ended last; empty while one is at work.
 ENDED = "ended"
@@ -36,7 +36,7 @@ class Summary(msgspec.Struct, frozen=True):
     """What was left out because of the order in which things happened, and how many of each: see :func:`cuts_of`."""
     limit: str = ""
     """The limit that ended the run, by the name of its option; empty where none did."""
-    waiting: Waiting | None = None
+    waiting: RetriesWaiting | None = None
     """Retries that are due later, when the run has ended."""
 
     @property

@@ -16,7 +16,7 @@ from gossamer.assembly.crawl import Crawl
 from gossamer.cli.telling import beneath, has_gone, tell_plain
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.standing import Standing
+    from gossamer.assembly.control.standing import CrawlStanding
     from gossamer.model.visit import Record
 
 #: Seconds between lines where nobody looks at a terminal.
@@ -52,7 +52,7 @@ async def _shown(job: Crawl) -> None:
             job.stop()
 
 
-def _standing(job: Crawl) -> "Standing":
+def _standing(job: Crawl) -> "CrawlStanding":
     # Imported when there is something to show: most crawls of a program show nothing.
     from gossamer.assembly.control.standing import glance_at
 
@@ -76,7 +76,7 @@ async def _lines(job: Crawl) -> None:
             return
 
 
-def line_of(now: "Standing", at: float) -> str:
+def line_of(now: "CrawlStanding", at: float) -> str:
     """One line of progress; `at` is in seconds since the epoch."""
     from gossamer.cli import showing
     from gossamer.flow.quantities import show_bytes, show_count, show_seconds
@@ -120,7 +120,7 @@ async def _panel(job: Crawl) -> None:
                 panel.clear()
 
 
-def panel_lines(now: "Standing", width: int, at: float) -> list[str]:
+def panel_lines(now: "CrawlStanding", width: int, at: float) -> list[str]:
     """Four lines for a terminal of so many columns; `at` is in seconds since the epoch."""
     from gossamer.cli import showing
     from gossamer.cli.panel import Piece, fitted

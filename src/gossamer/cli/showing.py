@@ -12,7 +12,7 @@ from gossamer.model.outcome import ERRORS
 
 if TYPE_CHECKING:
     from gossamer.assembly.control.sizes import DataSet
-    from gossamer.assembly.control.standing import Standing
+    from gossamer.assembly.control.standing import CrawlStanding
     from gossamer.assembly.control.waits import Wait
 
 #: Characters of a name in a list: a URL may have thousands.
@@ -45,29 +45,29 @@ def shown_wait(wait: "Wait", now: float, directory: str) -> str:
     return texts.get(wait.why, wait.why)
 
 
-def shown_speed(now: "Standing") -> str:
+def shown_speed(now: "CrawlStanding") -> str:
     """Speed over the last seconds, and the mean."""
     return f"{now.recent_pages_per_second:.1f} pages/s, mean {now.pages_per_second:.1f}"
 
 
-def shown_left(now: "Standing") -> str:
+def shown_left(now: "CrawlStanding") -> str:
     """Time left until a limit, or an estimate; empty where nothing can be said."""
     if now.time_left:
         return f"{now.time_left} left"
     return f"about {show_seconds(now.estimate)} left" if now.estimate and now.queued else ""
 
 
-def shown_outcomes(now: "Standing") -> str:
+def shown_outcomes(now: "CrawlStanding") -> str:
     """Outcomes by number, but for the errors; the most frequent first."""
     return _ranked({name: count for name, count in now.outcomes.items() if name not in ERRORS})
 
 
-def shown_errors(now: "Standing") -> str:
+def shown_errors(now: "CrawlStanding") -> str:
     """Errors by kind; empty where there are none."""
     return _ranked({name: count for name, count in now.outcomes.items() if name in ERRORS})
 
 
-def shown_failing(now: "Standing", most: int = 3) -> str:
+def shown_failing(now: "CrawlStanding", most: int = 3) -> str:
     """The hosts that have the most errors; empty where none has."""
     return ", ".join(f"{one.host} {one.errors:,}" for one in now.failing[:most])
 

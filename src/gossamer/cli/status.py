@@ -14,7 +14,7 @@ from gossamer.assembly.control.messages import Status
 from gossamer.flow.quantities import show_bytes, show_seconds
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.standing import Standing
+    from gossamer.assembly.control.standing import CrawlStanding
 
 #: What limits are shown in.
 _SHOWN_IN = {"max_time": show_seconds, "max_bytes": show_bytes, "min_free_disk": show_bytes}
@@ -49,20 +49,20 @@ def status(directory: str, units: bool, watch: bool, interval: float, as_json: b
         _print(standing_at_rest(path), as_json=as_json, screen=False)
 
 
-def _ask(control: Control, units: bool) -> "Standing":
-    from gossamer.assembly.control.standing import Standing
+def _ask(control: Control, units: bool) -> "CrawlStanding":
+    from gossamer.assembly.control.standing import CrawlStanding
 
-    found: Standing = control.told(Status(units), Standing)
+    found: CrawlStanding = control.told(Status(units), CrawlStanding)
     return found
 
 
-def _print(now: "Standing", *, as_json: bool, screen: bool) -> None:
+def _print(now: "CrawlStanding", *, as_json: bool, screen: bool) -> None:
     if screen:
         click.clear()
     print(msgspec.json.encode(now).decode() if as_json else "\n".join(lines_of(now, time.time())), flush=True)
 
 
-def lines_of(now: "Standing", at: float) -> list[str]:
+def lines_of(now: "CrawlStanding", at: float) -> list[str]:
     """A standing, for people; `at` is in seconds since the epoch."""
     from gossamer.cli import showing
 
@@ -89,7 +89,7 @@ def lines_of(now: "Standing", at: float) -> list[str]:
     return [*lines, *_hosts(now), *_stores(now), *_figures(now)]
 
 
-def _speed(now: "Standing") -> str:
+def _speed(now: "CrawlStanding") -> str:
     from gossamer.cli.showing import shown_speed
 
     return shown_speed(now) if now.is_at_work else f"{now.pages_per_second:.1f} pages/s"
@@ -100,7 +100,7 @@ def _hanging(title: str, texts: list[str]) -> list[str]:
     return [f"{title if index == 0 else ' ' * len(title)}{text}" for index, text in enumerate(texts)]
 
 
-def _hosts(now: "Standing") -> Iterator[str]:
+def _hosts(now: "CrawlStanding") -> Iterator[str]:
     if now.slowest:
         yield "slowest:  " + ", ".join(f"{one.host} {one.seconds * 1000:.0f} ms" for one in now.slowest[:5])
     if now.slowed:
@@ -110,7 +110,7 @@ def _hosts(now: "Standing") -> Iterator[str]:
         yield f"blocked:  {', '.join(now.blocked)}"
 
 
-def _stores(now: "Standing") -> Iterator[str]:
+def _stores(now: "CrawlStanding") -> Iterator[str]:
     from gossamer.cli.showing import shown_size
 
     if now.sizes:
@@ -121,7 +121,7 @@ def _stores(now: "Standing") -> Iterator[str]:
         yield f"used:     {now.cpu_seconds:.1f} s of CPU, {show_bytes(now.peak_rss_bytes)} of memory"
 
 
-def _figures(now: "Standing") -> Iterator[str]:
+def _figures(now: "CrawlStanding") -> Iterator[str]:
     for unit in now.units:
         figures = ", ".join(f"{name} {value:g}" for name, value in unit.metrics.items())
         yield f"  {unit.name} ({unit.use}): {figures or 'nothing'}"

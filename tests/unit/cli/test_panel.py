@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gossamer.assembly.control.sizes import DataSet
-from gossamer.assembly.control.standing import FailingHost, SlowHost, Standing
+from gossamer.assembly.control.standing import CrawlStanding, FailingHost, SlowHost
 from gossamer.assembly.control.waits import Wait
 from gossamer.cli.panel import Panel, cut, fitted, size_of
 from gossamer.cli.progress import line_of, panel_lines
@@ -19,7 +19,7 @@ from gossamer.cli.showing import shown_wait
 
 AT = 1_700_000_000.0
 
-BUSY = Standing(
+BUSY = CrawlStanding(
     crawl="crawl-example.org-2026-01-31",
     state="running",
     pages=1_234_567,

@@ -17,11 +17,11 @@ from gossamer.model.url import host_of
 from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
 from gossamer.services.robots.provider import IgnoreRobots
 from gossamer.stages.frontier.component import Frontier
-from gossamer.stages.frontier.lingering import Waiting
+from gossamer.stages.frontier.lingering import RetriesWaiting
 from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stages.frontier.traversals import BreadthFirst
 from gossamer.stores.flights import MemoryFlights
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.components import Stand
@@ -65,7 +65,7 @@ class Ring:
         self.says = says
         self.asked: dict[str, int] = {}
         self.urls: list[str] = []
-        self.ledger = Ledger(LedgerSheet(directory=str(folder)))
+        self.ledger = RocksLedger(LedgerSheet(directory=str(folder)))
         self.ledger.open()
         self.politeness = HostPoliteness(PolitenessSheet(delay=0.0, **settings))
         self.frontier = kind(FrontierSheet(proxied=True, linger=linger))
@@ -212,7 +212,7 @@ def test_what_waits_is_told_with_the_next_instant_and_the_reason(run: Any, tmp_p
     ring.frontier.finish = lambda: (told.append(ring.frontier.waiting()), finish())[1]  # type: ignore[method-assign]
     run(ring.crawl(SITE, at_most=HOUR))
     waiting = told[0]
-    assert isinstance(waiting, Waiting)
+    assert isinstance(waiting, RetriesWaiting)
     assert waiting.urls == 1 and waiting.hosts == {"http://a.test": "server_error"} and waiting.next.endswith("Z")
 
 

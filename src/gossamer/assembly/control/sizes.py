@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.query.places import TABLES
-from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, RocksLedger
 
 #: Where rows lie that are not tables yet, and the seen set of a crawl in bulk: inside the states of agents.
 ROWS, SIEVES = "*/rows", "*/sieve"
@@ -36,7 +36,7 @@ class DataSet(msgspec.Struct, frozen=True):
     """URLs, of `seen` and `frontier`; 0 of the others."""
 
 
-def sizes_of(ledger: Ledger) -> dict[str, int]:
+def sizes_of(ledger: RocksLedger) -> dict[str, int]:
     """Bytes of all data sets that know their own size: no directory is looked at."""
     families = ledger.sizes()
     archive = sum(end for file, end in ledger.committed_ends().items() if _ARCHIVED in file.rpartition("/")[2])

@@ -23,8 +23,8 @@ from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.outcome import ERRORS
 from gossamer.services.orders import blocked_by_orders
-from gossamer.stages.frontier.lingering import Waiting
-from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
+from gossamer.stages.frontier.lingering import RetriesWaiting
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 
 if TYPE_CHECKING:
     from gossamer.assembly.crawl import Crawl
@@ -84,7 +84,7 @@ class ConnectorFigures(msgspec.Struct, frozen=True):
     """Seconds that its producers had to wait."""
 
 
-class Standing(msgspec.Struct, frozen=True):
+class CrawlStanding(msgspec.Struct, frozen=True):
     """How a crawl stands."""
 
     crawl: str
@@ -107,7 +107,7 @@ class Standing(msgspec.Struct, frozen=True):
     """Cuts that depend on the order of events: :func:`gossamer.assembly.summary.cuts_of`."""
     limit: str = ""
     """The limit that ended the last run, by the name of its setting; empty where none did."""
-    waiting: Waiting | None = None
+    waiting: RetriesWaiting | None = None
     """Retries that were due later when the last run ended."""
     in_flight: int = 0
     hosts: int = 0
@@ -147,7 +147,7 @@ class Standing(msgspec.Struct, frozen=True):
         return self.process > 0
 
 
-def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequence[Figures] = ()) -> Standing:
+def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequence[Figures] = ()) -> CrawlStanding:
     """How a running crawl stands, with all that takes a look at the disk or at other processes.
 
     `elsewhere` is what other processes of it have counted.
@@ -160,14 +160,14 @@ def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequenc
     )
 
 
-def glance_at(crawl: "Crawl", process: int) -> Standing:
+def glance_at(crawl: "Crawl", process: int) -> CrawlStanding:
     """How a running crawl stands, by what is in memory: cheap enough for every redraw of a terminal."""
     summary, frontier, pulse = crawl.progress(), crawl.frontier, crawl.pulse
     state = "stopping" if crawl.is_stopping else "paused" if frontier.is_paused else "running"
     in_flight = int(frontier.metrics.snapshot()["in_flight"])
     time_left, (pages_a_second, fetched_a_second) = crawl.time_left(summary), pulse.speeds
     estimate = summary.queued / fetched_a_second if fetched_a_second > 0 and not time_left else 0.0
-    return Standing(
+    return CrawlStanding(
         **_shared(summary),
         state=state,
         errors=_errors(summary.outcomes),
@@ -245,7 +245,7 @@ def _connectors(crawl: "Crawl", elsewhere: Sequence[Figures]) -> list[ConnectorF
 # -- at rest
 
 
-def ledgers_of(directory: Path) -> list[Ledger]:
+def ledgers_of(directory: Path) -> list[RocksLedger]:
     """The ledgers of a crawl's agents, not open.
 
     Raises:
@@ -257,10 +257,10 @@ def ledgers_of(directory: Path) -> list[Ledger]:
             f"{directory} has no ledger: its crawl ended before anything was kept, or its {STATE_DIRECTORY}/ is lost; "
             "begin anew with --overwrite"
         )
-    return [Ledger(LedgerSheet(directory=str(directory), agent=agent)) for agent in found]
+    return [RocksLedger(LedgerSheet(directory=str(directory), agent=agent)) for agent in found]
 
 
-def standing_at_rest(directory: Path) -> Standing:
+def standing_at_rest(directory: Path) -> CrawlStanding:
     """How a crawl stands that nobody is at work on, by its ledgers. Nothing is changed.
 
     Raises:
@@ -270,17 +270,17 @@ def standing_at_rest(directory: Path) -> Standing:
     return found[0] if len(found) == 1 else _sum(directory, found)
 
 
-def _of_ledger(directory: Path, ledger: Ledger) -> Standing:
+def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
     with ledger.looking():
         counters, told = ledger.counters(), ledger.meta(ENDED)
         outcomes = {name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")}
-        ended = msgspec.json.decode(told, type=Standing) if told else Standing(str(directory), "killed")
+        ended = msgspec.json.decode(told, type=CrawlStanding) if told else CrawlStanding(str(directory), "killed")
         queued, discovered = len(ledger.queues), counters.get("discovered", 0)
         # What a person has confirmed to be a trap was left out when the last run ended.
         set_aside = ended.set_aside if told else counters.get("set_aside", 0)
         hosts = [state for state in islice(ledger.hosts(), LOOKED_AT) if state.note or state.counters.get("errors")]
         sizes = {**sizes_of(ledger), **walked_sizes(directory)}
-        return Standing(
+        return CrawlStanding(
             crawl=str(directory),
             state=ended.state,
             pages=counters.get("pages", 0),
@@ -308,7 +308,7 @@ def _of_ledger(directory: Path, ledger: Ledger) -> Standing:
         )
 
 
-def _sum(directory: Path, parts: list[Standing]) -> Standing:
+def _sum(directory: Path, parts: list[CrawlStanding]) -> CrawlStanding:
     """Several agents' ledgers as one."""
     added = (
         "pages", "fetched", "unique_documents", "bytes", "errors", "discovered", "queued", "set_aside", "hosts", "cpu_seconds"

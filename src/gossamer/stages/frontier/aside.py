@@ -10,7 +10,7 @@ from itertools import chain
 from math import inf
 
 from gossamer.contracts.politeness import Politeness
-from gossamer.stages.frontier.hosts import Host
+from gossamer.stages.frontier.hosts import FrontierHost
 
 
 class Aside:
@@ -55,7 +55,7 @@ class Aside:
         names += [self._passed_over.popleft() for _ in range(min(len(self._passed_over), slots))]
         return names
 
-    def keeps(self, host: Host, *, only_lively: bool) -> bool:
+    def keeps(self, host: FrontierHost, *, only_lively: bool) -> bool:
         """Whether a host whose turn it is is not asked now, but after the next round began.
 
         Args:

@@ -24,7 +24,7 @@ from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Ledger, TaskQueues
 from gossamer.contracts.politeness import Politeness
 from gossamer.contracts.resolving import Resolver
-from gossamer.contracts.robots import RobotsGate, Ruling, Verdict
+from gossamer.contracts.robots import RobotsGate, RobotsRuling, RobotsVerdict
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
@@ -37,10 +37,10 @@ from gossamer.services.depths import announced
 from gossamer.services.politeness.retries import WAITS
 from gossamer.stages.frontier.alarm import Alarm
 from gossamer.stages.frontier.aside import Aside
-from gossamer.stages.frontier.hosts import Host, Hosts
+from gossamer.stages.frontier.hosts import FrontierHost, FrontierHosts
 from gossamer.stages.frontier.judging import judged
-from gossamer.stages.frontier.limits import Limits
-from gossamer.stages.frontier.lingering import USUAL, Failures, Waiting
+from gossamer.stages.frontier.limits import CrawlLimits
+from gossamer.stages.frontier.lingering import USUAL, Failures, RetriesWaiting
 from gossamer.stages.frontier.lookups import Lookups
 from gossamer.stages.frontier.nameless import Nameless
 from gossamer.stages.frontier.probing import Probing
@@ -98,7 +98,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         super().__init__(sheet)
         self.is_paused = False
         self._stopping = Stopping(_limits(self.sheet), self.sheet.directory)
-        self._hosts = Hosts()
+        self._hosts = FrontierHosts()
         self._is_stirred = True
         """The queues may have hosts that can be admitted."""
         self._refused: deque[Visit] = deque()
@@ -278,7 +278,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     # -- one host's turn
 
-    def _task_of(self, host: Host, now: float) -> Task | None:
+    def _task_of(self, host: FrontierHost, now: float) -> Task | None:
         """What this host is asked now; None where it is not its turn after all."""
         if host.errands:
             is_known = self._is_known(host, host.errands[0])
@@ -308,7 +308,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._refuse(task, outcome, reason)
                 if self._in_flight >= self.sheet.concurrency:
                     break
-            elif verdict.ruling is Ruling.ALLOWED and self._is_time(host, verdict, now):
+            elif verdict.ruling is RobotsRuling.ALLOWED and self._is_time(host, verdict, now):
                 return self._begin(host, task, now)
             else:
                 self.queues.put_back(task)
@@ -316,7 +316,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self._put(host.name)
         return None
 
-    def _is_known(self, host: Host, task: Task) -> bool:
+    def _is_known(self, host: FrontierHost, task: Task) -> bool:
         """Whether it is known where this task's request would go."""
         sheet = self.sheet
         return self._lookups.is_known(host, task, proxied=sheet.proxied, unresolved=sheet.unresolved)
@@ -352,18 +352,18 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         depth = self.ledger.depth_of([task.identity])[0]
         return task if depth is None or depth >= task.depth else msgspec.structs.replace(task, depth=depth)
 
-    def _is_time(self, host: Host, verdict: Verdict, now: float) -> bool:
+    def _is_time(self, host: FrontierHost, verdict: RobotsVerdict, now: float) -> bool:
         """Whether the host may be asked now, its `Crawl-delay` included."""
         if verdict.delay == host.crawl_delay:
             return True
         host.crawl_delay = verdict.delay
         return self.politeness.pace(host.name, verdict.delay) <= now
 
-    def _delayed(self, host: Host, task: Task, verdict: Verdict, now: float) -> Task | None:
+    def _delayed(self, host: FrontierHost, task: Task, verdict: RobotsVerdict, now: float) -> Task | None:
         """The host must be asked for its robots.txt first, or waits."""
-        if verdict.ruling is Ruling.FETCH_FIRST:
+        if verdict.ruling is RobotsRuling.FETCH_FIRST:
             return self._ask_robots(host, site_of(task.url), verdict, now)
-        if verdict.ruling is Ruling.WAIT:
+        if verdict.ruling is RobotsRuling.WAIT:
             self.politeness.hold(task, verdict.until - self.clock.steady())
             self.metrics.count("robots_waits")
             if not self._look_around(host.name):
@@ -371,7 +371,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self._put(host.name)
         return None
 
-    def _ask_robots(self, host: Host, site: str, asked: Verdict, now: float) -> Task | None:
+    def _ask_robots(self, host: FrontierHost, site: str, asked: RobotsVerdict, now: float) -> Task | None:
         """Begin a request for a site's robots.txt, at its host or where a redirect led."""
         etag, modified = asked.etag, asked.last_modified
         task = Task(asked.url, host_of(asked.url), source=site, relation=ROBOTS, etag=etag, last_modified=modified)
@@ -383,7 +383,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self._put(other.name)
         return None
 
-    def _begin(self, host: Host, task: Task, now: float) -> Task:
+    def _begin(self, host: FrontierHost, task: Task, now: float) -> Task:
         if not task.is_safe:
             with self.ledger.group() as group:
                 group.begun(task)
@@ -431,12 +431,12 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 return
         self.politeness.put(name, host.address, host.level)
 
-    def _rest(self, host: Host, seconds: float) -> None:
+    def _rest(self, host: FrontierHost, seconds: float) -> None:
         self._aside.rests(host.name)
         self.queues.rest(host.name, self.clock.steady() + seconds)
         self._leave(host)
 
-    def _leave(self, host: Host) -> None:
+    def _leave(self, host: FrontierHost) -> None:
         for name in self._hosts.leave(host):
             self.politeness.forget(name)
 
@@ -476,12 +476,12 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def _count_broken(self, error: Exception) -> None:
         self.metrics.count(f"broken_resolver:{type(error).__name__}")
 
-    def _known(self, host: Host) -> None:
+    def _known(self, host: FrontierHost) -> None:
         """Its address was looked up."""
         self._put(host.name)
         self.signal("tasks")
 
-    def _missing(self, host: Host, *, is_none: bool) -> None:
+    def _missing(self, host: FrontierHost, *, is_none: bool) -> None:
         """Its name has no address: it has failed without being asked, and waits like any host that failed (fault 46).
 
         Of a name that does not exist (`is_none`) the second look-up is the last: its links are dead.
@@ -499,7 +499,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             self._nameless.add(host.name)
         self._known(host)
 
-    def _is_none_again(self, host: Host) -> bool:
+    def _is_none_again(self, host: FrontierHost) -> bool:
         host.is_none, was_none = True, host.is_none
         if was_none:
             self._stopping.missed(host.name)
@@ -550,7 +550,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             return False
         return self._aside.all_wait(linger, now)
 
-    def waiting(self) -> Waiting | None:
+    def waiting(self) -> RetriesWaiting | None:
         """Retries that are due later, as things are; None where there are none. `O(n)` in the hosts that have tasks."""
         now, steady = self.clock.monotonic(), self.clock.steady()
         first = min(self.queues.next_due(), steady + self._aside.first_retry(now))
@@ -558,7 +558,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             return None
         due = datetime.fromtimestamp(max(first, steady), UTC).isoformat(timespec="seconds")
         hosts = self._failures.reasons(self._aside.waiting(now), TOLD)
-        return Waiting(len(self.queues), due.replace("+00:00", "Z"), hosts)
+        return RetriesWaiting(len(self.queues), due.replace("+00:00", "Z"), hosts)
 
     def _is_all_here(self) -> bool:
         """Whether neither a seed nor a task for later will bring another host. Endpoints that were given their chances are asked
@@ -582,7 +582,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         return True
 
 
-def _limits(sheet: FrontierSheet) -> Limits:
-    return Limits(
+def _limits(sheet: FrontierSheet) -> CrawlLimits:
+    return CrawlLimits(
         sheet.max_pages, sheet.max_time, sheet.total_time, max_bytes=sheet.max_bytes, min_free_disk=sheet.min_free_disk
     )

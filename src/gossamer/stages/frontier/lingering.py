@@ -36,7 +36,7 @@ _FAILURES = frozenset(
 )
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class RetriesWaiting(msgspec.Struct, frozen=True):
     """Retries that are due later."""
 
     urls: int

@@ -11,7 +11,7 @@ from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import Answer, Committed
 from gossamer.model.url import host_of, site_of
 from gossamer.stages.frontier import limits
-from gossamer.stages.frontier.limits import Limits, Progress
+from gossamer.stages.frontier.limits import CrawlLimits, Progress
 
 #: Seconds between two looks at the free disk.
 DISK_LOOK = 1.0
@@ -28,13 +28,13 @@ UNANSWERED = frozenset(
     }
 )
 
-_NO_LIMITS = Limits()
+_NO_LIMITS = CrawlLimits()
 
 
 class Stopping:
     """Sums of a crawl, all its runs together but for `max_time`."""
 
-    def __init__(self, rules: Limits, directory: str) -> None:
+    def __init__(self, rules: CrawlLimits, directory: str) -> None:
         self.rules = rules
         self.reached = ""
         """The limit that ended the crawl, by its setting's name; empty while none has."""

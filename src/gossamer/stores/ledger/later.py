@@ -12,7 +12,7 @@ import msgspec
 from gossamer.model.task import Task
 from gossamer.stores.ledger.chunks import pack, unpack
 from gossamer.stores.ledger.keys import LATER, after, due_key, time_key, time_of
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 #: Tasks that are woken at once: a group stays some ten milliseconds long.
 WOKEN_AT_ONCE = 1_000
@@ -35,7 +35,7 @@ class Owed(msgspec.Struct, frozen=True):
 class LaterTasks:
     """The tasks that wait for their time."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: RocksStore) -> None:
         self._store = store
         self._first = LATER
         self._next = float("inf")
