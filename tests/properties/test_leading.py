@@ -72,8 +72,8 @@ def by_url_seen(source: Task, relation: str) -> Task:
 def by_commit(source: Task, relation: str) -> Task:
     staged = Met({})
     seen = SimpleNamespace(offer=list)
-    choosers = Choosers(cast(Any, seen), BreadthFirst(), WeightedPrioritizer(), ())
-    queueing = TaskQueueing(CommitSheet(depth=1000), choosers, cast(Group, staged))
+    choosers = Choosers(cast(Any, seen), BreadthFirst(), WeightedPrioritizer(), (), 1000)
+    queueing = TaskQueueing(CommitSheet(), choosers, cast(Group, staged))
     fetched = msgspec.structs.replace(source, depth=source.depth + 1)  # a nearer way was found while it was in flight
     [task] = queueing.queued(Visit(fetched, Response(Outcome.OK), links=(Link(URL, relation),))).new
     return with_level(task, 0)

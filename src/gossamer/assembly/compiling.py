@@ -35,7 +35,7 @@ from gossamer.stages.url_filter.expressions import by_gate
 #: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
 SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "scope": (("scope", "scope"),),
-    "depth": (("commit", "depth"), ("frontier", "depth"), ("ledger", "depths")),
+    "depth": (("ledger", "depth"),),
     "include": (("patterns", "include"),),
     "exclude": (("patterns", "exclude"),),
     "only": (("constraints", "only"),),
@@ -66,7 +66,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 #: Settings that an option turns on by being given at all.
-SWITCHES = frozenset({"depths", "proxied"})
+SWITCHES = frozenset({"proxied"})
 
 #: Units that a wiring of a person's own may leave out: what an option says of them then says nothing.
 _OPTIONAL = frozenset({"ftp", "gopher", "file"})

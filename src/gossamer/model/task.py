@@ -8,6 +8,9 @@ from gossamer.model.requesting import Requested, identity_of
 #: The relation of tasks that fetch a robots.txt; their source is the site that they are fetched for.
 ROBOTS = "robots"
 
+#: The relation of visited pages that are not fetched again: the commit only announces their links once more.
+ANNOUNCED = "announced"
+
 
 class Task(msgspec.Struct, frozen=True, gc=False):
     """One URL to be fetched. At any instant an identity is in flight at most once, so it names the task."""

@@ -14,7 +14,7 @@ from gossamer.model.body import Body
 from gossamer.model.notes import Note
 from gossamer.model.orders import Order
 from gossamer.model.outcome import DOCUMENTS, Outcome
-from gossamer.model.task import ROBOTS, Answer, Task
+from gossamer.model.task import ANNOUNCED, ROBOTS, Answer, Task
 
 
 class Timings(msgspec.Struct, frozen=True, gc=False):
@@ -206,6 +206,11 @@ class Visit(msgspec.Struct, frozen=True):
     def is_robots(self) -> bool:
         """A request for robots.txt: an errand of the crawl's own, not a page of it."""
         return self.task.relation == ROBOTS
+
+    @property
+    def is_announcement(self) -> bool:
+        """Nothing was fetched: the links that are kept of a visited page are to be announced again, since the limit of depth rose."""
+        return self.task.relation == ANNOUNCED
 
     @property
     def is_page(self) -> bool:

@@ -3,6 +3,7 @@
 import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -66,6 +67,7 @@ class World:
         self.groups: list[Staged] = []
         self.rules: dict[str, Ruling] = {}
         self.flown: set[str] = set()
+        self.depths = SimpleNamespace(limit=None)
         self.errors: list[OSError] = []
         """What the next writes of the keeper raise, one each."""
 

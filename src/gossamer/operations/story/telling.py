@@ -30,7 +30,7 @@ from gossamer.operations.story.values import LeadingLink, Story, normalised
 from gossamer.operations.story.verdicts import Verdicts, discovery, verdicts_of
 from gossamer.services.aliases import WHAT as ALIASES
 from gossamer.services.aliases import proven_others
-from gossamer.stages.frontier.sheet import FrontierSheet
+from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stages.links.component import LinksSheet, normaliser
 from gossamer.stores.tablelog import TableLogSheet
 
@@ -213,9 +213,7 @@ def _refused(verdicts: Verdicts, traces: _Traces, graph: Graph) -> str:
     if refused is not None:
         return f"{met}, and filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
     page = traces.pages.get(link.page, {})
-    limit = next(
-        (node.sheet.depth for node in graph.components.values() if isinstance(node.sheet, FrontierSheet)), None
-    )
+    limit = next((node.sheet.depth for node in graph.providers.values() if isinstance(node.sheet, LedgerSheet)), None)
     depth = child_depth(int(page.get("depth", 0)), link.relation)
     if limit is not None and depth > limit:
         return f"{met}, which is at depth {page.get('depth', 0)}, and the crawl goes no deeper than {limit}"

@@ -21,7 +21,7 @@ from gossamer.model.leading import task_of
 from gossamer.model.task import Task, with_level
 from gossamer.model.url import canonical, host_of, scheme_of
 from gossamer.model.visit import Visit
-from gossamer.services.depths import announced
+from gossamer.services.depths import announced, behind
 from gossamer.stages.commit.sheet import CommitSheet
 
 #: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
@@ -38,6 +38,8 @@ class Choosers(msgspec.Struct, frozen=True):
     traversal: Traversal
     prioritizer: Prioritizer
     gates: Sequence[TaskFilter]
+    limit: int | None = None
+    """Of depth; None where there is none."""
 
 
 class TaskQueueing:
@@ -50,6 +52,7 @@ class TaskQueueing:
         self._traversal = choosers.traversal
         self._prioritizer = choosers.prioritizer
         self._gates = choosers.gates
+        self._limit = choosers.limit
 
     def __repr__(self) -> str:
         return f"<Queueing into {self._staged!r}>"
@@ -60,11 +63,24 @@ class TaskQueueing:
         offered = self._offered(visit, rejected)
         if not offered:
             return msgspec.structs.replace(visit, new=(), rejected=rejected) if visit.new else visit
+        return msgspec.structs.replace(visit, new=tuple(self._pushed(offered, rejected)), rejected=rejected)
+
+    def announce_again(self, page: Task) -> None:
+        """Queue what a visited page links to, as far as it is new and near enough by now: the limit of depth rose."""
+        limit = self._limit
+        if limit is None:
+            return
+        rejected: dict[str, int] = {}
+        page = msgspec.structs.replace(page, depth=self._staged.depth_of(page))
+        near = [task for task in behind(page, self._staged) if task.depth <= limit]
+        self._pushed(self._announced(near, page, limit, rejected), rejected)
+
+    def _pushed(self, offered: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
+        """Queue new tasks, but for those that are set aside or beyond a budget; returns what is queued."""
         crawled = offered if self._sheet.again else self._crawled(offered, rejected)
-        new = [task for task in crawled if self._is_within_budget(task, rejected)]
-        levelled = self._levelled(new)
+        levelled = self._levelled([task for task in crawled if self._is_within_budget(task, rejected)])
         self._staged.push(levelled)
-        return msgspec.structs.replace(visit, new=tuple(levelled), rejected=rejected)
+        return levelled
 
     def _levelled(self, tasks: Sequence[Task]) -> list[Task]:
         urgencies = self._prioritizer.levels(tasks, [_STANDING] * len(tasks))
@@ -96,14 +112,14 @@ class TaskQueueing:
                 continue
             if host_of(url) == host_of(site) and scheme_of(url) in ("http", "https"):
                 tasks[url] = Task(url, host_of(url), 0, site + "/robots.txt", "sitemap")
-        if self._sheet.depth is None:
+        if self._limit is None:
             self._staged.push([tasks[url] for url in self._seen.offer(list(tasks))])
         else:
-            self._staged.push(announced(tasks.values(), self._staged, self._sheet.depth))
+            self._staged.push(announced(tasks.values(), self._staged, self._limit))
 
     def _offered(self, visit: Visit, rejected: dict[str, int]) -> Sequence[Task]:
         """The visit's tasks that are gone after and new. What the gate refuses is not offered: it may pass another time."""
-        limit = self._sheet.depth
+        limit = self._limit
         if limit is None or visit.is_robots:
             if not visit.new:
                 return ()
@@ -121,7 +137,15 @@ class TaskQueueing:
         near = [task for task in met if task.depth <= limit]
         if len(near) < len(met):
             rejected["depth"] = len(met) - len(near)
-        return announced(self._traversal.follow(self._passing(near, rejected), source), self._staged, limit)
+        return self._announced(near, source, limit, rejected)
+
+    def _announced(self, near: Sequence[Task], source: Task, limit: int, rejected: dict[str, int]) -> list[Task]:
+        """Those of a page's tasks that are gone after and new, and what lies behind them if they are nearer than before."""
+
+        def passing(tasks: Sequence[Task]) -> Sequence[Task]:
+            return self._traversal.follow(self._passing(tasks, rejected), source)
+
+        return announced(passing(near), self._staged, limit, passing)
 
     def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
         """Those that the gate `schedule` lets pass; the others are counted by rule."""
