@@ -11,7 +11,6 @@ from gossamer.contracts.ledger import Group
 from gossamer.model.leading import task_of
 from gossamer.model.task import Task
 
-
 Passing = Callable[[list[Task]], Sequence[Task]]
 """Leaves out the tasks that are not gone after, whoever announces them."""
 

@@ -72,7 +72,8 @@ class SecondChance:
         while referenced[hand]:
             referenced[hand] = 0
             hand = (hand + 1) % len(self._strings)
-        if self._slots.get(self._strings[hand]) == hand:  # otherwise it was discarded, and may stand in another slot by now
+        # A string that was discarded may stand in another slot by now.
+        if self._slots.get(self._strings[hand]) == hand:
             del self._slots[self._strings[hand]]
         self._hand = (hand + 1) % len(self._strings)
         return hand

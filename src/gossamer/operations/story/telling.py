@@ -30,8 +30,8 @@ from gossamer.operations.story.values import LeadingLink, Story, normalised
 from gossamer.operations.story.verdicts import Verdicts, discovery, verdicts_of
 from gossamer.services.aliases import WHAT as ALIASES
 from gossamer.services.aliases import proven_others
-from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stages.links.component import LinksSheet, normaliser
+from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.tablelog import TableLogSheet
 
 

@@ -124,6 +124,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.metrics.gauge("hosts", lambda: len(self._hosts))
         self.metrics.gauge("in_flight", lambda: self._in_flight)
         self.metrics.gauge("lookups", lambda: len(self._lookups))
+        self.metrics.gauge("too_deep", lambda: self.ledger.counters().get("dropped:depth", 0))
 
     @property
     def limit(self) -> str:
@@ -368,7 +369,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if not self._too_deep:
             return
         with self.ledger.group() as group:
-            group.count("cut:depth", sum(map(group.give_up, self._too_deep)))
+            group.count("dropped:depth", sum(map(group.give_up, self._too_deep)))
         self._too_deep.clear()
 
     def _announce(self) -> None:

@@ -127,7 +127,9 @@ class DepthLimit:
                     break
         self._is_over = looked < LOOKED_AT and len(keys) < most
         rows = self._store.get_many("documents", list(keys))
-        return [_page(_rows.decode(row), depth) for depth, row in zip(keys.values(), rows, strict=True) if row is not None]
+        return [
+            _page(_rows.decode(row), depth) for depth, row in zip(keys.values(), rows, strict=True) if row is not None
+        ]
 
     def announced(self) -> None:
         """The links of the pages that :meth:`owing` gave are queued: go on behind them."""

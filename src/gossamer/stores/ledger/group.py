@@ -229,10 +229,13 @@ class LedgerGroup:
             return False
         self._given_up.append(identity)
         self.counts["discovered"] -= 1
-        for what, name in (("host", task.host), ("domain", registered_domain(task.host))):
-            if self.tally(what, name):
-                self.tally(what, name, -1)
+        self._untally("host", task.host)
+        self._untally("domain", registered_domain(task.host))
         return True
+
+    def _untally(self, what: Tallied, name: str) -> None:
+        if self.tally(what, name):  # of domains nothing is counted where they have no budget
+            self.tally(what, name, -1)
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
         """Keep the row of a task that was popped, end its flight and add it to the counters.

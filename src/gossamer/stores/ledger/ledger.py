@@ -61,7 +61,6 @@ def _never(name: str, value: bytes) -> None:
     """Of a ledger that is only looked at, nothing is written."""
 
 
-
 #: Writes a batch together with what it changes of counters, and with how many tasks it takes away that were not finished.
 Counting = Callable[[Batch, Mapping[str, int], int], None]
 
