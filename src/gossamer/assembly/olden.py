@@ -26,7 +26,7 @@ _ADDED = MappingProxyType({"template": "traps"})
 _GONE = frozenset({"trap-shapes"})
 
 #: Settings that are gone, by the provider that had them.
-_SETTINGS_GONE = MappingProxyType({"weighted": frozenset({"in_degree"}), "ledger": frozenset({"depths"})})
+_SETTINGS_GONE = MappingProxyType({"ledger": frozenset({"depths"})})
 
 #: Components that had a limit of depth: the ledger alone has it since.
 _LIMITED = frozenset({"url-seen", "commit", "frontier"})

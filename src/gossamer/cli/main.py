@@ -23,6 +23,7 @@ COMMANDS = {
     "set": ("gossamer.cli.steering", "Change settings of a running crawl."),
     "rewire": ("gossamer.cli.steering", "Change the graph of a running crawl."),
     "block": ("gossamer.cli.steering", "Ask hosts or domains for nothing any more."),
+    "ask": ("gossamer.cli.steering", "Ask a running crawl for what an installed package offers."),
     "why": ("gossamer.cli.why", "Tell the story of one URL of a crawl."),
     "traps": ("gossamer.cli.traps", "List what was set aside as a likely trap; confirm or release it."),
     "cat": ("gossamer.cli.cat", "Write an archived document to standard output."),

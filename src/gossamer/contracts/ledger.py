@@ -11,8 +11,8 @@ from gossamer.model.kept import DocumentRow, HostState, Meeting
 from gossamer.model.task import Task
 from gossamer.model.visit import Location, Visit
 
-#: What is tallied: a host, or a registered domain.
-Tallied = Literal["host", "domain"]
+#: What is tallied: URLs queued of a host, or of a registered domain; links to a host from pages of other hosts.
+Tallied = Literal["host", "domain", "linked"]
 
 #: URL and relation of each link of a page.
 Links = Sequence[tuple[str, str]]

@@ -4,7 +4,7 @@ import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import msgspec
 import pytest
@@ -16,7 +16,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.requesting import Requested
 from gossamer.model.ruling import DONE, GONE, KEEP, Ruling, What
 from gossamer.model.task import Answer, Task
-from gossamer.model.visit import Location, Record, Visit
+from gossamer.model.visit import Link, Location, Record, Visit
 from gossamer.stages.commit.component import Commit
 from gossamer.stages.commit.queueing import MAX_SITEMAPS, Choosers, TaskQueueing
 from gossamer.stages.commit.sheet import CommitSheet
@@ -317,3 +317,25 @@ def test_sitemaps_are_queued_for_their_own_host_and_no_more_than_a_hundred() -> 
     queueing(staged).announce(named, "http://a.test")
     assert staged.pushed[0] == Task("http://a.test/own.xml", "a.test", 0, "http://a.test/robots.txt", "sitemap")
     assert len(staged.pushed) == MAX_SITEMAPS - 2, "two of the first hundred are of another host, or no URL"
+
+
+@pytest.mark.parametrize("wants", [False, True])
+def test_links_between_hosts_are_counted_only_for_a_prioritizer_that_wants_it(wants: bool) -> None:
+    class Noting:
+        wants_in_degree = wants
+        told: ClassVar[list[int]] = []
+
+        def levels(self, tasks: Sequence[Task], standings: Sequence[Any]) -> Sequence[int]:
+            self.told += [standing.in_degree for standing in standings]
+            return [0] * len(tasks)
+
+    Noting.told.clear()
+    staged, world = Staged(), cast(Any, World())
+    group: Any = staged
+    of_one = TaskQueueing(CommitSheet(), Choosers(world, world, Noting(), ()), group)
+    links = tuple(Link(url) for url in ("http://a.test/2", "http://b.test/1", "http://b.test/2", "http://c.test/old"))
+    for _ in range(2):
+        of_one.queued(msgspec.structs.replace(found("http://a.test/2", "http://b.test/1"), links=links))
+    assert Noting.told == ([0, 2, 0, 4] if wants else [0, 0, 0, 0])
+    counted = {name: number for (what, name), number in staged.tallies.items() if what == "linked"}
+    assert counted == ({"a.test": 0, "b.test": 4, "c.test": 2} if wants else {})

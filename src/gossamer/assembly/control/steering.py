@@ -8,7 +8,7 @@ declared (:mod:`~gossamer.assembly.control.messages`); what several of them need
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -26,6 +26,8 @@ from gossamer.stores.printable import printable
 if TYPE_CHECKING:
     from gossamer.assembly.control.standing import CrawlStanding
     from gossamer.stores.ledger.ledger import RocksLedger
+
+U = TypeVar("U")
 
 #: Where it stands who changed what, inside the crawl directory: one change a line.
 STEERING_LOG = "logs/steering.jsonl"
@@ -50,6 +52,10 @@ class Steerable(Protocol):
     @property
     def ledger(self) -> "RocksLedger":
         """What it must not forget."""
+        ...
+
+    def providers(self, kind: type[U]) -> list[U]:
+        """The providers of this class in the crawl's own process: a package's request reaches its own units so."""
         ...
 
     async def standing(self, *, units: bool) -> "CrawlStanding":

@@ -27,7 +27,7 @@ from gossamer.stages.commit.sheet import CommitSheet
 #: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
 MAX_SITEMAPS = 100
 
-#: What is known of every new URL beside its task: nothing of its site.
+#: What is known of every new URL beside its task, for a prioritizer that does not ask who links to its host.
 _STANDING = TaskStanding()
 
 
@@ -51,6 +51,7 @@ class TaskQueueing:
         self._seen = choosers.seen
         self._traversal = choosers.traversal
         self._prioritizer = choosers.prioritizer
+        self._counts_links = getattr(choosers.prioritizer, "wants_in_degree", False)
         self._gates = choosers.gates
         self._limit = choosers.limit
 
@@ -60,6 +61,8 @@ class TaskQueueing:
     def queued(self, visit: Visit) -> Visit:
         """The visit with its tasks that are queued, each at its level."""
         rejected = dict(visit.rejected)
+        if self._counts_links:
+            self._count_links(visit)
         offered = self._offered(visit, rejected)
         if not offered:
             return msgspec.structs.replace(visit, new=(), rejected=rejected) if visit.new else visit
@@ -83,9 +86,22 @@ class TaskQueueing:
         return levelled
 
     def _levelled(self, tasks: Sequence[Task]) -> list[Task]:
-        urgencies = self._prioritizer.levels(tasks, [_STANDING] * len(tasks))
+        urgencies = self._prioritizer.levels(tasks, self._standings(tasks))
         level = self._traversal.level
         return [with_level(task, level(task, urgency)) for task, urgency in zip(tasks, urgencies, strict=True)]
+
+    def _standings(self, tasks: Sequence[Task]) -> list[TaskStanding]:
+        if not self._counts_links:
+            return [_STANDING] * len(tasks)
+        return [TaskStanding(in_degree=self._staged.tally("linked", task.host)) for task in tasks]
+
+    def _count_links(self, visit: Visit) -> None:
+        """Count the links of a page to other hosts, whether their URLs are new or not."""
+        own = visit.task.host
+        for link in visit.links:
+            host = host_of(link.url)
+            if host and host != own:
+                self._staged.tally("linked", host, 1)
 
     def _crawled(self, tasks: Sequence[Task], rejected: dict[str, int]) -> Sequence[Task]:
         """Those that are not set aside; the others are, and are counted by the trap's name."""

@@ -23,6 +23,14 @@ class WeightSheet(Sheet, frozen=True):
     """Settings of :class:`WeightedPrioritizer`."""
 
     depth: Annotated[float, setting("Levels less urgent for each link from the nearest seed.", unit="levels")] = 1.0
+    in_degree: Annotated[
+        float,
+        setting(
+            "Levels more urgent for each doubling of the links to its host from other hosts; 0 counts no links.",
+            unit="levels",
+            ge=0,
+        ),
+    ] = 0.0
     site: Annotated[float, setting("Levels between the least and the most important site.", unit="levels")] = 2.0
     sites: Annotated[
         tuple[str, ...],
@@ -38,7 +46,7 @@ class WeightSheet(Sheet, frozen=True):
 
 
 class WeightedPrioritizer(Provider[WeightSheet]):
-    """Near the seeds, on an important site, wanted by the user: a weighted sum of the three.
+    """Near the seeds, on an important site or one that many link to, wanted by the user: a weighted sum of these.
 
     Raises:
         SettingError: a rule is not LEVELS=RE2, or a site is not IMPORTANCE=HOST.
@@ -56,6 +64,11 @@ class WeightedPrioritizer(Provider[WeightSheet]):
         self._rules = tuple(map(_rule, self.sheet.rules))
         self._sites = dict(map(_site, self.sheet.sites))
 
+    @property
+    def wants_in_degree(self) -> bool:
+        """Whether links to hosts are to be counted for it."""
+        return self.sheet.in_degree > 0.0
+
     def levels(self, tasks: Sequence[Task], standings: Sequence[TaskStanding]) -> Sequence[int]:
         """One for each."""
         return [self._level(task, standing) for task, standing in zip(tasks, standings, strict=True)]
@@ -66,6 +79,8 @@ class WeightedPrioritizer(Provider[WeightSheet]):
         if self._sites:
             site = self._sites.get(task.host, self._sites.get(registered_domain(task.host), site))
         place = sheet.depth * task.depth - sheet.site * (site - 0.5)
+        if sheet.in_degree:
+            place -= sheet.in_degree * math.log2(1 + max(standing.in_degree, 0))
         for more, pattern in self._rules:
             if pattern.search(task.url) is not None:
                 place -= more
