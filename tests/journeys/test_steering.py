@@ -374,10 +374,13 @@ def test_a_graph_is_rewired_from_outside_and_resumes_rewired(tmp_path: Path) -> 
     with FakeWeb.tree(3, 4, latency=0.002) as web:
         crawl([web.url("/")], tmp_path / "c", script)
         assert read(tmp_path / "c" / "crawl.toml").providers["recent"].use == "recently-seen"
-        summary = crawl([], tmp_path / "c", resume=True)
+        summary = crawl([], tmp_path / "c", lambda control: told.append(control.do(Undo())), resume=True)
         assert (summary.state, summary.pages) == ("finished", len(web.expected))
+        assert "recent" not in read(tmp_path / "c" / "crawl.toml").providers, "a later run takes the change back"
+    assert "removes provider 'recent'" in told[3]
+    assert (tmp_path / "c" / "state" / "rewired.json").stat().st_mode & 0o077 == 0, "a plan may hold a password"
     adds, removes = "adds provider 'recent'", "removes provider 'recent'"
     assert [adds in told[0], removes in told[1], adds in told[2]] == [True, True, True]
     log = [json.loads(line) for line in (tmp_path / "c" / "logs" / "steering.jsonl").read_text().splitlines()]
-    assert [line["do"] for line in log] == ["pause", "rewire", "undo", "rewire", "stop"]
+    assert [line["do"] for line in log] == ["pause", "rewire", "undo", "rewire", "stop", "undo"]
     assert (log[1]["source"], log[1]["done"]) == ("cache.toml", told[0])

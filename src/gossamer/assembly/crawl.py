@@ -32,6 +32,7 @@ from gossamer.assembly.placing import with_directory, with_durability, with_told
 from gossamer.assembly.processes import Fleet, check_bodies_cross, check_children_can_import, with_pre_filters
 from gossamer.assembly.protocols import hostless, with_protocols
 from gossamer.assembly.pulse import WATCHED, Counts, Pulse
+from gossamer.assembly.rewired import read_changes, write_changes
 from gossamer.assembly.seeds import check_addresses, check_schemes
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.subscribing import with_subscribers, without_subscribers
@@ -218,6 +219,7 @@ class Crawl:
                 meeting=folder,
                 aside=setting_aside(self.directory),
             )
+            self.running.history = read_changes(self.directory, self.wiring)
             return await self._run(self.running, self.fleet)
 
     def report(self, line: str) -> None:
@@ -449,6 +451,7 @@ class Crawl:
     def _keep(self) -> None:
         """Write the wiring that runs by now: a resumed crawl goes by it."""
         try:
+            write_changes(self.directory, self.graph_at_work.history)
             self._place.write(self.kept, self.graph)
             if self.fleet is not None:
                 self.fleet.keep(self.wiring)

@@ -58,8 +58,8 @@ class Politeness(Protocol):
         """Its name has no address: it failed without being asked, and waits for the next try."""
         ...
 
-    def received(self, url: str, size: int) -> None:
-        """So many bytes came in for this URL: they count against the bandwidth. To be told before its ruling is asked for."""
+    def received(self, flight: str, size: int) -> None:
+        """So many bytes came in for this :attr:`~gossamer.model.task.Answer.flight`: they count against the bandwidth. To be told before its ruling is asked for."""
         ...
 
     def waits(self, host: str, now: float) -> float:

@@ -66,6 +66,13 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     """Somebody was there: see :attr:`gossamer.model.visit.Response.is_met`."""
     is_errand: bool = False
     """It answers a request for robots.txt, which says little of how quick the pages of its host are."""
+    identity: str = ""
+    """Of its task, where that is not the URL."""
+
+    @property
+    def flight(self) -> str:
+        """What its flight is known by: a page may be asked for twice at once, by requests that send something else."""
+        return self.identity or self.url
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):

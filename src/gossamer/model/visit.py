@@ -248,7 +248,8 @@ class Record(msgspec.Struct, frozen=True):
 def answer_of(task: Task, response: Response) -> Answer:
     """What the frontier is told of a response, as soon as it is there."""
     told = (response.outcome, response.elapsed, response.header("retry-after"), response.is_met)
-    return Answer(task.url, task.host, *told, is_errand=task.relation == ROBOTS)
+    identity = "" if task.request is None else task.identity
+    return Answer(task.url, task.host, *told, is_errand=task.relation == ROBOTS, identity=identity)
 
 
 XHTML = "application/xhtml+xml"

@@ -132,13 +132,13 @@ class HostPoliteness(Provider[PolitenessSheet]):
         """See the contract."""
         host, domain = task.host, registered_domain(task.host)
         booked = self.gates.begin(host, domain, address, now)
-        self._flights.setdefault(task.url, deque()).append(_Flight(host, domain, address, task.attempt, booked))
+        self._flights.setdefault(task.identity, deque()).append(_Flight(host, domain, address, task.attempt, booked))
         place = self.gates.place(host)
         return place is not None and place.live < place.limit
 
     def answered(self, answer: Answer) -> None:
         """See the contract."""
-        for flight in self._flights.get(answer.url, ()):
+        for flight in self._flights.get(answer.flight, ()):
             if flight.ruling is None:
                 break
         else:
@@ -150,14 +150,14 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def ruling(self, answer: Answer) -> Ruling:
         """See the contract."""
-        flights = self._flights.get(answer.url)
+        flights = self._flights.get(answer.flight)
         if flights is None:
             return DONE
         if flights[0].ruling is None:
             self.answered(answer)
         ruling = flights.popleft().ruling
         if not flights:
-            del self._flights[answer.url]
+            del self._flights[answer.flight]
         return ruling or DONE
 
     # -- what else is known of a host
@@ -176,9 +176,9 @@ class HostPoliteness(Provider[PolitenessSheet]):
         """See the contract."""
         self.gates.missed(host, self.clock.monotonic(), self.clock.now(), registered_domain(host))
 
-    def received(self, url: str, size: int) -> None:
+    def received(self, flight: str, size: int) -> None:
         """See the contract."""
-        flights = self._flights.get(url)
+        flights = self._flights.get(flight)
         booked = 0.0
         if flights:
             booked, flights[0].booked = flights[0].booked, 0.0

@@ -210,7 +210,7 @@ class Commit(Filter[CommitSheet]):
         visit = msgspec.structs.replace(visit, id=self._ids.next())
         response = visit.response
         answer = answer_of(visit.task, response)
-        self.politeness.received(answer.url, len(response.body))
+        self.politeness.received(answer.flight, len(response.body))
         ruling = self.politeness.ruling(answer)
         if response.is_met and not visit.task.is_safe:
             ruling = Ruling(What.DONE)  # it may have been carried out: nobody sends it again

@@ -297,6 +297,9 @@ class RocksLedger(Provider[LedgerSheet]):
         try:
             yield group
             self._commit(group)
+            if group.changes.begun and self.sheet.durability == "power":
+                # What may not be sent twice is sent right after this: the note of it has to be safe before.
+                self._store.sync()
         finally:
             self._group = None
 
