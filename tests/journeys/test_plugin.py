@@ -1,7 +1,7 @@
 """A package of somebody else's adds a table with its own keeper and state, a column, a rule of politeness and a control command.
 
-No file of the project knows of it: it is named by entry points and in a wiring. The crawl that uses it is killed at every point of a
-commit, and the package gets its column in the middle of that.
+No file of the project knows of it: it is named by entry points and in a wiring. The crawl that uses it is killed at every point
+of a commit, and the package gets its column in the middle of that.
 """
 
 import json

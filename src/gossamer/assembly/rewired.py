@@ -7,6 +7,7 @@ Place in the flow: a crawl writes them before its wiring whenever one of both ch
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -71,6 +72,6 @@ def read_changes(directory: Path, wiring: Wiring) -> list[Difference]:
 
 
 def _entry(one: _Entry) -> ChangedEntry:
-    plan = TABLES[one.table] | None
-    before, after = (msgspec.json.decode(side, type=plan) for side in (one.before, one.after))
+    kind: Any = TABLES[one.table] | None
+    before, after = (msgspec.json.decode(side, type=kind) for side in (one.before, one.after))
     return ChangedEntry(one.table, one.name, before, after)

@@ -207,7 +207,8 @@ class Depths(Protocol):
     Promises:
         1. Whatever limits held one after the other, with a kill at any instant: when nothing is owing and the queues are empty, the
            pages that were announced are those of a crawl that had the last limit, or a greater one, from the beginning.
-        2. `owing` gives the same pages until `announced`, also to another process after a kill. To announce a page twice does nothing.
+        2. `owing` gives the same pages until `announced`, also to another process after a kill. To announce a page twice does
+           nothing.
     """
 
     @property

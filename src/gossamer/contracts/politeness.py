@@ -59,7 +59,8 @@ class Politeness(Protocol):
         ...
 
     def received(self, flight: str, size: int) -> None:
-        """So many bytes came in for this :attr:`~gossamer.model.task.Answer.flight`: they count against the bandwidth. To be told before its ruling is asked for."""
+        """So many bytes came in for this :attr:`~gossamer.model.task.Answer.flight`: they count against the bandwidth. To be told
+        before its ruling is asked for."""
         ...
 
     def waits(self, host: str, now: float) -> float:

@@ -209,7 +209,7 @@ class Visit(msgspec.Struct, frozen=True):
 
     @property
     def is_announcement(self) -> bool:
-        """Nothing was fetched: the links that are kept of a visited page are to be announced again, since the limit of depth rose."""
+        """Nothing was fetched: the limit of depth rose, and the links that are kept of this page are announced again."""
         return self.task.relation == ANNOUNCED
 
     @property

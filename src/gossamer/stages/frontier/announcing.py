@@ -1,7 +1,8 @@
 """Visited pages whose links are announced again because the limit of depth rose, seen from the frontier.
 
-Place in the flow: the frontier takes some pages at a time, sends each through the ring to the commit as a visit that was not fetched,
-and takes the next when all of these are committed. So they wait for their slots as tasks do, and the crawl does not end before.
+Place in the flow: the frontier takes some pages at a time, sends each through the ring to the commit as a visit that was not
+fetched, and takes the next when all of these are committed. So they wait for their slots as tasks do, and the crawl does not end
+before.
 """
 
 from collections import deque

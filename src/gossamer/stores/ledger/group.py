@@ -223,7 +223,7 @@ class LedgerGroup:
         return True
 
     def give_up(self, task: Task) -> bool:
-        """End a flight as if its task had never been met: whoever meets its URL again finds it new. False where it is not in flight."""
+        """End a flight as if its task had never been met: its URL is new to whoever meets it again. False where there is none."""
         identity = task.identity
         if not self.done(identity):
             return False
