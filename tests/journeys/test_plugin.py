@@ -1,4 +1,4 @@
-"""A package of somebody else's adds a table with its own keeper and state, a column, a rule of politeness and a control command.
+"""A package of somebody else's adds a table, a column, a keeper with state, a follower, a rule of politeness and a control command.
 
 No file of the project knows of it: it is named by entry points and in a wiring. The crawl that uses it is killed at every point
 of a commit, and the package gets its column in the middle of that.
@@ -30,14 +30,18 @@ moods = moods:MoodKeeper
 quiet-politeness = moods:QuietPoliteness
 [gossamer.control]
 wake = moods:Wake
+[gossamer.followers]
+moods = moods:MoodFollower
 """
 
 PACKAGE = '''
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
 from gossamer.assembly.control.messages import ControlRequest, Done
+from gossamer.contracts.feeding import FeedMark
 from gossamer.contracts.ledger import Ledger
 from gossamer.contracts.spaces import Space
 from gossamer.contracts.tables import Table, column
@@ -59,14 +63,21 @@ class MoodRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 MOODS = Table("moods", MoodRow, "The mood of each page.")
 
 
-class MoodKeeper(Provider):
-    """Counts the pages of each host."""
+class MoodSheet(Sheet, frozen=True):
+    directory: Annotated[str, setting("The crawl directory.")] = "."
+
+
+class MoodKeeper(Provider[MoodSheet]):
+    """Counts the pages of each host, and lets the follower run beside the crawl."""
 
     ledger: Uses[Ledger]
     space = Space("example-moods")
 
     async def start(self):
         self.ledger.spaces.open(self.space)
+        folder = Path(self.sheet.directory, "state", "followers")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "moods").touch()
 
     def stage(self, records, group):
         for one in records:
@@ -85,6 +96,37 @@ class MoodKeeper(Provider):
 
     def files(self):
         return ()
+
+
+class Followed(msgspec.Struct):
+    mark: FeedMark = FeedMark()
+    urls: list[str] = []
+
+
+class MoodFollower:
+    """Keeps the URLs of all rows, with its mark, in one file."""
+
+    table = "moods"
+
+    def __init__(self, directory):
+        self.path = directory / "moods.json"
+        self.kept = msgspec.json.decode(self.path.read_bytes(), type=Followed) if self.path.exists() else Followed()
+
+    def mark(self):
+        return self.kept.mark
+
+    def rebuild(self, generation):
+        self.keep(Followed(FeedMark(generation)))
+
+    def take(self, batch):
+        url = batch.columns.index("url")
+        self.keep(Followed(batch.mark, [*self.kept.urls, *(row[url] for row in batch.rows)]))
+
+    def keep(self, kept):
+        fresh = self.path.with_suffix(".new")
+        fresh.write_bytes(msgspec.json.encode(kept))
+        fresh.replace(self.path)
+        self.kept = kept
 
 
 class QuietSheet(PolitenessSheet, frozen=True):
@@ -120,6 +162,7 @@ settings = { quiet = ["/3/3"] }
 [providers.moods]
 use = "moods"
 providers = { ledger = "ledger" }
+settings = { directory = "DIRECTORY" }
 [providers.log.settings]
 tables = ["pages", "links", "items", "moods"]
 [components.commit.providers]
@@ -153,7 +196,7 @@ def test_a_package_of_somebody_elses_adds_all_of_it_and_survives_kills(kills: in
     site, crawl, wiring = tmp_path / "site", tmp_path / "crawl", tmp_path / "own.toml"
     environment = {**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{site}"}
     install(site)
-    wiring.write_text(to_toml(changed(shipped("default"), CHANGE)))
+    wiring.write_text(to_toml(changed(shipped("default"), CHANGE.replace("DIRECTORY", str(crawl)))))
     options = ["--wiring", str(wiring), "--delay", "0", "--per-host", "2", "--concurrency", "4", "-o", str(crawl)]
     with FakeWeb.tree(4, 4, latency=0.001) as web:
         for number in range(kills):
@@ -181,6 +224,8 @@ def test_a_package_of_somebody_elses_adds_all_of_it_and_survives_kills(kills: in
     pages = [row for row in found if row["url"] in wanted]
     assert len(pages) == len(wanted), "a row was lost, or is there twice"
     assert {bool(row["letters"]) for row in pages} == {False, True}, "a column that came later"
+    followed = json.loads((crawl / "moods.json").read_text())["urls"]
+    assert sorted(followed) == sorted(row["url"] for row in found), "what follows the crawl has each row once"
     with (ledger := RocksLedger(LedgerSheet(directory=str(crawl)))).looking():
         space = Space("example-moods")
         ledger.spaces.open(space)

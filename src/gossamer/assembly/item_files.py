@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gossamer.flow import python
 from gossamer.model.errors import UsageError
-from gossamer.query.places import ITEM_FILE_NOTES
+from gossamer.query.places import FOLLOWERS, ITEM_FILE_NOTES
 
 #: How an item file may end: that says how it is written.
 FORMS = (".jsonl", ".csv")
@@ -65,7 +65,7 @@ class ItemFiles:
         return note_path(self._directory, file).exists()
 
     async def start(self, *options: str) -> None:
-        """Write the items from now on, where the crawl has such files; `options` go to the process.
+        """Feed what follows the crawl from now on, where anything does; `options` go to the process.
 
         Raises:
             UsageError: the file cannot be written.
@@ -77,7 +77,7 @@ class ItemFiles:
                 register(self._directory, self._file)
             except OSError as error:
                 raise UsageError(f"--items {self._file} cannot be written: {error.strerror}") from None
-        if (self._directory / ITEM_FILE_NOTES).is_dir():
+        if any((self._directory / notes).is_dir() for notes in (ITEM_FILE_NOTES, FOLLOWERS)):
             self._child = await _following(self._directory, *options)
 
     async def finish(self) -> None:

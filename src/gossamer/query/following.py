@@ -13,17 +13,40 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gossamer.contracts.feeding import FeedConsumer
+from gossamer.flow.errors import UnknownName
+from gossamer.flow.installed import offered
 from gossamer.query.feeds import Feed
 from gossamer.query.item_files import item_files
-from gossamer.query.places import following
+from gossamer.query.places import FOLLOWERS, following
 
 #: Seconds between two looks.
 INTERVAL = 1.0
 
 
+#: The entry point group by which installed packages offer consumers. What is offered is called with the crawl directory, and gives a
+#: consumer. A crawl has those that its `state/followers/` names: one empty file each, which the package makes.
+GROUP = "gossamer.followers"
+
+
 def consumers(directory: Path) -> list[FeedConsumer]:
-    """Everything that follows the crawl in a directory."""
-    return [*item_files(directory)]
+    """Everything that follows the crawl in a directory: item files, and what it names of installed packages.
+
+    Raises:
+        UnknownName: nobody offers what it names, or that cannot be loaded.
+    """
+    names = sorted(path.name for path in directory.glob(f"{FOLLOWERS}/*"))
+    return [*item_files(directory), *(_offered(name)(directory) for name in names)]
+
+
+def _offered(name: str) -> Callable[[Path], FeedConsumer]:
+    entry = next(iter(offered(GROUP, name)), None)
+    if entry is None:
+        raise UnknownName(f"no installed package offers the follower {name!r}")
+    try:
+        make: Callable[[Path], FeedConsumer] = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise UnknownName(f"follower {name!r} cannot be loaded from {entry.value}: {error}") from error
+    return make
 
 
 def follow(directory: Path, rest: Callable[[], bool], *, wait: bool) -> None:

@@ -21,6 +21,9 @@ CRAWL_FILE = "crawl.toml"
 #: Where it is noted how far each item file is whole (:mod:`gossamer.query.item_files`).
 ITEM_FILE_NOTES = "state/item-files"
 
+#: Where an empty file names each consumer of an installed package that follows the crawl (:mod:`gossamer.query.following`).
+FOLLOWERS = "state/followers"
+
 TABLES = "tables"
 REPLACED = "replaced.json"
 
