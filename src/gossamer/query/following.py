@@ -23,8 +23,8 @@ from gossamer.query.places import FOLLOWERS, following
 INTERVAL = 1.0
 
 
-#: The entry point group by which installed packages offer consumers. What is offered is called with the crawl directory, and gives a
-#: consumer. A crawl has those that its `state/followers/` names: one empty file each, which the package makes.
+#: The entry point group by which installed packages offer consumers. What is offered is called with the crawl directory, and
+#: gives a consumer. A crawl has those that its `state/followers/` names: one empty file each, which the package makes.
 GROUP = "gossamer.followers"
 
 
