@@ -13,7 +13,9 @@ PLACE = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?|[a-z_]+/[a-z_]+\.py|[a-z_]+
 def rows() -> dict[str, tuple[str, str]]:
     """Kind of thing -> where its class is written, and where it is named."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Where do I add")[2]
-    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("| ")]
+    cells = [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("| ")
+    ]
     return {kind: (written, named) for kind, written, named, _ in cells[1:]}
 
 

@@ -90,7 +90,7 @@ class ItemFiles:
         _, said = await child.communicate()
         if child.returncode:
             last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
-            self._report(f"items could not be written to their file ({last}); the next run goes on with it")
+            self._report(f"what follows the crawl could not be fed ({last}); the next run goes on with it")
 
 
 async def _following(directory: Path, *options: str) -> asyncio.subprocess.Process:

@@ -571,7 +571,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def _is_idle(self) -> bool:
         """Whether all that happens is that queued tasks wait."""
-        return not (self._in_flight or len(self._lookups)) and self._seeds_ended and len(self.queues) > 0
+        is_announcing = self._announcing is not None and not self._announcing.is_over
+        is_busy = self._in_flight or len(self._lookups) or is_announcing
+        return not is_busy and self._seeds_ended and len(self.queues) > 0
 
     def _is_hopeless(self) -> bool:
         """Whether everything that is left belongs to hosts that were given their chances, or to seeds that nobody serves."""

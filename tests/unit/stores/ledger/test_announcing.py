@@ -47,7 +47,9 @@ def owed(ledger: RocksLedger, most: int) -> list[str]:
     while ledger.depths.is_owing:
         pages = ledger.depths.owing(most)
         assert len(pages) <= most
-        assert [page.url for page in ledger.depths.owing(most)] == [page.url for page in pages], "until it was announced"
+        assert [page.url for page in ledger.depths.owing(most)] == [page.url for page in pages], (
+            "until it was announced"
+        )
         found += [page.url for page in pages]
         ledger.depths.announced()
     return found
