@@ -162,6 +162,10 @@ def _make_crawl(seeds: list[str], options: dict[str, Any], queue: asyncio.Queue[
     catalog = shipped_catalog()
     catalog.add(READER, _reader(queue))
     wiring = _with_registered(wiring, catalog)
+    if not isinstance(options.get("item_columns", ()), str | list | tuple):
+        from gossamer.query.item_rows import columns_of  # few crawls have item files
+
+        options["item_columns"] = columns_of(options["item_columns"])
     chosen = build(CrawlOptions, options)
     return Crawl(seeds, chosen, wiring=wiring, catalog=catalog, tables=keeps, subscribers=[READER])
 

@@ -117,7 +117,7 @@ class Crawl:
                 "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
             )
         self.tables = TableMaker(self.directory, report) if tables else None
-        self.item_files = ItemFiles(self.directory, self.options.items, report)
+        self.item_files = ItemFiles(self.directory, self.options, report)
         self.item_files.check(overwrite=self.options.overwrite)
         self.fleet: Fleet | None = None
         self._state = ""

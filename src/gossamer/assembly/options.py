@@ -225,10 +225,30 @@ class CrawlOptions(Sheet, frozen=True):
         ),
     ] = "auto"
     items: Annotated[
-        str,
+        tuple[str, ...],
         setting(
-            "Write the items that processors find to this file too, .jsonl or .csv; it grows while the crawl runs.",
+            "Write the items that processors find to this file too: .jsonl and .csv grow while the crawl runs, .json, .parquet "
+            "and .xlsx are written when it stops. KIND=FILE takes items of one kind alone (repeatable).",
             restart=_START,
         ),
-    ] = ""
+    ] = ()
+    item_columns: Annotated[
+        tuple[str, ...],
+        setting("Write only this field of items to the files of --items, in this order (repeatable).", restart=_START),
+    ] = ()
+    item_key: Annotated[
+        tuple[str, ...],
+        setting(
+            "Leave an item out of the files of --items if an earlier one of its kind has the same value in this field "
+            "(repeatable: in all of them).",
+            restart=_START,
+        ),
+    ] = ()
+    item_formulas: Annotated[
+        Literal["disarm", "keep"],
+        setting(
+            "Put an apostrophe before what a spreadsheet would take for a formula in .csv (disarm), or leave it (keep).",
+            restart=_START,
+        ),
+    ] = "disarm"
     no_warc: Annotated[bool, setting("Keep no archive.", restart=_START)] = False

@@ -20,6 +20,7 @@ import msgspec
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.control.client import holder
 from gossamer.assembly.item_files import ItemFiles
+from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import Consumer, Producer
@@ -166,7 +167,7 @@ class Reprocessing:
     async def _follow(self) -> None:
         """What follows the crawl is made again out of the new rows; that of a crawl that runs does so itself."""
         if (self.directory / ITEM_FILE_NOTES).is_dir():
-            files = ItemFiles(self.directory, "", self._report)
+            files = ItemFiles(self.directory, CrawlOptions(), self._report)
             await files.start("--once")
             await files.finish()
 

@@ -29,7 +29,12 @@ _URLS = "SELECT DISTINCT url FROM pages WHERE outcome IN ('ok', 'truncated', 'no
     required=True,
     help="wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line.",
 )
-@click.option("--table", default="pages", show_default=True, help="Which table csv, jsonl and parquet write.")
+@click.option(
+    "--table",
+    default="pages",
+    show_default=True,
+    help="Which table csv, jsonl and parquet write; item.KIND has items as columns.",
+)
 @click.option(
     "-o", "--output", metavar="FILE", help="Default: standard output; for wacz and parquet DIR.wacz and so on."
 )
@@ -89,8 +94,14 @@ def _all_of(database: "Database", table: str) -> str:
         UsageError: there is none of this name.
     """
     from gossamer.flow.sheet import nearest
+    from gossamer.query.item_views import asks_for_items
 
     known = database.tables
+    if asks_for_items(table):
+        known = [*known, *database.item_views()]
+        if table in known:
+            schema, _, name = table.partition(".")
+            return f'SELECT * FROM {schema}."{name}"'  # noqa: S608  # a name that is known
     if table not in known:
         raise UsageError(f"no table {table!r}{nearest(table, known)}; this crawl has {', '.join(known)}")
     return f'SELECT * FROM "{table}"'  # noqa: S608  # a name that is known
