@@ -23,6 +23,7 @@ from gossamer.assembly.compiling import (
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
 from gossamer.assembly.item_files import ItemFiles
+from gossamer.assembly.mirrors import MirrorFolder
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.placing import with_directory, with_durability, with_told_tls
@@ -119,6 +120,8 @@ class Crawl:
         self.tables = TableMaker(self.directory, report) if tables else None
         self.item_files = ItemFiles(self.directory, self.options, report)
         self.item_files.check(overwrite=self.options.overwrite)
+        self.mirror = MirrorFolder(self.directory, self.options, report)
+        self.mirror.check()
         self.fleet: Fleet | None = None
         self._state = ""
         self._began = 0.0
@@ -211,6 +214,7 @@ class Crawl:
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")
             await self.item_files.start()
+            self.mirror.start()
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
@@ -231,6 +235,7 @@ class Crawl:
         if self.tables is not None and not self._aborted and not is_vain:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self.tables.finish()
+            await self.mirror.finish()
             # What the tables cost belongs to the crawl.
             summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak_rss())
         return summary

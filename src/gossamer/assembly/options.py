@@ -251,4 +251,12 @@ class CrawlOptions(Sheet, frozen=True):
             restart=_START,
         ),
     ] = "disarm"
+    mirror: Annotated[
+        str,
+        setting(
+            "Write the site to this folder when the crawl stops, with links rewritten so that it can be browsed without a "
+            "server; includes --page-requisites.",
+            restart=_START,
+        ),
+    ] = ""
     no_warc: Annotated[bool, setting("Keep no archive.", restart=_START)] = False

@@ -25,9 +25,9 @@ _URLS = "SELECT DISTINCT url FROM pages WHERE outcome IN ('ok', 'truncated', 'no
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["wacz", "csv", "jsonl", "parquet", "cdxj", "urls"]),
+    type=click.Choice(["wacz", "csv", "jsonl", "parquet", "cdxj", "urls", "folder"]),
     required=True,
-    help="wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line.",
+    help="wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line; folder: a browsable copy.",
 )
 @click.option(
     "--table",
@@ -36,7 +36,10 @@ _URLS = "SELECT DISTINCT url FROM pages WHERE outcome IN ('ok', 'truncated', 'no
     help="Which table csv, jsonl and parquet write; item.KIND has items as columns.",
 )
 @click.option(
-    "-o", "--output", metavar="FILE", help="Default: standard output; for wacz and parquet DIR.wacz and so on."
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Default: standard output; for wacz and parquet DIR.wacz and so on, for folder DIR-mirror.",
 )
 @click.option("--raw", is_flag=True, help="CSV without an apostrophe before what a spreadsheet takes for a formula.")
 def export(directory: str, form: str, table: str, output: str | None, raw: bool) -> int:
@@ -48,12 +51,15 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
     gossamer export crawl --to wacz                        crawl.wacz, to be opened at replayweb.page
     gossamer export crawl --to csv --table links -o links.csv
     gossamer export crawl --to urls | wc -l
+    gossamer export crawl --to folder -o site               open site/index.html in a browser
     """
     from gossamer.query.convert import convert, sound_index
     from gossamer.query.database import Database
     from gossamer.query.places import crawl_directory
 
     place = crawl_directory(directory)
+    if form == "folder":
+        return _folder(place, Path(output or f"{place.resolve().name}-mirror"))
     convert(place)
     if form in ("cdxj", "wacz") and (told := sound_index(place)):
         tell(told)
@@ -74,6 +80,14 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
     if output is not None:
         tell_plain(f"wrote {output}")
     return status
+
+
+def _folder(place: Path, folder: Path) -> int:
+    from gossamer.operations.mirror.writing import write_mirror
+
+    for line in write_mirror(place, folder).told(folder):
+        tell_plain(line)
+    return 0
 
 
 @contextlib.contextmanager
