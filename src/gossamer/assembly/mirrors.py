@@ -1,7 +1,7 @@
 """The folder of `--mirror DIR`: judged before a crawl begins, noted in its directory, written when it stops.
 
-Place in the flow: :mod:`crawl` asks here. The writing is another process' (`gossamer.operations.mirror.writing`), so that a crawl holds
-neither parser nor pages for it.
+Place in the flow: :mod:`crawl` asks here. Another process writes it (`gossamer.operations.mirror.writing`), so that a crawl
+holds neither parser nor pages for it.
 """
 
 import asyncio

@@ -27,7 +27,8 @@ _URLS = "SELECT DISTINCT url FROM pages WHERE outcome IN ('ok', 'truncated', 'no
     "form",
     type=click.Choice(["wacz", "csv", "jsonl", "parquet", "cdxj", "urls", "folder"]),
     required=True,
-    help="wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line; folder: a browsable copy.",
+    help="wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line; "
+    "folder: a copy to browse.",
 )
 @click.option(
     "--table",

@@ -87,10 +87,8 @@ def main(arguments: list[str]) -> int:
     [directory] = [argument for argument in arguments if argument != "--once"]
     # The process of a crawl that was killed ends by itself; one of a crawl that runs sees what there is to see.
     told = follow(Path(directory), (lambda: True) if once else _ended_within_the_interval, wait=not once)
-    for line in told.lines:
-        print(line)
-    for line in told.failures:
-        print(line, file=sys.stderr)
+    sys.stdout.writelines(f"{line}\n" for line in told.lines)
+    sys.stderr.writelines(f"{line}\n" for line in told.failures)
     return 1 if told.failures else 0
 
 

@@ -1,8 +1,9 @@
 """Item files: what processors take out of pages, in a file beside the crawl.
 
-Place in the flow: a consumer of the feed of `items` (:mod:`gossamer.contracts.feeding`). A note in the crawl directory says how far the
-file is whole; what a kill leaves behind that is cut off when the file is opened again, and its rows come once more. JSON lines and
-CSV grow while the crawl runs. Of the other forms the rows are kept beside the note, and the file is written when the crawl stops.
+Place in the flow: a consumer of the feed of `items` (:mod:`gossamer.contracts.feeding`). A note in the crawl directory says how
+far the file is whole; what a kill leaves behind that is cut off when the file is opened again, and its rows come once more.
+JSON lines and CSV grow while the crawl runs. Of the other forms the rows are kept beside the note, and the file is written when
+the crawl stops.
 """
 
 import hashlib

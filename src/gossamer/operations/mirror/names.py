@@ -54,8 +54,8 @@ def mirror_names(documents: Iterable[tuple[str, str]]) -> dict[str, str]:
     folders = {folder for _, name in wanted for folder in _folders(name)}
     taken: set[str] = set()
     found = {}
-    for url, name in wanted:
-        number = 0
+    for url, plain in wanted:
+        name, number = plain, 0
         while _key(name) in folders or _key(name) in taken:
             number += 1
             name = _told_apart(name, url, number)

@@ -1,7 +1,7 @@
 """Links between URLs become links between files: in the tree of a page, in style sheets. Pure.
 
-What is linked and is no file of the mirror is named by its whole URL, so that it leads to the web. Pages become UTF-8 with a byte order
-mark in front, which says so to a browser whatever the page said.
+What is linked and is no file of the mirror is named by its whole URL, so that it leads to the web. Pages become UTF-8 with a byte
+order mark in front, which says so to a browser whatever the page said.
 """
 
 import codecs

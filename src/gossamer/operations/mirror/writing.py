@@ -8,7 +8,7 @@ holds anything that no mirror wrote is left alone.
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ def write_mirror(directory: Path, folder: Path) -> Mirrored:
     convert(directory)
     with Database(directory) as database:
         documents = [(url, mime) for url, mime in database.ask(_DOCUMENTS)]
-        redirects = dict(database.ask(_REDIRECTS))
+        redirects: dict[str, str] = dict(iter(database.ask(_REDIRECTS)))
     if not documents:
         raise UsageError(f"{directory} has no document that could be written to {folder}")
     fresh, old = folder.with_name(f".{folder.name}.new"), folder.with_name(f".{folder.name}.old")
@@ -141,7 +141,8 @@ class _Mirror:
         """`index.html` leads to the first seed: nobody has to know the name of its file."""
         first = next((self._names[seed] for seed in self._seeds if seed in self._names), next(iter(names.values())))
         target = as_reference("index.html", first)
-        text = f'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={target}"><a href="{target}">{target}</a>\n'
+        refresh = f'<meta http-equiv="refresh" content="0; url={target}">'
+        text = f'<!DOCTYPE html><meta charset="utf-8">{refresh}<a href="{target}">{target}</a>\n'
         _write(self._folder / "index.html", iter([text.encode()]))
 
     def _content(self, url: str, name: str, archived: Archived) -> Iterator[bytes]:
@@ -203,7 +204,7 @@ def _write(path: Path, content: Iterator[bytes]) -> None:
             file.write(piece)
 
 
-def main(arguments: list[str], told: Callable[[str], object] = print) -> int:
+def main(arguments: list[str]) -> int:
     """Write the mirror that a crawl has, and say what became of it."""
     [directory] = map(Path, arguments)
     folder = read_note(directory)
@@ -212,9 +213,9 @@ def main(arguments: list[str], told: Callable[[str], object] = print) -> int:
     os.nice(10)
     try:
         for line in write_mirror(directory, folder).told(folder):
-            told(line)
+            sys.stdout.write(f"{line}\n")
     except (UsageError, CrawlDirectoryError) as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
         return 1
     return 0
 
