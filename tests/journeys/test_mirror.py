@@ -10,10 +10,10 @@ import pytest
 
 from gossamer.cli.main import main
 from gossamer.simweb.exact import scattered
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 CSS = "text/css"
-SITE: "dict[str, str | Page]" = {
+SITE: "dict[str, str | FakePage]" = {
     "/": """<head><base href="/docs/"><link rel=stylesheet href="../style" integrity="sha256-x" crossorigin>
             <style>h1{background:url(pic.png)}</style><meta http-equiv=refresh content="900; url=guide"></head>
             <a href="guide#part">guide</a><a href="guide?b=1&a=2">two</a><a href="#top">top</a><a href="/old">old</a>
@@ -26,11 +26,11 @@ SITE: "dict[str, str | Page]" = {
     "/docs/guide": '<h1 id=part>Guide</h1><a href="/">home</a><a href="other.php?x=%2F..%2F">o</a><img src="/docs/pic.png">',
     "/docs/guide?b=1&a=2": "<p>two</p>",
     "/docs/other.php?x=%2F..%2F": '<a href="guide">back</a>',
-    "/docs/pic.png": Page(b"\x89PNG\r\n\x1a\n", type="image/png"),
-    "/big,pic.png": Page(b"\x89PNG\r\n\x1a\nbig", type="image/png"),
-    "/style": Page("@import 'more.css'; body{background:url(docs/pic.png)}", type=CSS),
-    "/more.css": Page("/* url(not) */ i{content:'url(not)'}", type=CSS),
-    "/old": Page("", status=301, headers=(("Location", "/docs/guide"),)),
+    "/docs/pic.png": FakePage(b"\x89PNG\r\n\x1a\n", type="image/png"),
+    "/big,pic.png": FakePage(b"\x89PNG\r\n\x1a\nbig", type="image/png"),
+    "/style": FakePage("@import 'more.css'; body{background:url(docs/pic.png)}", type=CSS),
+    "/more.css": FakePage("/* url(not) */ i{content:'url(not)'}", type=CSS),
+    "/old": FakePage("", status=301, headers=(("Location", "/docs/guide"),)),
     "/a": "<p>a</p>",
     "/a/b": '<a href="../a">up</a>',
     "/A": "<p>capital</p>",
@@ -40,7 +40,9 @@ SITE: "dict[str, str | Page]" = {
     "/..%5C..%5Cx": "<p>root</p>",
     "/CON": "<p>device</p>",
     "/long/" + "l" * 900: "<p>long</p>",
-    "/caf%C3%A9/": Page("<p>caf\xe9</p><a href='../'>home</a>".encode("latin-1"), type="text/html; charset=latin-1"),
+    "/caf%C3%A9/": FakePage(
+        "<p>caf\xe9</p><a href='../'>home</a>".encode("latin-1"), type="text/html; charset=latin-1"
+    ),
 }
 
 
@@ -115,7 +117,7 @@ def test_a_mirror_has_no_broken_link(tmp_path: Path, capsys: pytest.CaptureFixtu
     texts = {path.relative_to(own).as_posix(): path.read_bytes() for path in own.rglob("*") if path.is_file()}
     assert b"Guide" in texts["docs/guide.html"]
     assert "caf\u00e9" in texts["caf\u00e9/index.html"].decode("utf-8-sig")
-    documents = [page for page in SITE.values() if not (isinstance(page, Page) and page.status == 301)]
+    documents = [page for page in SITE.values() if not (isinstance(page, FakePage) and page.status == 301)]
     assert len(texts) == len(documents), "each document is a file of its own"
     start = texts["index.html"].decode("utf-8-sig")
     assert "integrity" not in start
@@ -172,7 +174,7 @@ def test_a_folder_that_is_somebody_elses_is_refused_before_anything_is_asked(
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_mirror_of_a_site_at_random_is_whole_and_has_no_broken_link(seed: int, tmp_path: Path) -> None:
     site, folder = scattered(seed), tmp_path / "site"
-    moved = {path: Page(status=302, headers=(("Location", target),)) for path, target in site.redirects.items()}
+    moved = {path: FakePage(status=302, headers=(("Location", target),)) for path, target in site.redirects.items()}
     with FakeWeb({**site.pages, **moved}) as web:
         assert mirrored(web, tmp_path / "crawl", folder) == 0
     assert len(list(folder.rglob("*.html"))) == len(site.expected) + 1, "a file for each page, and one that leads in"
@@ -180,7 +182,7 @@ def test_a_mirror_of_a_site_at_random_is_whole_and_has_no_broken_link(seed: int,
 
 
 def test_a_page_that_asks_not_to_be_archived_is_in_no_mirror(tmp_path: Path) -> None:
-    site: dict[str, str | Page] = {
+    site: dict[str, str | FakePage] = {
         "/": '<a href="/not">n</a><a href="/deep">d</a>',
         "/not": "<meta name=robots content=noarchive>secret",
     }

@@ -188,7 +188,7 @@ class Database:
                 self._item_views = make_item_views(self._connection)
         return self._item_views
 
-    def ask(self, sql: str, values: Sequence[object] = ()) -> "Answer":
+    def ask(self, sql: str, values: Sequence[object] = ()) -> "Rows":
         """The answer to one question; the next question ends it.
 
         Args:
@@ -203,7 +203,7 @@ class Database:
         if asks_for_items(sql):
             self.item_views()
         with _told(self._names):
-            return Answer(self._connection.execute(sql, list(values)), self._names)
+            return Rows(self._connection.execute(sql, list(values)), self._names)
 
     def write_parquet(self, sql: str, target: Path) -> None:
         """The answer as a Parquet file, whole or not at all.
@@ -232,7 +232,7 @@ class Database:
 _ASKING = frozenset({StatementType.SELECT, StatementType.EXPLAIN})
 
 
-class Answer:
+class Rows:
     """Rows of an answer, read bit by bit."""
 
     def __init__(self, connection: Connection, names: Mapping[str, str]) -> None:

@@ -20,7 +20,6 @@ from gossamer.assembly.place import read_wiring
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.body import MAX_READ, THRESHOLD, pieces
-from gossamer.model.document import Document
 from gossamer.model.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
@@ -28,10 +27,11 @@ from gossamer.model.url import canonical
 from gossamer.model.visit import HTML_TYPES, Found, Response, Visit
 from gossamer.operations.mirror.names import as_reference, mirror_names, resolved_names
 from gossamer.operations.mirror.rewriting import Change, changed_css, changed_html
+from gossamer.query.archive import ArchivedDocument as Archived
 from gossamer.query.archive import ArchiveReader
-from gossamer.query.archive import Document as Archived
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
+from gossamer.reading.document import Document
 from gossamer.stages.fetch.coding import codings, decode, refusal
 from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stages.links.component import LinksSheet, normaliser
