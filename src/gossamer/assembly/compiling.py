@@ -7,7 +7,7 @@ in :data:`RULES`. A wiring of the user's own takes the same options as long as i
 import datetime
 import os
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import msgspec
 from gossamer._version import __version__
 from gossamer.assembly import secrets
 from gossamer.assembly.documents import with_documents
-from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.options import CrawlOptions, HostOptions
 from gossamer.assembly.protocols import with_protocols
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
@@ -24,6 +24,7 @@ from gossamer.flow.graph import ComponentNode, ProviderNode
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.host_table import HostTable
 from gossamer.model.normal import chosen
 from gossamer.model.url import canonical, endpoint_of, host_of, is_machine, scheme_of
 from gossamer.services.politeness.retries import WAITS
@@ -279,6 +280,33 @@ def _retries(builder: Builder) -> None:
     builder.set("retries", "politeness", {"retries": list(WAITS[: builder.options.retries])})
 
 
+#: Setting of a single host -> the unit's setting that holds it for all hosts.
+HOST_SETTINGS = {
+    "delay": ("politeness", "delays"),
+    "per_host": ("politeness", "lives"),
+    "max_pages": ("commit", "max_by_host"),
+    "header": ("http", "headers"),
+}
+
+
+def _hosts(builder: Builder) -> None:
+    for name, (unit, setting) in HOST_SETTINGS.items():
+        values = {host: value for host, options in _by_host(builder.options) if (value := getattr(options, name))}
+        if name == "delay":
+            values |= {host: 0.0 for host, options in _by_host(builder.options) if options.delay == 0}
+        if values:
+            builder.set("hosts", unit, {setting: msgspec.to_builtins(values)})
+
+
+def _by_host(options: CrawlOptions) -> Iterator[tuple[str, HostOptions]]:
+    for host, values in options.hosts.items():
+        try:
+            HostTable({host: True})
+            yield host, build(HostOptions, {name.replace("-", "_"): value for name, value in values.items()})
+        except (SettingError, UsageError) as error:
+            raise UsageError(f'[hosts."{host}"]: {error}') from None
+
+
 # -- what holds whatever is given
 
 
@@ -343,6 +371,7 @@ RULES: dict[str, Callable[[Builder], None]] = {
     "strategy": _strategy,
     "robots": _robots,
     "retries": _retries,
+    "hosts": _hosts,
 }
 
 #: What is done for every crawl, after its options: it depends on several of them, or on none.

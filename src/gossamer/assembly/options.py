@@ -4,7 +4,9 @@ Every option is a field of some unit's sheet in the end (:mod:`gossamer.assembly
 names and the words that people use.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from gossamer.flow.sheet import Sheet, setting
 
@@ -208,6 +210,13 @@ class CrawlOptions(Sheet, frozen=True):
         tuple[str, ...], setting("Private network (CIDR) that links may reach (repeatable).", restart=_START)
     ] = ()
 
+    hosts: Annotated[
+        dict[str, dict[str, Any]],
+        setting(
+            'Set delay, per-host, max-pages and header for single hosts; in a configuration file: `[hosts."*.example.org"]`.',
+            restart=_START,
+        ),
+    ] = msgspec.field(default_factory=dict)
     page_requisites: Annotated[
         bool,
         setting("Also fetch what pages show (style sheets, images, scripts, media), wherever it lies.", restart=_START),
@@ -272,3 +281,14 @@ class CrawlOptions(Sheet, frozen=True):
         ),
     ] = ""
     no_warc: Annotated[bool, setting("Keep no archive.", restart=_START)] = False
+
+
+class HostOptions(Sheet, frozen=True):
+    """What can be set for single hosts. The names are those of the options that it takes the place of."""
+
+    delay: (
+        Annotated[float, setting("Wait this long between two requests.", unit="s", ge=0)] | Literal["auto"] | None
+    ) = None
+    per_host: Annotated[int, setting("Have so many live requests.", unit="requests", ge=1)] | None = None
+    max_pages: Annotated[int, setting("Take so many URLs.", unit="pages", ge=1)] | None = None
+    header: Annotated[tuple[str, ...], setting("Send this header field too, as `Name: value`.")] = ()

@@ -24,6 +24,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "no_warc": (True, {"archive": "no-archive"}),
     "strategy": ("depth", {"traversal": "depth"}),
     "robots": ("ignore", {"robots": "ignore-robots"}),
+    "hosts": ({"a.test": {"delay": "5s"}}, {"politeness.delays": {"a.test": 5.0}}),
     "retries": (2, {"politeness.retries": [10.0, 600.0]}),
     "header": (["X-A: 1"], {"http.header": ("X-A: 1",)}),
     "auth": ("me:secret", {}),

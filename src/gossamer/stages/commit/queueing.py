@@ -5,6 +5,7 @@ another time, or counted.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -17,6 +18,7 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.model.aside import Family
 from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
+from gossamer.model.host_table import HostTable
 from gossamer.model.leading import task_of
 from gossamer.model.task import Task, with_level
 from gossamer.model.url import canonical, host_of, scheme_of
@@ -40,11 +42,17 @@ class Choosers(msgspec.Struct, frozen=True):
     gates: Sequence[TaskFilter]
 
 
+@lru_cache(maxsize=8)  # the settings of a crawl are the same for every group
+def _budgets(by_host: tuple[tuple[str, int], ...]) -> HostTable[int]:
+    return HostTable(dict(by_host))
+
+
 class TaskQueueing:
     """Puts tasks into the queues of one open group."""
 
     def __init__(self, sheet: CommitSheet, choosers: Choosers, staged: Group) -> None:
         self._sheet = sheet
+        self._budgets = _budgets(tuple(sheet.max_by_host.items()))
         self._staged = staged
         self._seen = choosers.seen
         self._traversal = choosers.traversal
@@ -135,7 +143,9 @@ class TaskQueueing:
         """Whether its host and domain may queue one more, which is then counted; what is cut is counted by the budget."""
         sheet = self._sheet
         domain = registered_domain(task.host)
-        if sheet.max_per_host is not None and self._staged.tally("host", task.host) >= sheet.max_per_host:
+        most = self._budgets.get(task.host) if len(self._budgets) else None
+        most = sheet.max_per_host if most is None else most
+        if most is not None and self._staged.tally("host", task.host) >= most:
             cut = "budget:host"
         elif sheet.max_per_domain is not None and self._staged.tally("domain", domain) >= sheet.max_per_domain:
             cut = "budget:domain"

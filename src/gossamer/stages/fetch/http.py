@@ -76,6 +76,10 @@ class HttpSheet(Sheet, frozen=True):
     user_agent: Annotated[str, setting("Sent as User-Agent; empty: product, version and contact.")] = ""
     contact: Annotated[str, setting("URL or mail address that people who see our requests can turn to.")] = ""
     header: Annotated[tuple[str, ...], setting("Further request fields, each as `Name: value`.")] = ()
+    headers: Annotated[
+        dict[str, tuple[str, ...]],
+        setting("Further request fields, each as `Name: value`, for these hosts, as `*.example.org`."),
+    ] = msgspec.field(default_factory=dict)
     credentials: Annotated[
         tuple[str, ...],
         setting(
@@ -175,6 +179,7 @@ class HttpModule(Provider[HttpSheet]):
 
     def _read(self, sheet: HttpSheet) -> None:
         self._credentials = request.credentials(sheet.credentials)
+        self._host_fields = request.host_fields(sheet.headers)
         if sheet.cookies == "off":
             self._jar = None
         elif self._jar is None:
@@ -262,6 +267,8 @@ class HttpModule(Provider[HttpSheet]):
             shown = request.conditional_fields(task)
         if self._jar is not None and (cookie := self._jar.field(task.url, self.clock.now())):
             shown = (*shown, f"Cookie: {cookie}")
+        if len(self._host_fields):
+            shown = (*shown, *(self._host_fields.get(urls.host_of(task.url)) or ()))
         secret = self._credentials.get(urls.site_of(task.url), ()) if self._credentials else ()
         return shown, secret
 
