@@ -28,7 +28,9 @@ from gossamer.model.host_table import HostTable
 from gossamer.model.normal import chosen
 from gossamer.model.url import canonical, endpoint_of, host_of, is_machine, scheme_of
 from gossamer.services.politeness.retries import WAITS
+from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.file import root_of
+from gossamer.stages.fetch.given import fill
 from gossamer.stages.links.component import LinksSheet, normaliser
 from gossamer.stages.process.component import ProcessSheet
 from gossamer.stages.url_filter.expressions import by_gate
@@ -323,6 +325,15 @@ def _header(builder: Builder) -> None:
         builder.set("auth" if options.auth else "header", "http", {"credentials": found})
 
 
+def _cookie_file(builder: Builder) -> None:
+    """The cookies that requests begin with. A crawl that goes on finds the file wherever it is started."""
+    if not builder.options.cookie_file:
+        return
+    path = Path(builder.options.cookie_file).absolute()
+    fill(CookieJar(), path, 0.0)  # what cannot be read is refused before anything is touched
+    builder.set("cookie_file", "http", {"cookie_file": str(path)})
+
+
 def _seeds(builder: Builder) -> None:
     if not builder.seeds:
         return
@@ -375,7 +386,7 @@ RULES: dict[str, Callable[[Builder], None]] = {
 }
 
 #: What is done for every crawl, after its options: it depends on several of them, or on none.
-ALWAYS: tuple[Callable[[Builder], None], ...] = (_documents, _header, _seeds, _identity, _permission)
+ALWAYS: tuple[Callable[[Builder], None], ...] = (_documents, _header, _cookie_file, _seeds, _identity, _permission)
 
 
 #: Options that come to more than the setting that they name, and can be changed while a crawl runs.

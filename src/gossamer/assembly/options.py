@@ -179,7 +179,8 @@ class CrawlOptions(Sheet, frozen=True):
     auth: Annotated[
         tuple[str, ...],
         setting(
-            "HOST=USER:PASSWORD, or USER:PASSWORD for the seeds' hosts; sent to that host alone (repeatable).",
+            "Send HOST=USER:PASSWORD, or USER:PASSWORD for the seeds' hosts, to that host alone. HOST=$NAME and HOST=@FILE take "
+            "USER:PASSWORD or `Bearer TOKEN` from the environment or a file, and keep it out of crawl.toml (repeatable).",
             restart=_START,
             secret=True,
         ),
@@ -188,6 +189,14 @@ class CrawlOptions(Sheet, frozen=True):
         Literal["off", "host"],
         setting("`host`: cookies that a server sets go back to it while the crawl runs.", restart=_START),
     ] = "off"
+    cookie_file: Annotated[
+        str,
+        setting(
+            "Begin with the cookies of this file (cookies.txt, or JSON as browsers export it), and keep those that servers "
+            "set while the crawl runs.",
+            restart=_START,
+        ),
+    ] = ""
     proxy: Annotated[
         str,
         setting(
