@@ -42,6 +42,8 @@ class Forgetful:
     """Keeps rows first and its mark in a second step, without cutting back: a kill between the two doubles rows."""
 
     table = "items"
+    columns = COLUMNS
+    rows_at_once = 1_000
 
     def __init__(self, directory: Path) -> None:
         self._rows, self._mark = directory / "rows", directory / "mark"
