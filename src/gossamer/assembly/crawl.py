@@ -22,7 +22,7 @@ from gossamer.assembly.compiling import (
 )
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
-from gossamer.assembly.item_files import ItemFiles
+from gossamer.assembly.following import Following
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.placing import with_directory, with_durability, with_told_tls
@@ -46,7 +46,7 @@ from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring, with_settings
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
-from gossamer.query.places import CRAWL_FILE
+from gossamer.query.places import CRAWL_FILE, TRIPLES
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages.frontier.component import Frontier
@@ -57,6 +57,7 @@ from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.ledger.ledger import Ledger
 from gossamer.stores.recovery import QUARANTINE, Restored
 from gossamer.stores.scratch import scratch
+from gossamer.stores.tablelog import TableLogSheet
 
 if TYPE_CHECKING:
     from gossamer.assembly.control.messages import Answered, Request
@@ -117,8 +118,10 @@ class Crawl:
                 "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
             )
         self.tables = TableMaker(self.directory, report) if tables else None
-        self.item_files = ItemFiles(self.directory, self.options.items, report)
-        self.item_files.check(overwrite=self.options.overwrite)
+        self.following = Following(
+            self.directory, report, items=self.options.items, triples=self._keeps_triples()
+        )
+        self.following.check(overwrite=self.options.overwrite)
         self.fleet: Fleet | None = None
         self._state = ""
         self._began = 0.0
@@ -160,6 +163,10 @@ class Crawl:
             if isinstance(node.sheet, SeedsSheet)
             for url in read_seeds(node.sheet.urls, self._hostless)
         )
+
+    def _keeps_triples(self) -> bool:
+        sheets = (node.sheet for node in self.graph.providers.values())
+        return any(isinstance(sheet, TableLogSheet) and TRIPLES in sheet.tables for sheet in sheets)
 
     def _released(self, wiring: Wiring) -> Wiring:
         from gossamer.assembly.suspicions import with_released
@@ -210,7 +217,7 @@ class Crawl:
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")
-            await self.item_files.start()
+            await self.following.start()
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
@@ -224,7 +231,7 @@ class Crawl:
             self.connector_statistics = running.statistics()
             await running.stop()
             await fleet.stop()
-            await self.item_files.finish()
+            await self.following.finish()
             if is_vain:
                 self._tell_vain()
             self._place.settle(made, has_begun and not is_vain)

@@ -19,7 +19,7 @@ import msgspec
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.control.client import holder
-from gossamer.assembly.item_files import ItemFiles
+from gossamer.assembly.following import Following
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import Consumer, Producer
@@ -39,7 +39,7 @@ from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
-from gossamer.query.places import ITEM_FILE_NOTES, crawl_directory, replacing
+from gossamer.query.places import crawl_directory, replacing
 from gossamer.query.replacing import Basis, basis, replace, replaceable
 from gossamer.stages.fetch.coding import codings, decode, refusal
 from gossamer.stages.fetch.keeping import Keeping
@@ -165,10 +165,9 @@ class Reprocessing:
 
     async def _follow(self) -> None:
         """What follows the crawl is made again out of the new rows; that of a crawl that runs does so itself."""
-        if (self.directory / ITEM_FILE_NOTES).is_dir():
-            files = ItemFiles(self.directory, "", self._report)
-            await files.start("--once")
-            await files.finish()
+        following = Following(self.directory, self._report)
+        await following.start("--once")
+        await following.finish()
 
     def _workspace(self) -> Path:
         """A directory of the run's own; those of runs that were killed go."""

@@ -1,50 +1,143 @@
-"""`python -m gossamer.query.following DIRECTORY`: feeds what follows a crawl, while the crawl runs.
+"""`python -m gossamer.query.following DIRECTORY WHAT`: feeds one thing that follows a crawl, while the crawl runs.
 
-Place in the flow: :mod:`gossamer.assembly.item_files` starts it beside a crawl, and closes its standard input when
-everything is committed; the death of the crawl closes that as well. Then it takes what is committed by then, and ends. With
-`--once` it looks once.
+Place in the flow: :mod:`gossamer.assembly.following` starts one such process for each thing beside a crawl, and closes its standard
+input when everything is committed; the death of the crawl closes that as well. Then it takes what is committed by then, and ends.
+With `--once` it looks once. What it has to tell at the end it prints, a line for each.
 """
 
+import contextlib
 import gc
 import os
 import select
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gossamer.contracts.feeding import FeedConsumer
+from gossamer.model.errors import GossamerError
 from gossamer.query.feeds import Feed
 from gossamer.query.item_files import item_files
-from gossamer.query.places import following
+from gossamer.query.places import following, reading
 
-#: Seconds between two looks.
+#: Seconds between two looks for somebody who waits, and for the end.
 INTERVAL = 1.0
 
 
-def consumers(directory: Path) -> list[FeedConsumer]:
-    """Everything that follows the crawl in a directory."""
-    return [*item_files(directory)]
+class Follower:
+    """One thing that follows a crawl."""
+
+    #: Rests between two looks at the feeds, where nobody waits.
+    rests = 1
+
+    def consumers(self) -> Sequence[FeedConsumer]:
+        """What is fed: in this order, and seen in the opposite one, so that no feed is ahead of those before it."""
+        return ()
+
+    def is_awaited(self) -> bool:
+        """Somebody waits for what is committed by now."""
+        return False
+
+    def look(self) -> None:
+        """The feeds are looked at next: who waits by now will be served."""
+
+    def has_looked(self) -> None:
+        """Everything has what was committed at the last :meth:`look`."""
+
+    def told(self) -> list[str]:
+        """What a person has to know at the end."""
+        return []
+
+    def close(self) -> None:
+        """Let go of everything."""
 
 
-def follow(directory: Path, rest: Callable[[], bool], *, wait: bool) -> None:
+class ItemFileFollower(Follower):
+    """The item files of a crawl."""
+
+    def __init__(self, directory: Path) -> None:
+        self._files = item_files(directory)
+
+    def consumers(self) -> Sequence[FeedConsumer]:
+        return self._files
+
+
+def _items(directory: Path) -> Follower:
+    return ItemFileFollower(directory)
+
+
+def _triples(directory: Path) -> Follower:
+    from gossamer.query.triples.following import TripleStoreFollower  # few crawls have one
+
+    return TripleStoreFollower(directory)
+
+
+def _endpoints(directory: Path) -> Follower:
+    from gossamer.query.triples.following import EndpointFollower  # few crawls have one
+
+    return EndpointFollower(directory)
+
+
+#: What follows crawls, by name. Each has a process of its own, so that a slow one holds up no other.
+FOLLOWERS: dict[str, Callable[[Path], Follower]] = {"items": _items, "triples": _triples, "endpoints": _endpoints}
+
+
+def feed_all(directory: Path, fed: Sequence[tuple[FeedConsumer, Feed]]) -> None:
+    """Give consumers everything that is committed by now.
+
+    Raises:
+        OSError: a file could not be read, or a consumer could not keep what it was given.
+    """
+    with reading(directory):
+        sights = [feed.look() for _, feed in reversed(fed)]
+        for (consumer, feed), sight in zip(fed, reversed(sights), strict=True):
+            feed.give(consumer, sight)
+
+
+def feeds_of(directory: Path, consumers: Sequence[FeedConsumer]) -> list[tuple[FeedConsumer, Feed]]:
+    """Each consumer with a feed of its own."""
+    return [(consumer, Feed(directory, consumer.table)) for consumer in consumers]
+
+
+def follow(directory: Path, what: str, rest: Callable[[], bool], *, wait: bool) -> list[str]:
     """Feed what follows a crawl until there is nobody to wait for, then once more.
 
     Args:
         directory: the crawl directory.
-        rest: waits between two looks; True when the next look is the last.
+        what: one of :data:`FOLLOWERS`.
+        rest: waits a little; True when the next look is the last.
         wait: wait for another process that is at it; otherwise leave it to that one.
+
+    Returns:
+        What a person has to know.
+
+    Raises:
+        GossamerError: it cannot be fed; says why.
+        OSError: a file could not be read or written.
     """
-    with following(directory, wait=wait) as held:
+    with following(directory, what, wait=wait) as held:
         if not held:
-            return
-        fed = [(consumer, Feed(directory, consumer.table)) for consumer in consumers(directory)]
-        is_last = False
-        while True:
-            for consumer, feed in fed:
-                feed.give(consumer)
-            if is_last:
-                return
-            is_last = rest()
+            return []
+        follower = FOLLOWERS[what](directory)
+        with contextlib.closing(follower):
+            fed = feeds_of(directory, follower.consumers())
+            is_last = False
+            while True:
+                follower.look()
+                feed_all(directory, fed)
+                follower.has_looked()
+                if is_last:
+                    return follower.told()
+                is_last = _rested(follower, rest)
+
+
+def _rested(follower: Follower, rest: Callable[[], bool]) -> bool:
+    """Wait for the next look; True when it is the last."""
+    for _ in range(follower.rests):
+        if rest():
+            return True
+        if follower.is_awaited():
+            return False
+    return False
 
 
 def _ended_within_the_interval() -> bool:
@@ -58,9 +151,14 @@ def main(arguments: list[str]) -> int:
     once = "--once" in arguments
     if not once:
         os.nice(10)  # beside a running crawl
-    [directory] = [argument for argument in arguments if argument != "--once"]
+    directory, what = (argument for argument in arguments if argument != "--once")
     # The process of a crawl that was killed ends by itself; one of a crawl that runs sees what there is to see.
-    follow(Path(directory), (lambda: True) if once else _ended_within_the_interval, wait=not once)
+    try:
+        told = follow(Path(directory), what, (lambda: True) if once else _ended_within_the_interval, wait=not once)
+    except GossamerError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    sys.stdout.writelines(f"{line}\n" for line in told)
     return 0
 
 

@@ -1,0 +1,121 @@
+"""What follows a crawl: files of items (`--items FILE`), its triple store (`--rdf`), and a triple store elsewhere.
+
+Each is fed from the committed rows by a process of its own (:mod:`gossamer.query.following`).
+
+Place in the flow: :mod:`crawl` registers what is asked for when the directory is made, starts the processes when the crawl begins,
+and ends them when everything is committed. A crawl that goes on goes on with what followed it.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from gossamer.flow import python
+from gossamer.model.errors import UsageError
+from gossamer.query.places import ITEM_FILE_NOTES, TRIPLES
+
+#: How an item file may end: that says how it is written.
+FORMS = (".jsonl", ".csv")
+
+#: What follows a crawl, by the name of its follower: where it shows that the crawl has it, and how it is called.
+_PLACES = {
+    "items": (ITEM_FILE_NOTES, "items could not be written to their file"),
+    "triples": (TRIPLES, "the triple store is not complete"),
+}
+
+
+class Following:
+    """Everything that follows the crawl in one directory."""
+
+    def __init__(self, directory: Path, report: Callable[[str], object], *, items: str = "", triples: bool = False):
+        """Name what is to follow, besides what the crawl has.
+
+        Args:
+            directory: the crawl directory.
+            report: takes what goes wrong.
+            items: a file of items; empty for none.
+            triples: the crawl keeps triples, so it has a store of them.
+
+        Raises:
+            UsageError: the name of the file does not say how it is to be written.
+        """
+        if items and Path(items).suffix not in FORMS:
+            raise UsageError(f"--items {items}: the name says how it is written; let it end in {' or '.join(FORMS)}")
+        self._directory = directory
+        self._report = report
+        self._file = Path(items) if items else None
+        self._has_triples = triples
+        self._children: dict[str, asyncio.subprocess.Process] = {}
+
+    def __repr__(self) -> str:
+        return f"<Following {self._directory}>"
+
+    def check(self, *, overwrite: bool) -> None:
+        """Refuse to write over a file that this crawl did not make. Touches nothing.
+
+        Raises:
+            UsageError: there is such a file, or no folder for it.
+        """
+        file = self._file
+        if file is None:
+            return
+        if not file.absolute().parent.is_dir():
+            raise UsageError(f"--items {file}: there is no directory {file.absolute().parent}")
+        if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+            raise UsageError(f"--items {file} cannot be written: its permissions do not allow it")
+        if file.exists() and not overwrite and not self._is_known(file):
+            raise UsageError(f"{file} exists; name another file with --items, or replace it with --overwrite")
+
+    def _is_known(self, file: Path) -> bool:
+        if not (self._directory / ITEM_FILE_NOTES).is_dir():
+            return False
+        from gossamer.query.item_files import note_path  # few crawls have item files
+
+        return note_path(self._directory, file).exists()
+
+    async def start(self, *options: str) -> None:
+        """Feed what follows the crawl from now on; `options` go to the processes.
+
+        Raises:
+            UsageError: the file of items cannot be written.
+        """
+        if self._file is not None:
+            from gossamer.query.item_files import register  # few crawls have item files
+
+            try:
+                register(self._directory, self._file)
+            except OSError as error:
+                raise UsageError(f"--items {self._file} cannot be written: {error.strerror}") from None
+        if self._has_triples:
+            (self._directory / TRIPLES).mkdir(exist_ok=True)
+        for name, (place, _) in _PLACES.items():
+            if (self._directory / place).is_dir():
+                self._children[name] = await _following(self._directory, name, *options)
+
+    async def finish(self) -> None:
+        """Everything is committed: wait until all have it. Safe to call when nothing was started."""
+        children, self._children = self._children, {}
+        for child in children.values():
+            if child.stdin is not None:
+                child.stdin.close()
+        for name, child in children.items():
+            told, said = await child.communicate()
+            for line in told.decode("utf-8", "replace").splitlines():
+                self._report(line)
+            if child.returncode:
+                last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
+                self._report(f"{_PLACES[name][1]} ({last}); the next run goes on with it")
+
+
+async def _following(directory: Path, name: str, *options: str) -> asyncio.subprocess.Process:
+    """Start the process that feeds something; it ends when its standard input does."""
+    # A session of its own: Ctrl-C in the terminal ends the crawl, and the crawl ends this.
+    return await asyncio.create_subprocess_exec(
+        *python.command("gossamer.query.following", str(directory), name, *options),
+        env=python.environment(),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
