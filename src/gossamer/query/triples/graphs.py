@@ -1,7 +1,7 @@
 """What rows of the table `triples` say of the graphs of pages, and how they are written as N-Quads. Pure code.
 
 A graph is named by the URL of its page, and holds what the latest visit found. Blank nodes get names that no other visit gives, so
-that equal names in two pages stay two nodes, and that rows which come twice say the same twice.
+that equal names in two pages stay two nodes where the pages are written together.
 """
 
 import re

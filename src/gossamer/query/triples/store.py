@@ -44,6 +44,8 @@ class TripleStore:
         self._place = directory / TRIPLES
         self._opened: oxigraph.Store | None = None
         self._notes: GraphNotes | None = None
+        self._is_doubtful = False
+        """The last process was killed: what it had begun to put may be there, without a note."""
         self.left_out: Counter[str] = Counter()
         """Triples that no store can hold, by reason. They stay in the table."""
 
@@ -82,6 +84,7 @@ class TripleStore:
                 self._forget()
             notes = GraphNotes(self._place / NOTES)
             since = notes.get(_OPEN_SINCE)
+            self._is_doubtful = bool(since)
             if has_store and since and since != _boot():
                 # The machine stopped: store and notes may each have lost another part of what was written last.
                 notes.close()
@@ -112,7 +115,11 @@ class TripleStore:
 
     def put(self, graphs: Sequence[PageGraph], replaced: Iterable[str]) -> None:
         """See the contract."""
+        # What is added twice is there twice: the parser gives blank nodes new names each time.
         before = set(replaced)
+        if self._is_doubtful:
+            has = self.open().contains_named_graph
+            before.update(graph.url for graph in graphs if has(oxigraph.NamedNode(graph.iri)))
         self.drop([graph.url for graph in graphs if graph.url in before])
         if graphs:
             self._add(graphs)
