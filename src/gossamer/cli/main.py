@@ -28,6 +28,7 @@ COMMANDS = {
     "cat": ("gossamer.cli.cat", "Write an archived document to standard output."),
     "query": ("gossamer.cli.query", "Ask the tables of a crawl in SQL."),
     "sparql": ("gossamer.cli.sparql", "Ask the triples of a crawl in SPARQL."),
+    "serve-sparql": ("gossamer.cli.serve_sparql", "Serve the triples of a crawl by the SPARQL protocol."),
     "export": ("gossamer.cli.export", "Write archive, index or tables for other tools."),
     "verify": ("gossamer.cli.verify", "Compare the files of a crawl with what was committed to it."),
     "delete": ("gossamer.cli.delete", "Take everything of a URL, host or domain out of a crawl."),

@@ -46,11 +46,11 @@ def sparql(
     """
     from gossamer.query.places import crawl_directory
     from gossamer.query.triples.asking import Limits
-    from gossamer.query.triples.questions import Question
+    from gossamer.query.triples.questions import question_in
 
     place = crawl_directory(directory)
-    limits = Limits(seconds=_quantity("--timeout", timeout, "s"), memory=int(_quantity("--memory", memory, "bytes")))
-    question = Question(sys.stdin.read() if query == "-" else query, form or "", raw)
+    limits = Limits(seconds=quantity("--timeout", timeout, "s"), memory=int(quantity("--memory", memory, "bytes")))
+    question = question_in(form or "", sys.stdin.read() if query == "-" else query, raw=raw)
     if output is None:
         _answer(place, question, limits, sys.stdout.buffer)
         return 0
@@ -63,7 +63,12 @@ def sparql(
     return 0
 
 
-def _quantity(option: str, text: str, unit: str) -> float:
+def quantity(option: str, text: str, unit: str) -> float:
+    """What an option says in units.
+
+    Raises:
+        UsageError: it is no such quantity.
+    """
     try:
         value = parse(text, unit)
     except ValueError as error:

@@ -38,7 +38,7 @@ def limit(memory: int, seconds: int) -> None:
 
 
 def answer(store: oxigraph.Store, question: Question, out: TextIO) -> None:
-    """Write the answer to a question.
+    """Write the name of a form, the end of a line, and the answer to a question in that form.
 
     Raises:
         BadQuestion: it is no SPARQL query, or its answer has not the form that was wished for.
@@ -57,10 +57,11 @@ def answer(store: oxigraph.Store, question: Question, out: TextIO) -> None:
     except (SyntaxError, ValueError) as error:
         raise BadQuestion(_one_line(error)) from None
     is_graph = isinstance(found, oxigraph.QueryTriples)
-    form = form_for(question.form, is_graph)
+    form = form_for(question, is_graph)
     if form is None:
         kind, forms = ("a graph", GRAPHS) if is_graph else ("rows", ROWS)
-        raise BadQuestion(f"the answer is {kind}, and {question.form} cannot hold it; choose {', '.join(forms)}")
+        raise BadQuestion(f"the answer is {kind}, and {question.form or question.graph_form} cannot hold it; choose {', '.join(forms)}")
+    out.write(f"{form}\n")
     if isinstance(found, oxigraph.QueryTriples):
         # What a query constructs is in no graph.
         write_graph((oxigraph.Quad(*triple) for triple in found), form, out)

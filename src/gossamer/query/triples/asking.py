@@ -40,7 +40,15 @@ class TooMuch(GossamerError):
     exit_code = 4
 
 
-async def ask(store: Path, question: Question, limits: Limits, take: Callable[[bytes], Awaitable[None]]) -> None:
+Take = Callable[[bytes], Awaitable[None]]
+Begin = Callable[[str], Awaitable[None]]
+
+
+async def _begin(form: str) -> None:
+    """Who asks for one form needs not be told of it."""
+
+
+async def ask(store: Path, question: Question, limits: Limits, take: Take, begin: Begin = _begin) -> None:
     """Have a question answered.
 
     Args:
@@ -48,6 +56,7 @@ async def ask(store: Path, question: Question, limits: Limits, take: Callable[[b
         question: what is asked.
         limits: what it may take.
         take: gets the answer, piece by piece.
+        begin: is told the form of the answer before its first piece.
 
     Raises:
         UsageError: the question cannot be answered; says why.
@@ -64,7 +73,7 @@ async def ask(store: Path, question: Question, limits: Limits, take: Callable[[b
     )
     try:
         async with asyncio.timeout(limits.seconds):
-            complaint = await _converse(child, question, take)
+            complaint = await _converse(child, question, take, begin)
     except TimeoutError:
         raise TooMuch(f"no answer within {show_seconds(limits.seconds)}; ask for less, or give it more time") from None
     finally:
@@ -75,7 +84,7 @@ async def ask(store: Path, question: Question, limits: Limits, take: Callable[[b
 
 
 async def _converse(
-    child: asyncio.subprocess.Process, question: Question, take: Callable[[bytes], Awaitable[None]]
+    child: asyncio.subprocess.Process, question: Question, take: Take, begin: Begin
 ) -> str:
     assert child.stdin is not None and child.stdout is not None and child.stderr is not None
     complaints = asyncio.create_task(child.stderr.read(_MOST_COMPLAINTS))
@@ -86,6 +95,8 @@ async def _converse(
             child.stdin.close()
         except (BrokenPipeError, ConnectionResetError):
             pass  # it has ended, and says why
+        if form := await child.stdout.readline():
+            await begin(form.decode().strip())
         while piece := await child.stdout.read(_PIECE):
             await take(piece)
         complaint = await complaints

@@ -25,7 +25,9 @@ class Question(msgspec.Struct, frozen=True):
 
     query: str
     form: str = ""
-    """One of :data:`ROWS` and :data:`GRAPHS`; empty for `table`, or `turtle`, by what the query asks for."""
+    """How rows are answered, or true or false: one of :data:`ROWS`."""
+    graph_form: str = ""
+    """How a graph is answered: one of :data:`GRAPHS`. With one of the two alone, an answer of the other kind is refused."""
     raw: bool = False
     """CSV without an apostrophe before what a spreadsheet takes for a formula."""
     default_graphs: tuple[str, ...] = ()
@@ -44,8 +46,13 @@ def prefixes() -> dict[str, str]:
     return {name: iri for name, iri in PREFIXES.items() if name.isidentifier()}
 
 
-def form_for(form: str, is_graph: bool) -> str | None:
-    """The form of an answer, or None where what was wished for does not fit it."""
-    if not form:
+def form_for(question: Question, is_graph: bool) -> str | None:
+    """The form of an answer; `table` or `turtle` unless told, and None where what was wished for does not fit it."""
+    if not (question.form or question.graph_form):
         return GRAPHS[0] if is_graph else ROWS[0]
-    return form if form in (GRAPHS if is_graph else ROWS) else None
+    return (question.graph_form if is_graph else question.form) or None
+
+
+def question_in(form: str, query: str, *, raw: bool = False) -> Question:
+    """A question that a person wants answered in one form; in that which fits, where it is empty."""
+    return Question(query, graph_form=form) if form in GRAPHS else Question(query, form, raw=raw)
