@@ -119,7 +119,11 @@ class Crawl:
             )
         self.tables = TableMaker(self.directory, report) if tables else None
         self.following = Following(
-            self.directory, report, items=self.options.items, triples=self._keeps_triples()
+            self.directory,
+            report,
+            items=self.options.items,
+            triples=self._keeps_triples(),
+            endpoint=self.options.triple_store,
         )
         self.following.check(overwrite=self.options.overwrite)
         self.fleet: Fleet | None = None

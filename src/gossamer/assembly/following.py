@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gossamer.flow import python
 from gossamer.model.errors import UsageError
-from gossamer.query.places import ITEM_FILE_NOTES, TRIPLES
+from gossamer.query.places import ENDPOINTS, ITEM_FILE_NOTES, TRIPLES
 
 #: How an item file may end: that says how it is written.
 FORMS = (".jsonl", ".csv")
@@ -22,13 +22,22 @@ FORMS = (".jsonl", ".csv")
 _PLACES = {
     "items": (ITEM_FILE_NOTES, "items could not be written to their file"),
     "triples": (TRIPLES, "the triple store is not complete"),
+    "endpoints": (ENDPOINTS, "the triple store elsewhere is not complete"),
 }
 
 
 class Following:
     """Everything that follows the crawl in one directory."""
 
-    def __init__(self, directory: Path, report: Callable[[str], object], *, items: str = "", triples: bool = False):
+    def __init__(
+        self,
+        directory: Path,
+        report: Callable[[str], object],
+        *,
+        items: str = "",
+        triples: bool = False,
+        endpoint: str = "",
+    ) -> None:
         """Name what is to follow, besides what the crawl has.
 
         Args:
@@ -36,16 +45,24 @@ class Following:
             report: takes what goes wrong.
             items: a file of items; empty for none.
             triples: the crawl keeps triples, so it has a store of them.
+            endpoint: URL of a triple store elsewhere that takes SPARQL updates; empty for none.
 
         Raises:
-            UsageError: the name of the file does not say how it is to be written.
+            UsageError: the name of the file does not say how it is to be written, or the URL is none.
         """
+        if endpoint:
+            from gossamer.query.triples.updating import check_endpoint  # few crawls feed one
+
+            check_endpoint(endpoint)
+            if not triples:
+                raise UsageError("--triple-store is for a crawl that keeps triples; add --rdf")
         if items and Path(items).suffix not in FORMS:
             raise UsageError(f"--items {items}: the name says how it is written; let it end in {' or '.join(FORMS)}")
         self._directory = directory
         self._report = report
         self._file = Path(items) if items else None
         self._has_triples = triples
+        self._endpoint = endpoint
         self._children: dict[str, asyncio.subprocess.Process] = {}
 
     def __repr__(self) -> str:
@@ -89,6 +106,10 @@ class Following:
                 raise UsageError(f"--items {self._file} cannot be written: {error.strerror}") from None
         if self._has_triples:
             (self._directory / TRIPLES).mkdir(exist_ok=True)
+        if self._endpoint:
+            from gossamer.query.triples.endpoint import register_endpoint  # few crawls feed one
+
+            register_endpoint(self._directory, self._endpoint)
         for name, (place, _) in _PLACES.items():
             if (self._directory / place).is_dir():
                 self._children[name] = await _following(self._directory, name, *options)

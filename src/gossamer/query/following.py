@@ -61,24 +61,28 @@ class ItemFileFollower(Follower):
         return self._files
 
 
-def _items(directory: Path) -> Follower:
+Rest = Callable[[], bool]
+"""Waits a little; True when the crawl has ended, so that the next look is the last."""
+
+
+def _items(directory: Path, rest: Rest) -> Follower:
     return ItemFileFollower(directory)
 
 
-def _triples(directory: Path) -> Follower:
+def _triples(directory: Path, rest: Rest) -> Follower:
     from gossamer.query.triples.following import TripleStoreFollower  # few crawls have one
 
     return TripleStoreFollower(directory)
 
 
-def _endpoints(directory: Path) -> Follower:
+def _endpoints(directory: Path, rest: Rest) -> Follower:
     from gossamer.query.triples.following import EndpointFollower  # few crawls have one
 
-    return EndpointFollower(directory)
+    return EndpointFollower(directory, rest)
 
 
 #: What follows crawls, by name. Each has a process of its own, so that a slow one holds up no other.
-FOLLOWERS: dict[str, Callable[[Path], Follower]] = {"items": _items, "triples": _triples, "endpoints": _endpoints}
+FOLLOWERS: dict[str, Callable[[Path, Rest], Follower]] = {"items": _items, "triples": _triples, "endpoints": _endpoints}
 
 
 def feed_all(directory: Path, fed: Sequence[tuple[FeedConsumer, Feed]]) -> None:
@@ -98,13 +102,13 @@ def feeds_of(directory: Path, consumers: Sequence[FeedConsumer]) -> list[tuple[F
     return [(consumer, Feed(directory, consumer.table)) for consumer in consumers]
 
 
-def follow(directory: Path, what: str, rest: Callable[[], bool], *, wait: bool) -> list[str]:
+def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[str]:
     """Feed what follows a crawl until there is nobody to wait for, then once more.
 
     Args:
         directory: the crawl directory.
         what: one of :data:`FOLLOWERS`.
-        rest: waits a little; True when the next look is the last.
+        rest: between two looks.
         wait: wait for another process that is at it; otherwise leave it to that one.
 
     Returns:
@@ -117,7 +121,7 @@ def follow(directory: Path, what: str, rest: Callable[[], bool], *, wait: bool) 
     with following(directory, what, wait=wait) as held:
         if not held:
             return []
-        follower = FOLLOWERS[what](directory)
+        follower = FOLLOWERS[what](directory, rest)
         with contextlib.closing(follower):
             fed = feeds_of(directory, follower.consumers())
             is_last = False
@@ -130,7 +134,7 @@ def follow(directory: Path, what: str, rest: Callable[[], bool], *, wait: bool) 
                 is_last = _rested(follower, rest)
 
 
-def _rested(follower: Follower, rest: Callable[[], bool]) -> bool:
+def _rested(follower: Follower, rest: Rest) -> bool:
     """Wait for the next look; True when it is the last."""
     for _ in range(follower.rests):
         if rest():

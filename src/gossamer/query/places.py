@@ -24,6 +24,9 @@ ITEM_FILE_NOTES = "state/item-files"
 #: Where the triple store of a crawl lies (:mod:`gossamer.query.triples.store`).
 TRIPLES = "triples"
 
+#: Where it is noted which triple stores elsewhere follow the crawl (:mod:`gossamer.query.triples.endpoint`).
+ENDPOINTS = "state/triple-stores"
+
 TABLES = "tables"
 REPLACED = "replaced.json"
 

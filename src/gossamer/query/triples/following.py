@@ -1,10 +1,11 @@
 """What feeds triple stores beside a crawl, each in a process of its own (:mod:`gossamer.query.following`)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gossamer.contracts.feeding import FeedConsumer
 from gossamer.query.following import Follower
+from gossamer.query.triples.endpoint import endpoints
 from gossamer.query.triples.snapshots import grant, wishes
 from gossamer.query.triples.store import TripleStore
 
@@ -42,3 +43,28 @@ class TripleStoreFollower(Follower):
 
     def close(self) -> None:
         self._store.close()
+
+
+class EndpointFollower(Follower):
+    """The triple stores elsewhere that the crawl feeds."""
+
+    def __init__(self, directory: Path, rest: Callable[[], bool]) -> None:
+        self._endpoints = endpoints(directory, rest)
+
+    def consumers(self) -> Sequence[FeedConsumer]:
+        return [consumer for endpoint in self._endpoints for consumer in endpoint.consumers()]
+
+    def told(self) -> list[str]:
+        return [
+            f"{count} triples are not in {endpoint.url}: {_REASONS[reason]}"
+            for endpoint in self._endpoints
+            for reason, count in endpoint.left_out.items()
+        ]
+
+    def close(self) -> None:
+        for endpoint in self._endpoints:
+            endpoint.close()
+
+
+#: Why triples are not in a store elsewhere.
+_REASONS = {"not_an_iri": "they have names that are no IRIs", "refused": "it refused them"}
