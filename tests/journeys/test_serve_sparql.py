@@ -96,7 +96,10 @@ def test_queries_come_by_form_and_by_body(served: str) -> None:
 
 def test_a_graph_is_answered_in_a_form_of_graphs(served: str) -> None:
     query = urlencode({"query": "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"})
-    for accept, form in (("text/turtle", oxigraph.RdfFormat.TURTLE), ("application/ld+json", oxigraph.RdfFormat.JSON_LD)):
+    for accept, form in (
+        ("text/turtle", oxigraph.RdfFormat.TURTLE),
+        ("application/ld+json", oxigraph.RdfFormat.JSON_LD),
+    ):
         status, fields, text = send(f"{served}?{query}", Accept=accept)
         assert (status, fields["Content-Type"].partition(";")[0]) == (200, accept)
         assert len(list(oxigraph.parse(text.encode(), form))) == 2
@@ -113,10 +116,15 @@ def test_graphs_can_be_chosen_by_the_request(served: str) -> None:
 
 
 def test_the_service_describes_itself(served: str) -> None:
-    for accept, form in (("text/turtle", oxigraph.RdfFormat.TURTLE), ("application/rdf+xml", oxigraph.RdfFormat.RDF_XML)):
+    for accept, form in (
+        ("text/turtle", oxigraph.RdfFormat.TURTLE),
+        ("application/rdf+xml", oxigraph.RdfFormat.RDF_XML),
+    ):
         status, _, text = send(served, Accept=accept)
         assert status == 200
-        said = {(quad.predicate.value.rpartition("#")[2], str(quad.object)) for quad in oxigraph.parse(text.encode(), form)}
+        said = {
+            (quad.predicate.value.rpartition("#")[2], str(quad.object)) for quad in oxigraph.parse(text.encode(), form)
+        }
         assert ("endpoint", f"<{served}>") in said
         assert ("supportedLanguage", "<http://www.w3.org/ns/sparql-service-description#SPARQL11Query>") in said
 
@@ -133,7 +141,9 @@ class Tags(HTMLParser):
         self.names |= {tag, *(name for name, _ in attrs)}
 
 
-@pytest.mark.parametrize("query", ["", ALL, f'SELECT * {{ ?s ?p "</textarea><script>{quote(HOSTILE)}" }}', "</textarea><script>"])
+@pytest.mark.parametrize(
+    "query", ["", ALL, f'SELECT * {{ ?s ?p "</textarea><script>{quote(HOSTILE)}" }}', "</textarea><script>"]
+)
 def test_a_browser_sees_a_form_and_text_and_runs_nothing(served: str, query: str) -> None:
     address = f"{served}?{urlencode({'query': query})}" if query else served
     _, fields, text = send(address, Accept="text/html,application/xhtml+xml,*/*;q=0.8")
@@ -163,10 +173,15 @@ def test_what_cannot_be_answered_says_so_in_the_status(served: str, query: str, 
 def test_it_changes_nothing(served: str) -> None:
     update = "CLEAR ALL"
     assert send(served, "POST", update, Content_Type="application/sparql-update")[0] == 403
-    assert send(served, "POST", urlencode({"update": update}), Content_Type="application/x-www-form-urlencoded")[0] == 403
+    assert (
+        send(served, "POST", urlencode({"update": update}), Content_Type="application/x-www-form-urlencoded")[0] == 403
+    )
     assert send(f"{served}?{urlencode({'query': update})}")[0] == 400
     assert send(served, "DELETE")[0] == 501
-    assert send(f"{served}?{urlencode({'query': 'ASK { ?s ?p ?o }'})}", Accept="text/csv")[2].split() == ["answer", "true"]
+    assert send(f"{served}?{urlencode({'query': 'ASK { ?s ?p ?o }'})}", Accept="text/csv")[2].split() == [
+        "answer",
+        "true",
+    ]
 
 
 def test_who_does_not_know_the_token_or_comes_by_another_name_is_refused(served: str) -> None:

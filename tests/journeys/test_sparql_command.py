@@ -15,7 +15,7 @@ import pyoxigraph as oxigraph
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 NAME = "http://schema.org/name"
@@ -27,7 +27,9 @@ PAGES = {
     "/": '<a href="/product">p</a><a href="/hostile">h</a><a href="/none">n</a><meta property="og:title" content="T">',
     "/product": '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "Product", "name": "P"}</script>',
     "/hostile": '<script type="application/ld+json">%s</script>'
-    % json.dumps({"@context": "https://schema.org", "name": HOSTILE, "http://a.test/1": "no element"}).replace("<", "\\u003c"),
+    % json.dumps({"@context": "https://schema.org", "name": HOSTILE, "http://a.test/1": "no element"}).replace(
+        "<", "\\u003c"
+    ),
     "/none": "<p>text",
 }
 
@@ -54,15 +56,19 @@ NAMES = "SELECT ?page ?name { GRAPH ?page { ?thing schema:name ?name } } ORDER B
 def test_a_query_without_graph_asks_all_pages_and_knows_prefixes(crawl: tuple[Path, str], capfd: Any) -> None:
     directory, site = crawl
     assert ask(capfd, directory, "SELECT (count(*) AS ?n) { ?s ?p ?o }", "-f", "csv")[1].split() == ["n", "5"]
-    assert json.loads(ask(capfd, directory, "SELECT ?t { ?s og:title ?t }", "-f", "json")[1])["results"]["bindings"] == [
-        {"t": {"type": "literal", "value": "T"}}
-    ]
+    assert json.loads(ask(capfd, directory, "SELECT ?t { ?s og:title ?t }", "-f", "json")[1])["results"][
+        "bindings"
+    ] == [{"t": {"type": "literal", "value": "T"}}]
     assert "true" in ask(capfd, directory, "ASK { GRAPH <%s/product> { ?s a schema:Product } }" % site)[1]
 
 
 def test_every_form_says_the_same_and_none_is_broken_by_a_text(crawl: tuple[Path, str], capfd: Any) -> None:
     directory, site = crawl
-    for form, kept in (("json", HOSTILE), ("xml", HOSTILE.replace("\x01", "\ufffd").replace("\x1b", "\ufffd")), ("tsv", HOSTILE)):
+    for form, kept in (
+        ("json", HOSTILE),
+        ("xml", HOSTILE.replace("\x01", "\ufffd").replace("\x1b", "\ufffd")),
+        ("tsv", HOSTILE),
+    ):
         status, out, _ = ask(capfd, directory, NAMES, "-f", form)
         assert status == 0
         assert "\x1b" not in out and "\u202e" not in out and "\x01" not in out, form
@@ -150,7 +156,9 @@ def test_a_crawl_without_triples_and_a_store_of_another_version_are_refused(
     assert status == 5 and "delete" in said and len(said.splitlines()) == 1
 
 
-def test_a_store_that_was_deleted_is_made_again_by_the_question(crawl: tuple[Path, str], capfd: Any, tmp_path: Path) -> None:
+def test_a_store_that_was_deleted_is_made_again_by_the_question(
+    crawl: tuple[Path, str], capfd: Any, tmp_path: Path
+) -> None:
     other = tmp_path / "other"
     shutil.copytree(crawl[0], other)
     shutil.rmtree(other / "triples")
@@ -179,7 +187,9 @@ COUNT = "SELECT (count(?page) AS ?n) { GRAPH ?page { ?thing schema:name ?name } 
 
 def chain(length: int, latency: float) -> FakeWeb:
     """A site of pages that each say their number, and lead to the next."""
-    pages = {f"/{n}": Page(said_by(str(n)) + f'<a href="/{n + 1}">next</a>', latency=latency) for n in range(length)}
+    pages = {
+        f"/{n}": FakePage(said_by(str(n)) + f'<a href="/{n + 1}">next</a>', latency=latency) for n in range(length)
+    }
     return FakeWeb({"/": '<a href="/0">first</a>', **pages})
 
 
@@ -220,4 +230,7 @@ def test_the_store_has_what_the_table_has_whatever_is_killed(tmp_path: Path, cap
     capfd.readouterr()
     assert main(["query", str(directory), "SELECT count(*) AS n FROM triples", "-f", "jsonl"]) == 0
     kept = msgspec.json.decode(capfd.readouterr().out)["n"]
-    assert int(ask(capfd, directory, "SELECT (count(*) AS ?n) { GRAPH ?g { ?s ?p ?o } }", "-f", "csv")[1].split()[1]) == kept
+    assert (
+        int(ask(capfd, directory, "SELECT (count(*) AS ?n) { GRAPH ?g { ?s ?p ?o } }", "-f", "csv")[1].split()[1])
+        == kept
+    )

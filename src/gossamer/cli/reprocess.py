@@ -20,7 +20,9 @@ from gossamer.flow.quantities import show_count, show_seconds
     help="Run this processor alone (repeatable), and replace only items of the kinds that it finds.",
 )
 @click.option(
-    "--rdf", is_flag=True, help="Also read RDFa, JSON-LD and microdata into the triples, as `gossamer crawl --rdf` does."
+    "--rdf",
+    is_flag=True,
+    help="Also read RDFa, JSON-LD and microdata into the triples, as `gossamer crawl --rdf` does.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def reprocess(directory: str, wiring_name: str | None, processors: tuple[str, ...], rdf: bool, as_json: bool) -> int:

@@ -312,7 +312,9 @@ def test_credentials_come_from_the_environment_and_are_kept_nowhere(
     assert b"s3cret" not in kept and b"t0ken" not in kept
 
 
-@pytest.mark.parametrize("url", ["ftp://a/", "a", "http://", "http://me:secret@a/", "http://a:x/", "http://a/ b", "http://a/\n"])
+@pytest.mark.parametrize(
+    "url", ["ftp://a/", "a", "http://", "http://me:secret@a/", "http://a:x/", "http://a/ b", "http://a/\n"]
+)
 def test_a_url_that_is_no_endpoint_is_refused_without_a_word_of_a_password(url: str) -> None:
     with pytest.raises(UsageError) as caught:
         check_endpoint(url)

@@ -117,14 +117,14 @@ def test_a_store_of_a_machine_that_stopped_is_made_again(crawl: Any, page: Make)
 
 
 def test_a_reprocess_makes_the_store_anew(crawl: Any, page: Make) -> None:
-    from gossamer.query.places import Manifest, run_file, table_files, write_manifest
+    from gossamer.query.places import TableManifest, run_file, table_files, write_manifest
 
     commit(crawl, visited(page, 1, 1, "one"), visited(page, 2, 2, "two"), visited(page, 2, 3))
     feed(crawl.directory).close()
     convert(crawl.directory, ended=True)
     [old] = table_files(crawl.directory, "triples").current
     run_file(crawl.directory, "triples", 1).write_bytes(old.read_bytes())
-    write_manifest(crawl.directory, Manifest(1, (f"triples/{old.name}",)))
+    write_manifest(crawl.directory, TableManifest(1, (f"triples/{old.name}",)))
     with feed(crawl.directory) as store:
         # The rows of `pages` are those of before, and have been taken: what they took away stays away all the same.
         assert names(store) == {"1": {"one"}}
@@ -134,7 +134,9 @@ def test_blank_nodes_of_two_pages_and_of_two_visits_are_apart(crawl: Any, page: 
     commit(crawl, visited(page, 1, 1, "one"), visited(page, 2, 2, "two"))
     with feed(crawl.directory) as store:
         assert len({str(quad.subject) for quad in store.open()}) == 2
-        linked = list(store.open().query("SELECT * { GRAPH ?g { ?a schema:next ?b } }", prefixes={"schema": "http://schema.org/"}))
+        linked = list(
+            store.open().query("SELECT * { GRAPH ?g { ?a schema:next ?b } }", prefixes={"schema": "http://schema.org/"})
+        )
         assert len(linked) == 2
 
 
@@ -142,7 +144,7 @@ HOSTILE: list[Triple] = [
     ("http://a.test/> <http://evil.test/p> <http://evil.test/o> .\n<http://a.test/", NAME, "x", STRING, ""),
     ("http://a.test/s", NAME, 'x" <http://evil.test/g> .\n<http://evil.test/s> <http://evil.test/p> "', STRING, ""),
     ("http://a.test/s", NAME, "back\\slash\ttab\x00\x1b[31m\u202e", STRING, ""),
-    ("http://a.test/s", NAME, "x", "", 'en> <http://evil.test/g> .\n<'),
+    ("http://a.test/s", NAME, "x", "", "en> <http://evil.test/g> .\n<"),
     ("http://a.test/s", NAME, "x", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString", "e n . #"),
     ("http://a.test/s", "no IRI", "x", STRING, ""),
     ("_:b1 <http://evil.test/p> _:b2 . _:b1", NAME, "x", STRING, ""),

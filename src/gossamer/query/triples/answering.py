@@ -26,6 +26,8 @@ _RESULTS = {
     "json": oxigraph.QueryResultsFormat.JSON,
     "xml": oxigraph.QueryResultsFormat.XML,
 }
+
+
 class BadQuestion(ValueError):
     """It cannot be answered. The text says why, in one line."""
 
@@ -60,7 +62,9 @@ def answer(store: oxigraph.Store, question: Question, out: TextIO) -> None:
     form = form_for(question, is_graph)
     if form is None:
         kind, forms = ("a graph", GRAPHS) if is_graph else ("rows", ROWS)
-        raise BadQuestion(f"the answer is {kind}, and {question.form or question.graph_form} cannot hold it; choose {', '.join(forms)}")
+        raise BadQuestion(
+            f"the answer is {kind}, and {question.form or question.graph_form} cannot hold it; choose {', '.join(forms)}"
+        )
     out.write(f"{form}\n")
     if isinstance(found, oxigraph.QueryTriples):
         # What a query constructs is in no graph.

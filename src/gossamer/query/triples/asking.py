@@ -64,7 +64,9 @@ async def ask(store: Path, question: Question, limits: Limits, take: Take, begin
         CrawlDirectoryError: the store cannot be read.
     """
     child = await asyncio.create_subprocess_exec(
-        *python.command("gossamer.query.triples.answering", str(store), str(limits.memory), str(int(limits.seconds) + 2)),
+        *python.command(
+            "gossamer.query.triples.answering", str(store), str(limits.memory), str(int(limits.seconds) + 2)
+        ),
         env=python.environment(),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -83,9 +85,7 @@ async def ask(store: Path, question: Question, limits: Limits, take: Take, begin
     _judge(child.returncode, complaint, limits)
 
 
-async def _converse(
-    child: asyncio.subprocess.Process, question: Question, take: Take, begin: Begin
-) -> str:
+async def _converse(child: asyncio.subprocess.Process, question: Question, take: Take, begin: Begin) -> str:
     assert child.stdin is not None and child.stdout is not None and child.stderr is not None
     complaints = asyncio.create_task(child.stderr.read(_MOST_COMPLAINTS))
     try:

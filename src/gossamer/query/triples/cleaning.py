@@ -47,7 +47,9 @@ class CleanText:
 
 
 # What names with a prefix may have in Turtle, where no escape may stand. None of it reorders or commands anything.
-_IN_NAMES = re.compile("[\u200c\u200d\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff]")
+_IN_NAMES = re.compile(
+    "[\u200c\u200d\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff]"
+)
 
 
 def _turtle(character: str) -> str:

@@ -74,9 +74,7 @@ class GraphFeed:
         """See the contract."""
         graphs = newest_graphs(batch.rows)
         known = self._notes().visits(graphs)
-        newer = [
-            graph for url, graph in graphs.items() if visit_order(known.get(url, "")) <= visit_order(graph.visit)
-        ]
+        newer = [graph for url, graph in graphs.items() if visit_order(known.get(url, "")) <= visit_order(graph.visit)]
         self._store.put(newer, known)
         self._notes().keep(self.table, batch.mark, {graph.url: graph.visit for graph in newer})
 

@@ -66,6 +66,8 @@ def _is_name(predicate: str) -> bool:
     triple = oxigraph.Triple(oxigraph.NamedNode("urn:a"), node, oxigraph.NamedNode("urn:b"))
     try:
         written = oxigraph.serialize([triple], None, oxigraph.RdfFormat.RDF_XML) or b""
-        return not _NAMELESS.search(written) and [read.predicate for read in oxigraph.parse(written, oxigraph.RdfFormat.RDF_XML)] == [node]
+        return not _NAMELESS.search(written) and [
+            read.predicate for read in oxigraph.parse(written, oxigraph.RdfFormat.RDF_XML)
+        ] == [node]
     except (SyntaxError, ValueError):
         return False

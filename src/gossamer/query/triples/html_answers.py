@@ -29,7 +29,9 @@ HTML_HEADERS = {
     "Cache-Control": "no-store",
 }
 
-_EXAMPLE = "SELECT ?type (count(*) AS ?number)\nWHERE { ?thing a ?type }\nGROUP BY ?type ORDER BY DESC(?number) LIMIT 50"
+_EXAMPLE = (
+    "SELECT ?type (count(*) AS ?number)\nWHERE { ?thing a ?type }\nGROUP BY ?type ORDER BY DESC(?number) LIMIT 50"
+)
 
 
 class Shown:
@@ -56,7 +58,8 @@ class Shown:
         is_cut = self._is_cut or len(rows) > _MOST_ROWS + 1
         head = "".join(f"<th>{escape(cell)}</th>" for cell in (rows[0] if rows else []))
         body = "".join(
-            "<tr>{}</tr>".format("".join(f"<td>{escape(cell)}</td>" for cell in row)) for row in rows[1 : _MOST_ROWS + 1]
+            "<tr>{}</tr>".format("".join(f"<td>{escape(cell)}</td>" for cell in row))
+            for row in rows[1 : _MOST_ROWS + 1]
         )
         note = f"<p>The first {min(len(rows) - 1, _MOST_ROWS)} rows are shown.</p>" if is_cut else ""
         return f"<table><tr>{head}</tr>{body}</table>{note}"

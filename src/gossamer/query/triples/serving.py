@@ -214,7 +214,7 @@ class _Handler(BaseHTTPRequestHandler):
         except GossamerError as error:
             if has_begun:
                 self.close_connection = True  # an answer that breaks off: it says no length, and its end is torn
-                return
+                return None
             if asked.is_for_people:
                 return self._send(_status(error), HTML_HEADERS, page(question.query, error=str(error)))
             return self._refuse(_status(error), str(error))

@@ -31,8 +31,18 @@ _LAST_TRIES, _LAST_PAUSE = 5, 2.0
 _MOST_BYTES, _MOST_TOLD = 2_000, 200
 
 #: What a status means, where it is no success: the reader has to mend something, or a later try may do.
-_FAULTS = {401: "it wants other credentials", 403: "it forbids updates", 404: "there is no such endpoint", 405: "it takes no updates"}
-_WORDS = {413: "an update is too large for it", 429: "it has too much to do", 507: "it is full", 503: "it has too much to do"}
+_FAULTS = {
+    401: "it wants other credentials",
+    403: "it forbids updates",
+    404: "there is no such endpoint",
+    405: "it takes no updates",
+}
+_WORDS = {
+    413: "an update is too large for it",
+    429: "it has too much to do",
+    507: "it is full",
+    503: "it has too much to do",
+}
 
 Verdict = Literal["taken", "refused", "wrong", "later"]
 
@@ -62,7 +72,9 @@ def check_endpoint(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or shown != url or " " in url:
         raise UsageError(f"--triple-store {shown}: give the http or https URL that takes SPARQL updates")
     if parts.username is not None:
-        raise UsageError(f"--triple-store: put USER:PASSWORD into {AUTH_VARIABLE}; the URL is kept in the crawl directory")
+        raise UsageError(
+            f"--triple-store: put USER:PASSWORD into {AUTH_VARIABLE}; the URL is kept in the crawl directory"
+        )
     return url
 
 
@@ -158,7 +170,11 @@ class Updates:
         body = answer.read(_MOST_BYTES)
         if not answer.isclosed():
             self.close()  # it says more than is wanted
-        return answer.status, answer.reason, "".join(c for c in body.decode("utf-8", "replace") if c.isprintable() or c == " ")
+        return (
+            answer.status,
+            answer.reason,
+            "".join(c for c in body.decode("utf-8", "replace") if c.isprintable() or c == " "),
+        )
 
     def _open(self) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
