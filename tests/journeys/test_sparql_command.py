@@ -26,10 +26,11 @@ HOSTILE = '=1+1" <script>alert(1)</script> \x1b[31m \u202e \\ ]]> \x01 {'
 PAGES = {
     "/": '<a href="/product">p</a><a href="/hostile">h</a><a href="/none">n</a><meta property="og:title" content="T">',
     "/product": '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "Product", "name": "P"}</script>',
-    "/hostile": '<script type="application/ld+json">%s</script>'
-    % json.dumps({"@context": "https://schema.org", "name": HOSTILE, "http://a.test/1": "no element"}).replace(
+    "/hostile": '<script type="application/ld+json">'
+    + json.dumps({"@context": "https://schema.org", "name": HOSTILE, "http://a.test/1": "no element"}).replace(
         "<", "\\u003c"
-    ),
+    )
+    + "</script>",
     "/none": "<p>text",
 }
 
@@ -59,7 +60,7 @@ def test_a_query_without_graph_asks_all_pages_and_knows_prefixes(crawl: tuple[Pa
     assert json.loads(ask(capfd, directory, "SELECT ?t { ?s og:title ?t }", "-f", "json")[1])["results"][
         "bindings"
     ] == [{"t": {"type": "literal", "value": "T"}}]
-    assert "true" in ask(capfd, directory, "ASK { GRAPH <%s/product> { ?s a schema:Product } }" % site)[1]
+    assert "true" in ask(capfd, directory, f"ASK {{ GRAPH <{site}/product> {{ ?s a schema:Product }} }}")[1]
 
 
 def test_every_form_says_the_same_and_none_is_broken_by_a_text(crawl: tuple[Path, str], capfd: Any) -> None:
@@ -122,7 +123,7 @@ def test_rdf_xml_is_xml_and_says_what_it_cannot_name(crawl: tuple[Path, str], ca
         ("SELECT * { ?s ?p ?o }", ("-f", "turtle"), 2, "the answer is rows"),
         ("DESCRIBE ?s { ?s ?p ?o }", ("-f", "csv"), 2, "the answer is a graph"),
         ("SELECT * { ?s ?p ?o }", ("--timeout", "soon"), 2, "--timeout"),
-        ("SELECT (count(*) AS ?n) {%s}" % " ".join(f"?a{i} ?b{i} ?c{i}." for i in range(30)), ("--timeout", "1s"), 4, "within"),
+        ("SELECT (count(*) AS ?n) {" + " ".join(f"?a{i} ?b{i} ?c{i}." for i in range(30)) + "}", ("--timeout", "1s"), 4, "within"),
         (
             "SELECT (group_concat(?z) AS ?all) { ?s ?p ?o BIND(%s AS ?z) }"
             % ("REPLACE(" * 12 + '"aaaaaaaaaaaaaaaaaaaa"' + ',"a","aaaaaa")' * 12),

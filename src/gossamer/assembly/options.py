@@ -246,7 +246,7 @@ class CrawlOptions(Sheet, frozen=True):
     triple_store: Annotated[
         str,
         setting(
-            "Send triples to this URL too, a triple store that takes SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH says USER:PASSWORD.",
+            "Send triples to this URL too, which takes SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH is USER:PASSWORD for it.",
             restart=_START,
         ),
     ] = ""

@@ -170,7 +170,7 @@ class Reprocessing:
         )
 
     def _replaced(self) -> list[str]:
-        """The tables that this run makes anew: one that is kept on request alone stays, where these processors are not asked for it."""
+        """The tables that this run makes anew. One that is kept on request alone stays, unless it is asked for."""
         return [name for name in replaceable(self.directory) if name in self._asked]
 
     async def _follow(self) -> None:

@@ -75,7 +75,7 @@ class ItemFile:
     """One file. Contract: `feeding.FeedConsumer`."""
 
     table = "items"
-    columns = (*_FIXED, "data")
+    columns: tuple[str, ...] = (*_FIXED, "data")
     rows_at_once = 1_000
 
     def __init__(self, directory: Path, file: Path) -> None:

@@ -78,7 +78,7 @@ class Server:
     def names(self) -> dict[str, set[str]]:
         """What pages are called, by their last part."""
         found: dict[str, set[str]] = {}
-        for row in self.ask("SELECT ?g ?n { GRAPH ?g { ?s <%s> ?n } }" % NAME):
+        for row in self.ask(f"SELECT ?g ?n {{ GRAPH ?g {{ ?s <{NAME}> ?n }} }}"):
             found.setdefault(row["g"].rpartition("/")[2], set()).add(row["n"])
         return found
 
@@ -225,7 +225,7 @@ class Odd:
                 self.end_headers()
                 self.wfile.write(text)
 
-            def log_message(self, format: str, *args: Any) -> None:
+            def log_message(self, *_: Any) -> None:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -257,9 +257,12 @@ class Odd:
 )
 def test_a_server_that_takes_nothing_is_told_in_one_line(status: int, told: str) -> None:
     slept: list[float] = []
-    with Odd(status) as odd, pytest.raises(UnfedEndpoint, match=told) as caught:
-        with contextlib.closing(Updates(odd.url, ended, slept.append)) as updates:
-            updates.send("CLEAR ALL")
+    with (
+        Odd(status) as odd,
+        contextlib.closing(Updates(odd.url, ended, slept.append)) as updates,
+        pytest.raises(UnfedEndpoint, match=told) as caught,
+    ):
+        updates.send("CLEAR ALL")
     text = str(caught.value)
     assert odd.url in text and text.isprintable() and len(text) < 400
     assert len(odd.bodies) == (5 if status >= 500 else 1), "what a later try may mend is tried again, and nothing else"

@@ -71,7 +71,7 @@ def answer(store: oxigraph.Store, question: Question, out: TextIO) -> None:
         write_graph((oxigraph.Quad(*triple) for triple in found), form, out)
     elif form in _RESULTS:
         clean = CleanText(out, form)
-        found.serialize(output=clean, format=_RESULTS[form])
+        found.serialize(output=clean.stream, format=_RESULTS[form])
         clean.finish()
     else:
         _rows(found, form, question.raw, out)
@@ -79,13 +79,17 @@ def answer(store: oxigraph.Store, question: Question, out: TextIO) -> None:
 
 def _rows(found: oxigraph.QuerySolutions | oxigraph.QueryBoolean, form: str, raw: bool, out: TextIO) -> None:
     if isinstance(found, oxigraph.QueryBoolean):
-        columns, rows = ["answer"], iter([("true" if found else "false",)])
+        columns, rows = ["answer"], _truth(found)
     else:
         columns, rows = [variable.value for variable in found.variables], _cells(found)
     if form == "csv":
         write_csv(columns, rows, out, raw=raw)
     else:
         write_table(columns, rows, out)
+
+
+def _truth(found: oxigraph.QueryBoolean) -> Iterator[tuple[str | None, ...]]:
+    yield ("true" if found else "false",)
 
 
 def _cells(found: oxigraph.QuerySolutions) -> Iterator[tuple[str | None, ...]]:

@@ -3,7 +3,7 @@
 import codecs
 import json
 import re
-from typing import TextIO
+from typing import IO, TextIO, cast
 
 _LAYOUT = {ord(character): " " for character in "\n\r\t"}
 _HIDDEN = re.compile("[^\n\r\t\x20-\x7e]")
@@ -20,6 +20,11 @@ class CleanText:
         self._is_line_ended = True
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._escape = {"json": _json, "jsonld": _json, "xml": _xml, "rdfxml": _xml}.get(form, _turtle)
+
+    @property
+    def stream(self) -> IO[bytes]:
+        """It as pyoxigraph wants it, which calls nothing but :meth:`write` and :meth:`flush`."""
+        return cast(IO[bytes], self)
 
     def write(self, data: bytes) -> int:
         """Write some bytes."""

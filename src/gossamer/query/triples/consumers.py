@@ -1,7 +1,7 @@
 """The two feeds that a triple store follows: `triples` puts the graphs of pages, `pages` takes away those of pages that are gone.
 
-Place in the flow: :mod:`gossamer.query.following` feeds them. A page that says nothing any more has no row in `triples`; that it was
-visited again stands in `pages`. What `pages` has must never be ahead of `triples`, so it is looked at first and taken last.
+Place in the flow: :mod:`gossamer.query.following` feeds them. A page that says nothing any more has no row in `triples`; that it
+was visited again stands in `pages`. What `pages` has must never be ahead of `triples`, so it is looked at first and taken last.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -54,7 +54,7 @@ class GraphFeed:
     """Puts what the rows of `triples` say. Contract: `feeding.FeedConsumer`."""
 
     table = "triples"
-    columns = COLUMNS
+    columns: tuple[str, ...] = COLUMNS
     rows_at_once = TRIPLES_AT_ONCE
 
     def __init__(self, notes: Callable[[], GraphNotes], store: GraphStore) -> None:
@@ -83,7 +83,7 @@ class GoneFeed:
     """Drops the graphs of pages whose latest visit found nothing. Contract: `feeding.FeedConsumer`."""
 
     table = "pages"
-    columns = ("url", "outcome", "visit")
+    columns: tuple[str, ...] = ("url", "outcome", "visit")
     rows_at_once = PAGES_AT_ONCE
 
     def __init__(self, notes: Callable[[], GraphNotes], store: GraphStore) -> None:

@@ -1,7 +1,7 @@
 """A triple store elsewhere, fed by SPARQL 1.1 Update over HTTP: each page's graph is dropped and put anew, in one request.
 
-Place in the flow: :mod:`following` feeds it beside a crawl, with the rows that the crawl's own store gets (:mod:`consumers`). Graphs
-of others in the same store are never touched, so several crawls and agents can feed one. Which store it is lies in the crawl
+Place in the flow: :mod:`following` feeds it beside a crawl, with the rows that the crawl's own store gets (:mod:`consumers`).
+Graphs of others in the same store are never touched, so several crawls and agents can feed one. Which store it is lies in the crawl
 directory, beside the notes of its feeding; who may write to it is said by the environment alone.
 """
 

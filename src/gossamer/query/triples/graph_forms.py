@@ -39,7 +39,7 @@ def write_graph(quads: Iterable[oxigraph.Quad], form: str, out: TextIO) -> Count
         quads = _nameable(quads, left_out)
     rows = quads if form in _WITH_GRAPHS else (quad.triple for quad in quads)
     clean = CleanText(out, form)
-    oxigraph.serialize(rows, clean, _FORMATS[form], prefixes=prefixes() if form == "turtle" else None)
+    oxigraph.serialize(rows, clean.stream, _FORMATS[form], prefixes=prefixes() if form == "turtle" else None)
     clean.finish()
     return left_out
 

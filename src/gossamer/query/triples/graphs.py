@@ -47,8 +47,8 @@ def newest_graphs(rows: Sequence[tuple[Any, ...]]) -> dict[str, PageGraph]:
         rows: of :data:`COLUMNS`; those of one visit follow each other.
     """
     found: dict[str, PageGraph] = {}
-    for (url, visit), group in groupby(rows, itemgetter(0, 6)):
-        visit = visit or ""
+    for (url, of_visit), group in groupby(rows, itemgetter(0, 6)):
+        visit = of_visit or ""
         before = found.get(url)
         if before is not None and visit_order(before.visit) > visit_order(visit):
             continue

@@ -77,7 +77,8 @@ class GraphNotes:
 
     def visits(self, urls: Iterable[str]) -> dict[str, str]:
         """The visits that the graphs of some pages are of; those that have no graph are left out."""
-        wanted, found = list(urls), {}
+        wanted = list(urls)
+        found: dict[str, str] = {}
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
             places = ",".join("?" * len(some))

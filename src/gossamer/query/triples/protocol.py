@@ -1,4 +1,4 @@
-"""SPARQL 1.1 Protocol as plain values: what a request asks for, in which form it wants the answer, and what the service says of itself.
+"""SPARQL 1.1 Protocol as plain values: what a request asks for, in which form, and what the service says of itself.
 
 Place in the flow: :mod:`serving` reads requests into :class:`Wanted` here, and answers them.
 """

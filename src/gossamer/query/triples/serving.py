@@ -145,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _PATIENCE
     server_version, sys_version = "gossamer", ""
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *_: Any) -> None:
         """Questions are nobody's business."""
 
     def do_GET(self) -> None:
@@ -155,27 +155,34 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             length = int(self.headers.get("Content-Length", ""))
         except ValueError:
-            return self._refuse(411, "a POST says how long it is")
+            self._refuse(411, "a POST says how long it is")
+            return
         if not 0 <= length <= _MOST_BYTES:
-            return self._refuse(413, f"a query has up to {_MOST_BYTES} bytes")
+            self._refuse(413, f"a query has up to {_MOST_BYTES} bytes")
+            return
         self._serve(self.rfile.read(length).decode("utf-8", "replace"))
 
     def _serve(self, body: str) -> None:
         path, _, query = self.path.partition("?")
         host = self.headers.get("Host", "").lower()
         if (host if host.endswith("]") else host.rpartition(":")[0] or host) not in _HOSTS:
-            return self._refuse(421, "this server is for programs on its own machine")
+            self._refuse(421, "this server is for programs on its own machine")
+            return
         if not hmac.compare_digest(path.encode("utf-8", "replace"), self.server.path.encode()):
-            return self._refuse(404, "the address with its token is what `gossamer serve-sparql` has printed")
+            self._refuse(404, "the address with its token is what `gossamer serve-sparql` has printed")
+            return
         accept = self.headers.get("Accept", "")
         try:
             asked = wanted(self.command, query, self.headers.get("Content-Type", ""), body, accept)
         except RefusedRequest as error:
-            return self._refuse(error.status, str(error))
+            self._refuse(error.status, str(error))
+            return
         if asked.question is None:
-            return self._introduce(asked, accept)
+            self._introduce(asked, accept)
+            return
         if not self.server.places.acquire(blocking=False):
-            return self._refuse(503, "other questions are being answered; ask again", {"Retry-After": "5"})
+            self._refuse(503, "other questions are being answered; ask again", {"Retry-After": "5"})
+            return
         try:
             self._answer(asked)
         finally:
@@ -183,7 +190,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _introduce(self, asked: Wanted, accept: str) -> None:
         if asked.is_for_people:
-            return self._send(200, HTML_HEADERS, page(""))
+            self._send(200, HTML_HEADERS, page(""))
+            return
         form = description_form(accept)
         out = io.StringIO()
         write_graph(description(self.server.url), form, out)
@@ -214,10 +222,12 @@ class _Handler(BaseHTTPRequestHandler):
         except GossamerError as error:
             if has_begun:
                 self.close_connection = True  # an answer that breaks off: it says no length, and its end is torn
-                return None
+                return
             if asked.is_for_people:
-                return self._send(_status(error), HTML_HEADERS, page(question.query, error=str(error)))
-            return self._refuse(_status(error), str(error))
+                self._send(_status(error), HTML_HEADERS, page(question.query, error=str(error)))
+            else:
+                self._refuse(_status(error), str(error))
+            return
         if asked.is_for_people:
             self._send(200, HTML_HEADERS, page(question.query, shown))
 

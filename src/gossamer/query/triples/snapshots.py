@@ -74,7 +74,7 @@ def snapshot(directory: Path, feed: Callable[[TripleStore], None], patience: flo
                 raise CrawlDirectoryError(f"{directory / TRIPLES} cannot be copied: {(folder / _REFUSAL).read_text()}")
             if time.monotonic() > deadline:
                 raise CrawlDirectoryError(
-                    f"{directory / TRIPLES} is still taking triples after {patience:.0f} s; ask again, or wait longer with --timeout"
+                    f"{directory / TRIPLES} is still taking triples after {patience:.0f} s; ask again, or give it more time"
                 )
             time.sleep(_INTERVAL)
         yield folder / STORE

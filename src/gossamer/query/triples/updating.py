@@ -1,4 +1,4 @@
-"""SPARQL 1.1 Update over HTTP: one request after the other, each sent again with growing pauses until it is taken or the crawl ends.
+"""SPARQL 1.1 Update over HTTP: one request after the other, each sent again with growing pauses until it is taken.
 
 Place in the flow: the way from :mod:`endpoint` to a server. Decisions about an answer are :func:`verdict`, a table.
 """
@@ -146,7 +146,7 @@ class Updates:
             return f"no answer within {_PATIENCE:.0f} s"
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            return f"it cannot be reached ({getattr(error, 'strerror', None) or error or type(error).__name__})"
+            return f"it cannot be reached ({getattr(error, 'strerror', None) or str(error) or type(error).__name__})"
         judged = verdict(status)
         if judged == "taken":
             return None
