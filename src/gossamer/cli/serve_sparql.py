@@ -21,13 +21,15 @@ def serve_sparql(directory: str, port: int, timeout: str, memory: str) -> int:
     time, and lets whoever knows it ask. In a browser the address shows a form.
     """
     from gossamer.query.places import crawl_directory
-    from gossamer.query.triples.asking import Limits
+    from gossamer.query.triples.asking import QuestionLimits
     from gossamer.query.triples.copies import check_triples
     from gossamer.query.triples.serving import SparqlServer
 
     place = crawl_directory(directory)
     check_triples(place)
-    limits = Limits(seconds=quantity("--timeout", timeout, "s"), memory=int(quantity("--memory", memory, "bytes")))
+    limits = QuestionLimits(
+        seconds=quantity("--timeout", timeout, "s"), memory=int(quantity("--memory", memory, "bytes"))
+    )
     with SparqlServer(place, port, limits) as server:
         print(server.url, flush=True)
         signal.signal(signal.SIGTERM, _stop)

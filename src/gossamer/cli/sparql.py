@@ -45,11 +45,13 @@ def sparql(
     gossamer sparql crawl "DESCRIBE <https://example.org/#me>"
     """
     from gossamer.query.places import crawl_directory
-    from gossamer.query.triples.asking import Limits
+    from gossamer.query.triples.asking import QuestionLimits
     from gossamer.query.triples.questions import question_in
 
     place = crawl_directory(directory)
-    limits = Limits(seconds=quantity("--timeout", timeout, "s"), memory=int(quantity("--memory", memory, "bytes")))
+    limits = QuestionLimits(
+        seconds=quantity("--timeout", timeout, "s"), memory=int(quantity("--memory", memory, "bytes"))
+    )
     question = question_in(form or "", sys.stdin.read() if query == "-" else query, raw=raw)
     if output is None:
         _answer(place, question, limits, sys.stdout.buffer)

@@ -26,7 +26,7 @@ _MOST_COMPLAINTS = 4_000
 _OUT_OF_MEMORY = {-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, NO_MEMORY}
 
 
-class Limits(msgspec.Struct, frozen=True):
+class QuestionLimits(msgspec.Struct, frozen=True):
     """What one question may take."""
 
     seconds: float = 60.0
@@ -48,7 +48,7 @@ async def _begin(form: str) -> None:
     """Who asks for one form needs not be told of it."""
 
 
-async def ask(store: Path, question: Question, limits: Limits, take: Take, begin: Begin = _begin) -> None:
+async def ask(store: Path, question: Question, limits: QuestionLimits, take: Take, begin: Begin = _begin) -> None:
     """Have a question answered.
 
     Args:
@@ -106,7 +106,7 @@ async def _converse(child: asyncio.subprocess.Process, question: Question, take:
     return complaint.decode("utf-8", "replace").strip()
 
 
-def _judge(status: int | None, complaint: str, limits: Limits) -> None:
+def _judge(status: int | None, complaint: str, limits: QuestionLimits) -> None:
     if not status:
         return
     last = complaint.rpartition("\n")[2]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
-from gossamer.query.triples.asking import Limits, TooMuch, ask
+from gossamer.query.triples.asking import QuestionLimits, TooMuch, ask
 from gossamer.query.triples.copies import current_copy
 from gossamer.query.triples.graph_forms import write_graph
 from gossamer.query.triples.html_answers import HTML_HEADERS, Shown, page
@@ -104,7 +104,7 @@ class SparqlServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, directory: Path, port: int, limits: Limits) -> None:
+    def __init__(self, directory: Path, port: int, limits: QuestionLimits) -> None:
         """Listen; nothing is answered before `serve_forever`.
 
         Args:
