@@ -14,6 +14,7 @@ from gossamer.model.body import Body
 from gossamer.model.notes import Note
 from gossamer.model.orders import Order
 from gossamer.model.outcome import DOCUMENTS, Outcome
+from gossamer.model.requesting import Requested, identity_of
 from gossamer.model.task import ROBOTS, Answer, Task
 
 
@@ -111,6 +112,8 @@ class Found(msgspec.Struct, frozen=True, gc=False):
     """Tag and attribute, as `a href`."""
     anchor: str = ""
     nofollow: bool = False
+    request: Requested | None = None
+    """What is asked for there beside the URL, where a user's code says so."""
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):
@@ -120,6 +123,13 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     relation: str = "a href"
     anchor: str = ""
     nofollow: bool = False
+    request: Requested | None = None
+    """What is asked for beside the URL; None for a plain GET."""
+
+    @property
+    def identity(self) -> str:
+        """What its task is known by."""
+        return self.url if self.request is None else identity_of(self.url, self.request.mark)
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -243,7 +253,8 @@ class Record(msgspec.Struct, frozen=True):
 def answer_of(task: Task, response: Response) -> Answer:
     """What the frontier is told of a response, as soon as it is there."""
     told = (response.outcome, response.elapsed, response.header("retry-after"), response.is_met)
-    return Answer(task.url, task.host, *told, is_errand=task.relation == ROBOTS)
+    mark = "" if task.request is None else task.request.mark
+    return Answer(task.url, task.host, *told, is_errand=task.relation == ROBOTS, mark=mark)
 
 
 XHTML = "application/xhtml+xml"

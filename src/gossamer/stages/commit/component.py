@@ -169,7 +169,7 @@ class Commit(Filter[CommitSheet]):
         visit = msgspec.structs.replace(visit, id=self._ids.next())
         response = visit.response
         answer = answer_of(visit.task, response)
-        self.politeness.received(answer.url, len(response.body))
+        self.politeness.received(answer.identity, len(response.body))
         ruling = self.politeness.ruling(answer)
         if response.is_met and not visit.task.is_safe:
             ruling = Ruling(What.DONE)  # it may have been carried out: nobody sends it again
@@ -244,7 +244,7 @@ class Commit(Filter[CommitSheet]):
     def _decide(self, ended: Ended, staged: Group, queueing: Queueing) -> None:
         """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
         visit = ended.visit
-        if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body:
+        if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body and not visit.task.is_marked:
             owner = staged.first(visit.digest, visit.url)
             if owner != visit.duplicate_of:
                 visit = msgspec.structs.replace(visit, duplicate_of=owner)
@@ -259,6 +259,8 @@ class Commit(Filter[CommitSheet]):
     def _uncovered(self, visit: Visit) -> Sequence[str]:
         """What those who learn from visits find in this one; it is counted with its host, for `why`."""
         found: list[str] = []
+        if visit.task.is_marked:
+            return found  # what an answer to a form says, its URL does not
         for watcher in self.watchers.get("visits", ()):
             try:
                 name = watcher.observe(visit)

@@ -28,7 +28,7 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.model.outcome import ANSWERED, Outcome
-from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
+from gossamer.model.task import ROBOTS, Answer, Committed, Task, sooner, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
 from gossamer.model.visit import Response, Visit
 from gossamer.services.depths import announced
@@ -160,7 +160,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 new = [known[identity] for identity in self.seen.offer([task.identity for task in followed])]
             else:
                 new = announced(followed, group, self.sheet.depth)
-            group.push([with_level(task, self.traversal.level(task, 0)) for task in new])
+            group.push([with_level(task, sooner(task, self.traversal.level(task, 0))) for task in new])
             group.count("hosts", sum(group.tally("host", task.host, 1) == 1 for task in new))
         self._is_stirred = True
         self.signal("tasks")
@@ -236,6 +236,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._wait(host, now)
                 break
         self._refuse_blocked()
+        if not all(task.is_safe for task in found):
+            self.ledger.sync()  # nothing of what may not be sent twice leaves before its note is on the disk
         if self._probing is not None:
             self._probing.flush()
         if self._refused:

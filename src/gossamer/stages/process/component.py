@@ -21,11 +21,13 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import In, Out, UsesMany
 from gossamer.flow.sheet import Sheet, nearest, setting
 from gossamer.model.document import Document
+from gossamer.model.errors import UnreadableUrl
 from gossamer.model.language import CODES, primary
 from gossamer.model.mime import sniff
 from gossamer.model.outcome import DOCUMENTS, Outcome
+from gossamer.model.requesting import Requested, redirected
 from gossamer.model.requisites import redirect_of
-from gossamer.model.url import of_field
+from gossamer.model.url import canonical, of_field, site_of
 from gossamer.model.visit import HTML_TYPES, XHTML, XML_TYPES, Found, Response, Visit
 from gossamer.stages.process.html import refresh_target
 from gossamer.stages.process.isolation import ParserFailed, Parsers, spec_of
@@ -279,7 +281,7 @@ class Process(Filter[ProcessSheet]):
             )
         if visit.found and self.sheet.obey_nofollow and "nofollow" in visit.directives:
             self.metrics.count("nofollow_pages")
-            disowned = tuple(Found(one.href, one.relation, one.anchor, True) for one in visit.found)
+            disowned = tuple(Found(one.href, one.relation, one.anchor, True, one.request) for one in visit.found)
             return msgspec.structs.replace(visit, found=disowned)
         return visit
 
@@ -320,7 +322,19 @@ def _refresh(response: Response) -> tuple[Found, ...]:
 
 def _with_target(visit: Visit) -> Visit:
     """The target of a redirect as the one link of the visit; a redirect without one is only its status."""
+    task = visit.task
     target = of_field(visit.response.header("location"))
-    if not target:
+    if not target or (task.request is not None and task.request.redirects == "keep"):
         return visit
-    return msgspec.structs.replace(visit, base=visit.url, found=(Found(target, redirect_of(visit.task.relation)),))
+    request = None if task.request is None else _led_on(task.request, visit.url, visit.response.status, target)
+    found = (Found(target, redirect_of(task.relation), request=request),)
+    return msgspec.structs.replace(visit, base=visit.url, found=found)
+
+
+def _led_on(request: Requested, url: str, status: int, target: str) -> Requested:
+    """What is asked for at the target of a redirect."""
+    try:
+        is_same_site = site_of(canonical(target, url)) == site_of(url)
+    except UnreadableUrl:
+        is_same_site = False  # the links stage will say that it is no URL
+    return redirected(request, status, is_same_site=is_same_site)

@@ -182,6 +182,7 @@ class LedgerGroup:
         """
         those = list(tasks)
         count = self._aside.put(family, those)
+        self.changes.requests += [task for task in those if task.request is not None]
         self.counts["set_aside"] += count
         if not known:
             self.counts["discovered"] += sum(task.attempt == 1 for task in those)
