@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import gossamer
-from gossamer import api
+from gossamer.api import processors
 from gossamer.flow.errors import SettingError
 from gossamer.model.document import Document
 from gossamer.testing.fakeweb import FakeWeb
@@ -19,9 +19,9 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 @pytest.fixture
 def own_processors() -> Iterator[None]:
     """Whatever a test registers is gone after it."""
-    before = list(api._registered)
+    before = list(processors._registered)
     yield
-    api._registered[:] = before
+    processors._registered[:] = before
 
 
 def test_pages_arrive_as_an_async_iterator() -> None:
@@ -51,7 +51,7 @@ def test_a_reader_that_leaves_early_ends_the_crawl() -> None:
 
 
 def test_the_summary_says_how_the_crawl_ended() -> None:
-    async def crawl(seed: str) -> gossamer.api.CrawlRun:
+    async def crawl(seed: str) -> gossamer.CrawlRun:
         run = gossamer.crawl(seed, delay=0, max_pages=2)
         async for _ in run:
             pass

@@ -32,7 +32,7 @@ EPILOG = (
 )
 
 
-def _told(command: F) -> F:
+def told(command: F) -> F:
     """Options that say what is told."""
     for option in (
         click.option("--verbose", is_flag=True, help="Also say what each part of the crawl did."),
@@ -43,7 +43,7 @@ def _told(command: F) -> F:
     return command
 
 
-def _configured(command: F) -> F:
+def configured(command: F) -> F:
     """Options that come from elsewhere, or that only units know."""
     text = "Set any setting of any unit (repeatable)."
     command = click.option("--set", "sets", multiple=True, metavar="UNIT.SETTING=VALUE", help=text)(command)
@@ -61,9 +61,9 @@ def _configured(command: F) -> F:
     metavar="FILE",
     help="Read seeds from a file, one a line; - is standard input.",
 )
-@_configured
+@configured
 @click.option("--wiring", "wiring_name", metavar="FILE", help="Use this wiring; see gossamer topology --format toml.")
-@_told
+@told
 def crawl(
     seed: tuple[str, ...],
     seed_files: tuple[str, ...],
@@ -94,14 +94,14 @@ def crawl(
     seeds = [*seed, *more, *read_seed_files(seed_files, hostless(wiring))]
     seeds = with_schemes(seeds, options, wiring, _say)
     job = Crawl(seeds, options, wiring=wiring, settings=read_sets(sets), report=_say)
-    return _run(job, as_json=as_json, quiet=quiet, verbose=verbose)
+    return run_job(job, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
 @click.command(epilog=EPILOG)
 @click.argument("directory", metavar="DIR")
 @resume_options
-@_configured
-@_told
+@configured
+@told
 def resume(
     directory: str, config: str | None, sets: tuple[str, ...], as_json: bool, quiet: bool, verbose: bool, **given: Any
 ) -> int:
@@ -121,10 +121,10 @@ def resume(
     from gossamer.assembly.crawl import Crawl
 
     job = Crawl([], options, settings=read_sets(sets), report=_say)
-    return _run(job, as_json=as_json, quiet=quiet, verbose=verbose)
+    return run_job(job, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
-def _run(job: "Crawl", *, as_json: bool, quiet: bool, verbose: bool) -> int:
+def run_job(job: "Crawl", *, as_json: bool, quiet: bool, verbose: bool) -> int:
     """Run a crawl and report how it went; returns its exit status."""
     import asyncio
 

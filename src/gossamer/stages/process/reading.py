@@ -9,22 +9,19 @@ from typing import Literal
 
 import msgspec
 
-from gossamer.contracts.processing import Processor
+from gossamer.contracts.processing import MAX_FOUND, MAX_ITEMS, MAX_ORDERS, Processor
 from gossamer.model.document import Document
+from gossamer.model.errors import ParseSkipped
+from gossamer.model.items import as_item
 from gossamer.model.language import primary
 from gossamer.model.orders import Block, Delay, Order
-from gossamer.model.visit import HTML_TYPES, Found, Item, Statements, Triple, Visit
+from gossamer.model.raised import raised
+from gossamer.model.request import Retry
+from gossamer.model.visit import HTML_TYPES, Found, Item, Raised, Statements, Triple, Visit
 
 #: How much is made of a page: `plain` title, base, charset, directives, canonical URL and the language that it says it is
 #: in; `full` also the language that it is in, and its fingerprint, which need its text.
 Details = Literal["plain", "full"]
-
-#: Links and items of one page that are taken; far more than are kept, and few enough to hold (FAULTS 39, 76).
-MAX_FOUND = 50_000
-MAX_ITEMS = 10_000
-
-#: Orders of one page that are taken: a page that names more hosts has filled a processor's list by itself.
-MAX_ORDERS = 100
 
 _ARE_LINKS = frozenset((Found,))
 
@@ -47,6 +44,10 @@ class Findings(msgspec.Struct, frozen=True):
     language: str = ""
     simhash: int = 0
     trouble: str = ""
+    errors: tuple[Raised, ...] = ()
+    """What user's code raised."""
+    again: float | None = None
+    """Seconds after which a handler wants the page once more."""
     counts: dict[str, int] = {}
     """What went wrong or was left out, as counters: `raised:ValueError`, `rdf:too_many_triples`."""
 
@@ -61,6 +62,8 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
     triples: list[Triple] = []
     orders: list[Order] = []
     counts: dict[str, int] = {}
+    errors: list[Raised] = []
+    again: float | None = None
     trouble = ""
     for processor in processors:
         try:
@@ -78,14 +81,18 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
                 elif isinstance(thing, (Block, Delay)):
                     orders.append(thing)
                 else:
-                    items.append(_as_item(thing))
+                    items.append(as_item(thing, document.url))
                 if len(found) >= MAX_FOUND or len(items) >= MAX_ITEMS or len(orders) >= MAX_ORDERS:
                     counts["cut"] = counts.get("cut", 0) + 1
                     break
+        except Retry as error:
+            again = error.after
         except Exception as error:
-            raised = f"raised:{type(error).__name__}"
-            counts[raised] = counts.get(raised, 0) + 1
+            counted = f"raised:{type(error).__name__}"
+            counts[counted] = counts.get(counted, 0) + 1
             trouble = f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
+            if not isinstance(error, ParseSkipped):  # the page's fault, and told as its trouble
+                errors.append(raised(_named(processor), error))
     if document.mime not in HTML_TYPES:
         return Findings(
             tuple(found),
@@ -95,6 +102,8 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
             base=document.url,
             directives=document.field_directives,
             trouble=trouble,
+            errors=tuple(errors),
+            again=again,
             counts=counts,
         )
     full = details == "full"
@@ -111,6 +120,8 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
         language=document.language if full or language else primary(document.declared_language),
         simhash=document.fingerprint if full else 0,
         trouble=trouble or document.trouble,
+        errors=tuple(errors),
+        again=again,
         counts=counts,
     )
 
@@ -131,15 +142,11 @@ def filled(visit: Visit, findings: Findings, before: Sequence[Found] = ()) -> Vi
         triples=findings.triples,
         orders=findings.orders,
         trouble=findings.trouble,
+        errors=findings.errors,
+        again=findings.again,
     )
 
 
-def _as_item(thing: object) -> Item:
-    """What a processor yielded, if it is something that a processor may yield.
-
-    Raises:
-        TypeError: it is not; says what would be.
-    """
-    if not isinstance(thing, Item):
-        raise TypeError(f"a processor yields gossamer.Found, Item, Block or Delay, not {type(thing).__name__}")
-    return thing
+def _named(processor: Processor) -> str:
+    """A processor as a person knows it: by its name in the wiring, or its class."""
+    return str(getattr(processor, "name", "") or type(processor).__name__)

@@ -238,6 +238,7 @@ class LedgerGroup:
         counts = self.counts
         counts["pages"] += visit.is_page
         counts["troubled"] += bool(visit.trouble)
+        counts["raised"] += bool(visit.errors)
         counts["documents"] += response.outcome is Outcome.OK and bool(response.body) and not visit.duplicate_of
         if location is not None:
             self.written(location.file, location.offset + location.length)
