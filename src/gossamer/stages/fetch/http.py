@@ -275,7 +275,7 @@ class HttpModule(Provider[HttpSheet]):
         elif task.etag or task.last_modified:
             shown = request.conditional_fields(task)
         if self._jar is not None and (cookie := self._jar.field(task.url, self.clock.now())):
-            shown = (*shown, f"Cookie: {cookie}")
+            shown, own = request.with_cookie(shown, own, cookie)
         secret = self._credentials.get(urls.site_of(task.url), ()) if self._credentials else ()
         return shown, (*secret, *own)
 

@@ -98,6 +98,16 @@ def own_fields(request: Requested) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(shown), tuple(secret)
 
 
+def with_cookie(shown: tuple[str, ...], own: tuple[str, ...], cookie: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The fields of a request with what the server's cookies say. There is one such field: where the request has cookies of its
+    own, both stand in it, and the archive has neither."""
+    for index, field in enumerate(own):
+        name, _, value = field.partition(": ")
+        if name.lower() == "cookie":
+            return shown, (*own[:index], f"{name}: {cookie}; {value}", *own[index + 1 :])
+    return (*shown, f"Cookie: {cookie}"), own
+
+
 def has_body(request: Requested) -> bool:
     """A body is sent, be it an empty one."""
     return bool(request.body) or request.method in ("POST", "PUT", "PATCH")
