@@ -66,15 +66,17 @@ class Made(msgspec.Struct, frozen=True):
     seeds: tuple[str, ...]
     options: Mapping[str, Any]
     spider: type[SpiderHandlers] | None = None
-    """The handlers, and the file that they stand in."""
+    """The handlers."""
     file: str = ""
+    """That they stand in."""
+    keeps: bool = True
+    """Its tables are made at the end."""
 
 
 def make_crawl(
     made: Made,
     reader: type[Consumer[NoSettings]] | None = None,
     *,
-    keeps: bool = True,
     report: Callable[[str], None] = LOG.warning,
     **more: Any,
 ) -> Crawl:
@@ -83,7 +85,6 @@ def make_crawl(
     Args:
         made: seeds, options and spider.
         reader: a subscriber of its records.
-        keeps: its tables are made at the end.
         report: takes what it tells.
         more: what :class:`~gossamer.assembly.crawl.Crawl` takes beside.
 
@@ -105,7 +106,7 @@ def make_crawl(
         build(CrawlOptions, options),
         wiring=wiring,
         catalog=catalog,
-        tables=keeps,
+        tables=made.keeps,
         subscribers=subscribers,
         report=report,
         **more,
@@ -162,10 +163,8 @@ class CrawlRun:
     async def _read(self) -> AsyncIterator[Page]:
         queue: asyncio.Queue[Page | None] = asyncio.Queue(READ_AHEAD)
         seeds: dict[str, Visit] = {}
-        with self._workspace() as options:
-            made = msgspec.structs.replace(self._made, options=options)
-            reader = _reader(queue, self._yields, seeds)
-            job = self._job = make_crawl(made, reader, keeps=bool(self._made.options.get("output")))
+        with workspace(self._made) as made:
+            job = self._job = make_crawl(made, _reader(queue, self._yields, seeds))
             task = asyncio.create_task(_run_and_close(job, queue))
             try:
                 while (page := await queue.get()) is not None:
@@ -179,14 +178,16 @@ class CrawlRun:
                     self._summary = task.result()
         _tell_end(self._summary, seeds)
 
-    @contextlib.contextmanager
-    def _workspace(self) -> Iterator[dict[str, Any]]:
-        """Without `output` nothing is kept: the log goes to a folder that is removed with the crawl."""
-        if self._made.options.get("output"):
-            yield dict(self._made.options)
-            return
-        with scratch() as folder:
-            yield {"no_warc": True, **self._made.options, "output": str(Path(folder) / "crawl")}
+
+@contextlib.contextmanager
+def workspace(made: Made) -> Iterator[Made]:
+    """Without `output` nothing is kept: ledger and log go to a folder that is removed with the crawl."""
+    if made.options.get("output"):
+        yield made
+        return
+    with scratch() as folder:
+        options = {"no_warc": True, **made.options, "output": str(Path(folder) / "crawl")}
+        yield msgspec.structs.replace(made, options=options, keeps=False)
 
 
 def _tell_end(summary: Summary | None, seeds: Mapping[str, Visit]) -> None:

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, Unpack, overload
 
 import msgspec
 
-from gossamer.api.crawls import LOG, CrawlRun, LoopOfOwn, Made, Yields, make_crawl
+from gossamer.api.crawls import LOG, CrawlRun, LoopOfOwn, Made, Yields, make_crawl, workspace
 from gossamer.api.keywords import CrawlKeywords
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
@@ -36,7 +36,7 @@ from gossamer.model.orders import Order
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Found, Item
-from gossamer.spiders.handlers import HandlerTable, Place
+from gossamer.spiders.handlers import HandlerTable, Place, place_of_function
 from gossamer.spiders.loading import end_loading
 from gossamer.spiders.running import SpiderHandlers
 
@@ -149,6 +149,9 @@ class Spider:
             UsageError: the function is no handler, or another one is for the same pages; names the file and line of each.
         """
 
+        if callable(label):
+            raise UsageError(f"{place_of_function(label)}: write @spider.page() with its brackets")
+
         def register(function: H) -> H:
             self.handlers.add_page(function, label, url, mime, run, deadline)
             return function
@@ -185,7 +188,7 @@ class Spider:
     def run(
         self, seeds: str | Iterable[str] = (), *, wiring: str = "", **options: Unpack[CrawlKeywords]
     ) -> Summary:
-        """Crawl to the end, and say how it went. Blocks; works in a notebook too.
+        """Crawl to the end, and say how it went. Blocks; works in a notebook too. Without `output` only the items are kept.
 
         What is given here comes before what the spider was made with. `gossamer run FILE` takes the place of this call.
 
@@ -197,10 +200,10 @@ class Spider:
             given["seeds"] = (seeds,) if isinstance(seeds, str) else tuple(seeds)
         end_loading(self, given)
         chosen = given.pop("seeds", self.seeds)
-        job = self.job(chosen, _checked(given))
         loop = LoopOfOwn()
         try:
-            self.summary = loop.run(job.run())
+            with workspace(self._made(chosen, _checked(given))) as made:
+                self.summary = loop.run(make_crawl(made).run())
         finally:
             loop.close()
         return self.summary
@@ -210,12 +213,12 @@ class Spider:
         return CrawlRun(self._made(self.seeds, _checked({**options})), yields)
 
     def job(self, seeds: Iterable[str], options: Mapping[str, Any], **more: Any) -> Crawl:
-        """The crawl that :meth:`run` runs; `more` is what :class:`~gossamer.assembly.crawl.Crawl` takes beside."""
-        if not self.handlers.all():
-            LOG.warning("the spider has no handlers: it crawls as gossamer crawl does")
+        """A crawl of this spider, to be run by somebody else; `more` is what :class:`~gossamer.assembly.crawl.Crawl` takes beside."""
         return make_crawl(self._made(seeds, options), **more)
 
     def _made(self, seeds: Iterable[str], options: Mapping[str, Any]) -> Made:
+        if not self.handlers.all():
+            LOG.warning("the spider has no handlers: it crawls as gossamer crawl does")
         handlers = type("ThisSpider", (SpiderHandlers,), {"table": self.handlers, "__doc__": SpiderHandlers.__doc__})
         chosen = {**self.options, **options}
         return Made(() if chosen.get("resume") else tuple(seeds), chosen, handlers, self._file())

@@ -456,6 +456,7 @@ class Crawl:
             peak_rss_bytes=peak_rss(),
             set_aside=set_aside,
             cuts=cuts_of(counters, ended_by, queued, set_aside),
+            errors=counters.get("raised", 0),
         )
 
     def _set_aside(self, counters: Mapping[str, int]) -> int:

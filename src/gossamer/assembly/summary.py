@@ -32,6 +32,8 @@ class Summary(msgspec.Struct, frozen=True):
     """URLs that look like parts of traps, and were not fetched."""
     cuts: dict[str, int] = {}
     """What was left out because of the order in which things happened, and how many of each: see :func:`cuts_of`."""
+    errors: int = 0
+    """Visits on which processors or handlers raised: the table `errors` says which, and where."""
 
     @property
     def exit_code(self) -> int:

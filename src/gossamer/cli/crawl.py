@@ -192,6 +192,9 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
         print(
             f"trouble:  {show_count(job.troubled, 'page')} could not be processed in full; `trouble` in the log says why"
         )
+    if summary.errors:
+        visits = show_count(summary.errors, "visit")
+        print(f'errors:   your code raised on {visits}; gossamer query {summary.crawl} "SELECT * FROM errors" says where')
     if summary.queued:
         print(f"queued:   {show_count(summary.queued, 'URL')} found and not fetched")
     if summary.cuts:

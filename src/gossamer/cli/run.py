@@ -53,6 +53,8 @@ def run(
     seeds = chosen.pop("seeds", spider.seeds)
     plan = wiring or chosen.pop("wiring", "")
     chosen.pop("wiring", None)
+    if given["resume"]:
+        chosen.pop("items", None)  # the crawl has its item files
     options = read_options(given, config, chosen)
     if more := [*seed, *config_seeds(config), *read_seed_files(seed_files)]:
         if options.resume:

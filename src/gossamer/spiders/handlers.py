@@ -142,8 +142,8 @@ class HandlerTable:
         deadline: float | None,
     ) -> HandlerPlan:
         if not callable(function):
-            raise UsageError(f"a handler is a function, not {function!r:.80}; write @spider.page() with its brackets")
-        name, place = _name(function), _defined(function)
+            raise UsageError(f"a handler is a function, not {function!r:.80}")
+        name, place = _name(function), place_of_function(function)
         try:
             inspect.signature(function).bind(object())
         except TypeError:
@@ -242,7 +242,8 @@ def _name(function: Callable[..., Any]) -> str:
     return str(getattr(inner, "__qualname__", "") or type(function).__name__).rpartition("<locals>.")[2]
 
 
-def _defined(function: Callable[..., Any]) -> str:
+def place_of_function(function: Callable[..., Any]) -> str:
+    """File and line where a function is defined; empty where nobody knows."""
     code = _code(function)
     return "" if code is None else f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
 
