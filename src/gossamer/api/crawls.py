@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Unpack
 
@@ -176,7 +176,7 @@ class CrawlRun:
                     await _drained(task, queue)
                 if not task.cancelled() and task.exception() is None:
                     self._summary = task.result()
-        _tell_end(self._summary, seeds)
+        _tell_end(self._summary, job.failures, seeds)
 
 
 @contextlib.contextmanager
@@ -190,7 +190,7 @@ def workspace(made: Made) -> Iterator[Made]:
         yield msgspec.structs.replace(made, options=options, keeps=False)
 
 
-def _tell_end(summary: Summary | None, seeds: Mapping[str, Visit]) -> None:
+def _tell_end(summary: Summary | None, failures: Sequence[str], seeds: Mapping[str, Visit]) -> None:
     """Say how the crawl ended, where that is not well.
 
     Raises:
@@ -198,8 +198,8 @@ def _tell_end(summary: Summary | None, seeds: Mapping[str, Visit]) -> None:
     """
     if summary is None or summary.state != "incomplete":
         return
-    failed = {url: visit for url, visit in seeds.items() if visit.response.outcome not in DOCUMENTS}
-    told = "; ".join(f"{url}: {_why(visit)}" for url, visit in failed.items())
+    bad = [f"{url}: {_why(visit)}" for url, visit in seeds.items() if visit.response.outcome not in DOCUMENTS]
+    told = "; ".join(failures or bad)
     if not summary.unique_documents and not summary.pages:
         raise CrawlFailed(f"nothing came: {told or 'no seed was fetched'}")
     LOG.warning("the crawl is incomplete: %s URLs are left to be tried again; %s", summary.queued, told or "seeds are well")

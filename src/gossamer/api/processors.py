@@ -126,6 +126,8 @@ def _function_provider(function: ProcessorFunction) -> type[Provider[Any]]:
     class FunctionProcessor(Provider[Any]):
         """A processor made from a function."""
 
+        place = _place(function)
+
         def process(self, document: Document) -> Iterable[Found | Item | Order]:
             return function(document) or ()
 

@@ -120,6 +120,8 @@ class Crawl:
         self.item_files = ItemFiles(self.directory, self.options.items, report)
         self.item_files.check(overwrite=self.options.overwrite)
         self.fleet: Fleet | None = None
+        self.failures: tuple[str, ...] = ()
+        """What failed, a line for each, where nothing at all came; filled in at the end of the run."""
         self._state = ""
         self._began = 0.0
         self._pages_before = 0
@@ -242,7 +244,8 @@ class Crawl:
         self.report(told((row for row in self.ledger.aside() if row.family.key not in confirmed), self.directory))
 
     def _tell_vain(self) -> None:
-        for line in self._place.failures():
+        self.failures = tuple(self._place.failures())
+        for line in self.failures:
             self.report(line)
         rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
         self.report(f"nothing came, so nothing is kept: {rest}")

@@ -92,7 +92,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
             counts[counted] = counts.get(counted, 0) + 1
             trouble = f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
             if not isinstance(error, ParseSkipped):  # the page's fault, and told as its trouble
-                errors.append(raised(_named(processor), error))
+                errors.append(raised(_named(processor), error, str(getattr(processor, "place", ""))))
     if document.mime not in HTML_TYPES:
         return Findings(
             tuple(found),
