@@ -36,8 +36,7 @@ def text() -> str:
 
 def _field(prop: Property) -> str:
     doc = prop.doc.replace(" (repeatable)", "")
-    indent = {"initial_indent": "    ", "subsequent_indent": "    "}
-    lines = textwrap.wrap(f'"""{doc}"""', 120, break_on_hyphens=False, **indent)
+    lines = textwrap.wrap(f'"""{doc}"""', 120, break_on_hyphens=False, initial_indent="    ", subsequent_indent="    ")
     return f"\n    {prop.name}: {_type(prop)}\n" + "\n".join(lines) + "\n"
 
 

@@ -98,7 +98,9 @@ def test_scope_robots_and_filters_hold_for_what_a_handler_asks_for(tmp_path: Pat
             if page.depth:
                 return []
             asked = ["/robbed", "/filtered", "/ok", "http://elsewhere.invalid/"]
-            return [gossamer.Request(url, label="any") for url in asked] + [gossamer.Request("/robbed", method="POST", label="any")]
+            return [gossamer.Request(url, label="any") for url in asked] + [
+                gossamer.Request("/robbed", method="POST", label="any")
+            ]
 
         @spider.page("any")
         def any_page(page: gossamer.Page) -> None:
@@ -208,7 +210,9 @@ def test_posts_are_answers_of_their_own_each_sent_once_and_nobody_s_duplicate(tm
         assert list(database.ask("SELECT count(*), count(DISTINCT request) FROM pages")) == [(8, 5)]
         assert list(database.ask("SELECT count(*) FROM items")) == [(7,)], "a later answer to a form hides no other"
     done = subprocess.run(
-        [sys.executable, "-m", "gossamer", "cat", str(tmp_path / "crawl"), web.url("/form")], capture_output=True, check=True
+        [sys.executable, "-m", "gossamer", "cat", str(tmp_path / "crawl"), web.url("/form")],
+        capture_output=True,
+        check=True,
     )
     assert done.stdout == b"<p>GET  </p>", "what the archive has of a URL is what a GET brought"
 
@@ -335,7 +339,10 @@ def test_a_handler_that_never_comes_back_is_named_and_the_crawl_goes_on(tmp_path
     assert summary.pages == 5
     told = {error["who"]: error for error in errors_of(tmp_path / "crawl")}
     assert set(told) == {"handler 'hangs'", "handler 'waits'"}
-    assert "deadline of 0.2 s" in told["handler 'hangs'"]["error"] and "test_spiders.py:" in told["handler 'hangs'"]["error"]
+    assert (
+        "deadline of 0.2 s" in told["handler 'hangs'"]["error"]
+        and "test_spiders.py:" in told["handler 'hangs'"]["error"]
+    )
 
 
 def test_a_handler_that_blocks_the_crawl_is_named_while_it_does(caplog: pytest.LogCaptureFixture) -> None:
@@ -423,11 +430,30 @@ def test_a_file_runs_with_python_and_with_the_command_line_and_goes_on(tmp_path:
         subprocess.run([sys.executable, str(file)], check=True)
         command = [sys.executable, "-m", "gossamer"]
         mine = str(tmp_path / "mine")
-        limited = subprocess.run([*command, "run", str(file), "-o", mine, "--max-pages", "2", "--items", str(tmp_path / "own.jsonl"), "--json"], capture_output=True, check=True)
+        limited = subprocess.run(
+            [
+                *command,
+                "run",
+                str(file),
+                "-o",
+                mine,
+                "--max-pages",
+                "2",
+                "--items",
+                str(tmp_path / "own.jsonl"),
+                "--json",
+            ],
+            capture_output=True,
+            check=True,
+        )
         assert json.loads(limited.stdout)["state"] == "limit"
         refused = subprocess.run([*command, "resume", mine], capture_output=True, text=True)
         assert refused.returncode == 2 and "gossamer run" in refused.stderr and "--resume" in refused.stderr
-        done = subprocess.run([*command, "run", str(file), "-o", mine, "--resume", "--max-pages", "100", "--json"], capture_output=True, check=True)
+        done = subprocess.run(
+            [*command, "run", str(file), "-o", mine, "--resume", "--max-pages", "100", "--json"],
+            capture_output=True,
+            check=True,
+        )
         assert json.loads(done.stdout)["state"] == "finished"
     for name in ("books.jsonl", "own.jsonl"):
         rows = [json.loads(line)["data"]["title"] for line in (tmp_path / name).read_text().splitlines()]
@@ -446,11 +472,15 @@ def test_a_file_runs_with_python_and_with_the_command_line_and_goes_on(tmp_path:
             "file.py:3: handler 'f' takes (); a handler takes one argument, the page",
         ),
         (
-            "import gossamer\ns = gossamer.Spider('http://a.test/')\n@s.page('a')\ndef f(page): pass\n@s.page('a')\ndef g(page): pass",
+            "import gossamer\ns = gossamer.Spider('http://a.test/')\n"
+            "@s.page('a')\ndef f(page): pass\n@s.page('a')\ndef g(page): pass",
             "file.py:5: handler 'g' is for pages label 'a', and so is handler 'f' of",
         ),
         ("import gossamer\ns = gossamer.Spider('http://a.test/', deepth=1)", "did you mean 'depth'"),
-        ("import gossamer\ns = gossamer.Spider('http://a.test/')\n@s.page\ndef f(page): pass", "file.py:3: write @spider.page() with its brackets"),
+        (
+            "import gossamer\ns = gossamer.Spider('http://a.test/')\n@s.page\ndef f(page): pass",
+            "file.py:3: write @spider.page() with its brackets",
+        ),
         (
             "import gossamer\ns = gossamer.Spider('http://a.test/')\n@s.page('application/pdf')\ndef f(page): pass",
             "write mime='application/pdf'",
@@ -465,9 +495,13 @@ def test_a_file_runs_with_python_and_with_the_command_line_and_goes_on(tmp_path:
         ),
     ],
 )
-def test_a_file_that_cannot_be_run_costs_one_line_with_the_line_to_look_at(tmp_path: Path, source: str, told: str) -> None:
+def test_a_file_that_cannot_be_run_costs_one_line_with_the_line_to_look_at(
+    tmp_path: Path, source: str, told: str
+) -> None:
     file = tmp_path / "file.py"
     file.write_text(source + "\n")
-    done = subprocess.run([sys.executable, "-m", "gossamer", "run", str(file)], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "gossamer", "run", str(file)], capture_output=True, text=True, cwd=tmp_path
+    )
     assert done.returncode == 2
     assert told in done.stderr.splitlines()[-1], done.stderr

@@ -97,7 +97,7 @@ def make_crawl(
     if made.spider is not None:
         catalog.add(SPIDER, made.spider)
         wiring = with_spider(wiring, made.file)
-    subscribers = ()
+    subscribers: tuple[str, ...] = ()
     if reader is not None:
         catalog.add(READER, reader)
         subscribers = (READER,)
@@ -202,7 +202,9 @@ def _tell_end(summary: Summary | None, failures: Sequence[str], seeds: Mapping[s
     told = "; ".join(failures or bad)
     if not summary.unique_documents and not summary.pages:
         raise CrawlFailed(f"nothing came: {told or 'no seed was fetched'}")
-    LOG.warning("the crawl is incomplete: %s URLs are left to be tried again; %s", summary.queued, told or "seeds are well")
+    LOG.warning(
+        "the crawl is incomplete: %s URLs are left to be tried again; %s", summary.queued, told or "seeds are well"
+    )
 
 
 def _why(visit: Visit) -> str:
@@ -376,5 +378,3 @@ class LoopOfOwn:
 
 async def _next(pages: AsyncIterator[Page]) -> Page:
     return await anext(pages)
-
-

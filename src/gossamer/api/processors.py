@@ -48,7 +48,9 @@ def processor(*mimes: str) -> Callable[[P], P]:
         except TypeError:
             takes = inspect.signature(function)
             name = getattr(function, "__name__", repr(function))
-            raise UsageError(f"{place}: processor {name!r} takes {takes}; it takes one argument, the document") from None
+            raise UsageError(
+                f"{place}: processor {name!r} takes {takes}; it takes one argument, the document"
+            ) from None
         for index, (_, other) in enumerate(_registered):
             if _replaces(function, other):
                 _registered[index] = (mimes, function)

@@ -185,9 +185,7 @@ class Spider:
 
     # -- running
 
-    def run(
-        self, seeds: str | Iterable[str] = (), *, wiring: str = "", **options: Unpack[CrawlKeywords]
-    ) -> Summary:
+    def run(self, seeds: str | Iterable[str] = (), *, wiring: str = "", **options: Unpack[CrawlKeywords]) -> Summary:
         """Crawl to the end, and say how it went. Blocks; works in a notebook too. Without `output` only the items are kept.
 
         What is given here comes before what the spider was made with. `gossamer run FILE` takes the place of this call.
@@ -213,7 +211,7 @@ class Spider:
         return CrawlRun(self._made(self.seeds, _checked({**options})), yields)
 
     def job(self, seeds: Iterable[str], options: Mapping[str, Any], **more: Any) -> Crawl:
-        """A crawl of this spider, to be run by somebody else; `more` is what :class:`~gossamer.assembly.crawl.Crawl` takes beside."""
+        """A crawl of this spider that somebody else runs; `more` is what :class:`~gossamer.assembly.crawl.Crawl` takes beside."""
         return make_crawl(self._made(seeds, options), **more)
 
     def _made(self, seeds: Iterable[str], options: Mapping[str, Any]) -> Made:

@@ -1,6 +1,7 @@
 """A spider in a wiring: its handlers get pages where they are processed, and failures pass there too.
 
-Place in the flow: :mod:`gossamer.api` calls this before a crawl is made. A wiring that has a spider is left as it is: its crawl goes on.
+Place in the flow: :mod:`gossamer.api` calls this before a crawl is made. A wiring that has a spider is left as it is: its crawl
+goes on.
 """
 
 import msgspec
@@ -14,7 +15,9 @@ SPIDER = "spider"
 #: Stages from content-seen to url-seen call each other in place: a handler that waits holds up one of so many workers. Pools
 #: grow only while all are busy.
 _WORKERS = 16
-_CALLED_IN_PLACE = frozenset(("content-seen", "near-duplicates", "process", "handling-process", "links", "filter", "url-seen"))
+_CALLED_IN_PLACE = frozenset(
+    ("content-seen", "near-duplicates", "process", "handling-process", "links", "filter", "url-seen")
+)
 
 
 def with_spider(wiring: Wiring, file: str) -> Wiring:
@@ -31,7 +34,9 @@ def with_spider(wiring: Wiring, file: str) -> Wiring:
         return wiring
     process, frontier, fetch = (_named(wiring, use) for use in ("process", "frontier", "fetch"))
     components = {
-        name: msgspec.structs.replace(plan, workers=max(plan.workers or 1, _WORKERS)) if plan.use in _CALLED_IN_PLACE else plan
+        name: msgspec.structs.replace(plan, workers=max(plan.workers or 1, _WORKERS))
+        if plan.use in _CALLED_IN_PLACE
+        else plan
         for name, plan in wiring.components.items()
     }
     plan = components[process]
@@ -43,9 +48,7 @@ def with_spider(wiring: Wiring, file: str) -> Wiring:
     components[frontier] = msgspec.structs.replace(components[frontier], ports=ports)
     settings = {"file": file} if file else {}
     provider = ProviderPlan(use=SPIDER, settings=settings, providers={"politeness": "politeness"})
-    return msgspec.structs.replace(
-        wiring, components=components, providers={**wiring.providers, SPIDER: provider}
-    )
+    return msgspec.structs.replace(wiring, components=components, providers={**wiring.providers, SPIDER: provider})
 
 
 def _named(wiring: Wiring, use: str) -> str:

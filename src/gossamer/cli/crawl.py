@@ -194,7 +194,7 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
         )
     if summary.errors:
         visits = show_count(summary.errors, "visit")
-        print(f'errors:   your code raised on {visits}; gossamer query {summary.crawl} "SELECT * FROM errors" says where')
+        print(f"errors:   your code raised on {visits}; the table `errors` says where")
     if summary.queued:
         print(f"queued:   {show_count(summary.queued, 'URL')} found and not fetched")
     if summary.cuts:

@@ -63,7 +63,7 @@ class Politeness(Protocol):
         ...
 
     def received(self, identity: str, size: int) -> None:
-        """So many bytes came in for the task of this identity: they count against the bandwidth. To be told before its ruling is asked for."""
+        """So many bytes came in for this task: they count against the bandwidth. To be told before its ruling is asked for."""
         ...
 
     def waits(self, host: str, now: float) -> float:

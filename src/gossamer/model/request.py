@@ -38,7 +38,8 @@ class Retry(Exception):
         Raises:
             UsageError: `after` is no number of seconds.
         """
-        if not isinstance(after, int | float) or not 0 <= after <= LONGEST_RETRY:
+        given: object = after
+        if not (isinstance(given, int | float) and 0 <= given <= LONGEST_RETRY):
             raise UsageError(f"gossamer.Retry(after={after!r}): give seconds, from 0 to {LONGEST_RETRY:g}")
         super().__init__(reason or f"asked for again after {after:g} s")
         self.after = float(after)

@@ -116,7 +116,9 @@ class HandlerTable:
         """Register a handler of what brought no document. Raises as :meth:`add_page`."""
         plan = self._plan(function, label, "", None, run, deadline)
         if plan.run == "process":
-            raise UsageError(f"{plan.place}: {plan.who} is for failures, which are small: it runs in a thread or in the loop")
+            raise UsageError(
+                f"{plan.place}: {plan.who} is for failures, which are small: it runs in a thread or in the loop"
+            )
         _put(self._failed, plan, "failures" + (f" of the label {label!r}" if label else ""))
         self._failed.sort(key=lambda one: -one.rank)
 
@@ -148,18 +150,27 @@ class HandlerTable:
             inspect.signature(function).bind(object())
         except TypeError:
             takes = inspect.signature(function)
-            raise UsageError(f"{place}: handler {name!r} takes {takes}; a handler takes one argument, the page") from None
+            raise UsageError(
+                f"{place}: handler {name!r} takes {takes}; a handler takes one argument, the page"
+            ) from None
         is_async = _is_async(function)
         if run is None:
             run = "loop" if is_async else "thread"
         if run not in ("loop", "thread", "process"):
-            raise UsageError(f"{place}: handler {name!r}: run={run!r}; a handler runs in the loop, a thread or a process")
+            raise UsageError(
+                f"{place}: handler {name!r}: run={run!r}; a handler runs in the loop, a thread or a process"
+            )
         if is_async and run != "loop":
-            raise UsageError(f"{place}: handler {name!r} is async, so it runs in the loop; write it with def to run it in a {run}")
+            raise UsageError(
+                f"{place}: handler {name!r} is async, so it runs in the loop; write it with def to run it in a {run}"
+            )
         if run == "process" and not Path(_file(function)).is_file():
-            raise UsageError(f"{place}: handler {name!r} is to run in a process, which needs a file that it can be loaded from")
+            raise UsageError(
+                f"{place}: handler {name!r} is to run in a process, which needs a file that it can be loaded from"
+            )
         for what, text in (("label", label), ("url", url), ("mime", mime)):
-            if text is not None and (not isinstance(text, str) or len(text) > MAX_NAME or not text.isprintable()):
+            given: object = text
+            if given is not None and not (isinstance(given, str) and len(given) <= MAX_NAME and given.isprintable()):
                 raise UsageError(f"{place}: handler {name!r}: {what}={text!r:.80} is not one line of text")
         if label is not None and "/" in label and " " not in label and mime is None and label.count("/") == 1:
             raise UsageError(f"{place}: handler {name!r}: {label!r} looks like a media type; write mime={label!r}")

@@ -1,12 +1,11 @@
 """Loading a spider out of the file that it is written in, without running what stands at the file's end to run it.
 
-Place in the flow: `gossamer run` and the processes of handlers load a file here. A file that ends with `spider.run(...)` is one that
-people start with Python; the call ends the loading, and what it was given is what the spider is to be run with.
+Place in the flow: `gossamer run` and the processes of handlers load a file here. A file that ends with `spider.run(...)` is one
+that people start with Python; the call ends the loading, and what it was given is what the spider is to be run with.
 """
 
 import contextlib
 import sys
-import traceback
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
@@ -71,7 +70,9 @@ def load(file: str, name: str = "") -> tuple[Any, Mapping[str, Any]]:
         run = _executed(module, source, file)
     if run is not None and not name:
         return run.spider, run.options
-    spiders = {key: value for key, value in vars(module).items() if isinstance(value, Loadable) and not isinstance(value, type)}
+    spiders = {
+        key: value for key, value in vars(module).items() if isinstance(value, Loadable) and not isinstance(value, type)
+    }
     if name:
         if name not in spiders:
             raise UsageError(f"{file} has no spider called {name!r}; it has: {', '.join(spiders) or 'none'}")
@@ -101,7 +102,7 @@ def _as_module(module: ModuleType, path: Path) -> Iterator[None]:
 
 def _executed(module: ModuleType, source: bytes, file: str) -> Loaded | None:
     try:
-        exec(compile(source, str(module.__file__), "exec"), vars(module))
+        exec(compile(source, str(module.__file__), "exec"), vars(module))  # noqa: S102  # the user asks to run this file
     except Loaded as run:
         return run
     except SyntaxError as error:
@@ -110,7 +111,5 @@ def _executed(module: ModuleType, source: bytes, file: str) -> Loaded | None:
         raise
     except Exception as error:
         told = raised("", error)
-        place = told.place or file
-        print("".join(traceback.format_exception(error)), file=sys.stderr, end="")
-        raise UsageError(f"{place}: {told.error}") from None
+        raise UsageError(f"{told.place or file}: {told.error}") from None
     return None

@@ -47,7 +47,9 @@ class Validated:
 
 def test_dicts_dataclasses_structs_and_validated_objects_are_items_called_by_their_class() -> None:
     book = as_item(Book("A", Price(decimal.Decimal("12.50"), "GBP"), {"x"}), "http://a.test/")
-    assert book == Item("Book", "http://a.test/", {"title": "A", "price": {"amount": "12.50", "currency": "GBP"}, "tags": ["x"]})
+    assert book == Item(
+        "Book", "http://a.test/", {"title": "A", "price": {"amount": "12.50", "currency": "GBP"}, "tags": ["x"]}
+    )
     assert as_item(Film("B", 1999), "u") == Item("Film", "u", {"title": "B", "year": 1999})
     assert as_item(Validated("C"), "u") == Item("Validated", "u", {"name": "C", "mode": "json"})
     assert as_item({"when": datetime.date(2026, 1, 2), "colour": Colour.RED, 3: b"x"}, "u").value == {

@@ -69,7 +69,9 @@ class Queueing:
     def _levelled(self, tasks: Sequence[Task]) -> list[Task]:
         urgencies = self._prioritizer.levels(tasks, [_STANDING] * len(tasks))
         level = self._traversal.level
-        return [with_level(one, sooner(one, level(one, urgency))) for one, urgency in zip(tasks, urgencies, strict=True)]
+        return [
+            with_level(one, sooner(one, level(one, urgency))) for one, urgency in zip(tasks, urgencies, strict=True)
+        ]
 
     def _crawled(self, tasks: Sequence[Task], rejected: dict[str, int]) -> Sequence[Task]:
         """Those that are not set aside; the others are, and are counted by the trap's name."""

@@ -90,7 +90,8 @@ def own_fields(request: Requested) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
     What sends a body says what it is: without a word of its own, the fields of a form.
     """
-    shown, secret = [], []
+    shown: list[str] = []
+    secret: list[str] = []
     for name, value in request.headers:
         (secret if name.lower() in CREDENTIAL_FIELDS else shown).append(f"{name}: {value}")
     if has_body(request) and not any(name.lower() == "content-type" for name, _ in request.headers):

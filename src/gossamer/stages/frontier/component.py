@@ -236,6 +236,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._wait(host, now)
                 break
         self._refuse_blocked()
+        self._end_round(found)
+        return found
+
+    def _end_round(self, found: Sequence[Task]) -> None:
+        """What follows from handing out these."""
         if not all(task.is_safe for task in found):
             self.ledger.sync()  # nothing of what may not be sent twice leaves before its note is on the disk
         if self._probing is not None:
@@ -243,7 +248,6 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if self._refused:
             self.signal("refused")
         self._end_if_done()
-        return found
 
     def take_refused(self, free: int) -> list[Visit]:
         """Visits of tasks that must not be fetched: their story ends at the commit, like any other."""

@@ -130,7 +130,8 @@ def resolve_links(
         normalise: what brings a canonical URL to its normal form; the cache remembers its results.
         hostless: schemes whose URLs are kept though they name no host, since a protocol module serves them.
 
-    A URL that is found again (with another request it is another) keeps its first place, relation and anchor; it is `nofollow` only if each occurrence is.
+    A URL that is found again (with another request it is another) keeps its first place, relation and anchor; it is `nofollow`
+    only if each occurrence is.
     A page's link to itself is one like any other. A redirect to another spelling of its own page keeps that spelling: the
     server insists on it.
     Rules: `not_a_url`, `too_long`, `bad_host`, `scheme:...` (no host to ask and no module that needs none: `mailto`,

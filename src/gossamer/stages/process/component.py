@@ -321,7 +321,6 @@ class Process(Filter[ProcessSheet]):
             return msgspec.structs.replace(visit, found=disowned)
         return visit
 
-
     def told_of(self, visit: Visit) -> Visit:
         """The visit, when whoever runs the crawl was told what its errors are: each kind once, with the line to look at."""
         for one in visit.errors:

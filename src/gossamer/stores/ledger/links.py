@@ -14,7 +14,6 @@ from gossamer.stores.ledger.keys import Keys
 from gossamer.stores.ledger.store import Batch, Store
 
 
-
 class _Run(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
     """Links of one relation. New fields go to the end, with a default."""
 

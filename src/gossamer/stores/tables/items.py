@@ -29,7 +29,7 @@ def _rows(told: Told) -> Iterable[ItemRow]:
 
 
 def _mended(row: ItemRow, size: int) -> ItemRow:
-    """What is too large is told by its size. What no JSON can hold is refused where an item is made; from elsewhere it is left out."""
+    """What is too large is told by its size; what no JSON can hold, and was not refused where the item was made, as that."""
     told = {"too_large": size, "most": MAX_LINE_BYTES} if size else {"unwritable": True}
     return ItemRow(kind=row.kind[:_MAX_KIND], url=row.url, data=told, visit=row.visit)
 
