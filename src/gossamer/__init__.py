@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from gossamer.api.processors import processor, reprocess
     from gossamer.api.spider import Result, Results, Spider, failed, page
     from gossamer.assembly.summary import Summary
-    from gossamer.model.document import Document
     from gossamer.model.errors import GossamerError, UsageError
     from gossamer.model.orders import Block, Delay
     from gossamer.model.outcome import Outcome
-    from gossamer.model.page import Page
     from gossamer.model.request import Request, Retry
     from gossamer.model.visit import Found, Item
+    from gossamer.reading.document import Document
+    from gossamer.reading.page import Page
 
 _HOMES = {
     "crawl": "gossamer.api.crawls",
@@ -36,13 +36,13 @@ _HOMES = {
     "page": "gossamer.api.spider",
     "failed": "gossamer.api.spider",
     "Summary": "gossamer.assembly.summary",
-    "Document": "gossamer.model.document",
+    "Document": "gossamer.reading.document",
     "GossamerError": "gossamer.model.errors",
     "UsageError": "gossamer.model.errors",
     "Outcome": "gossamer.model.outcome",
     "Block": "gossamer.model.orders",
     "Delay": "gossamer.model.orders",
-    "Page": "gossamer.model.page",
+    "Page": "gossamer.reading.page",
     "Request": "gossamer.model.request",
     "Retry": "gossamer.model.request",
     "Item": "gossamer.model.visit",

@@ -12,8 +12,8 @@ import gossamer
 from gossamer.api import processors
 from gossamer.api.crawls import SyncCrawlRun
 from gossamer.flow.errors import SettingError
-from gossamer.model.document import Document
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.reading.document import Document
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
@@ -131,8 +131,8 @@ def test_importing_the_package_loads_no_crawler() -> None:
 def test_a_program_gets_what_it_asks_for_pages_documents_or_every_outcome() -> None:
     pages = {
         "/": '<a href="/a.txt">t</a><a href="/gone">g</a><a href="/moved">m</a>',
-        "/a.txt": Page("text", type="text/plain"),
-        "/moved": Page(status=301, headers=(("Location", "/"),)),
+        "/a.txt": FakePage("text", type="text/plain"),
+        "/moved": FakePage(status=301, headers=(("Location", "/"),)),
     }
 
     def asked(yields: Literal["pages", "documents", "outcomes"]) -> list[tuple[str, str]]:

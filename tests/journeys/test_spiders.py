@@ -15,7 +15,7 @@ import pytest
 import gossamer
 from gossamer.model.outcome import Outcome
 from gossamer.query.database import Database
-from gossamer.testing.fakeweb import FakeWeb, Page, Request
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -84,7 +84,7 @@ def test_default_links_are_followed_where_no_handler_matches() -> None:
 def test_scope_robots_and_filters_hold_for_what_a_handler_asks_for(tmp_path: Path) -> None:
     pages = {
         "/": '<a href="/robbed">1</a>',
-        "/robots.txt": Page("User-agent: *\nDisallow: /robbed", type="text/plain"),
+        "/robots.txt": FakePage("User-agent: *\nDisallow: /robbed", type="text/plain"),
         "/robbed": "no",
         "/filtered": "no",
         "/ok": "yes",
@@ -118,7 +118,7 @@ def test_scope_robots_and_filters_hold_for_what_a_handler_asks_for(tmp_path: Pat
 def test_handlers_are_chosen_by_label_url_and_media_type_the_one_that_says_most() -> None:
     pages = {
         "/": "<a href=/x>",
-        "/data": Page('{"a": [1]}', type="application/json"),
+        "/data": FakePage('{"a": [1]}', type="application/json"),
         "/x": "x",
         "/special/x": "special",
     }
@@ -149,9 +149,9 @@ def test_handlers_are_chosen_by_label_url_and_media_type_the_one_that_says_most(
 def test_label_and_data_follow_redirects_and_a_redirect_can_be_taken_for_the_answer() -> None:
     pages = {
         "/": "start",
-        "/moved": Page(status=302, headers=(("Location", "/target"),)),
+        "/moved": FakePage(status=302, headers=(("Location", "/target"),)),
         "/target": "here",
-        "/kept": Page("look there", status=302, headers=(("Location", "/never"),)),
+        "/kept": FakePage("look there", status=302, headers=(("Location", "/never"),)),
     }
     seen: list[Any] = []
     with FakeWeb(pages) as web:
@@ -171,8 +171,8 @@ def test_label_and_data_follow_redirects_and_a_redirect_can_be_taken_for_the_ans
     assert sorted(seen) == [("kept", 302, None), ("target", 200, [1, {"a": None}])]
 
 
-def forms(request: Request) -> Page:
-    return Page(f"<p>{request.method} {request.body.decode()} {request.header('x-own')}</p>")
+def forms(request: FakeRequest) -> FakePage:
+    return FakePage(f"<p>{request.method} {request.body.decode()} {request.header('x-own')}</p>")
 
 
 def test_posts_are_answers_of_their_own_each_sent_once_and_nobody_s_duplicate(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_posts_are_answers_of_their_own_each_sent_once_and_nobody_s_duplicate(tm
 
 
 def test_a_failure_is_seen_once_when_its_tries_are_spent() -> None:
-    pages = {"/": "start", "/gone": Page("no", status=404), "/broken": Page("no", status=503)}
+    pages = {"/": "start", "/gone": FakePage("no", status=404), "/broken": FakePage("no", status=503)}
     seen: list[Any] = []
     with FakeWeb(pages) as web:
         spider = gossamer.Spider(web.url("/"), delay=0, retries=0)

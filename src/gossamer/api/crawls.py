@@ -34,8 +34,8 @@ from gossamer.flow.sheet import NoSettings, build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import GossamerError, UsageError
 from gossamer.model.outcome import DOCUMENTS
-from gossamer.model.page import Page
 from gossamer.model.visit import Record, Visit
+from gossamer.reading.page import Page
 from gossamer.spiders.running import SpiderHandlers
 from gossamer.stores.scratch import scratch
 

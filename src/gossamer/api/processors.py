@@ -13,11 +13,11 @@ from gossamer.assembly.compiling import find_wiring
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import ProviderPlan, Wiring
-from gossamer.model.document import Document
 from gossamer.model.errors import UsageError
 from gossamer.model.orders import Order
 from gossamer.model.raised import shown_file
 from gossamer.model.visit import Found, Item
+from gossamer.reading.document import Document
 
 if TYPE_CHECKING:
     from gossamer.assembly.reprocess import Reprocessed
@@ -31,7 +31,7 @@ _registered: list[tuple[tuple[str, ...], ProcessorFunction]] = []
 def processor(*mimes: str) -> Callable[[P], P]:
     """Register a function as processor of these media types, for every crawl that this program starts from now on.
 
-    The function takes a :class:`~gossamer.model.document.Document` and yields :class:`Item` or :class:`Found`,
+    The function takes a :class:`~gossamer.reading.document.Document` and yields :class:`Item` or :class:`Found`,
     and :class:`Block` or :class:`Delay` where the wiring takes orders (docs/documents.md). One that is defined again, as by a cell
     of a notebook that is run once more, takes the place of the earlier one.
 

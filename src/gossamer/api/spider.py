@@ -33,9 +33,9 @@ from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import nearest, properties
 from gossamer.model.errors import UsageError
 from gossamer.model.orders import Order
-from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Found, Item
+from gossamer.reading.page import Page
 from gossamer.spiders.handlers import HandlerTable, Place, place_of_function
 from gossamer.spiders.loading import end_loading
 from gossamer.spiders.running import SpiderHandlers

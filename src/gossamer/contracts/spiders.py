@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from gossamer.model.document import Document
 from gossamer.model.orders import Order
 from gossamer.model.visit import Found, Item, Raised, Visit
+from gossamer.reading.document import Document
 
 
 class Handled(msgspec.Struct, frozen=True):

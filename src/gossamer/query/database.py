@@ -177,7 +177,7 @@ class Database:
 
     # -- questions
 
-    def ask(self, sql: str, values: Sequence[object] = ()) -> "Answer":
+    def ask(self, sql: str, values: Sequence[object] = ()) -> "Rows":
         """The answer to one question; the next question ends it.
 
         Args:
@@ -190,7 +190,7 @@ class Database:
         """
         self._judge(sql)
         with _told(self._names):
-            return Answer(self._connection.execute(sql, list(values)), self._names)
+            return Rows(self._connection.execute(sql, list(values)), self._names)
 
     def write_parquet(self, sql: str, target: Path) -> None:
         """The answer as a Parquet file, whole or not at all.
@@ -217,7 +217,7 @@ class Database:
 _ASKING = frozenset({StatementType.SELECT, StatementType.EXPLAIN})
 
 
-class Answer:
+class Rows:
     """Rows of an answer, read bit by bit."""
 
     def __init__(self, connection: Connection, names: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ from gossamer.query.engine import PARQUET, Connection, connect, select_table
 from gossamer.query.noted import Noted, noted, notes_of, with_tables, write_notes
 from gossamer.query.places import (
     TABLES,
-    Manifest,
+    TableManifest,
     converting,
     manifest,
     run_file,
@@ -77,7 +77,7 @@ def remove_rows(directory: Path, target: DeletionTarget) -> int:
             removed += count
         if made:
             write_notes(directory, with_tables(notes_of(directory), made))
-            write_manifest(directory, Manifest(stands.run + 1, (*stands.gone, *gone)))
+            write_manifest(directory, TableManifest(stands.run + 1, (*stands.gone, *gone)))
     return removed
 
 

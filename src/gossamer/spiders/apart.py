@@ -10,10 +10,10 @@ from typing import Annotated, Any
 from gossamer.contracts.spiders import Handled
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.document import Document
 from gossamer.model.errors import UsageError
-from gossamer.model.page import Page
 from gossamer.model.visit import Record
+from gossamer.reading.document import Document
+from gossamer.reading.page import Page
 from gossamer.spiders.gathering import Gathering, TooMuch
 from gossamer.spiders.handlers import HandlerPlan
 from gossamer.spiders.loading import load

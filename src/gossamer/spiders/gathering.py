@@ -11,9 +11,9 @@ from gossamer.contracts.spiders import Handled
 from gossamer.model.errors import UsageError
 from gossamer.model.items import as_item
 from gossamer.model.orders import Block, Delay, Order
-from gossamer.model.page import unknown_label
 from gossamer.model.request import Request
 from gossamer.model.visit import Found, Item, Raised
+from gossamer.reading.page import unknown_label
 
 #: Lists inside lists that are looked into.
 _DEEPEST = 8

@@ -15,14 +15,14 @@ from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.document import Document
 from gossamer.model.errors import ParseSkipped, UsageError
 from gossamer.model.outcome import DOCUMENTS, Outcome
-from gossamer.model.page import Page
 from gossamer.model.raised import raised, shown_file
 from gossamer.model.request import Retry
 from gossamer.model.ruling import What
 from gossamer.model.visit import Record, Visit, answer_of, given_up, of_request
+from gossamer.reading.document import Document
+from gossamer.reading.page import Page
 from gossamer.spiders.gathering import Gathering, TooMuch
 from gossamer.spiders.handlers import HandlerPlan, HandlerTable
 from gossamer.spiders.threads import Hanging, Threads, TooManyHang

@@ -10,18 +10,18 @@ from gossamer.model.requesting import MAX_BODY, requested
 from gossamer.model.task import Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch.http import HttpModule, HttpSheet
-from gossamer.testing.fakeweb import FakeWeb, Page, Request
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 
 def asking(url: str, *arguments: Any, **named: Any) -> Task:
     return Task(url, host="host", request=requested(*arguments, **named))
 
 
-def exchange(run: Any, fetching: Any, *tasks: Any, page: Page | None = None, sheet: HttpSheet | None = None) -> Any:
+def exchange(run: Any, fetching: Any, *tasks: Any, page: FakePage | None = None, sheet: HttpSheet | None = None) -> Any:
     """Requests and responses of some tasks; each is made from the URL of the page."""
 
-    async def body() -> tuple[list[Request], list[Response]]:
-        async with FakeWeb({"/": page or Page("ok")}) as web, fetching(web, sheet) as module:
+    async def body() -> tuple[list[FakeRequest], list[Response]]:
+        async with FakeWeb({"/": page or FakePage("ok")}) as web, fetching(web, sheet) as module:
             found = []
             for one in tasks:
                 task = one(web.url("/"))
@@ -72,7 +72,7 @@ def test_what_proves_who_asks_is_sent_and_not_archived(run: Any, fetching: Any) 
 
 def test_a_request_with_cookies_of_its_own_sends_one_cookie_field(run: Any, fetching: Any) -> None:
     sheet = HttpSheet(cookies="host")
-    page = Page("ok", headers=(("Set-Cookie", "jar=1"),))
+    page = FakePage("ok", headers=(("Set-Cookie", "jar=1"),))
     first = lambda url: Task(url, host="host")  # noqa: E731
     second = lambda url: asking(url, "POST", b"a", (("Cookie", "own=2"),))  # noqa: E731
     sent, _ = exchange(run, fetching, first, second, page=page, sheet=sheet)
@@ -82,7 +82,7 @@ def test_a_request_with_cookies_of_its_own_sends_one_cookie_field(run: Any, fetc
 
 @pytest.mark.parametrize("safe", [False, True])
 def test_a_request_that_may_have_been_received_says_so(run: Any, fetching: Any, safe: bool) -> None:
-    dropped = Page(raw=b"")
+    dropped = FakePage(raw=b"")
     [_], [response] = exchange(run, fetching, lambda url: asking(url, "POST", b"a", is_safe=safe), page=dropped)
     assert response.outcome not in (Outcome.OK, Outcome.CONNECT_FAILED)
     assert response.is_met

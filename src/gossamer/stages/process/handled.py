@@ -12,10 +12,10 @@ import msgspec
 from gossamer.contracts.processing import Processor
 from gossamer.contracts.spiders import Elsewhere, PageHandlers
 from gossamer.flow.ports import Uses
-from gossamer.model.document import Document
 from gossamer.model.outcome import DOCUMENTS
 from gossamer.model.requisites import RELATIONS
 from gossamer.model.visit import Raised, Visit, given_up
+from gossamer.reading.document import Document
 from gossamer.stages.process.component import Process, joined
 from gossamer.stages.process.isolation import ParserFailed
 from gossamer.stages.process.parser import ProcessorSpec

@@ -10,14 +10,14 @@ from typing import Literal, cast
 import msgspec
 
 from gossamer.contracts.processing import MAX_FOUND, MAX_ITEMS, MAX_ORDERS, Processor
-from gossamer.model.document import Document
 from gossamer.model.errors import ParseSkipped
 from gossamer.model.items import as_item
-from gossamer.model.language import primary
 from gossamer.model.orders import Block, Delay, Order
 from gossamer.model.raised import raised
 from gossamer.model.request import Retry
 from gossamer.model.visit import HTML_TYPES, Found, Item, Raised, Statements, Triple, Visit
+from gossamer.reading.document import Document
+from gossamer.reading.language import primary
 
 #: How much is made of a page: `plain` title, base, charset, directives, canonical URL and the language that it says it is
 #: in; `full` also the language that it is in, and its fingerprint, which need its text.

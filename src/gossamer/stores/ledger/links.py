@@ -10,8 +10,8 @@ import msgspec
 from gossamer.contracts.ledger import Links
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.requesting import Requested
-from gossamer.stores.ledger.keys import Keys
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.keys import LedgerKeys
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 
 class _Run(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
@@ -30,7 +30,7 @@ _decoder = msgspec.msgpack.Decoder(list[_Run])
 class KeptLinks:
     """Links by page, in order. Runs of links share their relation."""
 
-    def __init__(self, store: Store, keys: Keys) -> None:
+    def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
         self._store = store
         self._keys = keys
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.contracts.tables import Table, Told, column
+from gossamer.contracts.tables import RowSource, Table, column
 
 
 class ErrorRow(
@@ -21,7 +21,7 @@ class ErrorRow(
     visit: Annotated[str, column("The visit during which it was raised, as in `pages`.")] = ""
 
 
-def _rows(told: Told) -> Iterable[ErrorRow]:
+def _rows(told: RowSource) -> Iterable[ErrorRow]:
     return [
         ErrorRow(
             url=told.visit.url,

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
-from gossamer.model.document import Document
 from gossamer.model.errors import UsageError
 from gossamer.model.items import number_in
 from gossamer.model.outcome import Outcome
 from gossamer.model.request import Request, asking, unpacked
-from gossamer.model.robots_tags import NOFOLLOW
 from gossamer.model.visit import Found, Item, Link, Location, Record, Visit
+from gossamer.reading.document import Document
+from gossamer.reading.robots_tags import NOFOLLOW
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
