@@ -162,9 +162,8 @@ class CrawlRun:
 
     async def _read(self) -> AsyncIterator[Page]:
         queue: asyncio.Queue[Page | None] = asyncio.Queue(READ_AHEAD)
-        seeds: dict[str, Visit] = {}
         with workspace(self._made) as made:
-            job = self._job = make_crawl(made, _reader(queue, self._yields, seeds))
+            job = self._job = make_crawl(made, _reader(queue, self._yields))
             task = asyncio.create_task(_run_and_close(job, queue))
             try:
                 while (page := await queue.get()) is not None:
@@ -176,7 +175,7 @@ class CrawlRun:
                     await _drained(task, queue)
                 if not task.cancelled() and task.exception() is None:
                     self._summary = task.result()
-        _tell_end(self._summary, job.failures, seeds)
+        _tell_end(self._summary, job.last_lines)
 
 
 @contextlib.contextmanager
@@ -190,7 +189,7 @@ def workspace(made: Made) -> Iterator[Made]:
         yield msgspec.structs.replace(made, options=options, keeps=False)
 
 
-def _tell_end(summary: Summary | None, failures: Sequence[str], seeds: Mapping[str, Visit]) -> None:
+def _tell_end(summary: Summary | None, lines: Sequence[str]) -> None:
     """Say how the crawl ended, where that is not well.
 
     Raises:
@@ -198,18 +197,9 @@ def _tell_end(summary: Summary | None, failures: Sequence[str], seeds: Mapping[s
     """
     if summary is None or summary.state != "incomplete":
         return
-    bad = [f"{url}: {_why(visit)}" for url, visit in seeds.items() if visit.response.outcome not in DOCUMENTS]
-    told = "; ".join(failures or bad)
     if not summary.unique_documents and not summary.pages:
-        raise CrawlFailed(f"nothing came: {told or 'no seed was fetched'}")
-    LOG.warning(
-        "the crawl is incomplete: %s URLs are left to be tried again; %s", summary.queued, told or "seeds are well"
-    )
-
-
-def _why(visit: Visit) -> str:
-    response = visit.response
-    return f"{response.outcome}, {response.error or response.status}"
+        raise CrawlFailed(f"nothing came; {'; '.join(lines) or 'no seed was fetched'}")
+    LOG.warning("the crawl is incomplete: %s URLs are left to be tried again", summary.queued)
 
 
 async def _run_and_close(job: Crawl, queue: asyncio.Queue[Page | None]) -> Summary:
@@ -228,8 +218,8 @@ async def _drained(task: "asyncio.Task[Summary]", queue: asyncio.Queue[Page | No
     await asyncio.gather(task, return_exceptions=True)
 
 
-def _reader(queue: asyncio.Queue[Page | None], yields: Yields, seeds: dict[str, Visit]) -> type[Consumer[NoSettings]]:
-    """A subscriber of records: hands on what was asked for, and notes what became of the seeds."""
+def _reader(queue: asyncio.Queue[Page | None], yields: Yields) -> type[Consumer[NoSettings]]:
+    """A subscriber of records: hands on what was asked for."""
 
     class ProgramReader(Consumer[NoSettings]):
         """Hands committed pages to the program that iterates over the crawl."""
@@ -237,10 +227,7 @@ def _reader(queue: asyncio.Queue[Page | None], yields: Yields, seeds: dict[str, 
         records: In[Record]
 
         async def consume(self, record: Record) -> None:
-            visit = record.visit
-            if visit.task.relation == "seed":
-                seeds[visit.url] = visit
-            if _is_asked_for(visit, yields):
+            if _is_asked_for(record.visit, yields):
                 await queue.put(Page(record))
 
     return ProgramReader

@@ -64,7 +64,10 @@ class CrawlKeywords(TypedDict, total=False):
     """Take so many URLs of one host."""
 
     max_time: float | str | None
-    """Stop after this time."""
+    """Stop this run after this time."""
+
+    total_time: float | str | None
+    """Stop after this time, over all runs."""
 
     max_bytes: int | str | None
     """Stop after so many bytes of bodies."""
@@ -103,10 +106,10 @@ class CrawlKeywords(TypedDict, total=False):
     """Bytes a second in all."""
 
     retries: int
-    """Further tries of what failed, after 1, 10 and 60 minutes."""
+    """Try what failed so many times more, after 10 s, 10 and 60 minutes."""
 
-    keep_trying: bool
-    """Wait for seeds that do not answer, instead of giving up at once."""
+    linger: float | str
+    """Wait so long for retries alone, then end; resume asks for them when they are due. Or `forever`."""
 
     strategy: Literal["breadth", "depth", "host-breadth", "priority", "random-walk"]
     """What is fetched first: breadth, depth, host-breadth, priority, random-walk."""
