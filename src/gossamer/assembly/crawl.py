@@ -146,6 +146,8 @@ class Crawl:
         )
         self.following.check(overwrite=self.options.overwrite)
         self.fleet: Fleet | None = None
+        self.last_lines: tuple[str, ...] = ()
+        """What was told of the end: of each seed, where none brought a document. Filled in at the end of the run."""
         self._state = ""
         self._is_torn = False
         self._cut_by = ""
@@ -266,7 +268,8 @@ class Crawl:
                 and not summary.limit
                 and self._is_unfinished(summary)
             )
-            for line in self._ending().lines(summary, is_kept=not is_vain):
+            self.last_lines = tuple(self._ending().lines(summary, is_kept=not is_vain))
+            for line in self.last_lines:
                 self.report(line)
             if not self._aborted:
                 write_hosts(running)
@@ -545,6 +548,7 @@ class Crawl:
             set_aside=set_aside,
             cuts=cuts_of(counters, ended_by, queued, set_aside),
             limit=(frontier.limit or self._cut_by) if self._state == "limit" else "",
+            errors=counters.get("raised", 0),
         )
 
     def _last_summary(self) -> Summary:

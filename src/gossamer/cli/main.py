@@ -15,6 +15,7 @@ from gossamer.cli.telling import finish, print_anything, tell, unwritten
 COMMANDS = {
     "crawl": ("gossamer.cli.crawl", "Crawl from one or more seeds into a directory."),
     "resume": ("gossamer.cli.crawl", "Go on with a crawl that was stopped, reached a limit or was killed."),
+    "run": ("gossamer.cli.run", "Crawl with a spider of your own."),
     "status": ("gossamer.cli.status", "Say how a crawl stands, while it runs or rests."),
     "pause": ("gossamer.cli.steering", "Let a running crawl ask for nothing more for now."),
     "continue": ("gossamer.cli.steering", "Let a paused crawl go on."),
