@@ -472,8 +472,10 @@ def test_a_file_runs_with_python_and_with_the_command_line_and_goes_on(tmp_path:
             "file.py:3: handler 'f' takes (); a handler takes one argument, the page",
         ),
         (
-            "import gossamer\ns = gossamer.Spider('http://a.test/')\n"
-            "@s.page('a')\ndef f(page): pass\n@s.page('a')\ndef g(page): pass",
+            (
+                "import gossamer\ns = gossamer.Spider('http://a.test/')\n"
+                "@s.page('a')\ndef f(page): pass\n@s.page('a')\ndef g(page): pass"
+            ),
             "file.py:5: handler 'g' is for pages label 'a', and so is handler 'f' of",
         ),
         ("import gossamer\ns = gossamer.Spider('http://a.test/', deepth=1)", "did you mean 'depth'"),

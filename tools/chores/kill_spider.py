@@ -1,4 +1,7 @@
-"""Kill a spider with forms again and again, and prove that its items are those of a clean run: `kill-spider [--kills N] [--seed S]`."""
+"""Kill a spider with forms again and again, and prove that its items are those of a clean run.
+
+Usage: `./gossamer dev kill-spider [--kills N] [--seed S]`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="gossamer-kill-") as folder:
         told = spiders.run(given.kills, Path(folder), given.seed)
     print("\n".join(told.wrong[:20]), end="\n" if told.wrong else "")
-    print(f"{told.kills} kills, {told.items} items, {told.interrupted} interrupted: {'as a clean run' if told.holds else 'WRONG'}")
+    print(
+        f"{told.kills} kills, {told.items} items, {told.interrupted} interrupted: {'as a clean run' if told.holds else 'WRONG'}"
+    )
     return 0 if told.holds else 1
 
 

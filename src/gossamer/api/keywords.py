@@ -157,7 +157,8 @@ class CrawlKeywords(TypedDict, total=False):
     """Also fetch what pages show (style sheets, images, scripts, media), wherever it lies."""
 
     rdf: bool
-    """Read RDFa, JSON-LD and microdata of pages into the table `triples`, and OpenGraph into `items`."""
+    """Read RDFa, JSON-LD and microdata of pages into triples, which `query` and `sparql` ask, and OpenGraph into
+    `items`."""
 
     language: Sequence[str]
     """Keep pages in this language alone, as de; others are discarded."""
@@ -173,6 +174,9 @@ class CrawlKeywords(TypedDict, total=False):
 
     items: str
     """Write the items that processors find to this file too, .jsonl or .csv; it grows while the crawl runs."""
+
+    triple_store: str
+    """Send triples to this URL too, which takes SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH is USER:PASSWORD for it."""
 
     no_warc: bool
     """Keep no archive."""

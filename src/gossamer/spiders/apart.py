@@ -14,7 +14,7 @@ from gossamer.model.errors import UsageError
 from gossamer.model.visit import Record
 from gossamer.reading.document import Document
 from gossamer.reading.page import Page
-from gossamer.spiders.gathering import Gathering, TooMuch
+from gossamer.spiders.gathering import Gathering, TooManyFinds
 from gossamer.spiders.handlers import HandlerPlan
 from gossamer.spiders.loading import load
 from gossamer.spiders.running import gather
@@ -42,7 +42,7 @@ class FileHandler(Provider[FileHandlerSheet]):
         gathering = Gathering(document.url, labels)
         try:
             gather(self._plan, Page(Record(document.visit), document=document, labels=labels), gathering)
-        except TooMuch:
+        except TooManyFinds:
             pass
         return _all(gathering.handled())
 

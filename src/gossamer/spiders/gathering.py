@@ -19,7 +19,7 @@ from gossamer.reading.page import unknown_label
 _DEEPEST = 8
 
 
-class TooMuch(Exception):
+class TooManyFinds(Exception):
     """A page has given all that is taken of one page."""
 
 
@@ -61,7 +61,7 @@ class Gathering:
         else:
             self._items.append(as_item(thing, self._url))
         if len(self._found) >= MAX_FOUND or len(self._items) >= MAX_ITEMS or len(self._orders) >= MAX_ORDERS:
-            raise TooMuch(f"of one page {MAX_FOUND:,} requests and {MAX_ITEMS:,} items are taken")
+            raise TooManyFinds(f"of one page {MAX_FOUND:,} requests and {MAX_ITEMS:,} items are taken")
 
     def add_all(self, things: Iterable[object], depth: int = 0) -> None:
         """Take each of these. Raises as :meth:`add`, and what the iterable raises."""

@@ -27,7 +27,7 @@ class Loadable(Protocol):
     handlers: HandlerTable
 
 
-class Loaded(BaseException):
+class FileLoaded(BaseException):
     """A file that is being loaded has come to `spider.run(...)`. No `except Exception` of the file's is to catch it."""
 
     def __init__(self, spider: object, options: Mapping[str, Any]) -> None:
@@ -46,7 +46,7 @@ def end_loading(spider: object, options: Mapping[str, Any]) -> None:
         Loaded: one is.
     """
     if _is_loading.get():
-        raise Loaded(spider, options)
+        raise FileLoaded(spider, options)
 
 
 def load(file: str, name: str = "") -> tuple[Any, Mapping[str, Any]]:
@@ -100,10 +100,10 @@ def _as_module(module: ModuleType, path: Path) -> Iterator[None]:
             sys.path.remove(folder)
 
 
-def _executed(module: ModuleType, source: bytes, file: str) -> Loaded | None:
+def _executed(module: ModuleType, source: bytes, file: str) -> FileLoaded | None:
     try:
         exec(compile(source, str(module.__file__), "exec"), vars(module))  # noqa: S102  # the user asks to run this file
-    except Loaded as run:
+    except FileLoaded as run:
         return run
     except SyntaxError as error:
         raise UsageError(f"{error.filename or file}:{error.lineno}: {error.msg}") from None

@@ -23,7 +23,7 @@ from gossamer.model.ruling import What
 from gossamer.model.visit import Record, Visit, answer_of, given_up, of_request
 from gossamer.reading.document import Document
 from gossamer.reading.page import Page
-from gossamer.spiders.gathering import Gathering, TooMuch
+from gossamer.spiders.gathering import Gathering, TooManyFinds
 from gossamer.spiders.handlers import HandlerPlan, HandlerTable
 from gossamer.spiders.threads import Hanging, Threads, TooManyHang
 from gossamer.spiders.watch import LoopWatch
@@ -157,7 +157,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
             return Handled(again=error.after)
         except ParseSkipped:
             return gathering.handled()  # the page's own trouble, which is told with it
-        except TooMuch:
+        except TooManyFinds:
             self.metrics.count("cut")
             return gathering.handled()
         except Exception as error:
