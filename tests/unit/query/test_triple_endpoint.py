@@ -22,7 +22,7 @@ from gossamer.contracts.feeding import FeedConsumer
 from gossamer.model.errors import UsageError
 from gossamer.model.visit import Visit
 from gossamer.query.following import feed_all, feeds_of, follow
-from gossamer.query.triples.endpoint import Endpoint, endpoints, register_endpoint
+from gossamer.query.triples.endpoint import RemoteTripleStore, endpoints, register_endpoint
 from gossamer.query.triples.updating import AUTH_VARIABLE, UnfedEndpoint, Updates, check_endpoint
 from gossamer.rdf.terms import STRING
 from gossamer.testing import check_feed_consumer
@@ -110,7 +110,7 @@ def ended() -> bool:
     return True
 
 
-def feed(directory: Path, rest: Callable[[], bool] = ended) -> Endpoint:
+def feed(directory: Path, rest: Callable[[], bool] = ended) -> RemoteTripleStore:
     [endpoint] = endpoints(directory, rest)
     with contextlib.closing(endpoint):
         feed_all(directory, feeds_of(directory, endpoint.consumers()))
@@ -181,12 +181,12 @@ def test_what_strangers_wrote_stays_text(crawl: Any, page: Make, server: Server)
 
 @needs_server
 def test_a_store_elsewhere_misses_no_triple_and_has_none_twice(tmp_path: Path, server: Server) -> None:
-    made: list[Endpoint] = []
+    made: list[RemoteTripleStore] = []
 
     def make() -> FeedConsumer:
         for endpoint in made:
             endpoint.close()
-        made[:] = [Endpoint(tmp_path / "notes", Updates(server.update, ended))]
+        made[:] = [RemoteTripleStore(tmp_path / "notes", Updates(server.update, ended))]
         return made[0].consumers()[0]
 
     def row(number: int) -> tuple[Any, ...]:
