@@ -17,7 +17,8 @@ _PARTS = st.sampled_from(
         b'<i title="a<b" vocab=x>', b'<link itemprop="x" href=y>', b"<form property=x>", b"<meta itemprop=x>", b"</div>", b"</form>",
         b"<!-- > property=x -->", b"<!-- property=x", b"-->", b"<![CDATA[ property=x ]]>", b"<script>property=1</script>", b"<script>",
         b"</script>", b"<template>", b"</template>", b'text = "quote', b'"', b"'", b"<", b">", b"=", b" property", b"<svg>",
-        b"</svg>", b"<textarea>", b"</textarea>", b"<noscript>", b"</noscript>", b"<p>", b"text ", b"<br", b"<frameset>", b"<plaintext>",
+        b"</svg>", b"<textarea>", b"</textarea>", b"<noscript>", b"</noscript>", b"<p>", b"text ", b"<br",
+        b"<frameset>", b"<plaintext>",
     ]
 )  # fmt: skip
 
