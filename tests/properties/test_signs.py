@@ -13,11 +13,12 @@ _SIGN = re.compile(signs.ANY)
 
 _PARTS = st.sampled_from(
     [
-        b'<div property="name">', b"<p ITEMSCOPE>", b'<a rel="dc:x" href=y>', b"<b Typeof = T>", b'<i title="a>b" property=x>',
-        b'<i title="a<b" vocab=x>', b'<link itemprop="x" href=y>', b"<form property=x>", b"<meta itemprop=x>", b"</div>", b"</form>",
-        b"<!-- > property=x -->", b"<!-- property=x", b"-->", b"<![CDATA[ property=x ]]>", b"<script>property=1</script>", b"<script>",
-        b"</script>", b"<template>", b"</template>", b'text = "quote', b'"', b"'", b"<", b">", b"=", b" property", b"<svg>",
-        b"</svg>", b"<textarea>", b"</textarea>", b"<noscript>", b"</noscript>", b"<p>", b"text ", b"<br",
+        b'<div property="name">', b"<p ITEMSCOPE>", b'<a rel="dc:x" href=y>', b"<b Typeof = T>",
+        b'<i title="a>b" property=x>', b'<i title="a<b" vocab=x>', b'<link itemprop="x" href=y>',
+        b"<form property=x>", b"<meta itemprop=x>", b"</div>", b"</form>", b"<!-- > property=x -->",
+        b"<!-- property=x", b"-->", b"<![CDATA[ property=x ]]>", b"<script>property=1</script>", b"<script>",
+        b"</script>", b"<template>", b"</template>", b'text = "quote', b'"', b"'", b"<", b">", b"=", b" property",
+        b"<svg>", b"</svg>", b"<textarea>", b"</textarea>", b"<noscript>", b"</noscript>", b"<p>", b"text ", b"<br",
         b"<frameset>", b"<plaintext>",
     ]
 )  # fmt: skip
