@@ -1,4 +1,4 @@
-"""The signs of RDFa and microdata among the attributes of a page: what the skim looks for on its way, and `gossamer.rdf.sign` reads.
+"""The signs of RDFa and microdata among attributes: what the skim looks for on its way, and `gossamer.rdf.sign` reads.
 
 They err to the safe side: a text that looks like such an attribute is a sign too.
 """

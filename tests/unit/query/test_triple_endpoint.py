@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 import msgspec
 import pytest
 
+from gossamer.cli.main import main
 from gossamer.contracts.feeding import FeedConsumer
 from gossamer.model.errors import UsageError
 from gossamer.model.visit import Visit
@@ -26,6 +27,7 @@ from gossamer.query.triples.endpoint import RemoteTripleStore, endpoints, regist
 from gossamer.query.triples.updating import AUTH_VARIABLE, UnfedEndpoint, Updates, check_endpoint
 from gossamer.rdf.terms import STRING
 from gossamer.testing import check_feed_consumer
+from gossamer.testing.fakeweb import FakeWeb
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]
@@ -199,6 +201,23 @@ def test_a_store_elsewhere_misses_no_triple_and_has_none_twice(tmp_path: Path, s
     made[0].close()
 
 
+@needs_server
+def test_a_crawl_feeds_a_store_elsewhere_and_says_where_it_could_not(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = f'<p property="{NAME}">said</p>'
+    with FakeWeb({"/": f'{page}<a href="/a">a</a>', "/a": page}) as web:
+        options = ["--rdf", "--delay", "0", "--quiet", "--triple-store", server.update]
+        assert main(["crawl", web.url("/"), "-o", str(tmp_path / "crawl"), *options]) == 0
+        assert server.names() == {"": {"said"}, "a": {"said"}}
+        capsys.readouterr()
+        forbidding = server.update.replace("/update", "/nothing")
+        assert main(["crawl", web.url("/"), "-o", str(tmp_path / "other"), *options[:-1], forbidding]) == 0
+    [told] = [line for line in capsys.readouterr().err.splitlines() if forbidding in line]
+    assert "not complete" in told and "HTTP 40" in told
+    assert main(["crawl", web.url("/"), "-o", str(tmp_path / "third"), "--triple-store", server.update]) == 2
+
+
 # -- servers that misbehave
 
 
@@ -230,6 +249,7 @@ class Odd:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        self._server.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients go away without a word
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/update"
 
     def __enter__(self) -> "Odd":

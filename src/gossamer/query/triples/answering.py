@@ -1,7 +1,7 @@
 """`python -m gossamer.query.triples.answering STORE`: answers one question, in a process that can be killed.
 
-Place in the flow: :mod:`asking` starts it on a copy of a store, writes the :class:`~questions.SparqlQuestion` to its standard input, and
-reads the answer from its standard output. What is wrong with the question is one line on standard error, and status 2.
+Place in the flow: :mod:`asking` starts it on a copy of a store, writes the :class:`~questions.SparqlQuestion` to its standard
+input, and reads the answer from its standard output. What is wrong with the question is one line on standard error, and status 2.
 """
 
 import os
