@@ -47,7 +47,7 @@ def served(crawl: Path) -> Iterator[str]:
     child.send_signal(signal.SIGTERM)
     assert child.wait(timeout=30) == 0
     child.stdout.close()
-    assert not list((crawl / "triples/copies").iterdir()), "a copy is left behind"
+    assert not list(crawl.glob("triples/copies/*")), "a copy is left behind"
 
 
 def send(url: str, method: str = "GET", body: str | None = None, **headers: str) -> tuple[int, Any, str]:
@@ -194,7 +194,8 @@ def test_who_does_not_know_the_token_or_comes_by_another_name_is_refused(served:
 
 def test_a_request_that_is_no_query_is_refused(served: str) -> None:
     assert send(served, "POST", "x", Content_Type="text/plain")[0] == 415
-    assert send(served, "POST", "q" * (2 << 20), Content_Type="application/sparql-query")[0] == 413
+    large = {"Content_Type": "application/sparql-query", "Content_Length": str(2 << 20)}
+    assert send(served, "POST", "the beginning", **large)[0] == 413
     assert send(f"{served}?query=ASK%7B%7D&query=ASK%7B%7D")[0] == 400
     assert send(f"{served}?{'a&' * 2000}")[0] == 400
 

@@ -18,7 +18,7 @@ from gossamer.model.visit import Response, Triple, Visit
 from gossamer.query.following import feed_all, feeds_of
 from gossamer.query.triples.asking import QuestionLimits, ask
 from gossamer.query.triples.copies import current_copy
-from gossamer.query.triples.questions import Question
+from gossamer.query.triples.questions import SparqlQuestion
 from gossamer.query.triples.store import TripleStore
 from gossamer.rdf.terms import STRING, TYPE
 from gossamer.stores.scratch import scratch
@@ -87,7 +87,7 @@ async def _asked(copy: Path, query: str) -> int:
     async def take(piece: bytes) -> None:
         pieces.append(piece)
 
-    await ask(copy, Question(query, "tsv"), QuestionLimits(), take)
+    await ask(copy, SparqlQuestion(query, "tsv"), QuestionLimits(), take)
     return b"".join(pieces).count(b"\n") - 1
 
 

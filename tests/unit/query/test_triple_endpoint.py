@@ -18,14 +18,16 @@ from urllib.parse import urlencode
 import msgspec
 import pytest
 
+from gossamer.cli.main import main
 from gossamer.contracts.feeding import FeedConsumer
 from gossamer.model.errors import UsageError
 from gossamer.model.visit import Visit
 from gossamer.query.following import feed_all, feeds_of, follow
-from gossamer.query.triples.endpoint import TripleEndpoint, endpoints, register_endpoint
+from gossamer.query.triples.endpoint import RemoteTripleStore, endpoints, register_endpoint
 from gossamer.query.triples.updating import AUTH_VARIABLE, UnfedEndpoint, Updates, check_endpoint
 from gossamer.rdf.terms import STRING
 from gossamer.testing import check_feed_consumer
+from gossamer.testing.fakeweb import FakeWeb
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]
@@ -110,7 +112,7 @@ def ended() -> bool:
     return True
 
 
-def feed(directory: Path, rest: Callable[[], bool] = ended) -> TripleEndpoint:
+def feed(directory: Path, rest: Callable[[], bool] = ended) -> RemoteTripleStore:
     [endpoint] = endpoints(directory, rest)
     with contextlib.closing(endpoint):
         feed_all(directory, feeds_of(directory, endpoint.consumers()))
@@ -181,12 +183,12 @@ def test_what_strangers_wrote_stays_text(crawl: Any, page: Make, server: Server)
 
 @needs_server
 def test_a_store_elsewhere_misses_no_triple_and_has_none_twice(tmp_path: Path, server: Server) -> None:
-    made: list[TripleEndpoint] = []
+    made: list[RemoteTripleStore] = []
 
     def make() -> FeedConsumer:
         for endpoint in made:
             endpoint.close()
-        made[:] = [TripleEndpoint(tmp_path / "notes", Updates(server.update, ended))]
+        made[:] = [RemoteTripleStore(tmp_path / "notes", Updates(server.update, ended))]
         return made[0].consumers()[0]
 
     def row(number: int) -> tuple[Any, ...]:
@@ -197,6 +199,23 @@ def test_a_store_elsewhere_misses_no_triple_and_has_none_twice(tmp_path: Path, s
 
     check_feed_consumer(make, kept, COLUMNS, row, step=7)
     made[0].close()
+
+
+@needs_server
+def test_a_crawl_feeds_a_store_elsewhere_and_says_where_it_could_not(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = f'<p property="{NAME}">said</p>'
+    with FakeWeb({"/": f'{page}<a href="/a">a</a>', "/a": page}) as web:
+        options = ["--rdf", "--delay", "0", "--quiet", "--triple-store", server.update]
+        assert main(["crawl", web.url("/"), "-o", str(tmp_path / "crawl"), *options]) == 0
+        assert server.names() == {"": {"said"}, "a": {"said"}}
+        capsys.readouterr()
+        forbidding = server.update.replace("/update", "/nothing")
+        assert main(["crawl", web.url("/"), "-o", str(tmp_path / "other"), *options[:-1], forbidding]) == 0
+    [told] = [line for line in capsys.readouterr().err.splitlines() if forbidding in line]
+    assert "not complete" in told and "HTTP 40" in told
+    assert main(["crawl", web.url("/"), "-o", str(tmp_path / "third"), "--triple-store", server.update]) == 2
 
 
 # -- servers that misbehave
@@ -230,6 +249,7 @@ class Odd:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        self._server.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients go away without a word
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/update"
 
     def __enter__(self) -> "Odd":

@@ -1,7 +1,7 @@
 """`python -m gossamer.query.triples.answering STORE`: answers one question, in a process that can be killed.
 
-Place in the flow: :mod:`asking` starts it on a copy of a store, writes the :class:`~questions.Question` to its standard input, and
-reads the answer from its standard output. What is wrong with the question is one line on standard error, and status 2.
+Place in the flow: :mod:`asking` starts it on a copy of a store, writes the :class:`~questions.SparqlQuestion` to its standard
+input, and reads the answer from its standard output. What is wrong with the question is one line on standard error, and status 2.
 """
 
 import os
@@ -16,7 +16,7 @@ import pyoxigraph as oxigraph
 from gossamer.query.printing import write_csv, write_table
 from gossamer.query.triples.cleaning import CleanText
 from gossamer.query.triples.graph_forms import write_graph
-from gossamer.query.triples.questions import GRAPHS, ROWS, Question, asks_elsewhere, form_for, prefixes
+from gossamer.query.triples.questions import GRAPHS, ROWS, SparqlQuestion, asks_elsewhere, form_for, prefixes
 
 #: Status of a process that gave up for want of memory; Rust's abort and a kill by the system have others.
 NO_MEMORY = 9
@@ -39,7 +39,7 @@ def limit(memory: int, seconds: int) -> None:
         resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
-def answer(store: oxigraph.Store, question: Question, out: TextIO) -> None:
+def answer(store: oxigraph.Store, question: SparqlQuestion, out: TextIO) -> None:
     """Write the name of a form, the end of a line, and the answer to a question in that form.
 
     Raises:
@@ -114,7 +114,7 @@ def main(arguments: list[str], open_store: Callable[[str], oxigraph.Store] = oxi
     """Answer the question on standard input; 0, 2 where it cannot be answered, 5 where the store cannot be read."""
     place, memory, seconds = arguments
     os.nice(5)
-    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
+    question = msgspec.json.decode(sys.stdin.buffer.read(), type=SparqlQuestion)
     limit(int(memory), int(seconds))
     try:
         answer(open_store(place), question, sys.stdout)

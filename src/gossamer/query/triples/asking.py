@@ -14,7 +14,7 @@ from gossamer.flow import python
 from gossamer.flow.quantities import show_bytes, show_seconds
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
 from gossamer.query.triples.answering import NO_MEMORY
-from gossamer.query.triples.questions import Question
+from gossamer.query.triples.questions import SparqlQuestion
 
 #: Bytes that are passed on at once.
 _PIECE = 1 << 16
@@ -48,7 +48,7 @@ async def _begin(form: str) -> None:
     """Who asks for one form needs not be told of it."""
 
 
-async def ask(store: Path, question: Question, limits: QuestionLimits, take: Take, begin: Begin = _begin) -> None:
+async def ask(store: Path, question: SparqlQuestion, limits: QuestionLimits, take: Take, begin: Begin = _begin) -> None:
     """Have a question answered.
 
     Args:
@@ -85,7 +85,7 @@ async def ask(store: Path, question: Question, limits: QuestionLimits, take: Tak
     _judge(child.returncode, complaint, limits)
 
 
-async def _converse(child: asyncio.subprocess.Process, question: Question, take: Take, begin: Begin) -> str:
+async def _converse(child: asyncio.subprocess.Process, question: SparqlQuestion, take: Take, begin: Begin) -> str:
     assert child.stdin is not None and child.stdout is not None and child.stderr is not None
     complaints = asyncio.create_task(child.stderr.read(_MOST_COMPLAINTS))
     try:

@@ -51,7 +51,7 @@ def register_endpoint(directory: Path, url: str) -> None:
     (folder / _NOTE).write_bytes(msgspec.json.encode(EndpointNote(url)))
 
 
-def endpoints(directory: Path, rest: Callable[[], bool]) -> list["TripleEndpoint"]:
+def endpoints(directory: Path, rest: Callable[[], bool]) -> list["RemoteTripleStore"]:
     """The stores elsewhere that follow a crawl.
 
     Args:
@@ -67,11 +67,11 @@ def endpoints(directory: Path, rest: Callable[[], bool]) -> list["TripleEndpoint
             note = msgspec.json.decode(path.read_bytes(), type=EndpointNote)
         except (OSError, msgspec.DecodeError) as error:
             raise CrawlDirectoryError(f"{path} cannot be read ({error}); delete its folder") from None
-        found.append(TripleEndpoint(path.parent, Updates(note.url, rest)))
+        found.append(RemoteTripleStore(path.parent, Updates(note.url, rest)))
     return found
 
 
-class TripleEndpoint:
+class RemoteTripleStore:
     """One store elsewhere. Contract: `consumers.GraphStore`."""
 
     def __init__(self, folder: Path, updates: Updates) -> None:
@@ -88,7 +88,7 @@ class TripleEndpoint:
         """Triples that have names which are no IRIs, and those of pages that the server refused."""
 
     def __repr__(self) -> str:
-        return f"<Endpoint {self.url}>"
+        return f"<RemoteTripleStore {self.url}>"
 
     @property
     def url(self) -> str:

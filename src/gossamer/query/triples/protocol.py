@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import msgspec
 import pyoxigraph as oxigraph
 
-from gossamer.query.triples.questions import Question
+from gossamer.query.triples.questions import SparqlQuestion
 
 #: Media types of answers, by form, and the first of a kind is what holds where a client takes anything.
 ROW_TYPES = {
@@ -57,7 +57,7 @@ class RefusedRequest(ValueError):
 class Wanted(msgspec.Struct, frozen=True):
     """What a request asks for."""
 
-    question: Question | None
+    question: SparqlQuestion | None
     """None where it has no query: it wants the description of the service, or the form for people."""
     is_for_people: bool
     """The answer is wanted as HTML."""
@@ -98,7 +98,7 @@ def wanted(method: str, query_string: str, content_type: str, body: str, accept:
         return Wanted(None, is_for_people)
     rows = next((form for form in forms if form in ROW_TYPES), "json")
     graph = next((form for form in forms if form in GRAPH_TYPES), "turtle")
-    question = Question(
+    question = SparqlQuestion(
         queries[0],
         "tsv" if is_for_people else rows,
         "turtle" if is_for_people else graph,

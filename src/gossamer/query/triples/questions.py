@@ -20,7 +20,7 @@ _HIDES = re.compile(
 )
 
 
-class Question(msgspec.Struct, frozen=True):
+class SparqlQuestion(msgspec.Struct, frozen=True):
     """A question as it goes to the process that answers it."""
 
     query: str
@@ -46,13 +46,13 @@ def prefixes() -> dict[str, str]:
     return {name: iri for name, iri in PREFIXES.items() if name.isidentifier()}
 
 
-def form_for(question: Question, is_graph: bool) -> str | None:
+def form_for(question: SparqlQuestion, is_graph: bool) -> str | None:
     """The form of an answer; `table` or `turtle` unless told, and None where what was wished for does not fit it."""
     if not (question.form or question.graph_form):
         return GRAPHS[0] if is_graph else ROWS[0]
     return (question.graph_form if is_graph else question.form) or None
 
 
-def question_in(form: str, query: str, *, raw: bool = False) -> Question:
+def question_in(form: str, query: str, *, raw: bool = False) -> SparqlQuestion:
     """A question that a person wants answered in one form; in that which fits, where it is empty."""
-    return Question(query, graph_form=form) if form in GRAPHS else Question(query, form, raw=raw)
+    return SparqlQuestion(query, graph_form=form) if form in GRAPHS else SparqlQuestion(query, form, raw=raw)
