@@ -81,7 +81,9 @@ def pages_of(listings: int) -> dict[str, FakePage]:
     found = {"/": FakePage('<a class="next" href="/l0">begin</a>')}
     for number in range(listings):
         things = "".join(f'<a class="thing" href="/t{number}-{index}">x</a>' for index in range(THINGS))
-        links = "".join(f'<a class="next" href="/l{child}">n</a>' for child in (2 * number + 1, 2 * number + 2) if child < listings)
+        links = "".join(
+            f'<a class="next" href="/l{child}">n</a>' for child in (2 * number + 1, 2 * number + 2) if child < listings
+        )
         found[f"/l{number}"] = FakePage(f"<title>{number}</title>{things}{links}", latency=_LATENCY)
         for index in range(THINGS):
             found[f"/t{number}-{index}"] = FakePage(f"<h1>T{number}-{index}</h1>", latency=_LATENCY)
@@ -137,7 +139,9 @@ def run(kills: int, folder: Path, seed: int = 1, listings: int = 0) -> SpiderKil
 
 def _compare(told: SpiderKills, directory: Path, listings: int, arrived: Counter[str]) -> None:
     with Database(directory) as database:
-        items = Counter(json.dumps(json.loads(row[0]), sort_keys=True) for row in database.ask("SELECT data FROM items"))
+        items = Counter(
+            json.dumps(json.loads(row[0]), sort_keys=True) for row in database.ask("SELECT data FROM items")
+        )
         [(interrupted,)] = database.ask("SELECT count(*) FROM pages WHERE outcome = 'interrupted'")
     told.items, told.interrupted = sum(items.values()), int(interrupted)
     expected: Counter[str] = Counter()
@@ -152,6 +156,8 @@ def _compare(told: SpiderKills, directory: Path, listings: int, arrived: Counter
         expected[json.dumps({"failed": "interrupted", "of": str(number)}) if is_lost else brought] += 1
     told.wrong += [f"{count} too few of {item}" for item, count in (expected - items).items()]
     told.wrong += [f"{count} too many of {item}" for item, count in (items - expected).items()]
-    told.wrong += [f"{name} arrived {count} times" for name, count in arrived.items() if name.startswith("once") and count > 1]
+    told.wrong += [
+        f"{name} arrived {count} times" for name, count in arrived.items() if name.startswith("once") and count > 1
+    ]
     if lost != told.interrupted:
         told.wrong.append(f"{lost} forms brought no item, and {told.interrupted} visits are interrupted")

@@ -1,0 +1,83 @@
+"""The programs that `gossamer bench spiders` measures: the same site, the same links, the same item of each page, made in one way each.
+
+Started as a script with a way, a seed URL, a number of live requests and a folder; it prints one line of JSON.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import gossamer
+
+way, seed, per_host, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+options: dict[str, Any] = {
+    "output": folder,
+    "per_host": per_host,
+    "delay": 0,
+    "domain_delay": 0,
+    "ip_delay": 0,
+    "robots": "ignore",
+    "no_warc": True,
+}
+
+#: Elements whose links are followed.
+LINKS = "a, area, iframe, frame"
+
+
+def item_of(title: str, links: int) -> dict[str, object]:
+    """What every program takes out of a page."""
+    return {"title": title, "links": links}
+
+
+async def read(seed: str) -> Any:
+    """Iterate over the pages, and do nothing with them."""
+    run = gossamer.crawl(seed, **options)
+    async for _ in run:
+        pass
+    return run.summary
+
+
+def processed(seed: str) -> Any:
+    """Default links, and a processor that takes the item out."""
+
+    @gossamer.processor("text/html")
+    def take(document: gossamer.Document) -> Iterator[gossamer.Item]:
+        title = document.css("title")
+        text = " ".join(title[0].text().split()) if title else ""
+        yield gossamer.Item("item", document.url, item_of(text, len(document.css(LINKS))))
+
+    return gossamer.Spider(seed, **options).run()
+
+
+def handled(seed: str, *, is_async: bool, label: str) -> Any:
+    """A handler that follows the links and takes the item out."""
+    spider = gossamer.Spider(seed, **options)
+
+    def things(page: gossamer.Page) -> Iterator[gossamer.Result]:
+        links = page.css(LINKS)
+        yield item_of(page.text("title"), len(links))
+        yield page.follow_all(links, label=label)
+
+    async def listing(page: gossamer.Page) -> AsyncIterator[gossamer.Result]:
+        for thing in things(page):
+            yield thing
+
+    handler = listing if is_async else things
+    spider.page()(handler)
+    if label:
+        spider.page(label)(handler)
+    return spider.run()
+
+
+WAYS = {
+    "read": lambda: asyncio.run(read(seed)),
+    "processor": lambda: processed(seed),
+    "async": lambda: handled(seed, is_async=True, label=""),
+    "labelled": lambda: handled(seed, is_async=True, label="page"),
+    "thread": lambda: handled(seed, is_async=False, label=""),
+}
+
+summary = WAYS[way]()
+print(json.dumps({"pages": summary.pages, "bytes": summary.bytes}))
