@@ -1,7 +1,7 @@
 """Scrapy doing the same work as the spiders of `gossamer bench spiders`: run by the Python of Scrapy's own environment.
 
-Started as a script with a seed URL and a number of live requests; it follows the links of the seed's host, takes the same item out of
-each page, and prints one line of JSON.
+Started as a script with a seed URL and a number of live requests; it follows the links of the seed's host, takes the same item out
+of each page, and prints one line of JSON.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The programs that `gossamer bench spiders` measures: the same site, the same links, the same item of each page, made in one way each.
+"""The programs that `gossamer bench spiders` measures: same site, same links, same item of each page, each made in a way of its own.
 
 Started as a script with a way, a seed URL, a number of live requests and a folder; it prints one line of JSON.
 """
@@ -9,7 +9,12 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-import gossamer
+from gossamer.api.crawls import crawl
+from gossamer.api.processors import processor
+from gossamer.api.spider import Result, Spider
+from gossamer.model.visit import Item
+from gossamer.reading.document import Document
+from gossamer.reading.page import Page
 
 way, seed, per_host, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 options: dict[str, Any] = {
@@ -33,7 +38,7 @@ def item_of(title: str, links: int) -> dict[str, object]:
 
 async def read(seed: str) -> Any:
     """Iterate over the pages, and do nothing with them."""
-    run = gossamer.crawl(seed, **options)
+    run = crawl(seed, **options)
     async for _ in run:
         pass
     return run.summary
@@ -42,25 +47,25 @@ async def read(seed: str) -> Any:
 def processed(seed: str) -> Any:
     """Default links, and a processor that takes the item out."""
 
-    @gossamer.processor("text/html")
-    def take(document: gossamer.Document) -> Iterator[gossamer.Item]:
+    @processor("text/html")
+    def take(document: Document) -> Iterator[Item]:
         title = document.css("title")
         text = " ".join(title[0].text().split()) if title else ""
-        yield gossamer.Item("item", document.url, item_of(text, len(document.css(LINKS))))
+        yield Item("item", document.url, item_of(text, len(document.css(LINKS))))
 
-    return gossamer.Spider(seed, **options).run()
+    return Spider(seed, **options).run()
 
 
 def handled(seed: str, *, is_async: bool, label: str) -> Any:
     """A handler that follows the links and takes the item out."""
-    spider = gossamer.Spider(seed, **options)
+    spider = Spider(seed, **options)
 
-    def things(page: gossamer.Page) -> Iterator[gossamer.Result]:
+    def things(page: Page) -> Iterator[Result]:
         links = page.css(LINKS)
         yield item_of(page.text("title"), len(links))
         yield page.follow_all(links, label=label)
 
-    async def listing(page: gossamer.Page) -> AsyncIterator[gossamer.Result]:
+    async def listing(page: Page) -> AsyncIterator[Result]:
         for thing in things(page):
             yield thing
 
@@ -80,4 +85,4 @@ WAYS = {
 }
 
 summary = WAYS[way]()
-print(json.dumps({"pages": summary.pages, "bytes": summary.bytes}))
+sys.stdout.write(json.dumps({"pages": summary.pages, "bytes": summary.bytes}) + "\n")
