@@ -1,7 +1,7 @@
 """A spider that is killed again and again: its items are those of a clean run, and what may not be sent twice is not.
 
-The web is a shop of listings. Each listing leads to things (labelled, with user data), to a form that is marked safe, and to one that
-is not. The server notes what it is sent. A form that is not safe either brings its item, or ends as `interrupted`; it never
+The web is a shop of listings. Each listing leads to things (labelled, with user data), to a form that is marked safe, and to one
+that is not. The server notes what it is sent. A form that is not safe either brings its item, or ends as `interrupted`; it never
 arrives twice.
 """
 

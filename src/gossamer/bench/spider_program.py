@@ -1,4 +1,4 @@
-"""The programs that `gossamer bench spiders` measures: same site, same links, same item of each page, each made in a way of its own.
+"""The programs that `gossamer bench spiders` measures: same site, same links, same item of each page, one way each.
 
 Started as a script with a way, a seed URL, a number of live requests and a folder; it prints one line of JSON.
 """
