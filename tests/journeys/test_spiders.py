@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -507,3 +508,33 @@ def test_a_file_that_cannot_be_run_costs_one_line_with_the_line_to_look_at(
     )
     assert done.returncode == 2
     assert told in done.stderr.splitlines()[-1], done.stderr
+
+
+def test_the_spider_of_the_documentation_runs(tmp_path: Path) -> None:
+    code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "spiders.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert code is not None
+    pages = {
+        "/": '<div class="product"><a href="/1">1</a></div><a class="next" href="/2nd">next</a>',
+        "/2nd": '<div class="product"><a href="/2">2</a></div><a href="/never">x</a>',
+        "/1": '<h1>One</h1><p class="price">£12.50</p>',
+        "/2": '<h1>Two</h1><p class="price">1.234,56 €</p>',
+    }
+    with FakeWeb(pages) as web:
+        (tmp_path / "books.py").write_text(code[1].replace("http://localhost:8000/", web.url("/")))
+        command = [
+            sys.executable,
+            "-m",
+            "gossamer",
+            "run",
+            "books.py",
+            "-o",
+            "mine",
+            "--items",
+            "books.csv",
+            "--delay",
+            "0",
+        ]
+        subprocess.run([*command, "--quiet"], check=True, cwd=tmp_path)
+        assert "/never" not in web.targets()
+    text = (tmp_path / "books.csv").read_text()
+    assert "One" in text and "12.5" in text and "Two" in text and "1234.56" in text

@@ -1,7 +1,4 @@
-"""Kill a spider with forms again and again, and prove that its items are those of a clean run.
-
-Usage: `./gossamer dev kill-spider [--kills N] [--seed S]`.
-"""
+"""Kill a spider with forms again and again, and prove that its items are those of a clean run: `kill-spider [--kills N]`."""
 
 from __future__ import annotations
 

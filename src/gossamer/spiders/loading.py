@@ -27,7 +27,7 @@ class Loadable(Protocol):
     handlers: HandlerTable
 
 
-class FileLoaded(BaseException):
+class SpiderLoaded(BaseException):
     """A file that is being loaded has come to `spider.run(...)`. No `except Exception` of the file's is to catch it."""
 
     def __init__(self, spider: object, options: Mapping[str, Any]) -> None:
@@ -43,10 +43,10 @@ def end_loading(spider: object, options: Mapping[str, Any]) -> None:
     """Called where a spider is to be run: ends the loading of a file, if one is being loaded.
 
     Raises:
-        Loaded: one is.
+        SpiderLoaded: one is.
     """
     if _is_loading.get():
-        raise FileLoaded(spider, options)
+        raise SpiderLoaded(spider, options)
 
 
 def load(file: str, name: str = "") -> tuple[Any, Mapping[str, Any]]:
@@ -100,10 +100,10 @@ def _as_module(module: ModuleType, path: Path) -> Iterator[None]:
             sys.path.remove(folder)
 
 
-def _executed(module: ModuleType, source: bytes, file: str) -> FileLoaded | None:
+def _executed(module: ModuleType, source: bytes, file: str) -> SpiderLoaded | None:
     try:
         exec(compile(source, str(module.__file__), "exec"), vars(module))  # noqa: S102  # the user asks to run this file
-    except FileLoaded as run:
+    except SpiderLoaded as run:
         return run
     except SyntaxError as error:
         raise UsageError(f"{error.filename or file}:{error.lineno}: {error.msg}") from None

@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark, FeedPlace
 from gossamer.contracts.tables import VISIT, RowSource, Table
-from gossamer.model.visit import Item, Link, Visit
+from gossamer.model.visit import Item, Link, Raised, Visit
 from gossamer.testing.storing import hostile_visits, unanswered, visit
 
 #: Rows of a batch, batches of a generation.
@@ -43,6 +43,7 @@ def check_table(table: Table, visits: Sequence[Visit] = ()) -> None:
         links=(Link("http://a.test/x"),),
         items=(Item("k", "http://a.test/", 1),),
         triples=(("http://a.test/", "http://a.test/p", "_:b1", "", ""),),
+        errors=(Raised("handler 'book'", "spider.py:12", "ValueError: no"),),
     )
     rows = 0
     for number, one in enumerate((plain, unanswered(), *hostile_visits(), *visits)):
