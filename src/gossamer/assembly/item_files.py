@@ -1,18 +1,15 @@
-"""The files of a crawl's items: `--items FILE`. They are written by a process of their own, from the committed rows.
+"""The files of a crawl's items as options name them: `--items FILE`.
 
-Place in the flow: :mod:`crawl` registers the files when the directory is made, starts the process (:mod:`gossamer.query.following`)
-when the crawl begins, and ends it when everything is committed. A crawl that goes on goes on with the files that it had.
+Place in the flow: :mod:`gossamer.assembly.following` checks them before a crawl begins, registers them when its directory is made,
+and has them fed. A crawl that goes on goes on with the files that it had.
 """
 
-import asyncio
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.assembly.options import CrawlOptions
-from gossamer.flow import python
 from gossamer.model.errors import UsageError
 from gossamer.query.places import ITEM_FILE_NOTES
 
@@ -29,13 +26,12 @@ _OF_KIND = re.compile(r"(?P<kind>[\w.:-]+)=(?P<file>.+)", re.DOTALL)
 class ItemFiles:
     """The item files of one crawl directory."""
 
-    def __init__(self, directory: Path, options: CrawlOptions, report: Callable[[str], object]) -> None:
+    def __init__(self, directory: Path, options: CrawlOptions) -> None:
         """Name files that items are written to, besides those that the crawl has.
 
         Args:
             directory: the crawl directory.
             options: `items` and the options that begin so.
-            report: takes what goes wrong.
 
         Raises:
             UsageError: the name of a file does not say how it is to be written, or two are the same file.
@@ -51,8 +47,6 @@ class ItemFiles:
             raise UsageError(
                 "--item-columns, --item-key and --item-formulas say how --items FILE is written; name a file"
             )
-        self._report = report
-        self._child: asyncio.subprocess.Process | None = None
 
     def __repr__(self) -> str:
         return f"<ItemFiles of {self._directory}>"
@@ -102,8 +96,8 @@ class ItemFiles:
                 "name another file"
             )
 
-    async def start(self, *options: str) -> None:
-        """Write the items from now on, where the crawl has such files; `options` go to the process.
+    def register(self) -> None:
+        """Note the files in the crawl's directory, so that they are written from now on.
 
         Raises:
             UsageError: a file cannot be written.
@@ -115,32 +109,3 @@ class ItemFiles:
                 register(self._directory, file, self._layout(kind))
             except OSError as error:
                 raise UsageError(f"--items {file} cannot be written: {error.strerror}") from None
-        if (self._directory / ITEM_FILE_NOTES).is_dir():
-            self._child = await _following(self._directory, *options)
-
-    async def finish(self) -> None:
-        """Everything is committed: wait until the files have it. Safe to call when nothing was started."""
-        child, self._child = self._child, None
-        if child is None:
-            return
-        if child.stdin is not None:
-            child.stdin.close()
-        told, said = await child.communicate()
-        for line in told.decode("utf-8", "replace").splitlines():
-            self._report(line)
-        if child.returncode:
-            last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
-            self._report(f"items could not be written to a file ({last}); the next run goes on with it")
-
-
-async def _following(directory: Path, *options: str) -> asyncio.subprocess.Process:
-    """Start the process that feeds what follows a crawl; it ends when its standard input does."""
-    # A session of its own: Ctrl-C in the terminal ends the crawl, and the crawl ends this.
-    return await asyncio.create_subprocess_exec(
-        *python.command("gossamer.query.following", str(directory), *options),
-        env=python.environment(),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )

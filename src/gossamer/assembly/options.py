@@ -233,7 +233,7 @@ class CrawlOptions(Sheet, frozen=True):
     rdf: Annotated[
         bool,
         setting(
-            "Read RDFa, JSON-LD and microdata of pages into the table `triples`, and OpenGraph into `items`.",
+            "Read RDFa, JSON-LD and microdata of pages into triples, which `query` and `sparql` ask, and OpenGraph into `items`.",
             restart=_START,
         ),
     ] = False
@@ -286,6 +286,13 @@ class CrawlOptions(Sheet, frozen=True):
         setting(
             "Write the site to this folder when the crawl stops, with links rewritten so that it can be browsed without a "
             "server; includes --page-requisites.",
+            restart=_START,
+        ),
+    ] = ""
+    triple_store: Annotated[
+        str,
+        setting(
+            "Send triples to this URL too, which takes SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH is USER:PASSWORD for it.",
             restart=_START,
         ),
     ] = ""

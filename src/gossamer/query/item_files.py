@@ -83,6 +83,8 @@ class ItemFile:
     """One file. Contracts: `feeding.FeedConsumer`, `feeding.FinishingConsumer`."""
 
     table = "items"
+    columns: tuple[str, ...] = ("kind", "url", "data", "visit")
+    rows_at_once = 1_000
 
     def __init__(self, directory: Path, file: Path, layout: ItemLayout | None = None) -> None:
         self._path = note_path(directory, file)
