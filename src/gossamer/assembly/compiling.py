@@ -46,6 +46,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "max_time": (("frontier", "max_time"),),
     "total_time": (("frontier", "total_time"),),
     "max_bytes": (("frontier", "max_bytes"),),
+    "until": (("expressions", "until"),),
     "max_page_size": (("http", "max_body"), ("ftp", "max_body"), ("gopher", "max_body"), ("file", "max_body")),
     "max_links": (("links", "max_links"),),
     "concurrency": (("frontier", "concurrency"),),
@@ -252,6 +253,16 @@ def _filter(builder: Builder) -> None:
     builder.set("filter", "expressions", by_gate(builder.options.filter))
 
 
+def _until(builder: Builder) -> None:
+    """A wiring that was written before there were goals has nobody ask for them."""
+    wiring = builder.wiring
+    for name, plan in wiring.components.items():
+        if plan.use == "commit" and "goals" not in plan.providers:
+            asked = msgspec.structs.replace(plan, providers={**plan.providers, "goals": {"visits": ["expressions"]}})
+            wiring = msgspec.structs.replace(wiring, components={**wiring.components, name: asked})
+    builder.wiring = wiring
+
+
 def _traps(builder: Builder) -> None:
     if builder.options.traps == "report":
         builder.set("traps", "traps", {"cut": False})
@@ -338,6 +349,7 @@ RULES: dict[str, Callable[[Builder], None]] = {
     "normalise": _normalise,
     "noise": _noise,
     "filter": _filter,
+    "until": _until,
     "traps": _traps,
     "no_warc": _no_warc,
     "strategy": _strategy,

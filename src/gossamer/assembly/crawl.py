@@ -534,6 +534,7 @@ class Crawl:
             set_aside=set_aside,
             cuts=cuts_of(counters, ended_by, queued, set_aside),
             limit=(frontier.limit or self._cut_by) if self._state == "limit" else "",
+            goal=frontier.goal if self._state == "limit" else "",
         )
 
     def _last_summary(self) -> Summary:

@@ -104,6 +104,10 @@ class CrawlOptions(Sheet, frozen=True):
     min_free_disk: (
         Annotated[int, setting("Stop when less disk is free.", unit="bytes", restart=_START, ge=0)] | None
     ) = None
+    until: Annotated[
+        str,
+        setting("End at the first page that this expression holds for; see docs/filters.md.", restart=_START),
+    ] = ""
     max_page_size: Annotated[int, setting("Cut bodies at this size.", unit="bytes", restart=_START, ge=1)] = 16_000_000
     max_links: Annotated[int, setting("Links kept of one page.", unit="links", restart=_START, ge=0)] = 6000
 

@@ -197,11 +197,13 @@ def _print_undone(job: "Crawl", summary: "Summary") -> None:
             f"lost:     {show_count(lost, 'URL')} failed in every try; `gossamer query` on the table pages lists them"
         )
     is_kept = Path(summary.crawl).exists()
+    if summary.goal:
+        print(f"until:    {summary.goal}")
     if summary.queued:
         why = f" ({option_name(summary.limit)} was reached)" if summary.limit else ""
         print(f"queued:   {show_count(summary.queued, 'URL')} found and not fetched{why}")
         if is_kept:
-            more = f" {option_name(summary.limit)} MORE" if summary.limit else ""
+            more = f" {option_name(summary.limit)} MORE" if summary.limit and not summary.goal else ""
             print(f"go on:    gossamer resume {shlex.quote(summary.crawl)}{more}")
     if summary.set_aside and is_kept:
         print(

@@ -127,6 +127,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         return self._stopping.reached
 
     @property
+    def goal(self) -> str:
+        """The URL that the crawl was to end at (`--until`), where that ended it; empty otherwise."""
+        return self._stopping.goal
+
+    @property
     def time_limit(self) -> str:
         """The limit of time that is reached first, by its setting's name; empty where there is none."""
         return self._stopping.time_limit
@@ -212,6 +217,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._look_around(committed.task.host)
             if committed.site:
                 self._settle(committed.site)
+        self._draining = self._draining or bool(self._stopping.goal)
         for host in dict.fromkeys(committed.task.host for committed in group):
             self._put(host)
         if self._probing is not None:

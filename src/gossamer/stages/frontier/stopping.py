@@ -38,6 +38,8 @@ class Stopping:
         self.rules = rules
         self.reached = ""
         """The limit that ended the crawl, by its setting's name; empty while none has."""
+        self.goal = ""
+        """The URL that the crawl was to end at, where that ended it."""
         self._directory = directory
         self._pages = 0
         self._bytes = 0
@@ -78,6 +80,8 @@ class Stopping:
         self._pages += committed.is_page
         self._bytes += committed.bytes
         self._answered += committed.outcome in ANSWERED and not committed.site
+        if committed.is_goal and not self.reached:
+            self.reached, self.goal = "until", committed.task.url
 
     @property
     def is_unserved(self) -> bool:
