@@ -95,7 +95,9 @@ def crawl(web: Web, hosts: list[str], folder: Path, **options: Any) -> Ran:
     )
     with asyncio.Runner(loop_factory=lambda: SimulatedLoop(clock)) as runner:
         summary = runner.run(job.run())
-    rows = [json.loads(line) for line in (folder / "logs" / "crawl.jsonl").read_text().splitlines()]
+    log = folder / "logs" / "crawl.jsonl"
+    # A crawl to which nothing came leaves nothing.
+    rows = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     return Ran(summary, asked, rows)
 
 
@@ -172,3 +174,49 @@ def test_the_racing_graph_of_seed_002_has_eight_pages_whatever_comes_first(
         fetched = [path_of(url) for _, url in ran.asked if not url.endswith("/robots.txt")]
         assert sorted(fetched) == ["/", *(f"/{n}" for n in range(2, 9))], "each once"
         assert (ran.summary.state, ran.summary.pages, ran.summary.cuts) == ("finished", 8, {})
+
+
+# -- how long a crawl lasts, and what it has done by then
+
+
+def a_site(pages: int, answers: Callable[[int, float], Answered]) -> Web:
+    """A site whose root links to numbered pages, which answer as they are told to."""
+
+    def answered(url: str, moment: float) -> Answered:
+        path = path_of(url)
+        if path == "/robots.txt":
+            return Answered(404, b"", 0.001)
+        if path == "/":
+            return Answered(200, html(path, [f"/{number}" for number in range(pages)]).encode(), 0.1)
+        return answers(int(path[1:]), moment)
+
+    return answered
+
+
+def test_a_site_with_many_broken_pages_has_the_retries_that_are_due_and_ends(tmp_path: Path) -> None:
+    broken = {number for number in range(60) if number % 4 == 1} | {57, 58, 59}
+
+    def answers(number: int, moment: float) -> Answered:
+        if number in broken:
+            return Answered(503, b"", 0.1, (("content-type", "text/html"), ("retry-after", "1")))
+        return Answered(200, html(f"/{number}", []).encode(), 0.1)
+
+    ran = crawl(a_site(60, answers), ["a.test"], tmp_path / "c")
+    asked = [path_of(url) for _, url in ran.asked if path_of(url) not in ("/", "/robots.txt")]
+    assert {asked.count(f"/{number}") for number in broken} == {2}, "each has its second try, and the third is not due"
+    assert ran.summary.state == "incomplete" and ran.summary.queued == len(broken)
+    moments = [moment for moment, _ in ran.asked]
+    assert max(later - earlier for earlier, later in itertools.pairwise(moments)) < 12.0, "none waits long"
+
+
+def test_a_robots_txt_that_comes_back_within_the_linger_brings_the_pages_of_its_site(tmp_path: Path) -> None:
+    def answered(url: str, moment: float) -> Answered:
+        if path_of(url) == "/robots.txt":
+            return Answered(503 if moment < 9.0 else 404, b"", 0.01)
+        return Answered(200, html(path_of(url), []).encode(), 0.01)
+
+    ran = crawl(answered, ["a.test"], tmp_path / "c")
+    assert (ran.summary.state, ran.summary.pages) == ("finished", 1)
+    out_of_reach = crawl(lambda url, moment: Answered(503, b"", 0.01), ["a.test"], tmp_path / "d")
+    assert (out_of_reach.summary.state, out_of_reach.summary.queued) == ("incomplete", 1)
+    assert out_of_reach.asked[-1][0] - out_of_reach.asked[0][0] < 30.0, "the next request is due in ten minutes"
