@@ -79,6 +79,26 @@ def test_a_seed_that_robots_deny_is_told_with_the_line(tmp_path: Path) -> None:
     assert f"seed {web.url('/a')}: robots.txt denies it, line 2" in err
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--only", "org.example"), "--only excludes it"),
+        (("--never", "test.*"), "--never excludes it"),
+        (("--filter", "fetch: depth > 3"), "--filter excludes it (depth > 3)"),
+        (("--set", "politeness.blocked=a.test"), "a.test is blocked"),
+    ],
+)
+def test_a_seed_that_the_users_own_options_exclude_is_told_with_the_option(
+    options: tuple[str, ...], why: str, tmp_path: Path
+) -> None:
+    with FakeWeb({"/": FakePage("<p>here")}) as web:
+        seed = f"http://a.test:{web.port}/"
+        place = ("-o", str(tmp_path / "c"), "--delay", "0", "--resolve", web.resolve)
+        status, _, err = gossamer("crawl", seed, *place, *options)
+    assert status == 4
+    assert f"seed {seed}: {why}" in err
+
+
 def test_a_lone_pdf_is_a_success(tmp_path: Path) -> None:
     pdf = FakePage(b"%PDF-1.4\n", headers=(("content-type", "application/pdf"),))
     with FakeWeb({"/a.pdf": pdf}) as web:
