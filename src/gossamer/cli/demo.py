@@ -94,9 +94,8 @@ def _crawl(spec: WebSpec, port: int, directory: Path, seconds: float, *, show: b
     job = Crawl([f"http://{hosts.name(0)}/"], build(CrawlOptions, options))
     if show:
         click.echo(f"Crawling {hosts.pages:,} simulated pages on {len(hosts):,} hosts for {show_seconds(seconds)}.")
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        with Leaving() as leaving:
-            return runner.run(run_interruptible(job, leaving, show=show))
+    with asyncio.Runner(loop_factory=loop_factory()) as runner, Leaving() as leaving:
+        return runner.run(run_interruptible(job, leaving, show=show))
 
 
 def report(spec: WebSpec, summary: Summary, verdict: Audit) -> Iterator[str]:
