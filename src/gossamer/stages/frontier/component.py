@@ -43,6 +43,7 @@ from gossamer.stages.frontier.limits import CrawlLimits
 from gossamer.stages.frontier.lingering import USUAL, Failures, RetriesWaiting
 from gossamer.stages.frontier.lookups import Lookups
 from gossamer.stages.frontier.nameless import Nameless
+from gossamer.stages.frontier.parting import keep_waits
 from gossamer.stages.frontier.probing import Probing
 from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stages.frontier.stopping import Stopping
@@ -157,6 +158,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             self._alarm.cancel()
         await self._lookups.close()
         self._nameless.write(self.ledger, self.politeness, self.clock.now())
+        keep_waits(self.ledger, self.politeness, self.politeness.at_work(), self.clock.monotonic())
 
     def changed(self, before: FrontierSheet) -> None:
         """More may be handed out now, or less."""

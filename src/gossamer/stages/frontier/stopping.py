@@ -94,9 +94,11 @@ class Stopping:
         """Whether one more request may begin; what is reached while there is work left is remembered."""
         if self.rules == _NO_LIMITS:
             return True
-        progress = Progress(
-            self._pages, in_flight, now - self._run_began, self._bytes, self._disk(now), now - self._began
+        elapsed, total = (
+            _since(self._run_began, now, self.rules.max_time),
+            _since(self._began, now, self.rules.total_time),
         )
+        progress = Progress(self._pages, in_flight, elapsed, self._bytes, self._disk(now), total)
         if has_work:
             self.reached = self.reached or limits.reached(self.rules, progress)
         return limits.may_hand_out(self.rules, progress)
@@ -118,3 +120,8 @@ class Stopping:
             self._disk_at = now + DISK_LOOK
             self._free_disk = shutil.disk_usage(self._directory).free
         return self._free_disk
+
+
+def _since(began: float, now: float, limit: float | None) -> float:
+    """Seconds since then. At the instant at which a limit ends it is reached, though the difference may be a rounding short of it."""
+    return limit if limit is not None and now >= began + limit else now - began
