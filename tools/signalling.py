@@ -68,7 +68,7 @@ SIGNALS: dict[Disturbance, tuple[int, ...]] = {
 STATUS = {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}
 
 #: How a run talks.
-WAYS = ([], ["--json"], ["--verbose"], ["--quiet"])
+WAYS: tuple[list[str], ...] = ([], ["--json"], ["--verbose"], ["--quiet"])
 
 
 class DisturbedRun(msgspec.Struct, frozen=True):

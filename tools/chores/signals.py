@@ -1,4 +1,4 @@
-"""Send signals to crawls at random moments, close their readers, and prove that each ends well: `signals [--times N] [--seed S]`."""
+"""Signal crawls at random moments, close their readers, and prove that each ends well: `signals [--times N] [--seed S]`."""
 
 from __future__ import annotations
 

@@ -126,7 +126,8 @@ def _page_requisites(options: CrawlOptions, units: Units) -> Settings:
 def _header(options: CrawlOptions, units: Units) -> Settings:
     if secrets.plain(options.header) != options.header:
         raise UsageError(
-            "header: a field that proves who asks goes to the hosts of the seeds alone; stop the crawl, and give it to gossamer resume"
+            "header: a field that proves who asks goes to the hosts of the seeds alone; "
+            "stop the crawl, and give it to gossamer resume"
         )
     return {"http": {"header": list(options.header)}}
 

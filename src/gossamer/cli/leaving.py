@@ -1,7 +1,7 @@
 """Signals before and after a crawl is at work: the process ends at once, with a status that is documented and without a traceback.
 
-Place in the flow: `crawl` and `resume` enter :class:`Leaving` before they import the crawler; while the crawl is at work its event loop
-has the signals (:mod:`gossamer.cli.crawl`). Before that nothing was made, and after it everything is kept, so there is nothing to
+Place in the flow: `crawl` and `resume` enter :class:`Leaving` before they import the crawler; while the crawl is at work its event
+loop has the signals (:mod:`gossamer.cli.crawl`). Before that nothing was made, and after it everything is kept, so there is nothing to
 finish, and nothing waits for an output that nobody reads.
 """
 
@@ -16,13 +16,13 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: Exit status of a crawl that a person stops.
 STOPPED = 3
 
-_owned = False
+#: Whether this process is one command's alone: then how it takes signals holds until the interpreter is gone.
+_process = {"is_own": False}
 
 
 def own_process() -> None:
-    """This process is one command's alone: how it takes signals holds until the interpreter is gone."""
-    global _owned
-    _owned = True
+    """This process is one command's alone."""
+    _process["is_own"] = True
 
 
 class Leaving:
@@ -43,7 +43,7 @@ class Leaving:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not _owned:
+        if not _process["is_own"]:
             for number, handler in self._before.items():
                 signal.signal(number, handler)
 

@@ -18,7 +18,7 @@ from gossamer.assembly.live import option_of, settings_of
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.difference import Difference
 from gossamer.flow.errors import SettingError
-from gossamer.flow.graph import Graph
+from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.flow.sheet import HIDDEN, build, change, nearest, properties, shown
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UsageError
@@ -136,7 +136,7 @@ def _settings(crawl: Steerable, key: str, value: str) -> dict[str, dict[str, Any
         UsageError: the crawl has no such unit, or there is no such option, or it cannot change.
         SettingError: the value does not do.
     """
-    nodes = {**crawl.graph.components, **crawl.graph.providers}
+    nodes: dict[str, ComponentNode | ProviderNode] = {**crawl.graph.components, **crawl.graph.providers}
     unit, dot, setting = key.rpartition(".")
     if not dot:
         return settings_of(key, value, nodes)

@@ -123,5 +123,5 @@ class Stopping:
 
 
 def _since(began: float, now: float, limit: float | None) -> float:
-    """Seconds since then. At the instant at which a limit ends it is reached, though the difference may be a rounding short of it."""
+    """Seconds since then. A limit is reached at its instant, though the difference may be a rounding short of it."""
     return limit if limit is not None and now >= began + limit else now - began

@@ -1,7 +1,8 @@
 """Filter by the user's own expressions, at every gate: `--filter`, and the settings of this unit.
 
 Place in the flow: one provider that the filter stage asks at `follow` and `expand`, and the stages that own the other gates
-at theirs; the commit asks it for the page at which the crawl ends (`--until`). The language is in :mod:`gossamer.stages.url_filter.language`; for users in docs/filters.md.
+at theirs; the commit asks it for the page at which the crawl ends (`--until`). The language is in
+:mod:`gossamer.stages.url_filter.language`; for users in docs/filters.md.
 """
 
 from collections.abc import Sequence
