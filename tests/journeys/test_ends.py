@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -205,3 +205,13 @@ def test_an_expression_of_until_that_cannot_be_read_is_refused_before_anything_i
     assert status == 2
     assert "until" in err and "did you mean 'title'" in err and "Traceback" not in err
     assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("tell", [Crawl.stop, Crawl.abort])
+def test_a_crawl_that_is_told_to_end_while_it_starts_ends(tell: Callable[[Crawl], None], tmp_path: Path) -> None:
+    with FakeWeb.tree(4, 4) as web:
+        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": "0"}))
+        tell(job)
+        done = asyncio.run(job.run())
+    assert (done.state, done.exit_code) == ("stopped", 3)
+    assert done.pages < 10

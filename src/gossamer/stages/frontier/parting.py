@@ -1,8 +1,8 @@
 """What is kept of hosts that must wait when a run ends, beside what was committed with their visits.
 
 Place in the flow: the frontier calls this when it stops. A host's state is written with each of its visits. One that was asked in
-a run that was killed waits its whole delay in the next, which may end before it has visited the host: without this, a third run would
-go by what the first one wrote, and ask too soon.
+a run that was killed waits its whole delay in the next, which may end before it has visited the host: without this, a third run
+would go by what the first one wrote, and ask too soon.
 """
 
 from collections.abc import Iterable
