@@ -75,6 +75,9 @@ class CrawlKeywords(TypedDict, total=False):
     min_free_disk: int | str | None
     """Stop when less disk is free."""
 
+    until: str
+    """End at the first page that this expression holds for; see docs/filters.md."""
+
     max_page_size: int | str
     """Cut bodies at this size."""
 

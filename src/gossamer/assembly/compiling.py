@@ -20,7 +20,6 @@ from gossamer.assembly.options import CrawlOptions, HostOptions
 from gossamer.assembly.protocols import with_protocols
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
-from gossamer.flow.graph import ComponentNode, ProviderNode
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UnreadableUrl, UsageError
@@ -49,6 +48,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "max_time": (("frontier", "max_time"),),
     "total_time": (("frontier", "total_time"),),
     "max_bytes": (("frontier", "max_bytes"),),
+    "until": (("expressions", "until"),),
     "max_page_size": (("http", "max_body"), ("ftp", "max_body"), ("gopher", "max_body"), ("file", "max_body")),
     "max_links": (("links", "max_links"),),
     "concurrency": (("frontier", "concurrency"),),
@@ -72,7 +72,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
 SWITCHES = frozenset({"depths", "proxied"})
 
 #: Units that a wiring of a person's own may leave out: what an option says of them then says nothing.
-_OPTIONAL = frozenset({"ftp", "gopher", "file"})
+OPTIONAL = frozenset({"ftp", "gopher", "file"})
 
 #: Where the shipped wirings lie, as files of the package.
 WIRINGS = Path(__file__).parent / "wirings"
@@ -226,24 +226,31 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
 
 def _fill(builder: Builder, option: str, settings: Sequence[tuple[str, str]], given: Any) -> None:
     for unit, setting in settings:
-        if unit not in _OPTIONAL or builder.has(unit):
+        if unit not in OPTIONAL or builder.has(unit):
             builder.set(option, unit, {setting: True if setting in SWITCHES else given})
 
 
 # -- options that are more than a setting
 
 
-def _concurrency(builder: Builder) -> None:
-    """A worker for each request in flight: more would idle, fewer would make slots wait."""
-    wiring = builder.wiring
+def with_fetchers(wiring: Wiring, number: int) -> Wiring:
+    """The wiring with a worker for each of so many requests in flight: more would idle, fewer would make slots wait.
+
+    Raises:
+        WiringError: it has no such unit.
+    """
     if "fetch" not in wiring.components:
         raise WiringError(f"--concurrency sets unit 'fetch', but {wiring.source} has none")
-    plan = msgspec.structs.replace(wiring.components["fetch"], workers=builder.options.concurrency)
-    builder.wiring = msgspec.structs.replace(wiring, components={**wiring.components, "fetch": plan})
+    plan = msgspec.structs.replace(wiring.components["fetch"], workers=number)
+    return msgspec.structs.replace(wiring, components={**wiring.components, "fetch": plan})
+
+
+def _concurrency(builder: Builder) -> None:
+    builder.wiring = with_fetchers(builder.wiring, builder.options.concurrency)
 
 
 def _normalise(builder: Builder) -> None:
-    builder.set("normalise", "links", {"normalise": _steps(builder.options.normalise)})
+    builder.set("normalise", "links", {"normalise": normal_steps(builder.options.normalise)})
 
 
 def _noise(builder: Builder) -> None:
@@ -253,6 +260,16 @@ def _noise(builder: Builder) -> None:
 
 def _filter(builder: Builder) -> None:
     builder.set("filter", "expressions", by_gate(builder.options.filter))
+
+
+def _until(builder: Builder) -> None:
+    """A wiring that was written before there were goals has nobody ask for them."""
+    wiring = builder.wiring
+    for name, plan in wiring.components.items():
+        if plan.use == "commit" and "goals" not in plan.providers:
+            asked = msgspec.structs.replace(plan, providers={**plan.providers, "goals": {"visits": ["expressions"]}})
+            wiring = msgspec.structs.replace(wiring, components={**wiring.components, name: asked})
+    builder.wiring = wiring
 
 
 def _traps(builder: Builder) -> None:
@@ -377,6 +394,7 @@ RULES: dict[str, Callable[[Builder], None]] = {
     "normalise": _normalise,
     "noise": _noise,
     "filter": _filter,
+    "until": _until,
     "traps": _traps,
     "no_warc": _no_warc,
     "strategy": _strategy,
@@ -389,36 +407,12 @@ RULES: dict[str, Callable[[Builder], None]] = {
 ALWAYS: tuple[Callable[[Builder], None], ...] = (_documents, _header, _cookie_file, _seeds, _identity, _permission)
 
 
-#: Options that come to more than the setting that they name, and can be changed while a crawl runs.
-LIVE_OPTIONS = ("retries", "user_agent")
-
-
-def live_option(
-    option: str, value: str, units: Mapping[str, ComponentNode | ProviderNode]
-) -> dict[str, dict[str, Any]]:
-    """The settings that such an option comes to in a running crawl with these units; empty for any other option.
+def normal_steps(words: Sequence[str]) -> list[str]:
+    """What links are normalised by, from the words of `--normalise`.
 
     Raises:
-        SettingError: the value does not do.
-        UsageError: likewise.
+        SettingError: there is no such word.
     """
-    if option not in LIVE_OPTIONS:
-        return {}
-    options = build(CrawlOptions, {option: value})
-    if option == "retries":
-        return {"politeness": {"retries": list(WAITS[: options.retries])}}
-    if not options.user_agent:
-        raise UsageError("user-agent: give a product token, as Gossamer/1.0")
-    agent, known = options.user_agent, getattr(units["robots"].sheet, "agent", "") if "robots" in units else ""
-    if known and token_of(agent) != known:
-        raise UsageError(
-            f"user-agent: robots.txt was read for {known!r}, so its product token stays while the crawl runs; "
-            "stop it, and give the other one to gossamer resume"
-        )
-    return {"http": {"user_agent": agent}}
-
-
-def _steps(words: Sequence[str]) -> list[str]:
     try:
         return list(chosen(words))
     except ValueError as error:

@@ -326,6 +326,9 @@ class Crawl:
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
         """Wait for the end of the work, or for :meth:`abort`. Meanwhile it can be steered from outside."""
         self._work = asyncio.ensure_future(work)
+        if self.is_stopping:
+            # It was told so while it started: it ends as soon as it has begun.
+            asyncio.get_running_loop().call_soon(self._tear if self._is_torn else self._drain)
         control = ControlServer(self.directory, self._steer, self.report)
         watch = asyncio.create_task(self._cut_in_time(self._work))
         try:
@@ -381,9 +384,12 @@ class Crawl:
         Safe to call at any time.
         """
         self._state = "stopped"
-        if self.running is not None:
-            self.running.drain()
-            asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
+        if self._work is not None:
+            self._drain()
+
+    def _drain(self) -> None:
+        self._running.drain()
+        asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
 
     def _lose_patience(self) -> None:
         if self._work is not None and not self._work.done():
@@ -548,6 +554,7 @@ class Crawl:
             cuts=cuts_of(counters, ended_by, queued, set_aside),
             limit=(frontier.limit or self._cut_by) if self._state == "limit" else "",
             errors=counters.get("raised", 0),
+            goal=frontier.goal if self._state == "limit" else "",
         )
 
     def _last_summary(self) -> Summary:

@@ -9,6 +9,7 @@ import click
 
 from gossamer._version import __version__
 from gossamer.assembly.tuning import load_without_collecting
+from gossamer.cli.leaving import own_process
 from gossamer.cli.telling import finish, print_anything, tell, unwritten
 
 #: Command -> (module, one line of help). Loaded only when called, so that the command starts at once.
@@ -120,6 +121,7 @@ def commands() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns its exit status. Without `arguments` the process is this command's alone."""
     if arguments is None:
+        own_process()
         load_without_collecting()
         print_anything()
     return finish(_run(arguments))

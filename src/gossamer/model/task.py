@@ -97,3 +97,5 @@ class Committed(msgspec.Struct, frozen=True, gc=False):
     """The task goes back to its host: the host's trouble is no reason to spend a try."""
     site: str = ""
     """Of a robots.txt request: the site that can be judged by it now."""
+    is_goal: bool = False
+    """It is the page at which the crawl ends."""

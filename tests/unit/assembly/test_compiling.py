@@ -20,6 +20,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "normalise": (["no-sessions"], {"links.normalise": list(chosen(["no-sessions"]))}),
     "noise": ("keep", {"noise.drop": False}),
     "filter": (["follow: depth <= 3"], {"expressions.follow": ("depth <= 3",)}),
+    "until": ("title = x", {"expressions.until": "title = x"}),
     "traps": ("report", {"traps.cut": False}),
     "no_warc": (True, {"archive": "no-archive"}),
     "strategy": ("depth", {"traversal": "depth"}),

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from gossamer.contracts.filtering import TaskFilter, VisitFilter, refusal
+from gossamer.contracts.filtering import Goal, TaskFilter, VisitFilter, refusal
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.keeping import Keeper
 from gossamer.contracts.ledger import Group, Ledger
@@ -68,6 +68,7 @@ class Commit(Filter[CommitSheet]):
     watchers: UsesMany[Watcher]
     gates: UsesMany[VisitFilter]
     task_gates: UsesMany[TaskFilter]
+    goals: UsesMany[Goal]
 
     #: Small groups: a slot is free only after its group's commit (design promise 1 asks for about half the slots).
     batch = 32
@@ -183,7 +184,7 @@ class Commit(Filter[CommitSheet]):
             return Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.steady()))
         if ruling.what is What.GONE:
             visit = given_up(visit)
-        return Ended(self._judged(visit), ruling)
+        return Ended(self._judged(visit), ruling, is_goal=self._is_goal(visit))
 
     def _kept(self, group: Sequence[Ended]) -> tuple[list[Record], list[_Ends]]:
         """Write a group: archive, keepers, ledger. What it wrote is taken back where any of them fails.
@@ -239,6 +240,18 @@ class Commit(Filter[CommitSheet]):
             return visit
         self.metrics.count(f"barred:{rule}")
         return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
+
+    def _is_goal(self, visit: Visit) -> bool:
+        """Whether somebody says that the crawl ends with this visit."""
+        if not visit.is_answered:
+            return False
+        for goal in self.goals.get("visits", ()):
+            try:
+                if goal.is_reached(visit):
+                    return True
+            except Exception as error:
+                self.metrics.count(f"broken:{type(goal).__name__}:{type(error).__name__}")
+        return False
 
     def _queueing(self, staged: Group) -> TaskQueueing:
         gates = self.task_gates.get("schedule", ())
@@ -328,4 +341,5 @@ def _committed(ended: Ended) -> Committed:
         bytes=0 if ended.site else len(response.body),
         is_kept=ended.ruling.what is What.KEEP and not ended.site,
         site=ended.site,
+        is_goal=ended.is_goal,
     )

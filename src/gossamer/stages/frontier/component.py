@@ -43,6 +43,7 @@ from gossamer.stages.frontier.limits import CrawlLimits
 from gossamer.stages.frontier.lingering import USUAL, Failures, RetriesWaiting
 from gossamer.stages.frontier.lookups import Lookups
 from gossamer.stages.frontier.nameless import Nameless
+from gossamer.stages.frontier.parting import keep_waits
 from gossamer.stages.frontier.probing import Probing
 from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stages.frontier.stopping import Stopping
@@ -127,6 +128,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         return self._stopping.reached
 
     @property
+    def goal(self) -> str:
+        """The URL that the crawl was to end at (`--until`), where that ended it; empty otherwise."""
+        return self._stopping.goal
+
+    @property
     def time_limit(self) -> str:
         """The limit of time that is reached first, by its setting's name; empty where there is none."""
         return self._stopping.time_limit
@@ -152,6 +158,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             self._alarm.cancel()
         await self._lookups.close()
         self._nameless.write(self.ledger, self.politeness, self.clock.now())
+        keep_waits(self.ledger, self.politeness, self.politeness.at_work(), self.clock.monotonic())
 
     def changed(self, before: FrontierSheet) -> None:
         """More may be handed out now, or less."""
@@ -212,6 +219,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._look_around(committed.task.host)
             if committed.site:
                 self._settle(committed.site)
+        self._draining = self._draining or bool(self._stopping.goal)
         for host in dict.fromkeys(committed.task.host for committed in group):
             self._put(host)
         if self._probing is not None:
