@@ -16,9 +16,9 @@ from gossamer.flow.wiring import Wiring, read, with_settings, write
 from gossamer.model.aside import Family, SetAside
 from gossamer.model.errors import UsageError
 from gossamer.query.places import CRAWL_FILE
+from gossamer.services.traps.judging import evidence_of
 from gossamer.services.traps.memory import WHAT
 from gossamer.services.traps.provider import written
-from gossamer.services.traps.watch import evidence_of
 
 if TYPE_CHECKING:
     from gossamer.stores.ledger.ledger import RocksLedger

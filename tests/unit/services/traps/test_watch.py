@@ -9,9 +9,11 @@ from gossamer.model.task import Task
 from gossamer.reading.words import words_of, words_of_urls
 from gossamer.services.template import LearntTemplates
 from gossamer.services.traps.families import depth_of, parts_of, shared_beginning, trace
+from gossamer.services.traps.judging import COMBINATIONS, ENDS, WINDOW
+from gossamer.services.traps.membership import GRACE
 from gossamer.services.traps.memory import KEPT_BYTES, PARTS_OF_HOST
 from gossamer.services.traps.shapes import shape_of
-from gossamer.services.traps.watch import COMBINATIONS, ENDS, GRACE, WINDOW, TrapWatch
+from gossamer.services.traps.watch import TrapWatch
 from gossamer.testing.trapping import month, months, visit
 
 
