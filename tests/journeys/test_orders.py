@@ -25,7 +25,6 @@ from gossamer.reading.document import Document
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
-
 #: How long a processor wants a host to be left alone; long beside what a request takes here.
 SLOW = 1.5
 
