@@ -45,8 +45,8 @@ def test_a_second_opening_is_refused_and_names_the_holder(tmp_path: Path) -> Non
 
 def test_a_killed_holder_leaves_no_lock_behind(tmp_path: Path) -> None:
     program = (
-        "import sys, time\nfrom gossamer.stores.ledger.ledger import Ledger, LedgerSheet\n"
-        f"Ledger(LedgerSheet(directory={str(tmp_path)!r})).open()\nprint('open', flush=True)\nsys.stdin.read()"
+        "import sys, time\nfrom gossamer.stores.ledger.ledger import RocksLedger, LedgerSheet\n"
+        f"RocksLedger(LedgerSheet(directory={str(tmp_path)!r})).open()\nprint('open', flush=True)\nsys.stdin.read()"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == b"open\n"
