@@ -1,4 +1,4 @@
-"""Whether the write-ahead logs of a store follow each other: one that is missing among several is found by the numbers in the others.
+"""Whether the write-ahead logs of a store follow each other: one that is missing among several shows in the numbers of the others.
 
 Place in the flow: the ledger asks before it is opened. The library numbers everything that is written, from one log to the next
 without a gap, and replays what logs there are without asking whether one is missing between them; what stood in that one would be
