@@ -195,8 +195,8 @@ def told(rows: Iterable[SetAside], directory: Path) -> str:
     more = f" and {len(waiting) - 3} more families" if len(waiting) > 3 else ""
     which = waiting[0].family.id if len(waiting) == 1 else "ID|all"
     count = sum(row.count for row in waiting)
-    which_look = "URL looks like part of a trap and is" if count == 1 else "URLs look like parts of traps and are"
+    what = "URL looks like part of a trap and is" if count == 1 else "URLs look like parts of traps and are"
     return (
-        f"{count} {which_look} set aside: {shown}{more}; "
-        f"`gossamer traps {directory}` says why, `gossamer resume {directory} --release {which}` fetches {'it' if count == 1 else 'them'}"
+        f"{count} {what} set aside: {shown}{more}; `gossamer traps {directory}` says why, "
+        f"`gossamer resume {directory} --release {which}` fetches {'it' if count == 1 else 'them'}"
     )
