@@ -119,7 +119,10 @@ def test_a_delay_that_a_processor_ordered_holds_after_a_kill(tmp_path: Path) -> 
         return "here"
 
     links = "".join(f'<a href="http://slow.test/{n}">x</a>' for n in range(4))
-    pages = {"http://a.test/": f"<title>slow.test</title>{links}", "/robots.txt": FakePage("", status=404)}
+    pages: dict[str, str | FakePage] = {
+        "http://a.test/": f"<title>slow.test</title>{links}",
+        "/robots.txt": FakePage("", status=404),
+    }
     plan = tmp_path / "orders.toml"
     plan.write_text(to_toml(wiring(takes_orders=True)), encoding="utf-8")
     with FakeWeb(pages, otherwise=slow) as web:
