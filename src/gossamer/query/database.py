@@ -17,6 +17,7 @@ from typing import Any
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Connection, Error, StatementType, connect, select_table
+from gossamer.query.item_views import asks_for_items, make_item_views
 from gossamer.query.noted import Damage, damaged_tables, is_parquet, known_notes
 from gossamer.query.places import TABLES, reading, table_files, table_names
 from gossamer.query.schema import EVERY, HOSTS, HOSTS_VIEW, SUPERSEDED, latest, superseded, tables_of
@@ -64,6 +65,7 @@ class Database:
         """Those of them that no file belongs to."""
         self.damaged: list[Damage] = []
         """Files whose rows are in no answer, since they are not what they were."""
+        self._item_views: list[str] | None = None
         self._names: dict[str, str] = {}
         """What DuckDB calls a file -> what it is called in the crawl directory."""
         try:
@@ -135,6 +137,8 @@ class Database:
     def damage_to(self, question: str) -> list[Damage]:
         """Of :attr:`damaged`, what a question would have needed, by the names of tables that are in it."""
         asked = {name.removesuffix(EVERY) for name in self.tables if re.search(rf"\b{name}\b", question, re.IGNORECASE)}
+        if asks_for_items(question):
+            asked.add("items")
         if HOSTS.name in asked:
             asked |= {"pages", "host_notes"}
         return [damage for damage in self.damaged if Path(damage.file).parent.name in asked]
@@ -177,6 +181,13 @@ class Database:
 
     # -- questions
 
+    def item_views(self) -> list[str]:
+        """Make the views of items, `item.KIND`, where they are not made yet; returns their names."""
+        if self._item_views is None:
+            with _told(self._names):
+                self._item_views = make_item_views(self._connection)
+        return self._item_views
+
     def ask(self, sql: str, values: Sequence[object] = ()) -> "Rows":
         """The answer to one question; the next question ends it.
 
@@ -189,6 +200,8 @@ class Database:
             CrawlDirectoryError: a file is damaged in a way that shows only now; names it.
         """
         self._judge(sql)
+        if asks_for_items(sql):
+            self.item_views()
         with _told(self._names):
             return Rows(self._connection.execute(sql, list(values)), self._names)
 
@@ -199,6 +212,8 @@ class Database:
             UsageError: as :meth:`ask`.
         """
         self._judge(sql)
+        if asks_for_items(sql):
+            self.item_views()
         with _told(self._names):
             # The end of a line ends a comment that the question may end with.
             self._connection.execute(f"COPY ({sql.rstrip().rstrip(';')}\n) TO '{self.folder}/answer' (FORMAT parquet)")

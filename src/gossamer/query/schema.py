@@ -105,7 +105,7 @@ def _words(words: Iterable[str]) -> str:
 # -- views
 
 #: Visits after which what earlier ones found holds no more: the server answered for good, and did not say that nothing changed.
-_TELLING = ANSWERED - TRANSIENT - {Outcome.NOT_MODIFIED}
+TELLING = ANSWERED - TRANSIENT - {Outcome.NOT_MODIFIED}
 
 
 def superseded(telling: bool) -> str:
@@ -115,13 +115,14 @@ def superseded(telling: bool) -> str:
         telling: only visits count that say something of the document, and only such ones come after others.
     """
     pages = f"pages{EVERY}"
-    these = f"SELECT * FROM {pages} WHERE outcome IN ({_words(_TELLING)})" if telling else f"SELECT * FROM {pages}"
-    again = f"SELECT hash(url) FROM ({these}) GROUP BY 1 HAVING count(*) > 1"
+    these = f"SELECT * FROM {pages} WHERE outcome IN ({_words(TELLING)})" if telling else f"SELECT * FROM {pages}"
+    # What is known by more than its URL, as the answer to a form, comes after answers to the same form alone.
+    again = f"SELECT hash(url, request) FROM ({these}) GROUP BY 1 HAVING count(*) > 1"
     # What cannot be told from the last visit is not hidden: rows of older programs have no id, and one row must always be left.
     key = VISIT if telling else f"row({VISIT}, fetched_at, attempt)"
     return (
-        f"SELECT url, {VISIT}, fetched_at, attempt FROM ({these}) WHERE hash(url) IN ({again}) "
-        f"WINDOW last_first AS (PARTITION BY url ORDER BY fetched_at DESC, attempt DESC, {VISIT} DESC) "
+        f"SELECT url, {VISIT}, fetched_at, attempt FROM ({these}) WHERE hash(url, request) IN ({again}) "
+        f"WINDOW last_first AS (PARTITION BY url, request ORDER BY fetched_at DESC, attempt DESC, {VISIT} DESC) "
         f"QUALIFY {key} IS DISTINCT FROM first_value({key}) OVER last_first"
     )
 

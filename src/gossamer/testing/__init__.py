@@ -27,6 +27,7 @@ _HOMES = {
     "check_keeper": "keeping",
     "check_learner": "trapping",
     "check_ledger": "ledger",
+    "check_page_handlers": "handling",
     "check_politeness": "asking",
     "check_prioritizer": "ordering",
     "check_processor": "judging",
@@ -47,6 +48,7 @@ _HOMES = {
     "check_traversal": "ordering",
     "check_url_filter": "judging",
     "check_watcher": "trapping",
+    "stored_document": "pages",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

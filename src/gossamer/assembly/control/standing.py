@@ -107,6 +107,8 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     """Cuts that depend on the order of events: :func:`gossamer.assembly.summary.cuts_of`."""
     limit: str = ""
     """The limit that ended the last run, by the name of its setting; empty where none did."""
+    goal: str = ""
+    """The URL at which `--until` ended the last run; empty where it did not."""
     waiting: RetriesWaiting | None = None
     """Retries that were due later when the last run ended."""
     in_flight: int = 0

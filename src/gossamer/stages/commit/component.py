@@ -20,7 +20,7 @@ from typing import TypeVar
 
 import msgspec
 
-from gossamer.contracts.filtering import TaskFilter, VisitFilter, refusal
+from gossamer.contracts.filtering import Goal, TaskFilter, VisitFilter, refusal
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.keeping import Keeper
 from gossamer.contracts.ledger import Group, Ledger
@@ -42,7 +42,7 @@ from gossamer.model.identity import VisitIds
 from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import Ruling, What
 from gossamer.model.task import Committed, Task
-from gossamer.model.visit import Location, Record, Visit, answer_of
+from gossamer.model.visit import Location, Record, Visit, answer_of, given_up, of_request
 from gossamer.stages.commit.hosts import Ended, HostNotes
 from gossamer.stages.commit.queueing import Choosers, TaskQueueing
 from gossamer.stages.commit.sheet import CommitSheet
@@ -71,6 +71,7 @@ class Commit(Filter[CommitSheet]):
     watchers: UsesMany[Watcher]
     gates: UsesMany[VisitFilter]
     task_gates: UsesMany[TaskFilter]
+    goals: UsesMany[Goal]
 
     #: Small groups: a slot is free only after its group's commit (design promise 1 asks for about half the slots).
     batch = 32
@@ -210,18 +211,16 @@ class Commit(Filter[CommitSheet]):
         visit = msgspec.structs.replace(visit, id=self._ids.next())
         response = visit.response
         answer = answer_of(visit.task, response)
-        self.politeness.received(answer.flight, len(response.body))
-        ruling = self.politeness.ruling(answer)
-        if response.is_met and not visit.task.is_safe:
-            ruling = Ruling(What.DONE)  # it may have been carried out: nobody sends it again
+        self.politeness.received(answer.identity, len(response.body))
+        ruling = of_request(self.politeness.ruling(answer), visit.task, response)
+        if visit.again is not None:
+            ruling = Ruling(What.RETRY, visit.again)
         if visit.is_robots:
             site = visit.task.source
             return Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.steady()))
         if ruling.what is What.GONE:
-            error = f"{response.outcome} at try {visit.task.attempt}; {response.error}".rstrip("; ")
-            gone = msgspec.structs.replace(response, outcome=Outcome.GONE_AFTER_RETRIES, error=error)
-            visit = msgspec.structs.replace(visit, response=gone)
-        return Ended(self._judged(visit), ruling)
+            visit = given_up(visit)
+        return Ended(self._judged(visit), ruling, is_goal=self._is_goal(visit))
 
     def _kept(self, group: Sequence[Ended]) -> tuple[list[Record], list[_Ends]]:
         """Write a group: archive, keepers, ledger. What it wrote is taken back where any of them fails.
@@ -278,6 +277,18 @@ class Commit(Filter[CommitSheet]):
         self.metrics.count(f"barred:{rule}")
         return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
 
+    def _is_goal(self, visit: Visit) -> bool:
+        """Whether somebody says that the crawl ends with this visit."""
+        if not visit.is_answered:
+            return False
+        for goal in self.goals.get("visits", ()):
+            try:
+                if goal.is_reached(visit):
+                    return True
+            except Exception as error:
+                self.metrics.count(f"broken:{type(goal).__name__}:{type(error).__name__}")
+        return False
+
     def _queueing(self, staged: Group) -> TaskQueueing:
         gates = self.task_gates.get("schedule", ())
         limit = self.ledger.depths.limit
@@ -286,7 +297,8 @@ class Commit(Filter[CommitSheet]):
     def _decide(self, ended: Ended, staged: Group, queueing: TaskQueueing) -> None:
         """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
         visit = ended.visit
-        if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body:
+        is_own = visit.task.is_marked or visit.again is not None  # no document of its URL, or not yet
+        if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body and not is_own:
             owner = staged.first(visit.digest, visit.url)
             if owner != visit.duplicate_of:
                 visit = msgspec.structs.replace(visit, duplicate_of=owner)
@@ -301,6 +313,8 @@ class Commit(Filter[CommitSheet]):
     def _uncovered(self, visit: Visit) -> Sequence[str]:
         """What those who learn from visits find in this one; it is counted with its host, for `why`."""
         found: list[str] = []
+        if visit.task.is_marked:
+            return found  # what an answer to a form says, its URL does not
         for watcher in self.watchers.get("visits", ()):
             try:
                 name = watcher.observe(visit)
@@ -364,4 +378,5 @@ def _committed(ended: Ended) -> Committed:
         bytes=0 if ended.site else len(response.body),
         is_kept=ended.ruling.what is What.KEEP and not ended.site,
         site=ended.site,
+        is_goal=ended.is_goal,
     )

@@ -5,6 +5,7 @@ another time, or counted.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -17,8 +18,9 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.model.aside import Family
 from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
+from gossamer.model.host_table import HostTable
 from gossamer.model.leading import task_of
-from gossamer.model.task import Task, with_level
+from gossamer.model.task import Task, sooner, with_level
 from gossamer.model.url import canonical, host_of, scheme_of
 from gossamer.model.visit import Visit
 from gossamer.services.depths import announced, behind
@@ -42,11 +44,17 @@ class Choosers(msgspec.Struct, frozen=True):
     """Of depth; None where there is none."""
 
 
+@lru_cache(maxsize=8)  # the settings of a crawl are the same for every group
+def _budgets(by_host: tuple[tuple[str, int], ...]) -> HostTable[int]:
+    return HostTable(dict(by_host))
+
+
 class TaskQueueing:
     """Puts tasks into the queues of one open group."""
 
     def __init__(self, sheet: CommitSheet, choosers: Choosers, staged: Group) -> None:
         self._sheet = sheet
+        self._budgets = _budgets(tuple(sheet.max_by_host.items()))
         self._staged = staged
         self._seen = choosers.seen
         self._traversal = choosers.traversal
@@ -88,7 +96,9 @@ class TaskQueueing:
     def _levelled(self, tasks: Sequence[Task]) -> list[Task]:
         urgencies = self._prioritizer.levels(tasks, self._standings(tasks))
         level = self._traversal.level
-        return [with_level(task, level(task, urgency)) for task, urgency in zip(tasks, urgencies, strict=True)]
+        return [
+            with_level(one, sooner(one, level(one, urgency))) for one, urgency in zip(tasks, urgencies, strict=True)
+        ]
 
     def _standings(self, tasks: Sequence[Task]) -> list[TaskStanding]:
         if not self._counts_links:
@@ -108,6 +118,8 @@ class TaskQueueing:
         families = placed(self._gates, "schedule", tasks)
         if not any(families):
             return tasks
+        # A form that is sent is no part of an endless site, however many forms its URL takes.
+        families = [None if task.is_marked else family for task, family in zip(tasks, families, strict=True)]
         aside: dict[Family, list[Task]] = {}
         for task, family in zip(tasks, families, strict=True):
             if family is not None:
@@ -145,11 +157,11 @@ class TaskQueueing:
             return [tasks[identity] for identity in new]
         # A nearer way to this page may have been found while it was in flight: its links are counted from there.
         source, depth = visit.task, self._staged.depth_of(visit.task)
-        self._staged.links(source.identity, [(link.url, link.relation) for link in visit.links])
+        self._staged.links(source.identity, [(link.url, link.relation, link.request) for link in visit.links])
         met: Sequence[Task] = visit.new
         if depth != source.depth:
             nearest = msgspec.structs.replace(source, depth=depth)
-            met = [task_of(nearest, link.url, link.relation) for link in visit.links]
+            met = [task_of(nearest, link.url, link.relation, link.request) for link in visit.links]
         near = [task for task in met if task.depth <= limit]
         if len(near) < len(met):
             rejected["depth"] = len(met) - len(near)
@@ -175,7 +187,9 @@ class TaskQueueing:
         """Whether its host and domain may queue one more, which is then counted; what is cut is counted by the budget."""
         sheet = self._sheet
         domain = registered_domain(task.host)
-        if sheet.max_per_host is not None and self._staged.tally("host", task.host) >= sheet.max_per_host:
+        most = self._budgets.get(task.host) if len(self._budgets) else None
+        most = sheet.max_per_host if most is None else most
+        if most is not None and self._staged.tally("host", task.host) >= most:
             cut = "budget:host"
         elif sheet.max_per_domain is not None and self._staged.tally("domain", domain) >= sheet.max_per_domain:
             cut = "budget:domain"

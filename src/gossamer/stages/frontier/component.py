@@ -30,7 +30,7 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.model.outcome import ANSWERED, Outcome
-from gossamer.model.task import ANNOUNCED, ROBOTS, Answer, Committed, Task, with_level
+from gossamer.model.task import ANNOUNCED, ROBOTS, Answer, Committed, Task, sooner, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
 from gossamer.model.visit import Response, Visit
 from gossamer.services.depths import announced
@@ -44,6 +44,7 @@ from gossamer.stages.frontier.limits import CrawlLimits
 from gossamer.stages.frontier.lingering import USUAL, Failures, RetriesWaiting
 from gossamer.stages.frontier.lookups import Lookups
 from gossamer.stages.frontier.nameless import Nameless
+from gossamer.stages.frontier.parting import keep_waits
 from gossamer.stages.frontier.probing import Probing
 from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stages.frontier.stopping import Stopping
@@ -132,6 +133,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         return self._stopping.reached
 
     @property
+    def goal(self) -> str:
+        """The URL that the crawl was to end at (`--until`), where that ended it; empty otherwise."""
+        return self._stopping.goal
+
+    @property
     def time_limit(self) -> str:
         """The limit of time that is reached first, by its setting's name; empty where there is none."""
         return self._stopping.time_limit
@@ -158,6 +164,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             self._alarm.cancel()
         await self._lookups.close()
         self._nameless.write(self.ledger, self.politeness, self.clock.now())
+        keep_waits(self.ledger, self.politeness, self.politeness.at_work(), self.clock.monotonic())
 
     def changed(self, before: FrontierSheet) -> None:
         """More may be handed out now, or less."""
@@ -193,7 +200,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 new = [known[identity] for identity in self.seen.offer([task.identity for task in followed])]
             else:
                 new = announced(followed, group, limit)
-            group.push([with_level(task, self.traversal.level(task, 0)) for task in new])
+            group.push([with_level(task, sooner(task, self.traversal.level(task, 0))) for task in new])
             group.count("hosts", sum(group.tally("host", task.host, 1) == 1 for task in new))
         self._is_stirred = True
         self.signal("tasks")
@@ -223,6 +230,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._look_around(committed.task.host)
             if committed.site:
                 self._settle(committed.site)
+        self._draining = self._draining or bool(self._stopping.goal)
         for host in dict.fromkeys(committed.task.host for committed in group):
             self._put(host)
         if self._probing is not None:
@@ -276,6 +284,13 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._wait(host, now)
                 break
         self._refuse_blocked()
+        self._end_round(found)
+        return found
+
+    def _end_round(self, found: Sequence[Task]) -> None:
+        """What follows from handing out these."""
+        if not all(task.is_safe for task in found):
+            self.ledger.sync()  # nothing of what may not be sent twice leaves before its note is on the disk
         self._step_over()
         self._give_up()
         if self._probing is not None:
@@ -283,7 +298,6 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if self._refused:
             self.signal("refused")
         self._end_if_done()
-        return found
 
     def take_refused(self, free: int) -> list[Visit]:
         """Visits of tasks that must not be fetched: their story ends at the commit, like any other."""

@@ -35,6 +35,7 @@ from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STAT
 from gossamer.stores.ledger.later import Owed
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
+from gossamer.stores.ledger.logs import missing_between
 from gossamer.stores.ledger.mirror import readable
 from gossamer.stores.ledger.plan import Marks, Plan
 from gossamer.stores.ledger.queues import HostQueues, QueueLimits
@@ -168,11 +169,17 @@ class RocksLedger(Provider[LedgerSheet]):
         self.metrics.gauge("seen_missed", lambda: self.seen.missed)
 
     def _check_log(self) -> None:
-        """The library takes a store without its log for one that had nothing in it, and would forget what was committed last."""
+        """Notice a log that is gone: the library would take the store for one in which that was never written."""
         path = self.places.ledger
         if (path / "CURRENT").exists() and not any(path.glob("*.log")):
-            text = f"the ledger in {path} is damaged: its write-ahead log is missing; go back to a checkpoint"
-            raise CrawlDirectoryError(f"{text}, or begin a new crawl")
+            what = "its write-ahead log is missing"
+        elif gap := missing_between(path):
+            what = f"a write-ahead log is missing between {gap}"
+        else:
+            return
+        raise CrawlDirectoryError(
+            f"the ledger in {path} is damaged: {what}; go back to a checkpoint, or begin a new crawl"
+        )
 
     @contextmanager
     def looking(self) -> Iterator[Self]:
@@ -378,6 +385,10 @@ class RocksLedger(Provider[LedgerSheet]):
         """Return when every group so far is as durable as the setting asks."""
         if self.sheet.durability == "power":
             await asyncio.to_thread(self._store.sync)
+
+    def sync(self) -> None:
+        """Make every group so far survive a power cut, whatever the setting asks."""
+        self._store.sync()
 
     # -- what is kept
 
