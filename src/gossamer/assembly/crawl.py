@@ -556,7 +556,7 @@ class Crawl:
             set_aside=set_aside,
             cuts=cuts_of(counters, ended_by, queued, set_aside),
             limit=(frontier.limit or self._cut_by) if self._state == "limit" else "",
-            errors=counters.get("raised", 0),
+            raised=counters.get("raised", 0),
             goal=frontier.goal if self._state == "limit" else "",
         )
 

@@ -40,7 +40,7 @@ class Summary(msgspec.Struct, frozen=True):
     """The URL at which `--until` ended the run; empty where it did not."""
     waiting: RetriesWaiting | None = None
     """Retries that are due later, when the run has ended."""
-    errors: int = 0
+    raised: int = 0
     """Visits on which processors or handlers raised: the table `errors` says which, and where."""
 
     @property

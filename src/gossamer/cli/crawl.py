@@ -231,8 +231,8 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
         print(
             f"trouble:  {show_count(job.troubled, 'page')} could not be processed in full; `trouble` in the log says why"
         )
-    if summary.errors:
-        visits = show_count(summary.errors, "visit")
+    if summary.raised:
+        visits = show_count(summary.raised, "visit")
         print(f"errors:   your code raised on {visits}; the table `errors` says where")
     if summary.cuts:
         cuts = ", ".join(f"{count} by {name}" for name, count in summary.cuts.items())
