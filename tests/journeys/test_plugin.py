@@ -107,6 +107,8 @@ class MoodFollower:
     """Keeps the URLs of all rows, with its mark, in one file."""
 
     table = "moods"
+    columns = ()
+    rows_at_once = 100
 
     def __init__(self, directory):
         self.path = directory / "moods.json"

@@ -157,7 +157,7 @@ def commit(world: World, *, keepers: int = 1, **settings: Any) -> Commit:
     for role in ("archive", "ledger", "seen", "flights", "politeness", "robots", "traversal", "prioritizer"):
         setattr(made, role, world)
     given = {"visits": [Keeping(world) for _ in range(keepers)]}
-    for role, table in {"keepers": given, "watchers": {}, "gates": {}, "task_gates": {}}.items():
+    for role, table in {"keepers": given, "watchers": {}, "gates": {}, "task_gates": {}, "goals": {}}.items():
         setattr(made, role, table)
     made.clock = FakeClock()
     return made
