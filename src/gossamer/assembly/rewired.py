@@ -56,7 +56,7 @@ def read_changes(directory: Path, wiring: Wiring) -> list[Difference]:
     try:
         kept = msgspec.json.decode((directory / CHANGES).read_bytes(), type=list[list[_Entry]])
         changes = [Difference(tuple(map(_entry, entries))) for entries in kept]
-    except (FileNotFoundError, msgspec.DecodeError, KeyError):
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError, KeyError):
         return []
     fitting: list[Difference] = []
     for change in reversed(changes):
