@@ -62,7 +62,7 @@ def test_an_item_file_misses_no_item_and_has_none_twice(tmp_path: Path, form: st
         ItemFile(tmp_path / "crawl", file).finish()
         return rows_of(file) if file.exists() else []
 
-    check_feed_consumer(lambda: ItemFile(tmp_path / "crawl", file), kept, COLUMNS, item_row)
+    check_feed_consumer(lambda: ItemFile(tmp_path / "crawl", file), kept, COLUMNS, item_row, step=7)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -73,7 +73,7 @@ def test_a_key_makes_no_item_lost_when_its_file_is_killed(tmp_path: Path, form: 
         ItemFile(tmp_path / "crawl", file).finish()
         return rows_of(file) if file.exists() else []
 
-    check_feed_consumer(lambda: ItemFile(tmp_path / "crawl", file, layout), kept, COLUMNS, item_row)
+    check_feed_consumer(lambda: ItemFile(tmp_path / "crawl", file, layout), kept, COLUMNS, item_row, step=7)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -18,7 +18,7 @@ import _duckdb
 import pytest
 
 import gossamer
-from gossamer.api import own_processors
+from gossamer.api.processors import own_processors
 from gossamer.cli.main import main
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakeWeb

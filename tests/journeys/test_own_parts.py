@@ -76,7 +76,7 @@ def test_the_shell_has_the_document(
 ) -> None:
     asked = "url\n[n.text() for n in css('h1')]\nfor n in css('h1'):\n    print(n.text() * 2)\n\n1/0\nresponse.status\n"
     asked += "run(lambda d: [d.title])\n"
-    with FakeWeb({"/": "<title>T</title><h1>Top</h1>", "/no": FakePage(silent=True, raw=b"")}) as web:
+    with FakeWeb({"/": "<title>T</title><h1>Top</h1>", "/no": FakePage(raw=b"")}) as web:
         monkeypatch.setattr(sys, "stdin", io.StringIO(asked))
         assert main(["shell", web.url("/")]) == 0
         told = capsys.readouterr()
