@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.assembly.control.standing import ledgers_of
-from gossamer.flow.wiring import Wiring, read, with_settings, write
+from gossamer.assembly.place import read_wiring
+from gossamer.flow.wiring import Wiring, with_settings, write
 from gossamer.model.aside import Family, SetAside
 from gossamer.model.errors import UsageError
 from gossamer.query.places import CRAWL_FILE
@@ -167,7 +168,7 @@ def decided_at_rest(directory: Path, confirm: Sequence[str], release: Sequence[s
 def decide_at_rest(directory: Path, confirm: Sequence[str], release: Sequence[str]) -> None:
     """Let later runs go by what a person has decided."""
     settings = decided_at_rest(directory, confirm, release)
-    write(directory / CRAWL_FILE, with_settings(read(directory / CRAWL_FILE), UNIT, settings))
+    write(directory / CRAWL_FILE, with_settings(read_wiring(directory), UNIT, settings))
 
 
 def with_released(wiring: Wiring, directory: Path, release: Sequence[str]) -> Wiring:
@@ -180,7 +181,7 @@ def with_released(wiring: Wiring, directory: Path, release: Sequence[str]) -> Wi
 
 
 def _settings(directory: Path) -> Mapping[str, Any]:
-    wiring = read(directory / CRAWL_FILE)
+    wiring = read_wiring(directory)
     if UNIT not in wiring.providers:
         raise UsageError(f"the crawl in {directory} does not look for traps: it has no unit {UNIT!r}")
     return wiring.providers[UNIT].settings
