@@ -19,7 +19,9 @@ from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Connection, Error, StatementType, connect, select_table
 from gossamer.query.noted import Damage, damaged_tables, is_parquet, known_notes
 from gossamer.query.places import TABLES, reading, table_files, table_names
-from gossamer.query.schema import EVERY, HOSTS, HOSTS_VIEW, SUPERSEDED, latest, superseded, tables_of
+from gossamer.query.schema import EVERY, HOSTS, HOSTS_VIEW, latest, tables_of
+from gossamer.query.superseding import find_superseded, is_noted, note_once
+from gossamer.query.views import MACROS, VIEWS
 from gossamer.stores.crawl_identity import crawl_id
 from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import segments
@@ -29,6 +31,9 @@ MEMORY = "1GB"
 
 #: The table of one row that names the crawl.
 CRAWLS = "crawls"
+
+#: The table by which visits are told apart.
+PAGES = "pages"
 
 #: Rows that are held at once between DuckDB and whoever prints them.
 ROWS_AT_ONCE = 1_000
@@ -66,6 +71,13 @@ class Database:
         """Files whose rows are in no answer, since they are not what they were."""
         self._names: dict[str, str] = {}
         """What DuckDB calls a file -> what it is called in the crawl directory."""
+        self._directory = directory
+        self._pages: list[Path] = []
+        """The Parquet files of `pages`."""
+        self._is_whole = False
+        """They are all that there is of it."""
+        self._is_once = False
+        """No URL is in them twice."""
         try:
             self._stack.enter_context(reading(directory))
             self.folder = Path(self._stack.enter_context(scratch("gossamer-query-")))
@@ -105,17 +117,41 @@ class Database:
             self._make_view(f"{name}{EVERY}" if f"{name}{EVERY}" in of_visits else name, sql)
             if not current and not live:
                 self.without_rows.append(name)
-        for is_made, name in SUPERSEDED.items():
-            self._connection.execute(f"CREATE VIEW {name} AS {superseded(is_made)}")
-        for table in tables.values():
-            if table.page:
-                self._make_view(table.name, latest(table, f"{table.name}{EVERY}"))
+            if name == PAGES:
+                self._pages = list(current)
+                self._is_whole = only is None and not live
+                self._is_once = self._is_whole and is_noted(directory, self._pages)
         self._make_view(HOSTS.name, HOSTS_VIEW)
         self._make_view(CRAWLS, f"SELECT nullif('{_quoted(crawl_id(directory))}', '') AS id")
+        for head, meaning in MACROS.items():
+            self._connection.execute(f"CREATE MACRO {head} AS {meaning}")
+        self._latest = {table.name: table for table in tables.values() if table.page}
+        self._views = {name: sql for name, (_, sql) in VIEWS.items() if name not in self.tables}
+        self.tables += [*self._latest, *self._views]
+
+    def _settle(self, question: str) -> None:
+        """Make the views of latest visits before the first question that may mean one."""
+        asked = set(_names_in(question, self.tables))
+        if not self._latest or (asked and not asked & {*self._latest, *self._views}):
+            return
+        has_superseded = False
+        if not self._is_once:
+            has_superseded = find_superseded(self._connection)
+            if not has_superseded and self._is_whole:
+                note_once(self._directory, self._pages)
+        for name, table in self._latest.items():
+            every = f"{name}{EVERY}"
+            self._create(name, latest(table, every) if has_superseded else f'SELECT * FROM "{every}"')
+        for name, sql in self._views.items():
+            self._create(name, sql)
+        self._latest, self._views = {}, {}
+
+    def _create(self, name: str, sql: str) -> None:
+        self._connection.execute(f'CREATE VIEW "{name}" AS {sql}')
 
     def _make_view(self, name: str, sql: str) -> None:
         self.tables.append(name)
-        self._connection.execute(f'CREATE VIEW "{name}" AS {sql}')
+        self._create(name, sql)
 
     def _sound(self, directory: Path, files: Sequence[Path]) -> list[Path]:
         """Those that can be read. What nobody noted, in a crawl of an older version, is known by its ends alone."""
@@ -134,7 +170,9 @@ class Database:
 
     def damage_to(self, question: str) -> list[Damage]:
         """Of :attr:`damaged`, what a question would have needed, by the names of tables that are in it."""
-        asked = {name.removesuffix(EVERY) for name in self.tables if re.search(rf"\b{name}\b", question, re.IGNORECASE)}
+        asked = {name.removesuffix(EVERY) for name in _names_in(question, self.tables)}
+        if asked & {*VIEWS}:
+            asked |= {"pages", "links", "items", "triples"}
         if HOSTS.name in asked:
             asked |= {"pages", "host_notes"}
         return [damage for damage in self.damaged if Path(damage.file).parent.name in asked]
@@ -189,6 +227,7 @@ class Database:
             CrawlDirectoryError: a file is damaged in a way that shows only now; names it.
         """
         self._judge(sql)
+        self._settle(sql)
         with _told(self._names):
             return Answer(self._connection.execute(sql, list(values)), self._names)
 
@@ -199,6 +238,7 @@ class Database:
             UsageError: as :meth:`ask`.
         """
         self._judge(sql)
+        self._settle(sql)
         with _told(self._names):
             # The end of a line ends a comment that the question may end with.
             self._connection.execute(f"COPY ({sql.rstrip().rstrip(';')}\n) TO '{self.folder}/answer' (FORMAT parquet)")
@@ -249,6 +289,11 @@ def _told(names: Mapping[str, str]) -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         hint = next((line for line in lines[1:] if line.startswith(("Did you mean", "Candidate"))), "")
         raise UsageError(" ".join(filter(None, (lines[0] if lines else type(error).__name__, hint)))) from None
+
+
+def _names_in(question: str, tables: Sequence[str]) -> list[str]:
+    """Names of tables that stand in a question, as a word anywhere."""
+    return [name for name in tables if re.search(rf"\b{name}\b", question, re.IGNORECASE)]
 
 
 def _quoted(text: str) -> str:
