@@ -21,7 +21,7 @@ from gossamer.query.noted import Damage, damaged_tables, is_parquet, known_notes
 from gossamer.query.places import TABLES, reading, table_files, table_names
 from gossamer.query.schema import EVERY, HOSTS, HOSTS_VIEW, latest, tables_of
 from gossamer.query.superseding import find_superseded, is_noted, note_once
-from gossamer.query.views import MACROS, VIEWS
+from gossamer.query.views import DERIVED, MACROS, VIEWS
 from gossamer.stores.crawl_identity import crawl_id
 from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import segments
@@ -127,15 +127,20 @@ class Database:
             self._connection.execute(f"CREATE MACRO {head} AS {meaning}")
         self._latest = {table.name: table for table in tables.values() if table.page}
         self._views = {name: sql for name, (_, sql) in VIEWS.items() if name not in self.tables}
-        self.tables += [*self._latest, *self._views]
+        self._derived = {name: made for name, made in DERIVED.items() if name not in self.tables}
+        self.tables += [*self._latest, *self._views, *self._derived]
 
     def _settle(self, question: str) -> None:
-        """Make the views of latest visits before the first question that may mean one."""
+        """Make what the question names and what is not made before it is asked for: views of latest visits, and what needs these."""
         asked = set(_names_in(question, self.tables))
-        if not self._latest or (asked and not asked & {*self._latest, *self._views}):
-            return
+        if not asked or asked & {*self._latest, *self._views, *self._derived}:
+            self._make_latest()
+        for name in asked & {*self._derived}:
+            self._derive(name)
+
+    def _make_latest(self) -> None:
         has_superseded = False
-        if not self._is_once:
+        if self._latest and not self._is_once:
             has_superseded = find_superseded(self._connection)
             if not has_superseded and self._is_whole:
                 note_once(self._directory, self._pages)
@@ -145,6 +150,16 @@ class Database:
         for name, sql in self._views.items():
             self._create(name, sql)
         self._latest, self._views = {}, {}
+
+    def _derive(self, name: str) -> None:
+        table = self._derived.pop(name, None)
+        if table is None:
+            return
+        for other in table.needs:
+            self._derive(other)
+        for step, sql in table.steps:
+            with _told(self._names):
+                self._connection.execute(f'CREATE TEMP TABLE "{step}" AS {sql}')
 
     def _create(self, name: str, sql: str) -> None:
         self._connection.execute(f'CREATE VIEW "{name}" AS {sql}')
@@ -171,7 +186,7 @@ class Database:
     def damage_to(self, question: str) -> list[Damage]:
         """Of :attr:`damaged`, what a question would have needed, by the names of tables that are in it."""
         asked = {name.removesuffix(EVERY) for name in _names_in(question, self.tables)}
-        if asked & {*VIEWS}:
+        if asked & {*VIEWS, *DERIVED}:
             asked |= {"pages", "links", "items", "triples"}
         if HOSTS.name in asked:
             asked |= {"pages", "host_notes"}
@@ -230,6 +245,17 @@ class Database:
         self._settle(sql)
         with _told(self._names):
             return Answer(self._connection.execute(sql, list(values)), self._names)
+
+    def keep(self, name: str, sql: str) -> None:
+        """Keep the answer to a question of ours under a name, for the questions that follow.
+
+        Raises:
+            UsageError: as :meth:`ask`.
+        """
+        self._judge(sql)
+        self._settle(sql)
+        with _told(self._names):
+            self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {sql}')
 
     def write_parquet(self, sql: str, target: Path) -> None:
         """The answer as a Parquet file, whole or not at all.

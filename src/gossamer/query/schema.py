@@ -159,7 +159,7 @@ def latest(table: TableSpec, every: str) -> str:
 SUPERSEDED = {False: "superseded_visits", True: "superseded_documents"}
 
 #: Which rows of `pages` are pages: as `Visit.is_page` has it. Tables of older programs have no `media_type`.
-_IS_PAGE = (
+IS_PAGE = (
     f"outcome IN ({words(DOCUMENTS)}) AND coalesce(media_type, mime) IN ({words(HTML_TYPES)}) AND discarded IS NULL"
 )
 
@@ -172,7 +172,7 @@ SELECT coalesce(n.host, p.host) AS host, coalesce(n.domain, p.domain) AS domain,
        coalesce(p.first_seen, n.first_seen) AS first_seen, coalesce(p.last_seen, n.last_seen) AS last_seen
 FROM (
     SELECT host, any_value(domain) AS domain, arg_max(ip, fetched_at) AS ip,
-           count(*) FILTER ({_IS_PAGE}) AS pages, count(*) FILTER (outcome IN ({words(ERRORS)})) AS errors,
+           count(*) FILTER ({IS_PAGE}) AS pages, count(*) FILTER (outcome IN ({words(ERRORS)})) AS errors,
            min(fetched_at) AS first_seen, max(fetched_at) AS last_seen
     FROM pages{EVERY} GROUP BY host
 ) p FULL JOIN (

@@ -3,6 +3,8 @@
 Place in the flow: :class:`gossamer.query.database.Database` makes them beside the tables, for `gossamer query` and for reports.
 """
 
+import msgspec
+
 from gossamer.model.outcome import ERRORS, Outcome
 from gossamer.query.schema import host_of, words
 
@@ -15,7 +17,7 @@ MOST_HOPS = 20
 #: Macros: name and arguments -> what it stands for.
 MACROS = {"host(url)": host_of("url")}
 
-#: View -> what it shows, for people, and its SQL. Later ones may name earlier ones.
+#: View -> what it shows, for people, and its SQL.
 VIEWS: dict[str, tuple[str, str]] = {
     "page_links": (
         "Links with what is known of both ends; `target_outcome` is NULL where the target was not fetched.",
@@ -50,38 +52,64 @@ VIEWS: dict[str, tuple[str, str]] = {
         FROM links GROUP BY ALL
         """,
     ),
-    "redirect_ends": (
+}
+
+
+class Derived(msgspec.Struct, frozen=True):
+    """A table that is made of others when a question first names it: as a view it would be made again and again within one answer."""
+
+    doc: str
+    steps: tuple[tuple[str, str], ...]
+    """Names and SQL, in order; the last one is the table itself."""
+    needs: tuple[str, ...] = ()
+    """Other such tables that have to be there before."""
+
+
+#: Table -> how it is made.
+DERIVED = {
+    "redirect_ends": Derived(
         "Each URL that redirects, where its chain ends and how; `is_loop` where it comes back.",
-        f"""
-        WITH RECURSIVE steps AS (
-            SELECT l.source AS url, l.target AS target FROM links l
-            WHERE l.relation LIKE '%redirect%' AND l.source IN (SELECT url FROM pages WHERE outcome = 'redirect')
-        ), chain(url, target, hops) AS (
-            SELECT url, target, 1 FROM steps
-            UNION ALL
-            SELECT c.url, s.target, c.hops + 1 FROM chain c JOIN steps s ON s.url = c.target
-            WHERE c.hops < {MOST_HOPS} AND c.target <> c.url
-        )
-        SELECT c.url, c.target AS "end", c.hops, c.hops >= {MOST_HOPS} OR c.target = c.url AS is_loop,
-               p.outcome AS end_outcome, p.status AS end_status
-        FROM (SELECT url, arg_max(target, hops) AS target, max(hops) AS hops FROM chain GROUP BY url) c
-        LEFT JOIN pages p ON p.url = c.target
-        """,
+        (
+            ("redirect_steps", "SELECT source AS url, target FROM links WHERE relation LIKE 'redirect%'"),
+            (
+                "redirect_ends",
+                f"""
+                WITH RECURSIVE chain(url, target, hops) AS (
+                    SELECT url, target, 1 FROM redirect_steps
+                    UNION ALL
+                    SELECT c.url, s.target, c.hops + 1 FROM chain c JOIN redirect_steps s ON s.url = c.target
+                    WHERE c.hops < {MOST_HOPS} AND c.target <> c.url
+                )
+                SELECT p.url, p.status, c.target AS "end", c.hops, c.hops >= {MOST_HOPS} OR c.target = c.url AS is_loop,
+                       e.outcome AS end_outcome, e.status AS end_status, e.error AS end_error
+                FROM (SELECT url, arg_max(target, hops) AS target, max(hops) AS hops FROM chain GROUP BY url) c
+                JOIN pages p ON p.url = c.url AND p.outcome = 'redirect' LEFT JOIN pages e ON e.url = c.target
+                """,
+            ),
+        ),
     ),
-    "broken_links": (
+    "broken_links": Derived(
         "Links that lead to nothing, by way of redirects too: dead links, names without an address, servers that fail.",
-        f"""
-        SELECT l.source, l.target, l.relation, l.anchor, b.outcome, b.status, b.error, b."end", l.source_host, l.target_host,
-               l.visit
-        FROM links l JOIN (
-            SELECT url AS target, outcome, status, error, NULL AS "end" FROM pages WHERE outcome IN ({words(BROKEN)})
-            UNION ALL
-            SELECT r.url, CASE WHEN r.is_loop THEN 'redirect' ELSE p.outcome END,
-                   coalesce(p.status, 0), CASE WHEN r.is_loop THEN 'redirects in a loop' ELSE p.error END, r."end"
-            FROM redirect_ends r LEFT JOIN pages p ON p.url = r."end"
-            WHERE r.is_loop OR p.outcome IN ({words(BROKEN)})
-        ) b ON b.target = l.target
-        WHERE l.relation NOT LIKE '%redirect%'
-        """,
+        (
+            (
+                "broken_urls",
+                f"""
+                SELECT url, outcome, status, error, NULL::VARCHAR AS "end" FROM pages WHERE outcome IN ({words(BROKEN)})
+                UNION ALL
+                SELECT url, CASE WHEN is_loop THEN 'redirect' ELSE end_outcome END, coalesce(end_status, status),
+                       CASE WHEN is_loop THEN 'redirects in a loop' ELSE end_error END, "end"
+                FROM redirect_ends WHERE is_loop OR end_outcome IN ({words(BROKEN)})
+                """,
+            ),
+            (
+                "broken_links",
+                """
+                SELECT l.source, l.target, l.relation, l.anchor, l.nofollow, b.outcome, b.status, b.error, b."end",
+                       l.source_host, l.target_host, l.visit
+                FROM links l JOIN broken_urls b ON b.url = l.target WHERE l.relation NOT LIKE 'redirect%'
+                """,
+            ),
+        ),
+        needs=("redirect_ends",),
     ),
 }
