@@ -27,6 +27,8 @@ COMMANDS = {
     "traps": ("gossamer.cli.traps", "List what was set aside as a likely trap; confirm or release it."),
     "cat": ("gossamer.cli.cat", "Write an archived document to standard output."),
     "query": ("gossamer.cli.query", "Ask the tables of a crawl in SQL."),
+    "report": ("gossamer.cli.report", "Report on a crawl: broken links, hosts, errors, duplicates and more."),
+    "rank": ("gossamer.cli.rank", "Rank the URLs and hosts of a crawl by the links that lead to them."),
     "export": ("gossamer.cli.export", "Write archive, index or tables for other tools."),
     "verify": ("gossamer.cli.verify", "Compare the files of a crawl with what was committed to it."),
     "delete": ("gossamer.cli.delete", "Take everything of a URL, host or domain out of a crawl."),

@@ -257,6 +257,22 @@ class Database:
         with _told(self._names):
             self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {sql}')
 
+    def arrays(self, sql: str) -> "dict[str, Any]":
+        """The answer to a question of ours, by column, as NumPy arrays.
+
+        Raises:
+            UsageError: as :meth:`ask`.
+        """
+        self._judge(sql)
+        self._settle(sql)
+        with _told(self._names):
+            found: dict[str, Any] = self._connection.execute(sql).fetchnumpy()
+            return found
+
+    def lend(self, name: str, columns: "Mapping[str, Any]") -> None:
+        """Let questions of ours read NumPy arrays of one length as a table."""
+        self._connection.register(name, dict(columns))
+
     def write_parquet(self, sql: str, target: Path) -> None:
         """The answer as a Parquet file, whole or not at all.
 

@@ -22,6 +22,9 @@ CRAWL_FILE = "crawl.toml"
 ITEM_FILE_NOTES = "state/item-files"
 
 TABLES = "tables"
+
+#: Tables that `gossamer rank` makes of the others: of URLs, and of hosts.
+RANKS = ("ranks", "host_ranks")
 REPLACED = "replaced.json"
 
 

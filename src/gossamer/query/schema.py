@@ -95,7 +95,9 @@ def host_of(url: str) -> str:
     authority = f"split_part({url}, '/', 3)"
     # Nearly all URLs are of the web and name no port: two comparisons and one search.
     plain = f"(starts_with({url}, 'https://') OR starts_with({url}, 'http://')) AND NOT contains({authority}, ':')"
-    whole = f"CASE WHEN regexp_matches({url}, '^[^:]*://[^/]*/') THEN {authority} ELSE split_part({authority}, '?', 1) END"
+    whole = (
+        f"CASE WHEN regexp_matches({url}, '^[^:]*://[^/]*/') THEN {authority} ELSE split_part({authority}, '?', 1) END"
+    )
     named = f"trim(regexp_replace({whole}, ':[0-9]*$', ''), '[]')"
     nameless = f"{url}[:strpos({url}, ':')]"
     other = f"CASE WHEN regexp_matches({url}, '^[^:]*://') THEN {named} ELSE {nameless} END"

@@ -56,7 +56,7 @@ VIEWS: dict[str, tuple[str, str]] = {
 
 
 class Derived(msgspec.Struct, frozen=True):
-    """A table that is made of others when a question first names it: as a view it would be made again and again within one answer."""
+    """A table that is made when a question first names it: as a view it would be made again and again within one answer."""
 
     doc: str
     steps: tuple[tuple[str, str], ...]

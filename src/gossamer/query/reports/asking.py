@@ -11,8 +11,7 @@ from gossamer.query.reports.values import MadeReport, MadeSection, ReportSection
 
 #: The reports that are SQL, by name.
 SPECS = {
-    spec.name: spec
-    for spec in (LINKS, BROKEN, HOSTS, ERRORS, DUPLICATES, LANGUAGES, REDIRECTS, STRUCTURED_DATA, SLOW)
+    spec.name: spec for spec in (LINKS, BROKEN, HOSTS, ERRORS, DUPLICATES, LANGUAGES, REDIRECTS, STRUCTURED_DATA, SLOW)
 }
 
 

@@ -108,7 +108,9 @@ REDIRECTS = ReportSpec(
             BarPlot("hops", "urls"),
         ),
         ReportSection(
-            "Status codes", "SELECT status, count(*) AS urls FROM redirect_ends GROUP BY 1 ORDER BY 2 DESC", BarPlot("status", "urls")
+            "Status codes",
+            "SELECT status, count(*) AS urls FROM redirect_ends GROUP BY 1 ORDER BY 2 DESC",
+            BarPlot("status", "urls"),
         ),
     ),
     is_trouble=True,

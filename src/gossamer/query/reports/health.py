@@ -94,6 +94,9 @@ SLOW = ReportSpec(
         ),
     ),
     parts=(
-        ("answered", f"SELECT url, host, elapsed_ms, bytes, status, outcome, fetched_at FROM pages WHERE outcome IN ({words(DOCUMENTS)})"),
+        (
+            "answered",
+            f"SELECT url, host, elapsed_ms, bytes, status, outcome, fetched_at FROM pages WHERE outcome IN ({words(DOCUMENTS)})",
+        ),
     ),
 )
