@@ -22,7 +22,7 @@ from gossamer.assembly.compiling import (
 )
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
-from gossamer.assembly.item_files import ItemFiles
+from gossamer.assembly.followers import Followers
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.placing import with_directory, with_durability, with_told_tls
@@ -117,8 +117,8 @@ class Crawl:
                 "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
             )
         self.tables = TableMaker(self.directory, report) if tables else None
-        self.item_files = ItemFiles(self.directory, self.options.items, report)
-        self.item_files.check(overwrite=self.options.overwrite)
+        self.followers = Followers(self.directory, self.options.items, report, index=self.options.index)
+        self.followers.check(overwrite=self.options.overwrite)
         self.fleet: Fleet | None = None
         self._state = ""
         self._began = 0.0
@@ -210,7 +210,7 @@ class Crawl:
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")
-            await self.item_files.start()
+            await self.followers.start()
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
             summary = self._summary()
@@ -224,7 +224,7 @@ class Crawl:
             self.connector_statistics = running.statistics()
             await running.stop()
             await fleet.stop()
-            await self.item_files.finish()
+            await self.followers.finish()
             if is_vain:
                 self._tell_vain()
             self._place.settle(made, has_begun and not is_vain)

@@ -224,6 +224,10 @@ class CrawlOptions(Sheet, frozen=True):
             "Pages with nearly the same text: report, or skip; auto reports where details are full.", restart=_START
         ),
     ] = "auto"
+    index: Annotated[
+        bool,
+        setting("Keep a full-text index while the crawl runs, for `gossamer search`.", restart=_START),
+    ] = False
     items: Annotated[
         str,
         setting(

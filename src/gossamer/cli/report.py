@@ -14,7 +14,7 @@ from gossamer.model.errors import UsageError
 if TYPE_CHECKING:
     from gossamer.query.reports.values import MadeReport
 
-#: The exit status of a report that found what `--fail-on` names: what grep and link checkers end with, and no other command of ours.
+#: The exit status of a report that found what `--fail-on` names: link checkers end with it, and no other command of ours.
 FOUND = 1
 
 #: Rows of a table that a terminal or a page shows where `--limit` does not say.

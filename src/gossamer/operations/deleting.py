@@ -21,7 +21,7 @@ import msgspec
 from gossamer.assembly.control.resting import check_can_block, close_hosts
 from gossamer.assembly.control.standing import ledgers_of
 from gossamer.assembly.damage import damages_of
-from gossamer.assembly.item_files import ItemFiles
+from gossamer.assembly.followers import Followers
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.model.dates import utc_text
@@ -299,12 +299,12 @@ class _Deleting:
     def _items(self) -> None:
         """Files of items are written anew, since their table has begun anew."""
         troubles: list[str] = []
-        asyncio.run(_follow(ItemFiles(self._directory, "", troubles.append)))
+        asyncio.run(_follow(Followers(self._directory, "", troubles.append)))
         if troubles:
             raise CrawlDirectoryError(f"{troubles[0]}; then finish: gossamer delete {self._directory}")
 
 
-async def _follow(files: ItemFiles) -> None:
+async def _follow(files: Followers) -> None:
     await files.start()
     await files.finish()
 

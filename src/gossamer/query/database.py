@@ -131,7 +131,7 @@ class Database:
         self.tables += [*self._latest, *self._views, *self._derived]
 
     def _settle(self, question: str) -> None:
-        """Make what the question names and what is not made before it is asked for: views of latest visits, and what needs these."""
+        """Make what a question names and nobody asked for before: views of latest visits, and what needs these."""
         asked = set(_names_in(question, self.tables))
         if not asked or asked & {*self._latest, *self._views, *self._derived}:
             self._make_latest()

@@ -21,6 +21,9 @@ CRAWL_FILE = "crawl.toml"
 #: Where it is noted how far each item file is whole (:mod:`gossamer.query.item_files`).
 ITEM_FILE_NOTES = "state/item-files"
 
+#: A file of this name says that the index follows the crawl (`--index`).
+FOLLOWING_INDEX = "state/follow-index"
+
 TABLES = "tables"
 
 #: Tables that `gossamer rank` makes of the others: of URLs, and of hosts.

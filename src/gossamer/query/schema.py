@@ -123,7 +123,7 @@ def words(words: Iterable[str]) -> str:
 # -- views
 
 #: Visits after which what earlier ones found holds no more: the server answered for good, and did not say that nothing changed.
-_TELLING = ANSWERED - TRANSIENT - {Outcome.NOT_MODIFIED}
+TELLING = ANSWERED - TRANSIENT - {Outcome.NOT_MODIFIED}
 
 
 def superseded(telling: bool) -> str:
@@ -133,7 +133,7 @@ def superseded(telling: bool) -> str:
         telling: only visits count that say something of the document, and only such ones come after others.
     """
     pages = f"pages{EVERY}"
-    these = f"SELECT * FROM {pages} WHERE outcome IN ({words(_TELLING)})" if telling else f"SELECT * FROM {pages}"
+    these = f"SELECT * FROM {pages} WHERE outcome IN ({words(TELLING)})" if telling else f"SELECT * FROM {pages}"
     again = f"SELECT hash(url) FROM ({these}) GROUP BY 1 HAVING count(*) > 1"
     # What cannot be told from the last visit is not hidden: rows of older programs have no id, and one row must always be left.
     key = VISIT if telling else f"row({VISIT}, fetched_at, attempt)"

@@ -52,7 +52,8 @@ LANGUAGES = ReportSpec(
         ReportSection(
             "Character encodings",
             f"""
-            SELECT coalesce(charset, 'unknown') AS charset, count(*) AS pages, count(DISTINCT host) AS hosts, min(url) AS for_example
+            SELECT coalesce(charset, 'unknown') AS charset, count(*) AS pages, count(DISTINCT host) AS hosts,
+                   min(url) AS for_example
             FROM pages WHERE {IS_PAGE} GROUP BY 1 ORDER BY 2 DESC, 1
             """,
             BarPlot("charset", "pages"),

@@ -80,7 +80,10 @@ BROKEN = ReportSpec(
         ),
         ReportSection(
             "Why they are broken",
-            "SELECT outcome, status, count(*) AS links, count(DISTINCT target) AS targets FROM broken_links GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2",
+            """
+            SELECT outcome, status, count(*) AS links, count(DISTINCT target) AS targets FROM broken_links
+            GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2
+            """,
             BarPlot("outcome", "links"),
         ),
     ),

@@ -1,7 +1,9 @@
-"""Files that grow with the items of a crawl: `--items FILE`. They are written by a process of their own, from the committed rows.
+"""What follows a crawl: files that grow with its items (`--items FILE`), and the search index (`--index`). A process of its own keeps
+them, from the committed rows.
 
-Place in the flow: :mod:`crawl` registers the file when the directory is made, starts the process (:mod:`gossamer.query.following`)
-when the crawl begins, and ends it when everything is committed. A crawl that goes on goes on with the files that it had.
+Place in the flow: :mod:`crawl` registers what the options name when the directory is made, starts the process
+(`gossamer.operations.following`) when the crawl begins, and ends it when everything is committed. A crawl that goes on goes on with
+what followed it.
 """
 
 import asyncio
@@ -11,22 +13,25 @@ from pathlib import Path
 
 from gossamer.flow import python
 from gossamer.model.errors import UsageError
-from gossamer.query.places import ITEM_FILE_NOTES
+from gossamer.query.places import FOLLOWING_INDEX, ITEM_FILE_NOTES
 
 #: How an item file may end: that says how it is written.
 FORMS = (".jsonl", ".csv")
 
 
-class ItemFiles:
-    """The item files of one crawl directory."""
+class Followers:
+    """What follows the crawl in one directory."""
 
-    def __init__(self, directory: Path, file: str, report: Callable[[str], object]) -> None:
-        """Name a file that items are written to, besides those that the crawl has.
+    def __init__(
+        self, directory: Path, file: str, report: Callable[[str], object], *, index: bool = False
+    ) -> None:
+        """Name what is to follow the crawl, besides what does already.
 
         Args:
             directory: the crawl directory.
-            file: empty for none.
+            file: items are written to it; empty for none.
             report: takes what goes wrong.
+            index: keep a search index.
 
         Raises:
             UsageError: its name does not say how it is to be written.
@@ -36,10 +41,11 @@ class ItemFiles:
         self._directory = directory
         self._file = Path(file) if file else None
         self._report = report
+        self._has_index = index
         self._child: asyncio.subprocess.Process | None = None
 
     def __repr__(self) -> str:
-        return f"<ItemFiles of {self._directory}>"
+        return f"<Followers of {self._directory}>"
 
     def check(self, *, overwrite: bool) -> None:
         """Refuse to write over a file that this crawl did not make. Touches nothing.
@@ -65,7 +71,7 @@ class ItemFiles:
         return note_path(self._directory, file).exists()
 
     async def start(self, *options: str) -> None:
-        """Write the items from now on, where the crawl has such files; `options` go to the process.
+        """Feed what follows the crawl from now on, where anything does; `options` go to the process.
 
         Raises:
             UsageError: the file cannot be written.
@@ -77,11 +83,13 @@ class ItemFiles:
                 register(self._directory, self._file)
             except OSError as error:
                 raise UsageError(f"--items {self._file} cannot be written: {error.strerror}") from None
-        if (self._directory / ITEM_FILE_NOTES).is_dir():
+        if self._has_index:
+            (self._directory / FOLLOWING_INDEX).touch()
+        if has_followers(self._directory):
             self._child = await _following(self._directory, *options)
 
     async def finish(self) -> None:
-        """Everything is committed: wait until the files have it. Safe to call when nothing was started."""
+        """Everything is committed: wait until what follows has it. Safe to call when nothing was started."""
         child, self._child = self._child, None
         if child is None:
             return
@@ -89,15 +97,22 @@ class ItemFiles:
             child.stdin.close()
         _, said = await child.communicate()
         if child.returncode:
-            last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
-            self._report(f"items could not be written to their file ({last}); the next run goes on with it")
+            lines = said.decode("utf-8", "replace").strip().splitlines()
+            # Lines of its own, or the last one of what it died of.
+            for line in lines if child.returncode == 1 and "Traceback" not in lines[0] else lines[-1:]:
+                self._report(f"rows could not be handed on, and are by the next run: {line[:300]}")
+
+
+def has_followers(directory: Path) -> bool:
+    """Whether anything follows the crawl in a directory."""
+    return any((directory / name).exists() for name in (ITEM_FILE_NOTES, FOLLOWING_INDEX))
 
 
 async def _following(directory: Path, *options: str) -> asyncio.subprocess.Process:
     """Start the process that feeds what follows a crawl; it ends when its standard input does."""
     # A session of its own: Ctrl-C in the terminal ends the crawl, and the crawl ends this.
     return await asyncio.create_subprocess_exec(
-        *python.command("gossamer.query.following", str(directory), *options),
+        *python.command("gossamer.operations.following", str(directory), *options),
         env=python.environment(),
         stdin=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
