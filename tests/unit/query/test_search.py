@@ -1,6 +1,8 @@
 """The full-text index holds the latest documents, is asked in words, phrases and filters, and is told apart when it is not sound."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,6 @@ from gossamer.query.ranking import rank_crawl
 from gossamer.query.search.asking import Search, SearchFilters, type_iris
 from gossamer.query.search.fields import parents
 from gossamer.query.search.index import SearchIndex, has_index, index_path, open_index, remove_index
-from gossamer.testing import check_feed_consumer
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]
@@ -34,6 +35,12 @@ def at(one: Visit, seconds: float) -> Visit:
     return msgspec.structs.replace(one, response=msgspec.structs.replace(one.response, started=seconds))
 
 
+def commit(stores: Any, *visits: Visit) -> None:
+    """One group, and the word that it is kept."""
+    stores.commit(*visits)
+    stores.rows.committed(stores.rows.ends())
+
+
 def found(directory: Path, words: str, **filters: Any) -> list[str]:
     return sorted(hit.url for hit in Search(directory).ask(words, SearchFilters(**filters)).hits)
 
@@ -42,7 +49,8 @@ def found(directory: Path, words: str, **filters: Any) -> list[str]:
 def crawl(kept: Open, page: Make) -> Path:
     stores = kept(tables=("pages", "links", "items", "triples"))
     product = (("http://a.test/2#p", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "https://schema.org/Product", "", ""),)
-    stores.commit(
+    commit(
+        stores,
         page(1, body("The quick brown fox jumps."), id="v1", title="Animals", language="en", links=(Link("http://a.test/2", anchor="zebra crossing"),)),
         page(2, body("A lazy dog sleeps."), id="v2", title="Dogs", language="en", links=(), triples=product),
         page(3, body("全文検索エンジンを作る。"), id="v3", title="検索", language="ja", links=()),
@@ -127,7 +135,8 @@ def test_a_page_that_changed_is_replaced_and_one_that_is_gone_leaves(crawl: Path
     unchanged = msgspec.structs.replace(
         unchanged, response=msgspec.structs.replace(unchanged.response, outcome=Outcome.NOT_MODIFIED, status=304)
     )
-    kept(tables=("pages", "links", "items", "triples")).commit(
+    commit(
+        kept(tables=("pages", "links", "items", "triples")),
         at(page(1, body("A slow green turtle."), id="v5", title="Reptiles", language="en"), 1.8e9), at(gone, 1.8e9), at(unchanged, 1.8e9)
     )
     done = index_crawl(crawl)
@@ -137,7 +146,7 @@ def test_a_page_that_changed_is_replaced_and_one_that_is_gone_leaves(crawl: Path
 
 def test_what_may_not_be_kept_is_not_indexed(kept: Open, page: Make) -> None:
     stores = kept()
-    stores.commit(page(1, body("secret fox"), directives=("noarchive",)), page(2, body("plain fox"), discarded="language:en"))
+    commit(stores, page(1, body("secret fox"), directives=("noarchive",)), page(2, body("plain fox"), discarded="language:en"))
     index_crawl(stores.directory)
     assert found(stores.directory, "fox") == []
 
@@ -156,7 +165,7 @@ def test_no_question_brings_more_than_one_line(crawl: Path, words: str, capsys: 
 
 def test_hostile_titles_reach_no_terminal(kept: Open, page: Make, capsys: pytest.CaptureFixture[str]) -> None:
     stores = kept()
-    stores.commit(page(1, body("fox \x1b[2J\u202e"), title="\x1b]0;owned\x07 fox"))
+    commit(stores, page(1, body("fox \x1b[2J\u202e"), title="\x1b]0;owned\x07 fox"))
     index_crawl(stores.directory)
     assert main(["search", str(stores.directory), "fox"]) == 0
     out = capsys.readouterr().out
@@ -206,38 +215,22 @@ class NoTexts:
         return str(row["title"])
 
 
-COLUMNS = (
-    "url", "host", "status", "outcome", "mime", "media_type", "language", "title", "depth", "fetched_at", "warc_file", "noarchive",
-    "discarded", "visit",
-)  # fmt: skip
-
-
+@pytest.mark.long
 def test_the_index_keeps_the_promises_of_a_consumer(tmp_path: Path) -> None:
-    import datetime
-
-    crawl = tmp_path / "crawl"
-    crawl.mkdir()
-    when = datetime.datetime(2026, 3, 1)
-
-    def row(number: int) -> tuple[Any, ...]:
-        name = f"http://a.test/{number}"
-        return (name, "a.test", 200, "ok", "text/html", None, "en", f"Title {number}", 1, when, "w", False, None, f"v{number}")
-
-    def kept() -> list[str]:
-        if not has_index(crawl):
-            return []
-        return sorted((hit.url for hit in Search(crawl).ask("", most=100).hits), key=lambda one: int(one.rpartition("/")[2]))
-
-    check_feed_consumer(lambda: SearchIndex(crawl, NoTexts()), kept, COLUMNS, row)
+    """In a process of its own, which has no threads: tantivy's do not live on in children, and the check kills children."""
+    script = Path(__file__).with_name("index_promises.py")
+    done = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stderr
+    assert "promises are kept" in done.stdout
 
 
 def test_the_index_that_follows_a_crawl_has_its_documents(kept: Open, page: Make) -> None:
     stores = kept()
-    stores.commit(page(1, body("fox"), id="v1"))
+    commit(stores, page(1, body("fox"), id="v1"))
     index = SearchIndex(stores.directory, NoTexts())
     feed = Feed(stores.directory, index.table)
     assert feed.give(index) == 1 and feed.give(index) == 0
-    stores.commit(page(2, body("fox"), id="v2"))
+    commit(stores, page(2, body("fox"), id="v2"))
     assert feed.give(index) == 1
     index.close()
 

@@ -73,16 +73,16 @@ def open_index(directory: Path) -> tantivy.Index:
         raise UsageError(f"{directory} has no index; make one with: gossamer index {directory}") from None
     except (OSError, msgspec.MsgspecError):
         raise _damaged(directory) from None
-    if made.format != FORMAT or not tantivy.Index.is_compatible(str(path)):
-        raise UsageError(
-            f"the index of {directory} was made by another version; make it anew with: gossamer index {directory} --overwrite"
-        )
     try:
-        index = tantivy.Index(schema(), path=str(path), reuse=True)
-        register(index)
-        return index
+        if made.format == FORMAT and tantivy.Index.is_compatible(str(path)):
+            index = tantivy.Index(schema(), path=str(path), reuse=True)
+            register(index)
+            return index
     except (ValueError, OSError):
         raise _damaged(directory) from None
+    raise UsageError(
+        f"the index of {directory} was made by another version; make it anew with: gossamer index {directory} --overwrite"
+    )
 
 
 def _damaged(directory: Path) -> CrawlDirectoryError:
@@ -159,8 +159,11 @@ class SearchIndex:
     @property
     def documents(self) -> int:
         """How many are in it."""
-        searcher = self._index.searcher()
-        return searcher.num_docs - searcher.doc_freq("kind", MARK)
+        is_mark = tantivy.Query.term_query(self._schema, "kind", MARK)
+        query = tantivy.Query.boolean_query(
+            [(tantivy.Occur.Must, tantivy.Query.all_query()), (tantivy.Occur.MustNot, is_mark)]
+        )
+        return int(self._index.searcher().search(query, 1).count)
 
     def mark(self) -> FeedMark:
         """See the contract."""
