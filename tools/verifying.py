@@ -29,7 +29,7 @@ from gossamer.model.outcome import ANSWERED, DOCUMENTS, Outcome
 from gossamer.model.visit import HTML_TYPES
 from gossamer.operations.verifying import verify as verify_crawl
 from gossamer.query.database import Database
-from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.rowlog import LOG_PATH
 from gossamer.stores.warc_reading import read_record
 
@@ -109,7 +109,7 @@ def verify(directory: Path) -> Verified:
 # -- what there is
 
 
-def _ends(ledgers: Sequence[Ledger], told: Verified) -> dict[str, int]:
+def _ends(ledgers: Sequence[RocksLedger], told: Verified) -> dict[str, int]:
     """The committed ends of files; of a ledger that cannot be read, none."""
     ends: dict[str, int] = {}
     for ledger in ledgers:
@@ -206,7 +206,7 @@ def _logged(directory: Path, told: Verified) -> Iterator[dict[str, Any]]:
 
 def _check_ledger(
     directory: Path,
-    ledger: Ledger,
+    ledger: RocksLedger,
     records: dict[Place, _Record],
     lines: list[dict[str, Any]],
     told: Verified,
@@ -233,7 +233,9 @@ def _check_ledger(
         told.check("URLs that are done", done, counters.get("discovered", 0))
 
 
-def _committed(directory: Path, ledger: Ledger, lines: list[dict[str, Any]], told: Verified) -> list[dict[str, Any]]:
+def _committed(
+    directory: Path, ledger: RocksLedger, lines: list[dict[str, Any]], told: Verified
+) -> list[dict[str, Any]]:
     """The log as far as it was committed."""
     for name, end in ledger.committed_ends().items():
         path = directory / name

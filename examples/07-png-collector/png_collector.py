@@ -16,9 +16,9 @@ from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import NoSettings, Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import ProviderPlan, Wiring, to_toml
-from gossamer.model.document import Document
 from gossamer.model.task import Task
 from gossamer.model.visit import Found, Item, Link
+from gossamer.reading.document import Document
 
 #: How this package's links are found, and how other images end, which need not be fetched.
 SHOWN = ("img src", "source srcset")

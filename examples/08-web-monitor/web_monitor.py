@@ -14,8 +14,8 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import ProviderPlan, Wiring, to_toml
-from gossamer.model.document import Document
 from gossamer.model.visit import Item
+from gossamer.reading.document import Document
 
 #: Elements whose text nobody reads.
 UNREAD: set[str | None] = {"script", "style", "template", "noscript", "title"}

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from gossamer.api import crawl, crawl_sync, processor, reprocess
     from gossamer.model.orders import Block, Delay
-    from gossamer.model.page import Page
     from gossamer.model.visit import Found, Item
+    from gossamer.reading.page import Page
 
 _HOMES = {
     "crawl": "gossamer.api",
@@ -22,7 +22,7 @@ _HOMES = {
     "reprocess": "gossamer.api",
     "Block": "gossamer.model.orders",
     "Delay": "gossamer.model.orders",
-    "Page": "gossamer.model.page",
+    "Page": "gossamer.reading.page",
     "Item": "gossamer.model.visit",
     "Found": "gossamer.model.visit",
 }

@@ -26,10 +26,10 @@ from gossamer.flow.ports import In
 from gossamer.flow.sheet import NoSettings, build
 from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import ProviderPlan, Wiring
-from gossamer.model.document import Document
 from gossamer.model.orders import Order
-from gossamer.model.page import Page
 from gossamer.model.visit import Found, Item, Record
+from gossamer.reading.document import Document
+from gossamer.reading.page import Page
 from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _registered: list[tuple[tuple[str, ...], ProcessorFunction]] = []
 def processor(*mimes: str) -> Callable[[P], P]:
     """Register a function as processor of these media types, for every crawl that this program starts from now on.
 
-    The function takes a :class:`~gossamer.model.document.Document` and yields :class:`Item` or :class:`Found`,
+    The function takes a :class:`~gossamer.reading.document.Document` and yields :class:`Item` or :class:`Found`,
     and :class:`Block` or :class:`Delay` where the wiring takes orders (docs/documents.md).
     """
 

@@ -12,7 +12,7 @@ from gossamer.contracts.ledger import Group
 from gossamer.contracts.spaces import Space
 from gossamer.model.visit import Record
 from gossamer.stores.files import AppendFile, LastWrites
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.recovery import restore
 from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
 from gossamer.stores.tablelog import TableLog, TableLogSheet
@@ -24,7 +24,7 @@ SPACE = Space("titles", host_bytes=64 << 20)
 class Titles:
     """Keeps each visit in a file of its own and in a space."""
 
-    def __init__(self, directory: Path, ledger: Ledger) -> None:
+    def __init__(self, directory: Path, ledger: RocksLedger) -> None:
         ledger.spaces.open(SPACE)
         self.directory = directory
         self.file: AppendFile | None = None
@@ -82,15 +82,15 @@ class LeavesWhatWasTorn(Titles):
 class Opener:
     """A ledger and a keeper in one crawl directory, again and again."""
 
-    def __init__(self, directory: Path, make: Callable[[Path, Ledger], Any]) -> None:
+    def __init__(self, directory: Path, make: Callable[[Path, RocksLedger], Any]) -> None:
         self.directory = directory
         self.make = make
-        self.ledger: Ledger | None = None
+        self.ledger: RocksLedger | None = None
 
-    def __call__(self) -> tuple[Ledger, Keeper]:
+    def __call__(self) -> tuple[RocksLedger, Keeper]:
         if self.ledger is not None:
             self.ledger.abandon()
-        self.ledger = Ledger(LedgerSheet(directory=str(self.directory)))
+        self.ledger = RocksLedger(LedgerSheet(directory=str(self.directory)))
         self.ledger.open()
         keeper: Keeper = self.make(self.directory, self.ledger)
         assert isinstance(keeper, Keeper)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from gossamer.stores.diverse import DiverseQueues, DiverseQueuesSheet
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerContents, LedgerFrontier, LedgerSeen
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.ledger import check_depths, check_ledger, check_task_queues
@@ -26,11 +26,11 @@ class Opener:
 
     def __init__(self, sheet: LedgerSheet) -> None:
         self.sheet = sheet
-        self.ledger: Ledger | None = None
+        self.ledger: RocksLedger | None = None
 
-    def __call__(self) -> tuple[Ledger, LedgerFrontier]:
+    def __call__(self) -> tuple[RocksLedger, LedgerFrontier]:
         self.abandon()
-        self.ledger = Ledger(self.sheet)
+        self.ledger = RocksLedger(self.sheet)
         self.ledger.open()
         queues = LedgerFrontier()
         queues.ledger = self.ledger
@@ -64,7 +64,7 @@ def test_task_queues(opener: Opener) -> None:
 def test_diverse_queues(threshold: float | None, tmp_path: Path) -> None:
     opener = Opener(LedgerSheet(directory=str(tmp_path)))
 
-    def reopen() -> tuple[Ledger, DiverseQueues]:
+    def reopen() -> tuple[RocksLedger, DiverseQueues]:
         queues = DiverseQueues(DiverseQueuesSheet(page=50 if threshold is None else 20, threshold=threshold))
         queues.ledger, queues.behind = opener()
         queues.clock = FakeClock()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gossamer.contracts.prioritizing import LEVELS, Standing
+from gossamer.contracts.prioritizing import LEVELS, TaskStanding
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.errors import SettingError
 from gossamer.model.task import Task
@@ -38,7 +38,7 @@ def test_a_prioritizer_keeps_its_promises(sheet: WeightSheet) -> None:
 def test_near_and_important_is_more_urgent() -> None:
     levels = WeightedPrioritizer().levels(
         [task(depth=depth) for depth in (1, 3, 3, 30)],
-        [Standing(), Standing(), Standing(site=1.0), Standing()],
+        [TaskStanding(), TaskStanding(), TaskStanding(site=1.0), TaskStanding()],
     )
     assert list(levels) == [1, 3, 2, LEVELS - 1]
 
@@ -46,7 +46,7 @@ def test_near_and_important_is_more_urgent() -> None:
 def test_the_users_rules_raise_and_lower_urgency() -> None:
     prioritizer = WeightedPrioritizer(WeightSheet(rules=("2=/news/", "-3=/archive/")))
     urls = ("http://a.test/", "http://a.test/news/", "http://a.test/archive/", "http://a.test/archive/news/")
-    assert list(prioritizer.levels([task(url, depth=3) for url in urls], [Standing()] * 4)) == [3, 1, 6, 4]
+    assert list(prioritizer.levels([task(url, depth=3) for url in urls], [TaskStanding()] * 4)) == [3, 1, 6, 4]
 
 
 @pytest.mark.parametrize("rule", ["news", "x=news", "2=", "2=(", "nan=x", "inf=x"])
@@ -59,7 +59,7 @@ def test_the_users_sites_raise_and_lower_urgency_by_host_before_domain() -> None
     sheet = WeightSheet(sites=("1=example.org", "0=old.Example.org", "0=b.test"))
     urls = ("http://a.test/", "http://example.org/", "http://www.example.org/", "http://old.example.org/")
     tasks = [task(url, depth=3) for url in (*urls, "http://b.test/")]
-    assert list(WeightedPrioritizer(sheet).levels(tasks, [Standing()] * 5)) == [3, 2, 2, 4, 4]
+    assert list(WeightedPrioritizer(sheet).levels(tasks, [TaskStanding()] * 5)) == [3, 2, 2, 4, 4]
 
 
 @pytest.mark.parametrize("site", ["example.org", "2=example.org", "nan=example.org", "0.5=", "x=a.test", "0.5=a b"])

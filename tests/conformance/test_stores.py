@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.model.visit import Location
-from gossamer.stores.fingerprints import FingerprintsSheet, MemoryFingerprints
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.fingerprints import MemoryFingerprints, MemoryFingerprintsSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen, RecentlySeenSheet
 from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
 from gossamer.stores.sieve.providers import LedgerSieve, SieveSeen, SieveSheet
@@ -93,12 +93,12 @@ def test_sieve(tmp_path: Path, capacity: int, recent: int) -> None:
 
 @pytest.mark.parametrize("capacity", [1, 60, 10_000])
 def test_sieve_of_tasks_in_a_ledger(tmp_path: Path, capacity: int) -> None:
-    opened: list[tuple[Ledger, LedgerSieve]] = []
+    opened: list[tuple[RocksLedger, LedgerSieve]] = []
 
-    def reopen() -> tuple[Ledger, LedgerSieve]:
+    def reopen() -> tuple[RocksLedger, LedgerSieve]:
         close()
         ledger, sieve = (
-            Ledger(LedgerSheet(directory=str(tmp_path))),
+            RocksLedger(LedgerSheet(directory=str(tmp_path))),
             LedgerSieve(SieveSheet(directory=str(tmp_path), capacity=capacity, recent=50)),
         )
         ledger.open()
@@ -123,4 +123,4 @@ def test_memory_contents() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_memory_fingerprints(seed: int) -> None:
-    check_fingerprint_index(MemoryFingerprints(FingerprintsSheet(capacity=500)), seed=seed)
+    check_fingerprint_index(MemoryFingerprints(MemoryFingerprintsSheet(capacity=500)), seed=seed)

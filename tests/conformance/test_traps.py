@@ -13,7 +13,7 @@ from gossamer.model.visit import Response, Visit, sha1_base32
 from gossamer.services.aliases import HostAliases
 from gossamer.services.template import LearntTemplates
 from gossamer.services.traps.provider import LearntTraps, TrapSheet
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.trapping import check_learner, check_template, check_traps, check_watcher, month
 
 
@@ -57,7 +57,7 @@ def twins() -> list[Visit]:
 class TrapsAndTemplates:
     """What a crawl keeps of both together: without the templates, each start would find every page new."""
 
-    ledger: Ledger
+    ledger: RocksLedger
 
     async def start(self) -> None:
         self.templates, self.traps = LearntTemplates(), LearntTraps()
@@ -79,7 +79,7 @@ class TrapsAndTemplates:
 def test_what_watchers_know_survives_the_process(
     tmp_path: Path, kind: Callable[[], Learner], visits: list[Visit]
 ) -> None:
-    ledger = Ledger(LedgerSheet(directory=str(tmp_path)))
+    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path)))
     ledger.open()
     with ledger.group() as group:
         group.host(group.host_state("a.test").__class__("a.test", address="192.0.2.1"))

@@ -10,7 +10,7 @@ from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import build
 from gossamer.simweb.exact import KnownSite, powers, scattered
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 #: Width of the tree -> its pages (the table's 8 is a slip for 7 = 1 + 2 + 4).
 TABLE_7 = {1: 2, 2: 7, 3: 40, 4: 341, 5: 3906}
@@ -18,7 +18,7 @@ TABLE_7 = {1: 2, 2: 7, 3: 40, 4: 341, 5: 3906}
 
 def pages_found(site: KnownSite, folder: Path) -> list[str]:
     """Crawl a site; the paths of the pages, from the crawl's own log."""
-    moved = {path: Page(status=302, headers=(("Location", target),)) for path, target in site.redirects.items()}
+    moved = {path: FakePage(status=302, headers=(("Location", target),)) for path, target in site.redirects.items()}
     with FakeWeb({**site.pages, **moved}) as web:
         run(Crawl([web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8})))
     rows = map(json.loads, (folder / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -119,7 +119,7 @@ def test_a_seed_without_scheme_is_read_as_the_server_speaks(tmp_path: Path, writ
 
 
 def test_a_second_crawl_in_the_directory_of_a_running_one_ends_with_5(tmp_path: Path) -> None:
-    with FakeWeb({"/": '<a href="/slow">x</a>', "/slow": Page(silent=True)}) as web:
+    with FakeWeb({"/": '<a href="/slow">x</a>', "/slow": FakePage(silent=True)}) as web:
         process = start("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json")
         web.wait_for(2)
         status, _, err = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"))
@@ -159,7 +159,7 @@ def test_usage_names_the_program(tmp_path: Path) -> None:
 
 def slow_web() -> FakeWeb:
     """A site whose crawl ends only when it is stopped."""
-    return FakeWeb({"/": '<a href="/slow">x</a>', "/slow": Page(silent=True)})
+    return FakeWeb({"/": '<a href="/slow">x</a>', "/slow": FakePage(silent=True)})
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -252,7 +252,7 @@ def test_a_crawl_that_comes_to_nothing_gives_back_what_it_was_to_replace(tmp_pat
 
 
 def test_a_crawl_that_runs_is_not_replaced(tmp_path: Path) -> None:
-    with FakeWeb({"/": '<a href="/slow">x</a>', "/slow": Page(silent=True)}) as web:
+    with FakeWeb({"/": '<a href="/slow">x</a>', "/slow": FakePage(silent=True)}) as web:
         process = start("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json")
         web.wait_for(2)
         status, _, err = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--overwrite")
@@ -329,7 +329,7 @@ def test_a_report_names_no_directory_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_gracefully_and_a_second_one_at_once(tmp_path: Path) -> None:
-    with FakeWeb({"/": '<a href="/slow">x</a>', "/slow": Page(silent=True)}) as web:
+    with FakeWeb({"/": '<a href="/slow">x</a>', "/slow": FakePage(silent=True)}) as web:
         process = start("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json")
         web.wait_for(2)
         process.send_signal(signal.SIGINT)

@@ -15,13 +15,13 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
 from gossamer.flow.sheet import build
 from gossamer.operations.verifying import verify
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 #: The second page has the bytes of the first, so that the archive has a revisit of it.
 PAGES = {
     "/": '<a href="/one">1</a><a href="/two">2</a><a href="/three">3</a>',
     "/one": "<title>One</title>same",
-    "/two": Page(body="<title>One</title>same"),
+    "/two": FakePage(body="<title>One</title>same"),
     "/three": "<title>Three</title>another",
 }
 

@@ -26,13 +26,13 @@ from gossamer.query.engine import ParquetWriter
 from gossamer.query.places import TABLES, reading
 from gossamer.query.removing import remove_rows
 from gossamer.stores.deletions import DELETED, JOURNAL, PLACES, Deletion, note_progress
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 #: `/secret` is met first, `/copy` has its bytes: the archive has a revisit of it.
 PAGES = {
     "/": '<a href="/secret">1</a><a href="/copy">2</a><a href="/other">3</a>',
     "/secret": '<title>Mallory</title>a very private text <a href="/behind">',
-    "/copy": Page(body='<title>Mallory</title>a very private text <a href="/behind">'),
+    "/copy": FakePage(body='<title>Mallory</title>a very private text <a href="/behind">'),
     "/other": "<title>Other</title>something else",
     "/behind": "<title>Behind</title>behind the secret",
 }

@@ -8,9 +8,9 @@ from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
-from gossamer.model.suspicion import MAX_DEPTH
 from gossamer.query.database import Database
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.reading.suspicion import MAX_DEPTH
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 ENGLISH = "The committee has decided that the old bridge over the river will be replaced by a new one next year, because it is no "
 ENGLISH += "longer safe for the many people who walk across it every day on their way to work and back home again."
@@ -64,7 +64,7 @@ def test_disowned_links_are_not_followed_unless_somebody_says_so(tmp_path: Path)
         "/": '<a rel="nofollow" href="/one">x</a><a href="/two">x</a>',
         "/one": "one",
         "/two": '<meta name="robots" content="nofollow"><a href="/three">x</a>',
-        "/three": Page('<a href="/four">x</a>', headers=(("X-Robots-Tag", "otherbot: nofollow"),)),
+        "/three": FakePage('<a href="/four">x</a>', headers=(("X-Robots-Tag", "otherbot: nofollow"),)),
         "/four": "four",
     }
     with FakeWeb(pages) as web:
@@ -78,12 +78,12 @@ def test_disowned_links_are_not_followed_unless_somebody_says_so(tmp_path: Path)
 def test_page_requisites_are_fetched_off_scope_and_beyond_the_depth(tmp_path: Path) -> None:
     pages = {
         "http://a.test/": '<link rel=stylesheet href="http://cdn.test/s.css"><img src="/p.png"><a href="http://b.test/">x</a>',
-        "http://cdn.test/s.css": Page("@import 'more.css'; p { background: url(/bg.png) }", type="text/css"),
-        "http://cdn.test/more.css": Page("@import 'last.css'; q { background: url(q.png) }", type="text/css"),
-        "http://cdn.test/last.css": Page("", type="text/css"),
-        "http://cdn.test/bg.png": Page(b"x", type="image/png"),
-        "http://cdn.test/q.png": Page(b"y", type="image/png"),
-        "http://a.test/p.png": Page(b"z", type="image/png"),
+        "http://cdn.test/s.css": FakePage("@import 'more.css'; p { background: url(/bg.png) }", type="text/css"),
+        "http://cdn.test/more.css": FakePage("@import 'last.css'; q { background: url(q.png) }", type="text/css"),
+        "http://cdn.test/last.css": FakePage("", type="text/css"),
+        "http://cdn.test/bg.png": FakePage(b"x", type="image/png"),
+        "http://cdn.test/q.png": FakePage(b"y", type="image/png"),
+        "http://a.test/p.png": FakePage(b"z", type="image/png"),
         "http://b.test/": "elsewhere",
     }
     with FakeWeb(pages, root="http://a.test/") as web:
@@ -94,8 +94,8 @@ def test_page_requisites_are_fetched_off_scope_and_beyond_the_depth(tmp_path: Pa
         assert len(web.requests) == 1
 
 
-def moved(target: str) -> Page:
-    return Page("", status=302, headers=(("Location", target),))
+def moved(target: str) -> FakePage:
+    return FakePage("", status=302, headers=(("Location", target),))
 
 
 def test_one_page_is_fetched_whole_also_where_its_parts_have_moved(tmp_path: Path) -> None:
@@ -104,15 +104,15 @@ def test_one_page_is_fetched_whole_also_where_its_parts_have_moved(tmp_path: Pat
         "http://a.test/": '<link rel=stylesheet href="http://cdn.test/s"><img src="/p.png"><a href="/other">x</a><iframe src="http://b.test/">',
         "http://a.test/p.png": moved("http://img.test/p.png"),
         "http://img.test/p.png": moved("http://img2.test/p.png"),
-        "http://img2.test/p.png": Page(b"z", type="image/png"),
+        "http://img2.test/p.png": FakePage(b"z", type="image/png"),
         "http://cdn.test/s": moved("http://cdn2.test/s.css"),
-        "http://cdn2.test/s.css": Page(
+        "http://cdn2.test/s.css": FakePage(
             "@import 'http://cdn.test/more'; p { background: url(/bg.png) }", type="text/css"
         ),
-        "http://cdn2.test/bg.png": Page(b"x", type="image/png"),
+        "http://cdn2.test/bg.png": FakePage(b"x", type="image/png"),
         "http://cdn.test/more": moved("http://cdn2.test/more.css"),
-        "http://cdn2.test/more.css": Page("@import 'http://cdn2.test/last.css';", type="text/css"),
-        "http://cdn2.test/last.css": Page("", type="text/css"),
+        "http://cdn2.test/more.css": FakePage("@import 'http://cdn2.test/last.css';", type="text/css"),
+        "http://cdn2.test/last.css": FakePage("", type="text/css"),
         "http://a.test/other": moved("http://b.test/"),
         "http://b.test/": "elsewhere",
     }
@@ -132,8 +132,8 @@ def test_feeds_and_sitemaps_lead_on(tmp_path: Path) -> None:
     sitemap = "<urlset><url><loc>/two</loc></url></urlset>"
     pages = {
         "/": '<link rel="alternate" href="/feed"><a href="/map.xml">x</a>',
-        "/feed": Page(feed, type="application/rss+xml"),
-        "/map.xml": Page(sitemap, type="application/xml"),
+        "/feed": FakePage(feed, type="application/rss+xml"),
+        "/map.xml": FakePage(sitemap, type="application/xml"),
         "/one": "one",
         "/two": "two",
     }
@@ -144,7 +144,7 @@ def test_feeds_and_sitemaps_lead_on(tmp_path: Path) -> None:
 
 def test_pages_without_a_type_are_pages_and_plain_text_is_not(tmp_path: Path) -> None:
     body = '<!doctype html><a href="/plain">x</a>'
-    pages = {"/": Page(body, type=""), "/plain": Page(body.replace("plain", "no"), type="text/plain")}
+    pages = {"/": FakePage(body, type=""), "/plain": FakePage(body.replace("plain", "no"), type="text/plain")}
     with FakeWeb(pages) as web:
         summary = crawl(web, tmp_path)
         assert sorted(web.targets()) == ["/", "/plain"]

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -108,15 +108,15 @@ def test_walks_from_one_seed_all_walk(run: Command, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("run", ["06-web-statistics"], indirect=True)
 def test_statistics_of_two_crawls_are_exact(run: Command, tmp_path: Path) -> None:
-    first: dict[str, Page | str] = {
+    first: dict[str, FakePage | str] = {
         "http://a.example/": '<a href="http://b.example/">x</a><a href="http://c.test/">x</a><a href="/x">x</a>',
         "http://a.example/x": '<a href="/image">x</a><a href="/gone">x</a><a href="/missing">x</a>',
-        "http://a.example/image": Page(b"p" * 3000, type="image/png"),
+        "http://a.example/image": FakePage(b"p" * 3000, type="image/png"),
         "http://a.example/gone": "here today",
         "http://b.example/": "one",
-        "http://c.test/": Page("not for you", status=403),
+        "http://c.test/": FakePage("not for you", status=403),
     }
-    second = {**first, "http://a.example/gone": Page("", status=410), "http://b.example/": '<a href="/born">x</a>'}
+    second = {**first, "http://a.example/gone": FakePage("", status=410), "http://b.example/": '<a href="/born">x</a>'}
     second["http://b.example/born"] = "new"
     (tmp_path / "statistics.toml").write_text(run("web_statistics", "wiring"))
     options = ["--wiring", "statistics.toml", "--allow-network", "127.0.0.0/8", "--scope", "any"]
@@ -159,12 +159,12 @@ def test_png_images_are_collected_from_anywhere_each_once(run: Command, tmp_path
         "http://a.example/": '<img src="/big.png"><img src="http://cdn.test/small"><img src="/photo.jpg">'
         '<img src="/cut.png"><img src="/dot.png"><a href="/more">x</a><a href="http://cdn.test/page">x</a>',
         "http://a.example/more": '<picture><source srcset="/again.png 2x, /other.png"></picture><img src="/big.png">',
-        "http://a.example/big.png": Page(big, type="image/png"),
-        "http://a.example/again.png": Page(big, type="image/png"),
-        "http://a.example/cut.png": Page(big[:-9], type="image/png"),
-        "http://a.example/dot.png": Page(dot, type="image/png"),
-        "http://a.example/photo.jpg": Page(b"jpeg", type="image/jpeg"),
-        "http://cdn.test/small": Page(small, type="image/png"),
+        "http://a.example/big.png": FakePage(big, type="image/png"),
+        "http://a.example/again.png": FakePage(big, type="image/png"),
+        "http://a.example/cut.png": FakePage(big[:-9], type="image/png"),
+        "http://a.example/dot.png": FakePage(dot, type="image/png"),
+        "http://a.example/photo.jpg": FakePage(b"jpeg", type="image/jpeg"),
+        "http://cdn.test/small": FakePage(small, type="image/png"),
         "http://cdn.test/page": "out of scope",
     }
     (tmp_path / "png.toml").write_text(run("png_collector", "wiring"))
@@ -189,14 +189,14 @@ WORK = (
 def test_pages_that_use_works_or_marks_are_reported(run: Command, tmp_path: Path) -> None:
     words = WORK.split()
     quoted = " ".join(words[5:29]).upper().replace(" ", "</b>\n <i> </i><b>")
-    pages: dict[str, str | Page] = {
+    pages: dict[str, str | FakePage] = {
         "/": f'<title>{WORK}</title><script>"{WORK}"</script><a href="/whole">x</a><a href="/quote">x</a><a href="/few">x</a>'
         '<a href="/mark">x</a><a href="/text">x</a>',
         "/whole": f"<p>We found this: {WORK} And this.",
         "/quote": f"<p>Somebody says <b>{quoted}</b>, they say.",
         "/few": f"<p>{' '.join(words[:12])} and nothing else",
         "/mark": "<p>Our ACME   rocket is better than an AcmeRocket. Acme-Rocket!",
-        "/text": Page(WORK, type="text/plain"),
+        "/text": FakePage(WORK, type="text/plain"),
     }
     (tmp_path / "works").mkdir()
     (tmp_path / "works" / "weaver.txt").write_text(WORK)

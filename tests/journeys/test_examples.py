@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -79,7 +79,7 @@ def test_a_program_of_ones_own_says_what_to_fetch_next(tmp_path: Path) -> None:
         "/": '<title>Spiders</title><a href="/orb">x</a><a href="/moth">x</a><a href="/moved">x</a>',
         "/orb": '<title>Orb spiders</title><a href="/">x</a><a href="/silk">x</a>',
         "/moth": '<title>A moth</title><a href="/lamp">not asked for</a>',
-        "/moved": Page(status=302, headers=(("Location", "/house"),)),
+        "/moved": FakePage(status=302, headers=(("Location", "/house"),)),
         "/house": '<title>House spider</title><a href="/web">x</a>',
         "/silk": "<title>Silk</title>",
         "/web": "<title>A web</title>",

@@ -18,12 +18,12 @@ import pytest
 
 from gossamer.assembly.control.client import Control
 from gossamer.assembly.control.messages import Status
-from gossamer.assembly.control.standing import Standing, ledgers_of, standing_at_rest
+from gossamer.assembly.control.standing import CrawlStanding, ledgers_of, standing_at_rest
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import build
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.testing.fakeweb import FakeWeb, Page, Request
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 from tools.verifying import verify
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
@@ -73,7 +73,7 @@ def done(folder: Path) -> set[str]:
 def heavy(count: int) -> dict[str, Any]:
     """A page that links to many that do not compress."""
     links = "".join(f'<a href="/{number}">x</a>' for number in range(count))
-    return {"/": links, **{f"/{number}": Page(os.urandom(10_000).hex()) for number in range(count)}}
+    return {"/": links, **{f"/{number}": FakePage(os.urandom(10_000).hex()) for number in range(count)}}
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_few_open_files_slow_a_crawl_of_many_hosts_and_lose_nothing(limit: int, 
     hosts = 300
     links = "".join(f'<a href="http://h{number}.test/">x</a>' for number in range(1, hosts))
     pages: dict[str, Any] = {"http://h0.test/": links}
-    pages |= {f"http://h{number}.test/": Page(f"host {number}", latency=0.01) for number in range(1, hosts)}
+    pages |= {f"http://h{number}.test/": FakePage(f"host {number}", latency=0.01) for number in range(1, hosts)}
     with FakeWeb(pages) as web:
         options = ["--scope", "any", "--resolve", web.resolve, "--allow-network", "127.0.0.0/8", "--delay", "0"]
         status, out, err = gossamer(
@@ -146,7 +146,7 @@ def test_a_process_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None
         os.kill(process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
         with Control(folder, timeout=0.2) as control, pytest.raises(CrawlDirectoryError, match="may be suspended"):
-            control.told(Status(), Standing)
+            control.told(Status(), CrawlStanding)
         assert gossamer("resume", str(folder))[0] == 5
         os.kill(process.pid, signal.SIGCONT)
         out, _ = process.communicate(timeout=90)
@@ -255,23 +255,23 @@ def test_a_clock_that_jumps_an_hour_neither_stops_a_crawl_nor_hurries_it(
     tries: Counter[str] = Counter()
     jumped = 0.0
 
-    def failing(request: Request) -> Page:
+    def failing(request: FakeRequest) -> FakePage:
         """Fails once."""
         tries[request.target] += 1
-        return Page("busy", status=500) if tries[request.target] == 1 else Page("here")
+        return FakePage("busy", status=500) if tries[request.target] == 1 else FakePage("here")
 
-    def jumping(request: Request) -> Page:
+    def jumping(request: FakeRequest) -> FakePage:
         """While a page waits for its second try, the clock jumps."""
         nonlocal jumped
         jumped = jump
-        return Page("x")
+        return FakePage("x")
 
     system = time.time
     monkeypatch.setattr(time, "time", lambda: system() + jumped)
     names = [f"/{number}" for number in range(30)]
     pages: dict[str, Any] = {
         "/": "".join(f'<a href="{name}">x</a>' for name in names),
-        **dict.fromkeys(names, Page("x")),
+        **dict.fromkeys(names, FakePage("x")),
     }
     with FakeWeb({**pages, "/7": failing, "/9": jumping}) as web:
         options = {"output": str(tmp_path / "c"), "delay": 0.01}
@@ -285,7 +285,7 @@ def test_a_clock_that_jumps_an_hour_neither_stops_a_crawl_nor_hurries_it(
 
 @pytest.mark.parametrize("tries", [1, 2, 3])
 def test_a_request_whose_kept_connection_was_dropped_is_a_try_like_any_other(tries: int, tmp_path: Path) -> None:
-    pages = {"/": '<a href="/dropped">x</a>', "/dropped": Page(raw=b"")}
+    pages = {"/": '<a href="/dropped">x</a>', "/dropped": FakePage(raw=b"")}
     with FakeWeb(pages) as web:
         options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0})
         job = Crawl([web.url("/")], options, settings={"politeness": {"retries": [0.01] * (tries - 1)}})

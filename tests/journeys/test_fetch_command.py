@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 PAGES = {
-    "/": Page(
+    "/": FakePage(
         gzip.compress(b"<p>h\xc3\xa9llo</p>", mtime=0), headers=(("Content-Encoding", "gzip"), ("X-Odd", "\x85esc"))
     ),
-    "/moved": Page(status=301, headers=(("Location", "/"),)),
-    "/gone": Page("gone", status=410),
-    "/nothing": Page(raw=b""),
-    "/long": Page("x" * 5000),
+    "/moved": FakePage(status=301, headers=(("Location", "/"),)),
+    "/gone": FakePage("gone", status=410),
+    "/nothing": FakePage(raw=b""),
+    "/long": FakePage("x" * 5000),
 }
 
 

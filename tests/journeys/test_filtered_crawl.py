@@ -12,13 +12,13 @@ from gossamer.flow.errors import FlowError
 from gossamer.flow.sheet import build
 from gossamer.operations.story import story_of
 from gossamer.stages.frontier.probing import LAST
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 SITE = {
     "/": '<a href="/a.html">a</a> <a href="/b.pdf">b</a> <a href="/deep/c.html">c</a>',
     "/a.html": '<title>A</title><a href="/from-a">x</a>',
-    "/b.pdf": Page(b"%PDF", headers=(("Content-Type", "application/pdf"),)),
+    "/b.pdf": FakePage(b"%PDF", headers=(("Content-Type", "application/pdf"),)),
     "/deep/c.html": '<title>C</title><a href="/deep/d.html">d</a>',
     "/deep/d.html": "d",
     "/from-a": "x",
@@ -107,10 +107,10 @@ def test_what_a_gate_refused_is_told_by_its_name(tmp_path: Path, gate: str) -> N
 
 
 def test_a_trap_is_set_aside_and_can_be_asked_about(tmp_path: Path) -> None:
-    def month(target: str) -> Page:
+    def month(target: str) -> FakePage:
         year, number = map(int, target.removesuffix(".html").split("/")[2:])
         later = f"{year + number // 12}/{number % 12 + 1:02}"
-        return Page(
+        return FakePage(
             f'<h1>Events</h1><a href="/events/{later}.html">next</a><a href="/events/{year + 1}/{number:02}.html">year</a>'
         )
 
@@ -127,7 +127,7 @@ def test_a_trap_is_set_aside_and_can_be_asked_about(tmp_path: Path) -> None:
         assert 32 <= len(trapped) <= 50 + 2 * LAST
         assert summary.set_aside > 0
         assert "/a" in web.targets()
-        with Ledger(LedgerSheet(directory=str(tmp_path / "crawl"))).looking() as ledger:
+        with RocksLedger(LedgerSheet(directory=str(tmp_path / "crawl"))).looking() as ledger:
             aside = [task.url for row in ledger.aside() for task in ledger.aside_tasks(row.family)]
         story, elsewhere = (story_of(tmp_path / "crawl", url) for url in (aside[0], web.url("/nowhere")))
     assert len(aside) == summary.set_aside
@@ -145,9 +145,9 @@ def test_a_body_of_a_type_that_is_not_wanted_is_refused_when_its_head_is_known(t
     page = b"<title>Unnamed</title><a href='/found'>x</a>"
     site = {
         "/": "".join(f'<a href="{target}">x</a>' for target in ("/film", "/moved", "/unnamed", "/a.html")),
-        "/film": Page(raw=endless, stay=True),
-        "/moved": Page(b"x" * 100, status=302, type="image/png", headers=(("Location", "/a.html"),)),
-        "/unnamed": Page(page, type="application/octet-stream"),
+        "/film": FakePage(raw=endless, stay=True),
+        "/moved": FakePage(b"x" * 100, status=302, type="image/png", headers=(("Location", "/a.html"),)),
+        "/unnamed": FakePage(page, type="application/octet-stream"),
         "/a.html": "<title>A</title>",
         "/found": "<title>Found</title>",
     }
@@ -167,7 +167,7 @@ def test_a_body_of_a_type_that_is_not_wanted_is_refused_when_its_head_is_known(t
 
 
 def test_the_gate_of_bodies_keeps_everything_unless_somebody_says_otherwise(tmp_path: Path) -> None:
-    with FakeWeb({"/": '<a href="/x">x</a>', "/x": Page(b"x" * 10, type="application/x-unheard-of")}) as web:
+    with FakeWeb({"/": '<a href="/x">x</a>', "/x": FakePage(b"x" * 10, type="application/x-unheard-of")}) as web:
         run(Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0})))
     rows = map(json.loads, (tmp_path / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines())
     assert [row["bytes"] for row in rows if row["url"].endswith("/x")] == [10]

@@ -20,7 +20,7 @@ from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
 from gossamer.testing.fakedns import FakeDns
-from gossamer.testing.fakeweb import FakeWeb, Page, html
+from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -36,8 +36,8 @@ def elsewhere(web: FakeWeb) -> dict[str, object]:
     return {"scope": "any", "resolve": [web.resolve], "allow_network": ["127.0.0.0/8"]}
 
 
-def robots(text: str) -> Page:
-    return Page(text, type="text/plain")
+def robots(text: str) -> FakePage:
+    return FakePage(text, type="text/plain")
 
 
 # -- names
@@ -82,8 +82,8 @@ def test_behind_a_proxy_no_name_is_looked_up_here(tmp_path: Path) -> None:
 def test_slow_hosts_leave_slots_to_those_that_answered_well(tmp_path: Path) -> None:
     slow = [f"http://slow{number}.test/" for number in range(24)]
     well = [f"http://well.test/{number}" for number in range(20)]
-    pages: dict[str, str | Page] = {"http://well.test/": html("well", [*slow, *well])}
-    pages |= dict.fromkeys(well, "well") | {url: Page("at last", latency=1.5) for url in slow}
+    pages: dict[str, str | FakePage] = {"http://well.test/": html("well", [*slow, *well])}
+    pages |= dict.fromkeys(well, "well") | {url: FakePage("at last", latency=1.5) for url in slow}
     with FakeWeb(pages) as web:
         given = {"delay": 0, "output": str(tmp_path / "crawl"), "concurrency": 8, "retries": 0, **elsewhere(web)}
         run(Crawl(["http://well.test/"], build(CrawlOptions, given)))
@@ -113,11 +113,11 @@ def test_robots_txt_is_asked_for_first_and_obeyed(tmp_path: Path) -> None:
 
 
 def test_every_site_of_a_host_has_its_own_robots_txt_and_one_out_of_reach_allows_nothing(tmp_path: Path) -> None:
-    pages: dict[str, str | Page] = {
+    pages: dict[str, str | FakePage] = {
         "http://a.test/": html("a", ["http://b.test/x", "http://c.test/x"]),
-        "http://b.test/robots.txt": Page(status=500),
+        "http://b.test/robots.txt": FakePage(status=500),
         "http://b.test/x": "never",
-        "http://c.test/robots.txt": Page(status=404),
+        "http://c.test/robots.txt": FakePage(status=404),
         "http://c.test/x": "c",
     }
     with FakeWeb(pages) as web:
@@ -130,8 +130,8 @@ def test_every_site_of_a_host_has_its_own_robots_txt_and_one_out_of_reach_allows
 
 
 def test_a_redirected_robots_txt_rules_its_first_host(tmp_path: Path) -> None:
-    pages: dict[str, str | Page] = {
-        "http://a.test/robots.txt": Page(status=301, headers=(("Location", "http://b.test/rules"),)),
+    pages: dict[str, str | FakePage] = {
+        "http://a.test/robots.txt": FakePage(status=301, headers=(("Location", "http://b.test/rules"),)),
         "http://b.test/rules": robots("User-agent: *\nDisallow: /no"),
         "http://a.test/": html("a", ["/no", "/yes"]),
         "http://a.test/yes": "y",
@@ -142,9 +142,9 @@ def test_a_redirected_robots_txt_rules_its_first_host(tmp_path: Path) -> None:
 
 
 def test_a_site_whose_robots_txt_leads_to_a_blocked_host_ends_with_a_named_outcome(tmp_path: Path) -> None:
-    pages: dict[str, str | Page] = {
+    pages: dict[str, str | FakePage] = {
         "http://a.test/": html("a", ["http://c.test/x"]),
-        "http://c.test/robots.txt": Page(status=301, headers=(("Location", "http://b.test/rules"),)),
+        "http://c.test/robots.txt": FakePage(status=301, headers=(("Location", "http://b.test/rules"),)),
         "http://c.test/x": "never",
         "http://b.test/rules": robots("User-agent: *\nDisallow: /no"),
     }
@@ -260,7 +260,7 @@ def test_which_pages_a_depth_reaches_does_not_depend_on_timing(seed: int, tmp_pa
     for round_ in range(2):
         chance = random.Random(f"{seed} {round_}")
         pages = {
-            name: Page(html(name, targets), latency=chance.choice((0.0, 0.0, 0.03, 0.08)))
+            name: FakePage(html(name, targets), latency=chance.choice((0.0, 0.0, 0.03, 0.08)))
             for name, targets in links.items()
         }
         with FakeWeb(pages) as web:
@@ -313,7 +313,7 @@ def test_a_stopped_crawl_goes_on_with_other_limits_and_one_that_is_running_is_re
 
 def test_sitemaps_that_robots_txt_names_are_fetched_on_request(tmp_path: Path) -> None:
     text = "Sitemap: /map.txt\nSitemap: http://elsewhere.test/map.txt\nSitemap: nonsense://\n"
-    pages = {"/robots.txt": robots(text), "/": "x", "/map.txt": Page("", type="text/plain")}
+    pages = {"/robots.txt": robots(text), "/": "x", "/map.txt": FakePage("", type="text/plain")}
     with FakeWeb(pages) as web:
         crawl(web, tmp_path / "without")
         assert "/map.txt" not in web.targets()

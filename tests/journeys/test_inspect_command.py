@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.model.suspicion import MAX_DEPTH
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.reading.suspicion import MAX_DEPTH
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 PAGE = """<!doctype html><html lang=en><head><title>A  page</title><link rel=canonical href="/real">
 <meta name=robots content="noarchive, nosnippet"></head><a rel="nofollow" href="x?a#b">an <b>anchor</b></a>
@@ -66,14 +66,14 @@ def test_standard_input_is_a_document_or_a_list_of_urls(
     [page] = seen(capsys)
     assert page["url"] == "http://a.test/"
     assert "img src" in [link["relation"] for link in page["links"]]
-    with FakeWeb({"/": PAGE, "/two": Page("two", type="text/plain")}) as web:
+    with FakeWeb({"/": PAGE, "/two": FakePage("two", type="text/plain")}) as web:
         standard_input(monkeypatch, f"{web.url('/')}\n{web.url('/two')}\n".encode())
         assert main(["inspect", "-"]) == 0
     assert [(page["status"], page["mime"]) for page in seen(capsys)] == [(200, "text/html"), (200, "text/plain")]
 
 
 def test_a_redirect_is_told_and_not_followed(capsys: pytest.CaptureFixture[str]) -> None:
-    with FakeWeb({"/": Page(status=302, headers=(("Location", "/two"),)), "/two": "two"}) as web:
+    with FakeWeb({"/": FakePage(status=302, headers=(("Location", "/two"),)), "/two": "two"}) as web:
         assert main(["inspect", web.url("/")]) == 0
         assert web.targets() == ["/"]
         [page] = seen(capsys)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.contracts.spaces import Space
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakeWeb
 
 #: The keeper and the program that crawls with it, as a user would write them.
@@ -129,7 +129,7 @@ def test_a_keeper_of_ones_own_loses_and_doubles_nothing_when_the_crawl_is_killed
     found = [json.loads(line)[0] for line in (directory / "titles.jsonl").read_text().splitlines()]
     assert len(found) == len(set(found)), "a page was kept twice"
     assert set(found) == wanted
-    ledger = Ledger(LedgerSheet(directory=str(directory)))
+    ledger = RocksLedger(LedgerSheet(directory=str(directory)))
     with ledger.looking():
         space = Space("example-titles")
         ledger.spaces.open(space)

@@ -13,12 +13,12 @@ from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
 from gossamer.flow.sheet import build
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 PAGES = {
     "/": '<title>=Root</title><a href="/one">1</a><a href="/two">2</a><a href="http://elsewhere.test/">3</a>',
     "/one": "<title>One</title>same",
-    "/two": Page(body="<title>One</title>same"),
+    "/two": FakePage(body="<title>One</title>same"),
 }
 
 

@@ -12,7 +12,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.query.database import Database
 from gossamer.stores.cdxj import INDEX
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakeWeb
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
@@ -66,7 +66,7 @@ def test_whatever_is_killed_when_nothing_is_lost_doubled_or_torn(tmp_path: Path)
     with Database(directory) as database:
         rows = list(database.ask("SELECT url, warc_file, warc_offset FROM pages_all WHERE warc_file IS NOT NULL"))
         links = dict(list(database.ask("SELECT source, count(*) FROM links_all GROUP BY 1")))
-    ledger = Ledger(LedgerSheet(directory=str(directory), existing=True))
+    ledger = RocksLedger(LedgerSheet(directory=str(directory), existing=True))
     ledger.open()
     try:
         documents = {row.url: row.location for row in ledger.documents() if row.relation != "robots"}

@@ -18,9 +18,9 @@ from gossamer.query.database import Database
 from gossamer.services.aliases import NEEDED
 from gossamer.services.traps.watch import WINDOW
 from gossamer.stages.frontier.probing import LAST
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.testing.fakeweb import FakeWeb, Page, Request
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -38,7 +38,7 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
 
 
 def counters(directory: Path) -> dict[str, int]:
-    with Ledger(LedgerSheet(directory=str(directory))).looking() as ledger:
+    with RocksLedger(LedgerSheet(directory=str(directory))).looking() as ledger:
         return dict(ledger.counters())
 
 
@@ -50,19 +50,19 @@ def test_a_trap_that_was_found_is_still_cut_after_a_kill(tmp_path: Path) -> None
     """The calendar is found out, the crawl is killed in an honest part of the site, and then led into the calendar again."""
     later = [month(number) for number in range(12, MONTHS)]
 
-    def calendar(request: Request) -> str | Page:
+    def calendar(request: FakeRequest) -> str | FakePage:
         if not request.target.startswith("/events/"):
-            return Page("", status=404)
+            return FakePage("", status=404)
         _, _, year, name = request.target.split("/")
         number = (int(year) - 1970) * 12 + int(name.removesuffix(".html")) - 1
         links = "".join(f'<a href="{month(number + step)}">x</a>' for step in range(1, 13))
         return f"<h1>Events of the month</h1>{links}"
 
-    pages: dict[str, str | Page] = {"/robots.txt": Page("", status=404)}
+    pages: dict[str, str | FakePage] = {"/robots.txt": FakePage("", status=404)}
     pages["/"] = f'<a href="{month(0)}">x</a><a href="/page/0">y</a>'
     for number in range(PAGES):
         links = [f"/page/{number + 1}", *(later if number == PAGES - 1 else ())]
-        pages[f"/page/{number}"] = Page("".join(f'<a href="{link}">x</a>' for link in links), latency=0.01)
+        pages[f"/page/{number}"] = FakePage("".join(f'<a href="{link}">x</a>' for link in links), latency=0.01)
     directory = tmp_path / "c"
     options = ("-o", str(directory), "--delay", "0", "--json")
     with FakeWeb(pages, otherwise=calendar) as web:
@@ -110,11 +110,11 @@ def alike(number: int) -> str:
 
 def test_a_page_is_known_by_its_likeness_after_a_kill(tmp_path: Path) -> None:
     """The likes of the first page come before and after the kill, and all of them name the first."""
-    pages: dict[str, str | Page] = {"/": '<a href="/like/0">x</a><a href="/page/0">y</a><a href="/like/1">z</a>'}
+    pages: dict[str, str | FakePage] = {"/": '<a href="/like/0">x</a><a href="/page/0">y</a><a href="/like/1">z</a>'}
     pages |= {f"/like/{number}": alike(number) for number in range(4)}
     for number in range(PAGES):
         link = f"/page/{number + 1}" if number < PAGES - 1 else "/like/2"
-        pages[f"/page/{number}"] = Page(f'<a href="{link}">x</a>', latency=0.01)
+        pages[f"/page/{number}"] = FakePage(f'<a href="{link}">x</a>', latency=0.01)
     pages["/like/2"] = alike(2) + '<a href="/like/3">x</a>'
     directory = tmp_path / "c"
     options = ("-o", str(directory), "--delay", "0", "--near-duplicates", "report", "--json")
@@ -139,11 +139,11 @@ def test_a_robots_txt_that_is_known_is_asked_for_again_with_its_validators(tmp_p
     """It is forgotten at once here, as otherwise after a day; another process has its validators."""
     asked = []
 
-    def robots(request: Request) -> Page:
+    def robots(request: FakeRequest) -> FakePage:
         asked.append((request.header("if-none-match"), request.header("if-modified-since")))
         known = request.header("if-none-match") == '"a"'
         fields = (("ETag", '"a"'), ("Last-Modified", "Mon, 02 Nov 2026 10:00:00 GMT"))
-        return Page("" if known else "User-agent: *\nDisallow: /no", status=304 if known else 200, headers=fields)
+        return FakePage("" if known else "User-agent: *\nDisallow: /no", status=304 if known else 200, headers=fields)
 
     pages = {"/": '<a href="/yes">x</a><a href="/no">x</a><a href="/more">x</a>', "/yes": "y", "/no": "n", "/more": "m"}
     settings = {"robots": {"keep": 0.001}}
@@ -155,7 +155,7 @@ def test_a_robots_txt_that_is_known_is_asked_for_again_with_its_validators(tmp_p
         run(Crawl([], build(CrawlOptions, {**options, "resume": True, "max_pages": 9}), settings=settings))
         assert "/yes" in web.targets() and "/no" not in web.targets()
     assert set(asked[before:]) == {('"a"', "Mon, 02 Nov 2026 10:00:00 GMT")}
-    with Ledger(LedgerSheet(directory=str(tmp_path / "c"))).looking() as ledger:
+    with RocksLedger(LedgerSheet(directory=str(tmp_path / "c"))).looking() as ledger:
         assert ledger.counters()["outcome:robots_denied"] == 1
 
 
@@ -164,7 +164,7 @@ def test_a_task_that_waits_keeps_its_validators(tmp_path: Path) -> None:
     known = Task("http://a.test/1", "a.test", etag='"a"', last_modified="yesterday")
     plain = Task("http://a.test/2", "a.test")
     later = Task("http://a.test/3", "a.test", attempt=2, etag='"b"')
-    ledger = Ledger(LedgerSheet(directory=str(tmp_path)))
+    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path)))
     ledger.open()
     with ledger.group() as group:
         group.push([plain, known, plain])

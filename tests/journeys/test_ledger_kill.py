@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.ledger.queues import QueueLimits
 
@@ -110,7 +110,7 @@ def check(directory: Path) -> tuple[int, int]:
     if text and not text.endswith("\n"):  # a torn line was never followed by a group
         path.write_text(text[: text.rfind("\n") + 1])
     witness = Witness(path)
-    ledger = Ledger(LedgerSheet(directory=str(directory), **SHEET))  # type: ignore[arg-type]
+    ledger = RocksLedger(LedgerSheet(directory=str(directory), **SHEET))  # type: ignore[arg-type]
     ledger.open()
     counters = ledger.counters()
     if witness.last is not None:
@@ -134,7 +134,7 @@ def check(directory: Path) -> tuple[int, int]:
     return len(witness.pushed), len(witness.ended)
 
 
-def drained(ledger: Ledger) -> Counter[str]:
+def drained(ledger: RocksLedger) -> Counter[str]:
     """All tasks that come out. Their flights never end, and nothing is committed but where hosts are."""
     queues = LedgerFrontier()
     queues.ledger = ledger

@@ -26,7 +26,7 @@ from gossamer.model.visit import Location, Visit
 from gossamer.stages.url_filter.scope import ScopeFilter
 from gossamer.stores.memory import RecentlySeen
 from gossamer.stores.warc import WarcArchive
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 Change = Callable[[RunningGraph, Crawl], Awaitable[None]]
 
@@ -339,7 +339,7 @@ class BrokenScope(ScopeFilter):
 def test_a_unit_that_raises_at_start_ends_the_crawl_with_its_name_and_no_directory(tmp_path: Path) -> None:
     known = catalog()
     known.add("scope", BrokenScope)
-    with FakeWeb({"/": Page("x")}) as web:
+    with FakeWeb({"/": FakePage("x")}) as web:
         job = Crawl([web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "c")}), catalog=known)
         with pytest.raises(FlowError, match=r"unit 'scope' cannot start: OSError: no such device"):
             asyncio.run(job.run())

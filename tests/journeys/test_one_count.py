@@ -3,27 +3,27 @@
 import asyncio
 from pathlib import Path
 
-from gossamer.assembly.control.standing import Standing, standing_at_rest
+from gossamer.assembly.control.standing import CrawlStanding, standing_at_rest
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
 from gossamer.query.database import Database
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 #: A page by its header; a page by its bytes alone; a dead link; a server's error; a picture; a page that says it is a picture.
 PAGES = {
     "/": "".join(f'<a href="/{name}">x</a>' for name in ("bare", "dead", "broken", "picture", "liar", "moved")),
-    "/bare": Page(b"<!doctype html><p>no header says so", headers=(("Content-Type", ""),)),
-    "/dead": Page(status=404),
-    "/broken": Page(status=500),
-    "/picture": Page(b"\x89PNG\r\n\x1a\n", headers=(("Content-Type", "image/png"),)),
-    "/liar": Page(b"PK\x03\x04", headers=(("Content-Type", "text/html"),)),
-    "/moved": Page(status=302, headers=(("Location", "/bare"),)),
+    "/bare": FakePage(b"<!doctype html><p>no header says so", headers=(("Content-Type", ""),)),
+    "/dead": FakePage(status=404),
+    "/broken": FakePage(status=500),
+    "/picture": FakePage(b"\x89PNG\r\n\x1a\n", headers=(("Content-Type", "image/png"),)),
+    "/liar": FakePage(b"PK\x03\x04", headers=(("Content-Type", "text/html"),)),
+    "/moved": FakePage(status=302, headers=(("Location", "/bare"),)),
 }
 
 
-def crawled(seeds: list[str], directory: Path) -> tuple[Summary, Standing, list[int], float]:
+def crawled(seeds: list[str], directory: Path) -> tuple[Summary, CrawlStanding, list[int], float]:
     """Crawl; returns the summary, the status at rest, pages and errors by SQL, and the metric `pages` of the commit."""
     job = Crawl(seeds, build(CrawlOptions, {"output": str(directory), "delay": 0, "retries": 0}))
     summary = asyncio.run(job.run())

@@ -16,9 +16,9 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import NoSettings, build
 from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import ProviderPlan, Wiring
-from gossamer.model.document import Document
 from gossamer.model.orders import Block
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.reading.document import Document
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakeWeb
 
 
@@ -71,7 +71,7 @@ def test_a_host_that_a_processor_blocks_is_asked_no_more(tmp_path: Path, takes_o
     directory = tmp_path / "c"
     blocked = ["b.test"] if takes_orders else []
     assert standing_at_rest(directory).blocked == blocked
-    ledger = Ledger(LedgerSheet(directory=str(directory), existing=True))
+    ledger = RocksLedger(LedgerSheet(directory=str(directory), existing=True))
     ledger.open()
     told = {name: count for name, count in ledger.counters().items() if "order" in name}
     known_by = [known_of(ledger, f"http://{host}/1").blocked_by for host in ("b.test", "c.test")]

@@ -40,7 +40,7 @@ from gossamer.stages.fetch.ftp import FtpModule, FtpSheet
 from gossamer.stages.fetch.gopher import GopherModule
 from gossamer.stages.fetch.plain import PlainSheet
 from gossamer.testing.clock import FakeClock
-from gossamer.testing.fetching import Case, check_protocol_module
+from gossamer.testing.fetching import FetchCase, check_protocol_module
 
 CAP = 10_000
 
@@ -244,13 +244,13 @@ def test_gopher_keeps_the_promises_of_a_protocol_module(run: Any) -> None:
             module = GopherModule(PlainSheet(max_body=CAP))
             module.resolver = resolver()
             cases = [
-                Case(root, Outcome.OK, hole.documents[b""]),
-                Case(f"{root}0/long", Outcome.TRUNCATED, b"x" * CAP),
-                Case(f"{root}0/empty", Outcome.OK, b""),
-                Case(f"{root}8/telnet", Outcome.ADDRESS_REFUSED),
-                Case("gopher://10.0.0.1/", Outcome.ADDRESS_REFUSED),
-                Case("gopher://127.0.0.1:1/", Outcome.ADDRESS_REFUSED),
-                Case("http://127.0.0.1/", Outcome.SCHEME_REFUSED),
+                FetchCase(root, Outcome.OK, hole.documents[b""]),
+                FetchCase(f"{root}0/long", Outcome.TRUNCATED, b"x" * CAP),
+                FetchCase(f"{root}0/empty", Outcome.OK, b""),
+                FetchCase(f"{root}8/telnet", Outcome.ADDRESS_REFUSED),
+                FetchCase("gopher://10.0.0.1/", Outcome.ADDRESS_REFUSED),
+                FetchCase("gopher://127.0.0.1:1/", Outcome.ADDRESS_REFUSED),
+                FetchCase("http://127.0.0.1/", Outcome.SCHEME_REFUSED),
             ]
             await check_protocol_module(module, cases, cap=CAP, silent=f"{root}0/silent", asked=lambda: len(hole.asked))
             await module.stop()
@@ -338,10 +338,10 @@ def test_files_outside_the_roots_and_what_is_no_file_are_never_opened(tree: Path
 
 
 def test_web_pages_lead_to_no_file(tree: Path, tmp_path: Path) -> None:
-    from gossamer.testing.fakeweb import FakeWeb, Page
+    from gossamer.testing.fakeweb import FakePage, FakeWeb
 
     page = f'<base href="file://{tree}/"><a href="page.html">x</a><a href="file://{tree}/page.html">y</a>'
-    moved = Page(status=302, headers=(("Location", f"file://{tree}/page.html"),))
+    moved = FakePage(status=302, headers=(("Location", f"file://{tree}/page.html"),))
     with FakeWeb({"/": page + '<a href="{}"></a>', "/page.html": moved}) as web:
         rows, _ = crawl(web.url("/"), tmp_path, scope="any", resolve=(web.resolve,))
     assert not [url for url in rows if url.startswith("file:")]

@@ -10,7 +10,7 @@ import pytest
 import gossamer
 from gossamer import api
 from gossamer.flow.errors import SettingError
-from gossamer.model.document import Document
+from gossamer.reading.document import Document
 from gossamer.testing.fakeweb import FakeWeb
 
 README = Path(__file__).resolve().parents[2] / "README.md"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 PAGE = """<!doctype html><title>t</title><body vocab="http://s.test/"><p property="name">N</p>
 <a rel="next" href="2">x</a><i property="p:q">y</i>"""
@@ -33,7 +33,7 @@ def test_the_filter_is_the_persons_own(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_a_server_is_asked_for_the_page(capsys: pytest.CaptureFixture[str]) -> None:
-    with FakeWeb({"/": PAGE, "/plain": Page("text", type="text/plain")}) as web:
+    with FakeWeb({"/": PAGE, "/plain": FakePage("text", type="text/plain")}) as web:
         assert main(["rdf", web.url("/"), "--format", "turtle"]) == 0
         assert f'<{web.url("/")}> <http://s.test/name> "N"' in capsys.readouterr().out
         assert main(["rdf", web.url("/plain")]) == 2

@@ -18,13 +18,13 @@ from gossamer.cli.main import main
 from gossamer.flow.sheet import build
 from gossamer.model.url import canonical
 from gossamer.stores.surt import surt
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 pytestmark = pytest.mark.long
 
 SQUEEZED = gzip.compress(b"<title>Squeezed</title>" + b"words " * 2000)
 
-PAGES: dict[str, str | Page] = {
+PAGES: dict[str, str | FakePage] = {
     "/": "<title>Root</title>"
     + "".join(
         f'<a href="{path}">x</a>'
@@ -34,12 +34,12 @@ PAGES: dict[str, str | Page] = {
     "/A/": "<p>upper case",
     "/same1": "<p>the same",
     "/same2": "<p>the same",
-    "/moved": Page(status=302, headers=(("Location", "/target"),)),
+    "/moved": FakePage(status=302, headers=(("Location", "/target"),)),
     "/target": "<p>target",
-    "/gz": Page(body=SQUEEZED, headers=(("Content-Encoding", "gzip"),)),
-    "/secret": Page(body="<p>secret words", headers=(("X-Robots-Tag", "noarchive"),)),
+    "/gz": FakePage(body=SQUEEZED, headers=(("Content-Encoding", "gzip"),)),
+    "/secret": FakePage(body="<p>secret words", headers=(("X-Robots-Tag", "noarchive"),)),
     "/%C3%A9": "<p>accent",
-    "/big": Page(body=b"<p>" + os.urandom(64).hex().encode() * 20_000, chunked=True),
+    "/big": FakePage(body=b"<p>" + os.urandom(64).hex().encode() * 20_000, chunked=True),
 }
 
 REPLAY = """
@@ -107,7 +107,7 @@ def test_pywb_serves_what_was_served_live(python: str, crawled: tuple[Path, Fake
     found = ask(python, REPLAY, str(folder), str(tmp_path), json.dumps([*urls, web.url("/none"), web.url("/never")]))
     for path, page in PAGES.items():
         status, kind, body = found[web.url(path)]
-        served = page if isinstance(page, Page) else Page(body=page)
+        served = page if isinstance(page, FakePage) else FakePage(body=page)
         if path == "/secret":
             assert status == 404
             continue

@@ -8,7 +8,7 @@ from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
-from gossamer.testing.fakeweb import FakeWeb, Page, Request
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 
 def crawl(web: FakeWeb, folder: Path, **options: Any) -> tuple[Summary, dict[str, dict[str, Any]]]:
@@ -20,11 +20,11 @@ def crawl(web: FakeWeb, folder: Path, **options: Any) -> tuple[Summary, dict[str
     return summary, {row["url"].removeprefix(web.url("/")[:-1]): row for row in rows}
 
 
-def moved(location: str) -> Page:
-    return Page(status=302, headers=(("Location", location),))
+def moved(location: str) -> FakePage:
+    return FakePage(status=302, headers=(("Location", location),))
 
 
-def endless(request: Request) -> Page:
+def endless(request: FakeRequest) -> FakePage:
     return moved(f"/hop?{int(request.target.partition('?')[2] or 0) + 1}")
 
 
@@ -65,9 +65,9 @@ def test_a_redirect_off_scope_or_to_another_scheme_is_not_followed(tmp_path: Pat
 
 def test_a_refresh_field_is_a_link_and_is_not_obeyed(tmp_path: Path) -> None:
     pages = {
-        "/": Page("page", headers=(("Refresh", "0; url=/next"),)),
-        "/next": Page("text", type="text/plain", headers=(("Refresh", "3;/last"),)),
-        "/last": Page("page", headers=(("Refresh", "1000000000"),)),
+        "/": FakePage("page", headers=(("Refresh", "0; url=/next"),)),
+        "/next": FakePage("text", type="text/plain", headers=(("Refresh", "3;/last"),)),
+        "/last": FakePage("page", headers=(("Refresh", "1000000000"),)),
     }
     with FakeWeb(pages) as web:
         summary, rows = crawl(web, tmp_path)
@@ -93,7 +93,7 @@ def test_bytes_of_a_location_stand_for_themselves(tmp_path: Path) -> None:
         "/": '<a href="/a">x</a><a href="/b">x</a><a href="/c">x</a>',
         "/a": moved("/кириллица/?q=ж".encode().decode("latin-1")),
         "/b": moved("/caf\xe9"),
-        "/c": Page("c", headers=(("Refresh", "0; url=/\xc3\xa4"),)),
+        "/c": FakePage("c", headers=(("Refresh", "0; url=/\xc3\xa4"),)),
         "/%D0%BA%D0%B8%D1%80%D0%B8%D0%BB%D0%BB%D0%B8%D1%86%D0%B0/?q=%D0%B6": "a",
         "/caf%E9": "b",
         "/%C3%A4": "c",

@@ -18,7 +18,7 @@ from gossamer.cli.main import main
 from gossamer.query.database import Database
 from gossamer.simweb.replay import Replay, ReplayError, ReplayIndex
 from gossamer.simweb.replay.records import stored
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 
 def crawled(directory: Path, *seeds: str, **options: Any) -> Summary:
@@ -46,10 +46,10 @@ def told(directory: Path) -> set[tuple[str, str, str]]:
 
 SITE = {
     "/": '<a href="/a">a</a> <a href="/gone">gone</a> <a href="/moved">moved</a> <a href="/twin">twin</a>',
-    "/a": Page(b"<title>\xe9</title>", type="text/html; charset=iso-8859-1"),
-    "/moved": Page(status=302, headers=(("Location", "/a"),)),
+    "/a": FakePage(b"<title>\xe9</title>", type="text/html; charset=iso-8859-1"),
+    "/moved": FakePage(status=302, headers=(("Location", "/a"),)),
     "/twin": '<a href="/a">a</a> <a href="/gone">gone</a> <a href="/moved">moved</a> <a href="/twin">twin</a>',
-    "/gone": Page("no", status=404),
+    "/gone": FakePage("no", status=404),
 }
 
 
@@ -133,7 +133,7 @@ def test_an_index_is_made_once_and_again_when_a_file_changes(tmp_path: Path) -> 
 
 
 def test_recorded_times_are_kept(tmp_path: Path) -> None:
-    with FakeWeb({"/": '<a href="/slow">slow</a>', "/slow": Page("slow", latency=0.2)}) as web:
+    with FakeWeb({"/": '<a href="/slow">slow</a>', "/slow": FakePage("slow", latency=0.2)}) as web:
         crawled(tmp_path / "c", web.url("/"))
         slow = web.url("/slow")
     with ReplayIndex(sorted((tmp_path / "c" / "warc").glob("*.warc.gz")), cache=tmp_path / "cache") as index:

@@ -20,19 +20,19 @@ from gossamer.cli.main import main
 from gossamer.flow.sheet import build
 from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import to_toml, with_settings
-from gossamer.model.document import Document
 from gossamer.model.visit import Item
 from gossamer.query.database import Database
 from gossamer.query.places import REPLACED
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.reading.document import Document
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
-PAGES: dict[str, str | Page] = {
+PAGES: dict[str, str | FakePage] = {
     "/": '<title>Root</title><a href="/one">to one</a><a href="/copy">c</a><a href="/secret">s</a><a href="/gone">g</a>',
     "/one": '<title>One</title><p class="price">5</p><a href="http://elsewhere.test/">out</a>',
     "/copy": '<title>One</title><p class="price">5</p><a href="http://elsewhere.test/">out</a>',
-    "/secret": Page(body='<title>Secret</title><a href="/one">x</a>', headers=(("X-Robots-Tag", "noarchive"),)),
-    "/gone": Page(status=404),
+    "/secret": FakePage(body='<title>Secret</title><a href="/one">x</a>', headers=(("X-Robots-Tag", "noarchive"),)),
+    "/gone": FakePage(status=404),
 }
 
 
@@ -99,7 +99,7 @@ TEXT = " ".join(
     f"Paragraph {number} of a long page about bridges, rivers and those who cross them." for number in range(80)
 )
 
-LIKES: dict[str, str | Page] = {
+LIKES: dict[str, str | FakePage] = {
     "/": '<a href="/one">x</a>',
     "/one": f'<title>One</title><p>{TEXT}<a href="/two">x</a>',
     "/two": f'<title>Two</title><p>{TEXT.replace("Paragraph 40", "Paragraph forty")}<a href="/">x</a>',
@@ -176,7 +176,7 @@ def test_a_run_beside_a_crawl_says_how_far_it_read(tmp_path: Path, capsys: pytes
     [newest] = asked(
         directory, "SELECT strftime(max(fetched_at), '%Y-%m-%dT%H:%M:%S.%fZ') FROM pages WHERE NOT noarchive"
     )
-    ledger = Ledger(LedgerSheet(directory=directory))
+    ledger = RocksLedger(LedgerSheet(directory=directory))
     ledger.open()  # as the crawl has it while it runs
     assert main(["reprocess", directory]) == 0
     ledger.close()

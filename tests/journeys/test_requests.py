@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakeWeb
 
 #: A crawl whose seeds are requests, and a protocol module that writes down what it sends and dies of the last one.
@@ -84,7 +84,7 @@ def test_a_request_that_may_not_be_sent_twice_is_not_tried_again_and_ends_as_int
     assert "first safe" in sent
     rows = [json.loads(line) for line in (directory / "logs" / "crawl.jsonl").read_text().splitlines()]
     assert sorted(row["outcome"] for row in rows) == ["interrupted", "ok", "ok", "server_error"]
-    ledger = Ledger(LedgerSheet(directory=str(directory)))
+    ledger = RocksLedger(LedgerSheet(directory=str(directory)))
     with ledger.looking():
         documents = {row.mark.partition(" ")[0]: row for row in ledger.documents() if row.outcome != "interrupted"}
         assert set(documents) == {"", "POST"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 TEXT = "User-agent: *\nDisallow: /private\nAllow: /private/open$\n"
 
@@ -80,7 +80,7 @@ def test_what_cannot_be_used_is_one_line_and_exit_2(arguments: list[str], capsys
     assert len(told.err.splitlines()) == 1 and told.err.startswith("gossamer: ")
 
 
-def serve(pages: dict[str, Page], paths: list[str], run: Any) -> tuple[int, list[str]]:
+def serve(pages: dict[str, FakePage], paths: list[str], run: Any) -> tuple[int, list[str]]:
     """Ask for the paths of a host on this machine; the exit status, and what the host was asked for."""
 
     async def body() -> tuple[int, list[str]]:
@@ -95,8 +95,8 @@ def serve(pages: dict[str, Page], paths: list[str], run: Any) -> tuple[int, list
 
 def test_each_host_is_asked_once_and_its_redirects_are_followed(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
     pages = {
-        "/robots.txt": Page(status=301, headers=(("Location", "/moved.txt"),)),
-        "/moved.txt": Page(TEXT, type="text/plain"),
+        "/robots.txt": FakePage(status=301, headers=(("Location", "/moved.txt"),)),
+        "/moved.txt": FakePage(TEXT, type="text/plain"),
     }
     status, asked = serve(pages, ["/private/x", "/", "/robots.txt"], run)
     assert (status, asked) == (0, ["/robots.txt", "/moved.txt"])
@@ -109,5 +109,5 @@ def test_without_a_robots_txt_everything_is_allowed(run: Any, capsys: pytest.Cap
 
 
 def test_a_host_that_asks_us_to_wait_denies_for_now_and_is_exit_4(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert serve({"/robots.txt": Page(status=429)}, ["/x"], run) == (4, ["/robots.txt"])
+    assert serve({"/robots.txt": FakePage(status=429)}, ["/x"], run) == (4, ["/robots.txt"])
     assert lines(capsys)[0][::2] == ["denied", "robots.txt: 429"]

@@ -14,19 +14,19 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import HIDDEN
-from gossamer.testing.fakeweb import FakeWeb, Page, Request
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 SECRET = b"bWU6c2VjcmV0"
 
 
 def test_a_password_opens_its_site_and_no_other_and_is_in_no_record(tmp_path: Path) -> None:
-    def guarded(request: Request) -> Page:
+    def guarded(request: FakeRequest) -> FakePage:
         if request.header("authorization") == f"Basic {SECRET.decode()}":
-            return Page('<a href="/in">x</a><a href="http://other.test/">y</a>')
-        return Page("", status=401, headers=(("WWW-Authenticate", "Basic"),))
+            return FakePage('<a href="/in">x</a><a href="http://other.test/">y</a>')
+        return FakePage("", status=401, headers=(("WWW-Authenticate", "Basic"),))
 
-    def moved(request: Request) -> Page:
-        return Page("", status=302, headers=(("Location", "http://other.test/moved"),))
+    def moved(request: FakeRequest) -> FakePage:
+        return FakePage("", status=302, headers=(("Location", "http://other.test/moved"),))
 
     with FakeWeb({"http://a.test/": guarded, "http://a.test/in": moved, "http://other.test/": "other"}) as web:
         seed = "http://a.test/"

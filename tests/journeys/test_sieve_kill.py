@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.sieve.providers import LedgerSieve, SieveSheet
 
 KILLS = 12
@@ -41,7 +41,7 @@ while True:
 
 def check(directory: Path) -> int:
     """Reopen after a kill, let everything come out, and compare; returns how many URLs were offered."""
-    ledger = Ledger(LedgerSheet(directory=str(directory)))
+    ledger = RocksLedger(LedgerSheet(directory=str(directory)))
     sieve = LedgerSieve(SieveSheet(directory=str(directory), capacity=50, recent=20))
     ledger.open()
     sieve.ledger = ledger

@@ -13,7 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 from gossamer.assembly.control import resting
 from gossamer.assembly.control.client import Control, NotRunning, SteeringRefused
 from gossamer.assembly.control.messages import (
-    Block,
+    BlockHosts,
     Change,
     Checkpoint,
     Checkpoints,
@@ -24,7 +24,7 @@ from gossamer.assembly.control.messages import (
     Stop,
     Undo,
 )
-from gossamer.assembly.control.standing import Standing, standing_at_rest
+from gossamer.assembly.control.standing import CrawlStanding, standing_at_rest
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
@@ -32,7 +32,7 @@ from gossamer.flow.sheet import build
 from gossamer.flow.wiring import read
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.operations.story import story_of
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 Script = Callable[[Control], Any]
 
@@ -74,12 +74,12 @@ def crawl(seeds: list[str], folder: Path, script: Script | None = None, **option
     return asyncio.run(asyncio.wait_for(both(), 60))
 
 
-def look(control: Control, *, units: bool = False) -> Standing:
-    found: Standing = control.told(Status(units), Standing)
+def look(control: Control, *, units: bool = False) -> CrawlStanding:
+    found: CrawlStanding = control.told(Status(units), CrawlStanding)
     return found
 
 
-def settled(control: Control) -> Standing:
+def settled(control: Control) -> CrawlStanding:
     """How it stands once nothing is in flight."""
     while (now := look(control)).in_flight:
         pass
@@ -100,7 +100,7 @@ def records(folder: Path) -> list[str]:
 
 
 def test_status_says_the_same_while_it_runs_and_when_it_rests(tmp_path: Path) -> None:
-    seen: list[Standing] = []
+    seen: list[CrawlStanding] = []
     with FakeWeb.tree(3, 4, latency=0.002) as web:
         summary = crawl([web.url("/")], tmp_path / "c", lambda control: seen.append(look(control, units=True)))
     (now,) = seen
@@ -200,8 +200,8 @@ def two_hosts(size: int) -> FakeWeb:
     pages: dict[str, Any] = {}
     for host in ("a", "b"):
         links = "".join(f'<a href="/{number}">x</a>' for number in range(size))
-        pages[f"http://{host}.test/"] = Page(links, latency=0.001)
-        pages |= {f"http://{host}.test/{number}": Page(f"{host} {number}", latency=0.001) for number in range(size)}
+        pages[f"http://{host}.test/"] = FakePage(links, latency=0.001)
+        pages |= {f"http://{host}.test/{number}": FakePage(f"{host} {number}", latency=0.001) for number in range(size)}
     return FakeWeb(pages)
 
 
@@ -213,7 +213,7 @@ def test_a_blocked_domain_is_asked_no_more_and_stays_blocked(tmp_path: Path) -> 
     counts: list[int] = []
 
     def script(control: Control) -> None:
-        assert control.do(Block(["A.test", "other.test"])) == "blocked: a.test, other.test; 2 in all"
+        assert control.do(BlockHosts(["A.test", "other.test"])) == "blocked: a.test, other.test; 2 in all"
         counts.append(asked(web, "a.test") + look(control).in_flight)
         control.do(Stop())
 
@@ -232,7 +232,7 @@ def test_a_blocked_domain_is_asked_no_more_and_stays_blocked(tmp_path: Path) -> 
 
 def test_when_every_host_is_blocked_the_crawl_ends_with_nothing_queued(tmp_path: Path) -> None:
     with FakeWeb.tree(2, 20, latency=0.001) as web:
-        summary = crawl([web.url("/")], tmp_path / "c", lambda control: control.do(Block(["127.0.0.1"])))
+        summary = crawl([web.url("/")], tmp_path / "c", lambda control: control.do(BlockHosts(["127.0.0.1"])))
     assert (summary.state, summary.queued) == ("finished", 0)
     assert summary.outcomes["blocked"] == summary.discovered - summary.fetched
 
@@ -240,7 +240,7 @@ def test_when_every_host_is_blocked_the_crawl_ends_with_nothing_queued(tmp_path:
 def test_what_is_no_host_is_not_blocked(tmp_path: Path) -> None:
     def script(control: Control) -> None:
         with pytest.raises(SteeringRefused, match="no host or domain"):
-            control.do(Block(["a.test", "http://b.test/x"]))
+            control.do(BlockHosts(["a.test", "http://b.test/x"]))
         assert look(control).blocked == []
 
     with FakeWeb.tree(3, 4, latency=0.001) as web:
@@ -249,7 +249,7 @@ def test_what_is_no_host_is_not_blocked(tmp_path: Path) -> None:
 
 def test_going_back_to_a_checkpoint_fetches_again_what_came_after_and_keeps_what_was_archived(tmp_path: Path) -> None:
     folder = tmp_path / "c"
-    kept: list[Standing] = []
+    kept: list[CrawlStanding] = []
 
     def script(control: Control) -> None:
         control.do(Pause())
@@ -334,7 +334,7 @@ def test_a_url_has_a_story_while_it_waits_and_after(tmp_path: Path) -> None:
 def test_robots_rules_are_told_with_their_line(tmp_path: Path) -> None:
     pages = {
         "/": '<a href="/private/x">x</a>',
-        "/robots.txt": Page("User-agent: *\nDisallow: /private\n", type="text/plain"),
+        "/robots.txt": FakePage("User-agent: *\nDisallow: /private\n", type="text/plain"),
     }
     with FakeWeb(pages) as web:
         crawl([web.url("/")], tmp_path / "c")

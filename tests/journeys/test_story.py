@@ -11,14 +11,14 @@ from gossamer.cli.why import lines_of
 from gossamer.flow.sheet import build
 from gossamer.model.task import Task
 from gossamer.operations.story import Story, story_of
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 WORDS = " ".join(f"Sentence {number} of a page about rivers and those who cross them." for number in range(80))
 
 
-def redirect(target: str) -> Page:
-    return Page("", status=302, headers=(("Location", target),))
+def redirect(target: str) -> FakePage:
+    return FakePage("", status=302, headers=(("Location", target),))
 
 
 SITE = {
@@ -97,7 +97,7 @@ def test_duplicates_name_the_first_url_of_their_like(told: Any) -> None:
 
 
 def test_a_task_for_later_is_not_taken_for_one_whose_url_begins_it(tmp_path: Path) -> None:
-    ledger = Ledger(LedgerSheet(directory=str(tmp_path)))
+    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path)))
     ledger.open()
     with ledger.group() as group:
         group.later(Task("http://a.test/err", "a.test", attempt=2), 5_000_000_000.0)

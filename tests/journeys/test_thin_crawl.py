@@ -12,7 +12,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import parse, to_toml
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 
 def crawl(web: FakeWeb, folder: Path, **options: object) -> tuple[Summary, Crawl]:
@@ -51,7 +51,7 @@ def test_every_arrow_counts_the_items_of_the_crawl(tmp_path: Path) -> None:
 def test_depth_counts_links_from_the_seed_and_a_redirect_costs_none(tmp_path: Path) -> None:
     pages = {
         "/": '<a href="/moved">x</a>',
-        "/moved": Page(status=302, headers=(("Location", "/one"),)),
+        "/moved": FakePage(status=302, headers=(("Location", "/one"),)),
         "/one": '<a href="/two">x</a>',
         "/two": '<a href="/three">x</a>',
         "/three": "end",
@@ -127,10 +127,10 @@ def test_the_printed_wiring_repeats_the_crawl(tmp_path: Path) -> None:
 
 
 def test_dead_links_leave_a_crawl_finished_and_broken_servers_incomplete(tmp_path: Path) -> None:
-    with FakeWeb({"/": '<a href="/gone">x</a>', "/gone": Page(status=404)}) as web:
+    with FakeWeb({"/": '<a href="/gone">x</a>', "/gone": FakePage(status=404)}) as web:
         summary, _ = crawl(web, tmp_path / "dead")
         assert (summary.state, summary.outcomes) == ("finished", {"ok": 1, "client_error": 1})
-    with FakeWeb({"/": '<a href="/broken">x</a>', "/broken": Page(status=500)}) as web:
+    with FakeWeb({"/": '<a href="/broken">x</a>', "/broken": FakePage(status=500)}) as web:
         summary, _ = crawl(web, tmp_path / "broken", retries=0)
         assert (summary.state, summary.exit_code) == ("incomplete", 4)
 
@@ -163,9 +163,9 @@ def test_stop_finishes_what_is_in_flight(tmp_path: Path) -> None:
     with FakeWeb.tree(5, 3) as web:
         job = Crawl([web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 4}))
         answer = web.pages["/0"]
-        assert isinstance(answer, Page)
+        assert isinstance(answer, FakePage)
 
-        def stop_then_answer(_: object) -> Page:
+        def stop_then_answer(_: object) -> FakePage:
             assert job.running is not None
             loop.call_soon_threadsafe(job.stop)
             return answer

@@ -18,10 +18,10 @@ from gossamer.model.errors import UsageError
 from gossamer.model.url import path_of
 from gossamer.operations.story import story_of
 from gossamer.stages.frontier.probing import LAST, SHARE
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
-from gossamer.testing.fakeweb import FakeWeb, Page, Request
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
-NO_ROBOTS = Page("", status=404)
+NO_ROBOTS = FakePage("", status=404)
 
 #: FAULTS 40: pages of a trap before it is set aside.
 KNOWN_AFTER = 50
@@ -112,26 +112,26 @@ def number_of(target: str, salt: str = "") -> int:
     return zlib.crc32(f"{target}{salt}".encode())
 
 
-def not_found(request: Request) -> str:
+def not_found(request: FakeRequest) -> str:
     here = number_of(request.target)
     return page("Sorry, there is nothing here.", f"/old/{here}.html", f"/old/{here // 3}.html", title="Page not found")
 
 
-def hexadecimal(request: Request) -> str:
+def hexadecimal(request: FakeRequest) -> str:
     links = (f"/{number_of(request.target, str(n)):08x}{number_of(request.target, f'-{n}'):08x}" for n in range(3))
     return page("Welcome to the archive of everything.", *links)
 
 
-def one_hexadecimal(request: Request) -> str:
+def one_hexadecimal(request: FakeRequest) -> str:
     return page("Welcome to the archive of everything.", f"/x/{number_of(request.target):08x}")
 
 
-def word_paths(request: Request) -> str:
+def word_paths(request: FakeRequest) -> str:
     links = ("/" + "/".join(words((request.target, n), 1 + n)) for n in range(1, 5))
     return page("Welcome to the archive of everything.", *links)
 
 
-def other_case(request: Request) -> str:
+def other_case(request: FakeRequest) -> str:
     letters = list("/spellings/of/one/document.html")
     links = []
     for n in range(3):
@@ -142,28 +142,28 @@ def other_case(request: Request) -> str:
     return page("One document, whatever the case of its letters.", *links)
 
 
-def reloading(request: Request) -> str:
+def reloading(request: FakeRequest) -> str:
     number = int(request.target.partition("?")[2] or 0)
     return f'<meta http-equiv=refresh content="0; url=/wait?{number + 1}"><p>One moment, please.'
 
 
-def calendar(request: Request) -> str:
+def calendar(request: FakeRequest) -> str:
     _, _, year, month = request.target.removesuffix(".html").split("/")
     here = int(year) * 12 + int(month) - 1
     links = (f"/calendar/{n // 12}/{n % 12 + 1:02}.html" for n in (here - 1, here + 1, here + 12))
     return page("Nothing happens this month.", *links)
 
 
-def loop(request: Request) -> str:
+def loop(request: FakeRequest) -> str:
     return page("A directory", "a/", "b/", "a/b/")
 
 
-def sessions(request: Request) -> str:
+def sessions(request: FakeRequest) -> str:
     fresh = f"{number_of(request.target):08x}"
     return page("Your visit to our shop", *(f"/visit/{fresh}/{number}.html" for number in range(5)))
 
 
-def facets(request: Request) -> str:
+def facets(request: FakeRequest) -> str:
     query = request.target.partition("?")[2]
     return page(
         "Products that you may like",
@@ -171,7 +171,7 @@ def facets(request: Request) -> str:
     )
 
 
-TRAPS: dict[str, tuple[Callable[[Request], str], str]] = {
+TRAPS: dict[str, tuple[Callable[[FakeRequest], str], str]] = {
     "soft 404": (not_found, "/old/1.html"),
     "hexadecimal names": (hexadecimal, "/start"),
     "one hexadecimal name": (one_hexadecimal, "/x/start"),
@@ -203,14 +203,14 @@ def test_a_trap_is_set_aside_within_fifty_pages_and_the_crawl_ends(tmp_path: Pat
     assert set(honest) <= set(targets), "a page of the honest part is lost"
     assert summary.state == "finished" and summary.exit_code == 0
     assert summary.set_aside > 0
-    with Ledger(LedgerSheet(directory=str(tmp_path / "c"))).looking() as ledger:
+    with RocksLedger(LedgerSheet(directory=str(tmp_path / "c"))).looking() as ledger:
         last = [row.last_probes for row in ledger.aside()]
     assert max(last) <= LAST
     assert len(trapped) <= KNOWN_AFTER + len(targets) / SHARE + sum(last)
 
 
 def test_names_that_a_domain_invents_are_set_aside_together(tmp_path: Path) -> None:
-    def anybody(request: Request) -> str:
+    def anybody(request: FakeRequest) -> str:
         links = (f"http://h{number_of(request.host, str(n)):x}.trap.test/" for n in range(4))
         return page("Welcome to our network of friends.", *links)
 
@@ -240,10 +240,10 @@ def test_news_behind_a_probe_free_all_that_was_set_aside(tmp_path: Path) -> None
     assert summary.set_aside == 0
 
 
-def endless(request: Request) -> str | Page:
+def endless(request: FakeRequest) -> str | FakePage:
     """Pages with invented numbers, each of which leads to three more."""
     if not request.target.startswith("/c/"):
-        return Page("", status=404)
+        return FakePage("", status=404)
     number = int(request.target.removesuffix(".html").rpartition("/")[2])
     links = (f"/c/x/{number * 7919 % 10**9 + step * 10**7}.html" for step in range(3))
     return page("Nothing happens here.", *links)
@@ -251,7 +251,7 @@ def endless(request: Request) -> str | Page:
 
 def set_aside(folder: Path) -> dict[str, list[str]]:
     """URLs that are set aside, by the identifier of their family."""
-    with Ledger(LedgerSheet(directory=str(folder / "c"))).looking() as ledger:
+    with RocksLedger(LedgerSheet(directory=str(folder / "c"))).looking() as ledger:
         rows = [row for row in ledger.aside() if row.count]
         found = {row.family.id: [task.url for task in ledger.aside_tasks(row.family)] for row in rows}
         assert {row.family.id: row.count for row in rows} == {name: len(urls) for name, urls in found.items()}
@@ -303,7 +303,7 @@ def test_what_a_person_confirms_is_refused_and_no_probe_is_sent(tmp_path: Path) 
 
 def test_what_is_set_aside_survives_a_kill(tmp_path: Path) -> None:
     """What was set aside when the process died is still there, and each URL of the crawl is in one place."""
-    honest = {f"/n/{n}.html": Page(page(" ".join(words(n, 12)), f"{n + 1}.html"), latency=0.01) for n in range(120)}
+    honest = {f"/n/{n}.html": FakePage(page(" ".join(words(n, 12)), f"{n + 1}.html"), latency=0.01) for n in range(120)}
     directory = tmp_path / "c"
     command = [sys.executable, "-m", "gossamer", "crawl", "-o", str(directory), "--delay", "0", "--json"]
     with FakeWeb({"/": page("Home", "/c/1.html", "/n/0.html"), **honest}, otherwise=endless) as web:

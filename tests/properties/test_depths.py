@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.seen import DEEPEST
 
 URLS = [f"http://h{n % 3}.test/{n}" for n in range(8)]
@@ -45,7 +45,7 @@ def test_the_known_depth_is_the_least_that_was_met(
 ) -> None:
     known: dict[str, int] = {}
     with tempfile.TemporaryDirectory(prefix="gossamer-", dir=MEMORY) as folder:
-        ledger = Ledger(LedgerSheet(directory=folder, depths=True, recent=3, cache=1 << 20, buffers=1 << 20))
+        ledger = RocksLedger(LedgerSheet(directory=folder, depths=True, recent=3, cache=1 << 20, buffers=1 << 20))
         ledger.open()
         for meetings, end in groups:
             urls, depth = asked
@@ -72,7 +72,7 @@ def test_the_known_depth_is_the_least_that_was_met(
 
 @pytest.mark.parametrize("depth", [DEEPEST + 1, 10**9])
 def test_what_is_deeper_than_can_be_kept_is_kept_as_the_deepest(tmp_path: Path, depth: int) -> None:
-    ledger = Ledger(LedgerSheet(directory=str(tmp_path), depths=True))
+    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path), depths=True))
     ledger.open()
     for expected in (1, 0):
         with ledger.group() as group:

@@ -15,7 +15,7 @@ from gossamer.model.requisites import REDIRECTS, RELATIONS
 from gossamer.model.task import Task, with_level
 from gossamer.model.visit import Link, Response, Visit
 from gossamer.services.depths import announced
-from gossamer.stages.commit.queueing import Choosers, Queueing
+from gossamer.stages.commit.queueing import Choosers, TaskQueueing
 from gossamer.stages.commit.sheet import CommitSheet
 from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
 from gossamer.stages.frontier.traversals import BreadthFirst
@@ -73,7 +73,7 @@ def by_commit(source: Task, relation: str) -> Task:
     staged = Met({})
     seen = SimpleNamespace(offer=list)
     choosers = Choosers(cast(Any, seen), BreadthFirst(), WeightedPrioritizer(), ())
-    queueing = Queueing(CommitSheet(depth=1000), choosers, cast(Group, staged))
+    queueing = TaskQueueing(CommitSheet(depth=1000), choosers, cast(Group, staged))
     fetched = msgspec.structs.replace(source, depth=source.depth + 1)  # a nearer way was found while it was in flight
     [task] = queueing.queued(Visit(fetched, Response(Outcome.OK), links=(Link(URL, relation),))).new
     return with_level(task, 0)

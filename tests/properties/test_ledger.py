@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from gossamer.model.kept import HostState
 from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 
 HOSTS = [f"h{n}.test" for n in range(5)]
@@ -64,7 +64,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.open()
 
     def open(self) -> None:
-        self.ledger = Ledger(self.sheet)
+        self.ledger = RocksLedger(self.sheet)
         self.ledger.open()
         self.queues = LedgerFrontier()
         self.queues.ledger = self.ledger

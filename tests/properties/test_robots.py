@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gossamer.services.robots.matching import Matcher, comparable_path, comparable_pattern
 from gossamer.services.robots.reading import parse
-from gossamer.services.robots.rules import Decision, Form
+from gossamer.services.robots.rules import Decision, PathForm
 
 NAMES = st.sampled_from(
     ["User-agent", "Allow", "Disallow", "Crawl-delay", "Sitemap", "Content-Usage", "dissalow", "x", "", "useragent"]
@@ -35,8 +35,8 @@ def slowly(rules: list[tuple[bool, str]], path: str) -> bool:
     return longest[True] >= longest[False]
 
 
-@given(st.binary(max_size=400), st.text(max_size=40), st.text(max_size=12), st.sampled_from(Form))
-def test_no_bytes_and_no_url_are_too_much(data: bytes, url: str, agent: str, form: Form) -> None:
+@given(st.binary(max_size=400), st.text(max_size=40), st.text(max_size=12), st.sampled_from(PathForm))
+def test_no_bytes_and_no_url_are_too_much(data: bytes, url: str, agent: str, form: PathForm) -> None:
     rules = parse(data, form)
     assert isinstance(rules.decide(agent, url), Decision)
     assert rules.for_agent(agent).decide(agent, url) == rules.decide(agent, url)

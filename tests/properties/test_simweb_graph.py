@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.simweb import SimWeb, WebSpec, robots
-from gossamer.simweb.graph import Graph
-from gossamer.simweb.pages import Kind, path_of
+from gossamer.simweb.graph import WebGraph
+from gossamer.simweb.pages import PageKind, path_of
 from gossamer.simweb.site import Conditions, Role
 
 specs = st.builds(
@@ -28,13 +28,13 @@ few = settings(max_examples=8, deadline=None)
 @given(specs)
 def test_the_graph_has_the_links_that_single_pages_have(spec: WebSpec) -> None:
     web = SimWeb(spec)
-    graph = Graph(web)
+    graph = WebGraph(web)
     for page in range(graph.count):
         host = web.hosts.host(int(graph.host_of[page]))
         index = page - host.base
         kind = web.pages.kind(host, index)
         assert kind == graph.kinds[page]
-        if kind in (Kind.REDIRECT, Kind.GONE):
+        if kind in (PageKind.REDIRECT, PageKind.GONE):
             continue
         links = web.pages.links(host, web.pages.content(host, index))
         parent = [] if links.parent is None else [links.parent]
@@ -48,7 +48,7 @@ def test_the_graph_has_the_links_that_single_pages_have(spec: WebSpec) -> None:
 @given(specs, st.sampled_from(["Gossamer/1", "Scrapy/2", "other"]))
 def test_the_graph_allows_what_the_rules_of_each_page_allow(spec: WebSpec, agent: str) -> None:
     web = SimWeb(spec)
-    graph = Graph(web)
+    graph = WebGraph(web)
     allowed = graph.allowed(agent)
     for page in range(graph.count):
         host = web.hosts.host(int(graph.host_of[page]))
@@ -87,7 +87,7 @@ def crawl(web: SimWeb, depth: int | None, agent: str) -> dict[tuple[str, str], i
 @given(specs, st.sampled_from([None, 1, 2, 3]))
 def test_a_crawl_of_the_served_pages_finds_what_the_graph_expects(spec: WebSpec, depth: int | None) -> None:
     web = SimWeb(spec)
-    graph = Graph(web)
+    graph = WebGraph(web)
     expected = graph.expected(depth=depth, agent="Gossamer/1")
     wanted = {
         (graph.url(int(page))[7:].partition("/")[0], path_of(int(graph.index_of[page]))): int(level)

@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.model.document import Document
-from gossamer.model.skim import Skim
 from gossamer.model.visit import Found
+from gossamer.reading.document import Document
+from gossamer.reading.skim import Skim
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
 from gossamer.testing.storing import visit
 from tools.chores.skimmed import PLACE, Link, differences, links_of_skim, links_of_tree, said_by_skim, said_by_tree

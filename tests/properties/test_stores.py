@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.contracts.tables import Told
+from gossamer.contracts.tables import RowSource
 from gossamer.model.visit import Item, sha1_base32
 from gossamer.stores.lines import lines
 from gossamer.stores.tables.items import ITEMS
@@ -70,12 +70,12 @@ def test_a_warcinfo_has_one_line_for_each_thing_told(lines: dict[str, str]) -> N
     assert len([one for one in told if one]) <= 1 + len(lines)
 
 
-def page_line(told: Told, encoder: msgspec.json.Encoder) -> bytes:
+def page_line(told: RowSource, encoder: msgspec.json.Encoder) -> bytes:
     [text] = lines(PAGES, told, encoder, [])
     return text
 
 
-def item_line(told: Told, encoder: msgspec.json.Encoder) -> bytes:
+def item_line(told: RowSource, encoder: msgspec.json.Encoder) -> bytes:
     [text] = lines(ITEMS, told, encoder, [])
     return text
 
@@ -91,7 +91,7 @@ def test_any_text_is_one_printable_line(title: str, error: str, rule: str, value
         visit(), title=title, trouble=error, rejected={rule: 1}, items=(Item("k", "u", value),)
     )
     encoder = msgspec.json.Encoder()
-    told = Told(one, one.task, one.response)
+    told = RowSource(one, one.task, one.response)
     for text in (table_line(told, encoder).decode() for table_line in (page_line, item_line)):
         assert text.endswith("\n")
         assert text[:-1].isprintable()

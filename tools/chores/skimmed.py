@@ -8,10 +8,10 @@ from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from gossamer.model import robots_tags
-from gossamer.model.document import Document
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.url import canonical
+from gossamer.reading import robots_tags
+from gossamer.reading.document import Document
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
 from gossamer.testing.storing import visit
 

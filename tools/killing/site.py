@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
-from gossamer.simweb.graph import Graph
+from gossamer.simweb.graph import WebGraph
 
 #: Hosts of each round.
 HOSTS = 200
@@ -61,7 +61,7 @@ class Round(msgspec.Struct, frozen=True):
 
     def expected(self) -> set[str]:
         """Every page that the crawl must fetch."""
-        graph = Graph(SimWeb(self.spec))
+        graph = WebGraph(SimWeb(self.spec))
         return {graph.url(int(page)) for page in graph.expected(None, "any", self.depth).pages}
 
     def command(self, directory: Path, port: int) -> list[str]:

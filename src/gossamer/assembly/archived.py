@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.model.body import MAX_READ, THRESHOLD
-from gossamer.model.document import Document
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
-from gossamer.model.text import MAX_TEXT
 from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
 from gossamer.query.archive import ArchiveReader
+from gossamer.reading.document import Document
+from gossamer.reading.text import MAX_TEXT
 from gossamer.stages.fetch.coding import codings, decode, refusal
 from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stores.warc_reading import ArchivedRecord

@@ -54,13 +54,13 @@ from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.deletions import refuse_unfinished
-from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.recovery import QUARANTINE, Restored
 from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.messages import Answered, Request
-    from gossamer.assembly.control.standing import Standing
+    from gossamer.assembly.control.messages import Answered, ControlRequest
+    from gossamer.assembly.control.standing import CrawlStanding
 
 #: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
 GRACE = 8.0
@@ -275,7 +275,7 @@ class Crawl:
         finally:
             await control.stop()
 
-    async def _steer(self, request: "Request") -> "Answered":
+    async def _steer(self, request: "ControlRequest") -> "Answered":
         """Do what is asked from outside: few crawls are, so what it takes is imported then."""
         from gossamer.assembly.control.steering import answer
 
@@ -388,7 +388,7 @@ class Crawl:
 
     # -- what stands now
 
-    async def standing(self, *, units: bool) -> "Standing":
+    async def standing(self, *, units: bool) -> "CrawlStanding":
         """How it stands; with `units` also what every unit and connector has counted, in whichever process."""
         from gossamer.assembly.control.standing import standing_of
 
@@ -407,9 +407,9 @@ class Crawl:
         return frontier
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> RocksLedger:
         """What keeps what the crawl must not forget."""
-        ledgers = (unit for unit in self._running.providers.values() if isinstance(unit, Ledger))
+        ledgers = (unit for unit in self._running.providers.values() if isinstance(unit, RocksLedger))
         ledger = next(ledgers, None)
         if ledger is None:
             raise WiringError("the wiring has no ledger; a crawl needs one")

@@ -29,7 +29,7 @@ from gossamer.query.noted import (
 from gossamer.query.places import TABLES, converting
 from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.files import AppendFile
-from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.stores.recovery import (
     Loss,
     Restored,
@@ -88,7 +88,7 @@ def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple
     providers = running.providers.values()
     disks = [Path(disk) for unit in providers if isinstance(unit, WarcArchive) for disk in unit.sheet.disks]
     further = [pattern for unit in providers if isinstance(unit, Keeper) for pattern in unit.files()]
-    ledgers = [unit for unit in providers if isinstance(unit, Ledger)]
+    ledgers = [unit for unit in providers if isinstance(unit, RocksLedger)]
     accepted = Accepted()
     if accept:
         with converting(directory, wait=True):
@@ -113,7 +113,7 @@ def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple
     return done, accepted
 
 
-def _ends_of_others(directory: Path, own: Ledger, is_open: list[Ledger]) -> dict[str, int]:
+def _ends_of_others(directory: Path, own: RocksLedger, is_open: list[RocksLedger]) -> dict[str, int]:
     """What the other agents of this directory have committed, those of other processes too."""
     ends: dict[str, int] = {}
     by_agent = {ledger.sheet.agent: ledger for ledger in is_open}
@@ -124,7 +124,7 @@ def _ends_of_others(directory: Path, own: Ledger, is_open: list[Ledger]) -> dict
         if agent in by_agent:
             ends.update(by_agent[agent].committed_ends())
             continue
-        other = Ledger(LedgerSheet(directory=str(directory), agent=agent))
+        other = RocksLedger(LedgerSheet(directory=str(directory), agent=agent))
         with other.looking():
             ends.update(other.committed_ends())
     return ends
@@ -133,7 +133,7 @@ def _ends_of_others(directory: Path, own: Ledger, is_open: list[Ledger]) -> dict
 # -- going on without
 
 
-def _accept(directory: Path, ledgers: list[Ledger]) -> Accepted:
+def _accept(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
     """Give up what is lost, so that what is left is whole. Call it while `converting`."""
     told: list[str] = []
     again = 0

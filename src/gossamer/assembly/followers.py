@@ -22,9 +22,7 @@ FORMS = (".jsonl", ".csv")
 class Followers:
     """What follows the crawl in one directory."""
 
-    def __init__(
-        self, directory: Path, file: str, report: Callable[[str], object], *, index: bool = False
-    ) -> None:
+    def __init__(self, directory: Path, file: str, report: Callable[[str], object], *, index: bool = False) -> None:
         """Name what is to follow the crawl, besides what does already.
 
         Args:

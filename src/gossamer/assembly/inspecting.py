@@ -7,7 +7,6 @@ import msgspec
 
 from gossamer.contracts.processing import Processor
 from gossamer.model import body as bodies
-from gossamer.model.document import Document
 from gossamer.model.mime import sniff
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
@@ -17,7 +16,8 @@ from gossamer.rdf.filtering import DROPPED
 from gossamer.rdf.meta import MetaItem
 from gossamer.rdf.page import StructuredData, structured_data
 from gossamer.rdf.telling import Thing, told
-from gossamer.stages.links.component import Links
+from gossamer.reading.document import Document
+from gossamer.stages.links.component import LinkResolver
 from gossamer.stages.process.component import Process, ProcessSheet
 from gossamer.stages.process.css import CssLinks, CssLinksSheet
 from gossamer.stages.process.feeds import FeedLinks
@@ -34,7 +34,7 @@ class LinkSeen(msgspec.Struct, frozen=True):
     nofollow: bool
 
 
-class Fingerprints(msgspec.Struct, frozen=True):
+class DocumentFingerprints(msgspec.Struct, frozen=True):
     """By what a document is found again."""
 
     sha1: str
@@ -68,7 +68,7 @@ class Inspection(msgspec.Struct, frozen=True):
     """Links that cannot be followed, by rule."""
     text_length: int
     """Characters of its prose."""
-    fingerprints: Fingerprints
+    fingerprints: DocumentFingerprints
     structured_data: list[MetaItem | Thing]
     """What `meta` elements say, then what RDFa, JSON-LD and microdata say of each subject."""
     structured_data_left_out: dict[str, int]
@@ -91,7 +91,7 @@ class Inspecting:
         table |= dict.fromkeys(("application/rss+xml", "application/atom+xml", "application/feed+json"), (feeds,))
         self._process = Process(ProcessSheet(details="full", agent=agent))
         self._process.processors, self._process.gates = table, {}
-        self._links = Links()
+        self._links = LinkResolver()
 
     async def __aenter__(self) -> Self:
         await self._process.start()
@@ -127,7 +127,7 @@ class Inspecting:
             links=[LinkSeen(link.url, link.relation, link.anchor, link.nofollow) for link in visit.links],
             rejected=visit.rejected,
             text_length=len(prose),
-            fingerprints=Fingerprints(
+            fingerprints=DocumentFingerprints(
                 sha1_base32(response.body) if response.body else "",
                 bodies.sha256(response.body) if response.body else "",
                 f"{visit.simhash:016x}" if visit.simhash else "",

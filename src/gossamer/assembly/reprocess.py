@@ -30,23 +30,16 @@ from gossamer.flow.ports import In, Out
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import NoSettings, nearest
 from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
-from gossamer.model.body import MAX_READ, THRESHOLD
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.model.notes import Note
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
+from gossamer.model.visit import HTML_TYPES, Visit
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.places import crawl_directory, replacing
 from gossamer.query.replacing import Basis, basis, replace, replaceable
-from gossamer.stages.fetch.coding import codings, decode, refusal
-from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.tables.catalog import table_named
-from gossamer.stores.warc_reading import ArchivedRecord, read_record
 
 #: Stages that remember other pages, by what a wiring uses: their answers of that time are in the tables.
 REMEMBERING = frozenset({"content-seen", "url-seen"})

@@ -5,14 +5,14 @@ from typing import Self
 
 import msgspec
 
-from gossamer.contracts.robots import Ruling, Verdict
+from gossamer.contracts.robots import RobotsRuling, RobotsVerdict
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Task
 from gossamer.model.url import endpoint_of, host_of, site_of
 from gossamer.services.dns import ResolverSheet, SystemResolver
-from gossamer.services.robots.provider import Robots, RobotsSheet
+from gossamer.services.robots.provider import ObeyRobots, RobotsSheet
 from gossamer.services.robots.reading import MAX_BYTES
 from gossamer.stages.fetch.http import HttpModule, HttpSheet
 
@@ -33,7 +33,7 @@ class Asking:
             contact: URL or mail address for site owners; without one, only hosts of this machine are asked.
         """
         self._clock: Clock = SystemClock()
-        self._robots = Robots(RobotsSheet(agent=agent))
+        self._robots = ObeyRobots(RobotsSheet(agent=agent))
         self._resolver = SystemResolver(ResolverSheet(resolve=tuple(resolve), only_loopback=not contact))
         self._http = HttpModule(HttpSheet(max_body=MAX_BYTES + 1, contact=contact))
         self._http.resolver = self._resolver
@@ -46,7 +46,7 @@ class Asking:
         await self._http.stop()
         await self._resolver.stop()
 
-    async def judge(self, url: str) -> Verdict:
+    async def judge(self, url: str) -> RobotsVerdict:
         """The verdict on a canonical URL that a person gave; a site that cannot be asked now gives `wait`.
 
         Raises:
@@ -56,9 +56,9 @@ class Asking:
         task = Task(url, host_of(url))
         while True:
             verdict = self._robots.judge(task, self._clock.now())
-            if verdict.ruling is Ruling.WAIT and verdict.until - self._clock.now() <= _PATIENCE:
+            if verdict.ruling is RobotsRuling.WAIT and verdict.until - self._clock.now() <= _PATIENCE:
                 await self._clock.sleep(max(0.0, verdict.until - self._clock.now()))
-            elif verdict.ruling is Ruling.FETCH_FIRST:
+            elif verdict.ruling is RobotsRuling.FETCH_FIRST:
                 await self._ask(site_of(url), verdict.url)
             else:
                 return verdict

@@ -21,7 +21,7 @@ from gossamer.services.traps.provider import written
 from gossamer.services.traps.watch import evidence_of
 
 if TYPE_CHECKING:
-    from gossamer.stores.ledger.ledger import Ledger
+    from gossamer.stores.ledger.ledger import RocksLedger
 
 #: The unit that knows what is suspected, and the word for all of it.
 UNIT, ALL = "traps", "all"
@@ -86,7 +86,7 @@ def suspicions_of(directory: Path) -> Suspicions:
     return Suspicions(sorted(families, key=lambda one: -one.set_aside), _unusual(hosts))
 
 
-def _listed(ledger: "Ledger", row: SetAside, decided: Mapping[str, set[str]]) -> ListedFamily:
+def _listed(ledger: "RocksLedger", row: SetAside, decided: Mapping[str, set[str]]) -> ListedFamily:
     family = row.family
     state = next((name for name, families in decided.items() if written(family) in families), "suspected")
     return ListedFamily(

@@ -14,7 +14,7 @@ from pathlib import Path
 from gossamer.flow import python
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.flow.running import RunningGraph
-from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.segments import closed_segments, segments
 from gossamer.stores.tablelog import TableLog
 from gossamer.stores.tables.host_notes import host_row
@@ -24,7 +24,7 @@ def write_hosts(running: RunningGraph) -> None:
     """Write down what the ledgers know of hosts, for the table of that name. Call it when everything is committed."""
     logs = [provider for provider in running.providers.values() if isinstance(provider, TableLog)]
     for ledger in running.providers.values():
-        if isinstance(ledger, Ledger) and logs:
+        if isinstance(ledger, RocksLedger) and logs:
             log, now = logs[0], ledger.clock.now()
             log.hosts(host_row(state, now) for state in ledger.hosts())
             ends = log.ends()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.bench.peers import pinned
-from gossamer.bench.report import Report, Table
+from gossamer.bench.report import BenchReport, FigureTable
 from gossamer.bench.web import SEED, at, simulated, subject
 from gossamer.flow import python
 from gossamer.model.errors import UsageError
@@ -100,9 +100,9 @@ def _crawled(folder: str, seeds: Sequence[str], seconds: float | None = None, **
     return subject("watch", Path(folder, "crawl"), seeds, seconds, max_page_size=2 * LARGE * MEGABYTE, **options)
 
 
-def run(bodies: int = BODIES) -> Report:
+def run(bodies: int = BODIES) -> BenchReport:
     """Measure one large body, its neighbours, and many bodies."""
-    report = Report("bodies")
+    report = BenchReport("bodies")
     _one(report.table(f"One body, kept whole; memory <= {RISE >> 20} MiB more", "body", "peak MB", "MiB more", "held"))
     columns = ("beside", "healthy requests/s", "of the pace alone", "longest pause ms", "held")
     title = (
@@ -113,7 +113,7 @@ def run(bodies: int = BODIES) -> Report:
     return report
 
 
-def _one(table: Table) -> None:
+def _one(table: FigureTable) -> None:
     level = 0
     for megabytes in (0, 1, 10, 100, LARGE):
         with _serving() as port, tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
@@ -125,7 +125,7 @@ def _one(table: Table) -> None:
         table.add(f"{megabytes:,} MB" if megabytes else "none", f"{peak / 1e6:.0f}", more, held)
 
 
-def _beside(table: Table) -> None:
+def _beside(table: FigureTable) -> None:
     alone, pause = _pace(0)
     table.add("nothing", f"{alone:.1f}", "100 %", f"{pause * 1e3:.0f}", "")
     pace, pause = _pace(LARGE)
@@ -147,7 +147,7 @@ def _pace(megabytes: int) -> tuple[float, float]:
     return len(counted) / WINDOW, max((later - earlier for earlier, later in pairwise(counted)), default=WINDOW)
 
 
-def _many(report: Report, bodies: int) -> None:
+def _many(report: BenchReport, bodies: int) -> None:
     with _serving(links=bodies) as port, tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         told = _crawled(folder, [f"http://127.0.0.1:{port}/"], per_host=8)
     summary, looks = told["summary"], told["looks"]

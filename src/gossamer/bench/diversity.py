@@ -11,11 +11,11 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator
 
-from gossamer.bench.report import Report
+from gossamer.bench.report import BenchReport
 from gossamer.contracts.ledger import TaskQueues
 from gossamer.model.task import Task
 from gossamer.stores.diverse import DiverseQueues, DiverseQueuesSheet
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 
 HOSTS = 1_000
@@ -27,7 +27,7 @@ PAGE, THRESHOLD = 1_000, 0.01
 FLYING = 320
 
 
-def _pushed(ledger: Ledger, tasks: int) -> None:
+def _pushed(ledger: RocksLedger, tasks: int) -> None:
     chance = random.Random(1)
     for start in range(0, tasks, 10_000):
         hosts = [f"www.site-{chance.randrange(HOSTS)}.example" for _ in range(min(10_000, tasks - start))]
@@ -35,7 +35,7 @@ def _pushed(ledger: Ledger, tasks: int) -> None:
             group.push(Task(f"https://{host}/{start + n}", host) for n, host in enumerate(hosts))
 
 
-def _popped(ledger: Ledger, queues: TaskQueues, *, in_turn: bool) -> Iterator[str]:
+def _popped(ledger: RocksLedger, queues: TaskQueues, *, in_turn: bool) -> Iterator[str]:
     """The host of each task, in the order in which they come."""
     ready: deque[str] = deque()
     flying: list[str] = []
@@ -61,7 +61,7 @@ def _popped(ledger: Ledger, queues: TaskQueues, *, in_turn: bool) -> Iterator[st
 
 def _row(name: str, tasks: int, *, in_turn: bool) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory() as folder:
-        ledger = Ledger(LedgerSheet(directory=folder))
+        ledger = RocksLedger(LedgerSheet(directory=folder))
         ledger.open()
         _pushed(ledger, tasks)
         own = LedgerFrontier()
@@ -88,9 +88,9 @@ def _row(name: str, tasks: int, *, in_turn: bool) -> tuple[str, ...]:
     )
 
 
-def run() -> Report:
+def run() -> BenchReport:
     """Measure both, and make the report."""
-    report = Report("diversity")
+    report = BenchReport("diversity")
     table = report.table(
         f"Pages of {PAGE:,} tasks of {HOSTS:,} hosts; threshold {THRESHOLD}",
         *("queues", "frontier", "tasks in", "out", "diversity, median", "peak", "us a task"),

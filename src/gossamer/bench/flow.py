@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from gossamer.bench.report import Report
+from gossamer.bench.report import BenchReport
 from gossamer.flow.component import Filter, SynchronousFilter
 from gossamer.flow.connector import Connector
 from gossamer.flow.ends import In, Out
@@ -184,7 +184,7 @@ async def _drain(inlet: In[str]) -> None:
         return
 
 
-def run() -> Report:
+def run() -> BenchReport:
     """Measure everything and make the report."""
     from gossamer.assembly.tuning import loop_factory
 
@@ -192,8 +192,8 @@ def run() -> Report:
         return runner.run(_measure())
 
 
-async def _measure() -> Report:
-    report = Report("flow")
+async def _measure() -> BenchReport:
+    report = BenchReport("flow")
     table = report.table(
         "Building blocks (seed 000, table 6.3)", "action", "thesis us", "bound us", "here us", "here 1/s"
     )

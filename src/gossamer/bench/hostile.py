@@ -16,7 +16,7 @@ from typing import IO
 
 import msgspec
 
-from gossamer.bench.report import Report, Table
+from gossamer.bench.report import BenchReport, FigureTable
 from gossamer.bench.web import SEED, at, served, subject
 from gossamer.model.errors import UsageError
 
@@ -51,13 +51,13 @@ class Measured(msgspec.Struct, frozen=True):
     """Bytes of memory at the most, processes that parse included."""
 
 
-def run(chapters: Sequence[str] = ()) -> Report:
+def run(chapters: Sequence[str] = ()) -> BenchReport:
     """Measure each chapter (A to G, SLOW; none: all of them) beside nothing hostile at all, which is measured twice.
 
     Raises:
         UsageError: there is no such chapter.
     """
-    report = Report("hostile")
+    report = BenchReport("hostile")
     table = report.table(
         f"{HOSTS} healthy hosts, a request each {DELAY} s to each; kept >= {KEPT:.0%}, memory <= {RISE >> 20} MiB more",
         *(
@@ -89,7 +89,7 @@ def run(chapters: Sequence[str] = ()) -> Report:
     return report
 
 
-def _add(table: Table, beside: str, seeds: Sequence[str], one: Measured, alone: Measured) -> None:
+def _add(table: FigureTable, beside: str, seeds: Sequence[str], one: Measured, alone: Measured) -> None:
     more = max(0, one.peak - alone.peak)
     held = "yes" if one.pace >= KEPT * alone.pace and more <= RISE else "NO"
     share = f"{one.pace / alone.pace:.0%}"

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.bench.report import Report
+from gossamer.bench.report import BenchReport
 from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import DONE, Ruling
 from gossamer.model.task import Task
@@ -26,7 +26,7 @@ from gossamer.stages.content_seen import ContentSeen
 from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
 from gossamer.stages.frontier.traversals import BreadthFirst
 from gossamer.stores.flights import MemoryFlights
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerContents, LedgerFrontier, LedgerSeen
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.warc import WarcArchive, WarcSheet
@@ -130,7 +130,7 @@ def _bound(unit: Any, **providers: Any) -> Any:
 async def _kept(folder: str, bodies: list[bytes]) -> dict[str, float]:
     """Keep every page once; seconds by part."""
     clock, nobody, flights = _Clock(), _Nobody(), MemoryFlights()
-    ledger = Ledger(LedgerSheet(directory=folder))
+    ledger = RocksLedger(LedgerSheet(directory=folder))
     ledger.open()
     queues, seen, contents = (
         _bound(unit, ledger=ledger) for unit in (LedgerFrontier(), LedgerSeen(), LedgerContents())
@@ -166,9 +166,9 @@ async def _kept(folder: str, bodies: list[bytes]) -> dict[str, float]:
     return dict(clock.seconds)
 
 
-def run(pages: int = PAGES) -> Report:
+def run(pages: int = PAGES) -> BenchReport:
     """Measure, several times, and take the quickest of each part."""
-    report = Report("keeping")
+    report = BenchReport("keeping")
     bodies = _bodies(pages)
     gc.freeze()
     runs = []

@@ -17,13 +17,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gossamer.bench.report import Report, Table
+from gossamer.bench.report import BenchReport, FigureTable
 from gossamer.flow import python
 from gossamer.model.kept import HostState
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Location, Response, Visit
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.memory import MemorySeen
 
@@ -54,8 +54,8 @@ def _memory() -> float:
     return int(status.read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
-def _opened(directory: str) -> tuple[Ledger, LedgerFrontier]:
-    ledger = Ledger(LedgerSheet(directory=directory))
+def _opened(directory: str) -> tuple[RocksLedger, LedgerFrontier]:
+    ledger = RocksLedger(LedgerSheet(directory=directory))
     ledger.open()
     queues = LedgerFrontier()
     queues.ledger = ledger
@@ -100,12 +100,12 @@ class _Timed:
         return f"{count / self.seconds / 1e3:,.0f}k ({count / self.thread / 1e3:,.0f}k)"
 
 
-def _push(ledger: Ledger, tasks: list[Task]) -> None:
+def _push(ledger: RocksLedger, tasks: list[Task]) -> None:
     with ledger.group() as group:
         group.push(tasks)
 
 
-def _fill(ledger: Ledger, names: list[str], first: int, count: int, chance: random.Random) -> _Timed:
+def _fill(ledger: RocksLedger, names: list[str], first: int, count: int, chance: random.Random) -> _Timed:
     timed = _Timed()
     for start in range(0, count, BULK):
         tasks = _tasks(names, first + start, BULK, chance)
@@ -113,7 +113,7 @@ def _fill(ledger: Ledger, names: list[str], first: int, count: int, chance: rand
     return timed
 
 
-def _pop(ledger: Ledger, queues: LedgerFrontier, count: int) -> tuple[_Timed, _Timed]:
+def _pop(ledger: RocksLedger, queues: LedgerFrontier, count: int) -> tuple[_Timed, _Timed]:
     """Pop so many tasks in bulks of a host, ending their flights in groups; time of popping and of ending."""
     popping, ending = _Timed(), _Timed()
     held: list[str] = []
@@ -147,7 +147,7 @@ def _pop(ledger: Ledger, queues: LedgerFrontier, count: int) -> tuple[_Timed, _T
     return popping, ending
 
 
-def _queues(table: Table, size: int, hosts: int) -> None:
+def _queues(table: FigureTable, size: int, hosts: int) -> None:
     names, chance = _names(hosts), random.Random(1)
     with tempfile.TemporaryDirectory() as folder:
         ledger, queues = _opened(folder)
@@ -196,7 +196,7 @@ def _pages(hosts: list[str], count: int, chance: random.Random) -> Iterator[tupl
         yield home, links
 
 
-def _seen(table: Table, size: int) -> None:
+def _seen(table: FigureTable, size: int) -> None:
     names, chance = _names(size // SITE), random.Random(1)
     with tempfile.TemporaryDirectory() as folder:
         ledger, _ = _opened(folder)
@@ -239,7 +239,7 @@ def _seen(table: Table, size: int) -> None:
     )
 
 
-def _memory_of(table: Table, size: int, hosts: int) -> None:
+def _memory_of(table: FigureTable, size: int, hosts: int) -> None:
     """What an agent takes that has seen `size` URLs and has half of them queued: filled, then popped from."""
     names, chance = _names(hosts), random.Random(3)
     with tempfile.TemporaryDirectory() as folder:
@@ -256,7 +256,7 @@ def _memory_of(table: Table, size: int, hosts: int) -> None:
     table.add(f"{size:,}", f"{size // 2:,}", f"{hosts:,}", f"{filled:.0f}", f"{popped:.0f}")
 
 
-def _commit(table: Table, size: int, hosts: int, durability: str) -> None:
+def _commit(table: FigureTable, size: int, hosts: int, durability: str) -> None:
     """The whole of what a page asks of ledger and frontier: unseen, pop, offer, push, row, host state."""
     names, chance = _names(hosts), random.Random(2)
     with tempfile.TemporaryDirectory() as folder:
@@ -290,7 +290,7 @@ def _commit(table: Table, size: int, hosts: int, durability: str) -> None:
 
 
 def _group_of_pages(
-    ledger: Ledger, queues: LedgerFrontier, held: list[str], pages: list[tuple[str, list[str]]]
+    ledger: RocksLedger, queues: LedgerFrontier, held: list[str], pages: list[tuple[str, list[str]]]
 ) -> None:
     visits = []
     for _host, links in pages:
@@ -335,10 +335,10 @@ def _yardstick() -> float:
     return timed.thread / len(urls) * 1e6
 
 
-def run() -> Report:
+def run() -> BenchReport:
     """Measure everything and make the report."""
     large = int(os.environ.get("GOSSAMER_BENCH_URLS", LARGE))
-    report = Report("ledger")
+    report = BenchReport("ledger")
     load = f"load {os.getloadavg()[0]:.1f}, a question to the set in memory {_yardstick():.2f} us where a quiet machine takes 0.17"
     queues = report.table(
         f"Queues at {load}; per second of wall time and (of CPU time): push >= 500k, pop >= 200k, opening <= 2 s",
@@ -367,7 +367,7 @@ def run() -> Report:
 
 def _main() -> None:
     part, size, hosts = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    table = Table("", ())
+    table = FigureTable("", ())
     gc.freeze()
     if part == "queues":
         _queues(table, size, hosts)

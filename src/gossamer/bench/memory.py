@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from gossamer.bench.report import Report
+from gossamer.bench.report import BenchReport
 from gossamer.bench.web import at, simulated, subject
 
 #: Pages of the crawl: a minute or two.
@@ -19,9 +19,9 @@ ROWS = 20
 WIDTH = 50
 
 
-def run(pages: int = PAGES) -> Report:
+def run(pages: int = PAGES) -> BenchReport:
     """Crawl and watch."""
-    report = Report("memory")
+    report = BenchReport("memory")
     web = simulated(pages * 4, min(HOSTS, pages), "plain_robots=true", "trap_share=0")
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, web as port:
         told = subject("watch", Path(folder, "crawl"), resolve=at(port), max_pages=pages)

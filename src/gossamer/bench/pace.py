@@ -11,7 +11,7 @@ from math import inf
 from statistics import fmean
 from typing import NamedTuple
 
-from gossamer.bench.report import Report
+from gossamer.bench.report import BenchReport
 from gossamer.bench.servers import Broken, BrokenPages, Flaky, Moody, Overloaded, Server, TokenBucket
 from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import What
@@ -30,7 +30,7 @@ _HOST, _ADDRESS = "host.example", "198.51.100.7"
 _FREE = Share(live=inf, gap=0.0)
 
 
-class Figures(NamedTuple):
+class PaceFigures(NamedTuple):
     """What one server was asked between two instants."""
 
     pace: float
@@ -41,7 +41,7 @@ class Figures(NamedTuple):
     """Part of the requests that were refused or failed."""
 
 
-class Asked(NamedTuple):
+class PaceRequest(NamedTuple):
     """One request."""
 
     began: float
@@ -49,7 +49,7 @@ class Asked(NamedTuple):
     outcome: Outcome
 
 
-def crawl(server: Server, delay: float | None, until: float, seed: int = 1) -> Iterator[Asked]:
+def crawl(server: Server, delay: float | None, until: float, seed: int = 1) -> Iterator[PaceRequest]:
     """Every request that a crawl makes of this server up to an instant, in seconds; `delay` None is `auto`."""
     gates = Gates(GateRules(pace=PaceRules(delay=delay), domain=_FREE, address=_FREE), draw=random.Random(seed).random)
     later: deque[tuple[float, int, int]] = deque()
@@ -69,51 +69,51 @@ def crawl(server: Server, delay: float | None, until: float, seed: int = 1) -> I
             later.append((ended + ruling.wait, page, attempt + 1))
         elif ruling.what is What.KEEP:
             later.appendleft((ended, page, attempt))
-        yield Asked(now, ended, reply.outcome)
+        yield PaceRequest(now, ended, reply.outcome)
         now = ended
 
 
-def obedient(server: Server, delay: float, until: float) -> Iterator[Asked]:
+def obedient(server: Server, delay: float, until: float) -> Iterator[PaceRequest]:
     """The same, asking at a fixed delay, and waiting only as long as the server says."""
     now, page = 0.0, 0
     while now < until:
         reply = server.ask(page, now)
         ended = now + reply.elapsed
-        yield Asked(now, ended, reply.outcome)
+        yield PaceRequest(now, ended, reply.outcome)
         page += 1
         now = ended + max(delay, float(reply.retry_after or 0))
 
 
-def figures(requests: Iterator[Asked], begin: float, end: float) -> Figures:
+def figures(requests: Iterator[PaceRequest], begin: float, end: float) -> PaceFigures:
     """What lies between two instants."""
     outcomes = [asked.outcome for asked in requests if begin <= asked.began < end]
     clean = sum(outcome is Outcome.OK for outcome in outcomes)
     span = end - begin
-    return Figures(clean / span, len(outcomes) / span, 1.0 - clean / len(outcomes) if outcomes else 0.0)
+    return PaceFigures(clean / span, len(outcomes) / span, 1.0 - clean / len(outcomes) if outcomes else 0.0)
 
 
-def flaky(delay: float, seed: int, *, share: float = 0.01, latency: float = 0.05) -> Figures:
+def flaky(delay: float, seed: int, *, share: float = 0.01, latency: float = 0.05) -> PaceFigures:
     """A host that refuses at random; an hour."""
     return figures(crawl(Flaky(share, latency=latency, seed=seed), delay, HOUR, seed), 0.0, HOUR)
 
 
-def bucket(rate: float, burst: float, retry_after: str, seed: int) -> Figures:
+def bucket(rate: float, burst: float, retry_after: str, seed: int) -> PaceFigures:
     """A rate limit, after ten minutes; below 1/s under `auto` and in the second hour."""
     begin, end = (HOUR, 2 * HOUR) if rate < 1.0 else (10 * MINUTE, 30 * MINUTE)
     server = TokenBucket(rate, burst, retry_after, seed=seed)
     return figures(crawl(server, None if rate < 1.0 else 0.0, end, seed), begin, end)
 
 
-def run() -> Report:
+def run() -> BenchReport:
     """Measure everything and make the report."""
-    report = Report("pace")
+    report = BenchReport("pace")
     _flaky_table(report)
     _bucket_table(report)
     _other_table(report)
     return report
 
 
-def _flaky_table(report: Report) -> None:
+def _flaky_table(report: BenchReport) -> None:
     table = report.table(
         "1 % of the answers are 503 with Retry-After: 1, at random; an hour",
         "delay s", "latency s", "bound %", "beside", "here %", "worst of 5 %",
@@ -127,7 +127,7 @@ def _flaky_table(report: Report) -> None:
         table.add(delay, latency, bound, beside, f"{fmean(paces):.1f}", f"{min(paces):.1f}")
 
 
-def _bucket_table(report: Report) -> None:
+def _bucket_table(report: BenchReport) -> None:
     table = report.table(
         "A token bucket; bounds: 80-100 % used, 2 % refused",
         "rate 1/s", "burst", "Retry-After", "used %", "least of 5 %", "refused %", "most of 5 %",
@@ -143,7 +143,7 @@ def _bucket_table(report: Report) -> None:
                 )  # fmt: skip
 
 
-def _other_table(report: Report) -> None:
+def _other_table(report: BenchReport) -> None:
     table = report.table("Other servers", "server", "delay", "what", "bound", "here")
     for knee in (1.0, 5.0, 10.0):
         found = figures(crawl(Overloaded(knee), 0.0, 40 * MINUTE), 10 * MINUTE, 40 * MINUTE)

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from gossamer.bench.report import Report
+from gossamer.bench.report import BenchReport
 from gossamer.bench.web import at, simulated, subject
 
 #: Pages of the crawl: enough that its start is a small part, and that it ends within a minute.
@@ -13,9 +13,9 @@ PAGES = 8_000
 HOSTS = 200
 
 
-def run(pages: int = PAGES) -> Report:
+def run(pages: int = PAGES) -> BenchReport:
     """Crawl and account for it."""
-    report = Report("pages")
+    report = BenchReport("pages")
     # A quarter of the pages redirect, are gone or are never linked: some more are served than are asked for.
     web = simulated(pages * 2, min(HOSTS, pages), "plain_robots=true", "trap_share=0")
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, web as port:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.bench.report import Report
+from gossamer.bench.report import BenchReport
 from gossamer.flow import python
 from gossamer.model.errors import UsageError
 
@@ -43,7 +43,7 @@ PROFILES = {
 TAGS = "a,area,iframe,frame"
 
 
-class Run(msgspec.Struct, frozen=True):
+class PeerRun(msgspec.Struct, frozen=True):
     """One crawler's run over the site."""
 
     pages: int
@@ -57,7 +57,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 #: From a seed and a folder that is the run's own to the run.
-Crawler = Callable[[str, Path], Run]
+Crawler = Callable[[str, Path], PeerRun]
 
 
 @contextmanager
@@ -127,7 +127,7 @@ def pinned(choose: Callable[[set[int]], int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def measured(command: list[str], cwd: Path, **environment: str) -> Run:
+def measured(command: list[str], cwd: Path, **environment: str) -> PeerRun:
     """Run a crawler, and account for it by the kernel's own figures; its last line is JSON with `pages` and `bytes`.
 
     Raises:
@@ -145,32 +145,32 @@ def measured(command: list[str], cwd: Path, **environment: str) -> Run:
     told = json.loads(output.splitlines()[-1]) if output.strip() else {}
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     cpu = usage.ru_utime + usage.ru_stime
-    return Run(told.get("pages", 0), told.get("bytes", 0), cpu, time.monotonic() - began, peak)
+    return PeerRun(told.get("pages", 0), told.get("bytes", 0), cpu, time.monotonic() - began, peak)
 
 
-def gossamer(seed: str, folder: Path, profile: str) -> Run:
+def gossamer(seed: str, folder: Path, profile: str) -> PeerRun:
     """Our crawl, doing for each page what the profile says."""
     command = python.command("gossamer", "crawl", seed, "--per-host", str(PER_HOST), "--json", "--quiet")
     command += ["--delay", "0", "--domain-delay", "0", "--ip-delay", "0", *PROFILES[profile]]
     return measured([*command, "-o", str(folder / "crawl")], folder, **python.environment())
 
 
-def scrapy(seed: str, folder: Path) -> Run:
+def scrapy(seed: str, folder: Path) -> PeerRun:
     """Scrapy, following the same links; it archives nothing."""
     return _spider("scrapy", "scrapy", seed, folder)
 
 
-def crawlee(seed: str, folder: Path) -> Run:
+def crawlee(seed: str, folder: Path) -> PeerRun:
     """Crawlee's crawler for HTTP with parsel, following the same links; it archives nothing."""
     return _spider("crawlee", "crawlee[parsel]", seed, folder)
 
 
-def _spider(name: str, package: str, seed: str, folder: Path) -> Run:
+def _spider(name: str, package: str, seed: str, folder: Path) -> PeerRun:
     script = Path(__file__).with_name(f"{name}_spider.py")
     return measured([str(environment(name, package)), str(script), seed, str(PER_HOST)], folder)
 
 
-def wget(seed: str, folder: Path) -> Run:
+def wget(seed: str, folder: Path) -> PeerRun:
     """wget, following the same links one after the other, and keeping the pages as files."""
     command = ["wget", "-q", "-r", "-l", "inf", "-e", "robots=off", f"--follow-tags={TAGS}", "--no-parent", seed]
     run = measured(command, folder)
@@ -218,13 +218,13 @@ def _versions(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def run(roots: list[Path], repeats: int = 3, profiles: Sequence[str] = tuple(PROFILES)) -> Report:
+def run(roots: list[Path], repeats: int = 3, profiles: Sequence[str] = tuple(PROFILES)) -> BenchReport:
     """Crawl each folder with every crawler in turn, several times, and compare.
 
     Raises:
         UsageError: nginx is not here, a peer cannot be set up, or a crawler failed.
     """
-    report = Report("peers")
+    report = BenchReport("peers")
     # An installed package has its bytecode; a checkout whose files have just changed would pay for it in every run.
     compileall.compile_dir(str(Path(__file__).parents[1]), quiet=1)
     chosen = crawlers(profiles)
@@ -236,8 +236,10 @@ def run(roots: list[Path], repeats: int = 3, profiles: Sequence[str] = tuple(PRO
     return report
 
 
-def _compare(report: Report, root: Path, seed: str, chosen: dict[str, Crawler], folder: Path, repeats: int) -> None:
-    runs: dict[str, list[Run]] = {name: [] for name in chosen}
+def _compare(
+    report: BenchReport, root: Path, seed: str, chosen: dict[str, Crawler], folder: Path, repeats: int
+) -> None:
+    runs: dict[str, list[PeerRun]] = {name: [] for name in chosen}
     for number in range(repeats):
         for name, crawler in chosen.items():
             own = folder / f"{root.name}-{number}-{name.replace(' ', '-')}"
@@ -268,7 +270,7 @@ def _compare(report: Report, root: Path, seed: str, chosen: dict[str, Crawler], 
         )
 
 
-def _cost(run: Run) -> float:
+def _cost(run: PeerRun) -> float:
     return run.cpu / max(run.pages, 1)
 
 

@@ -10,7 +10,7 @@ import time
 import tracemalloc
 from collections import deque
 
-from gossamer.bench.report import Report
+from gossamer.bench.report import BenchReport
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Answer
 from gossamer.services.politeness.domains import registered_domain
@@ -88,9 +88,9 @@ def memory(web: Web) -> float:
     return taken / len(web.hosts)
 
 
-def run() -> Report:
+def run() -> BenchReport:
     """Measure everything and make the report."""
-    report = Report("politeness")
+    report = BenchReport("politeness")
     table = report.table("Turn, begin and end of one request", "web", "bound us", "here us of CPU", "here 1/s")
     for name, hosts, addresses in (
         ("1,000 hosts, an address each", 1_000, 1_000),

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from gossamer.bench.madecrawl import make_tables
-from gossamer.bench.report import Report
+from gossamer.bench.report import BenchReport
 from gossamer.query.database import Database
 from gossamer.query.ranking import rank_crawl
 from gossamer.query.reports.asking import SPECS, make_report
@@ -43,9 +43,9 @@ def _seconds(ask: Callable[[], object]) -> tuple[float, float]:
     return min(walls), min(works)
 
 
-def run(pages: int = PAGES) -> Report:
+def run(pages: int = PAGES) -> BenchReport:
     """Make the tables, and ask."""
-    report = Report("questions")
+    report = BenchReport("questions")
     links = pages * (LINKS // PAGES)
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         directory = Path(folder)

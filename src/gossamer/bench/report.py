@@ -28,7 +28,7 @@ def machine() -> dict[str, str]:
     return info
 
 
-class Table(msgspec.Struct):
+class FigureTable(msgspec.Struct):
     """Rows of figures under named columns."""
 
     title: str
@@ -50,19 +50,19 @@ class Table(msgspec.Struct):
         return "\n".join([self.title, "", line(self.columns), rule, *map(line, self.rows)])
 
 
-class Report(msgspec.Struct):
+class BenchReport(msgspec.Struct):
     """The tables of one benchmark."""
 
     name: str
-    tables: list[Table] = []
+    tables: list[FigureTable] = []
     machine: dict[str, str] = msgspec.field(default_factory=machine)
     date: str = msgspec.field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     command: str = ""
     """As it was typed."""
 
-    def table(self, title: str, *columns: str) -> Table:
+    def table(self, title: str, *columns: str) -> FigureTable:
         """Start a new table."""
-        made = Table(title, columns)
+        made = FigureTable(title, columns)
         self.tables.append(made)
         return made
 

@@ -21,9 +21,9 @@ from typing import Protocol
 
 import numpy as np
 
-from gossamer.bench.report import Report, Table
+from gossamer.bench.report import BenchReport, FigureTable
 from gossamer.flow import python
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.memory import MemorySeen
 from gossamer.stores.sieve.providers import SieveSeen, SieveSheet
 from gossamer.stores.trie import TrieSeen
@@ -99,7 +99,7 @@ class _Trie:
 
 class _Ledger:
     def __init__(self, folder: str) -> None:
-        self._ledger = Ledger(LedgerSheet(directory=folder))
+        self._ledger = RocksLedger(LedgerSheet(directory=folder))
         self._ledger.open()
 
     def offer(self, pages: Sequence[list[str]]) -> int:
@@ -272,10 +272,10 @@ def _apart(name: str, size: int) -> tuple[str, ...]:
     return tuple(told.split("\t"))
 
 
-def run(sizes: Sequence[int] = SIZES, only: Sequence[str] = ()) -> Report:
+def run(sizes: Sequence[int] = SIZES, only: Sequence[str] = ()) -> BenchReport:
     """Measure each set at each size that it can take, and make the report."""
-    report = Report("seen")
-    table: Table = report.table(
+    report = BenchReport("seen")
+    table: FigureTable = report.table(
         "Seen sets, CPU time (aim of the sieve: 500k/s while it is filled, 8-16 bytes on the disk)",
         *("set", "URLs", "filling us a URL", "1/s", f"page of {LINKS} us a URL", "1/s"),
         *("longest group ms", "MB more", "bytes a URL", "disk a URL"),

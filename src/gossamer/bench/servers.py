@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from gossamer.model.outcome import Outcome
 
 
-class Reply(NamedTuple):
+class ServerReply(NamedTuple):
     """How one request ends."""
 
     outcome: Outcome
@@ -21,7 +21,7 @@ class Reply(NamedTuple):
 class Server(Protocol):
     """Answers one request at a time."""
 
-    def ask(self, page: int, now: float) -> Reply:
+    def ask(self, page: int, now: float) -> ServerReply:
         """The reply to a request for this page that begins at `now`, in seconds."""
         ...
 
@@ -33,12 +33,12 @@ class Flaky:
         self._share, self._retry_after, self._latency = share, retry_after, latency
         self._draw = random.Random(seed)
 
-    def ask(self, page: int, now: float) -> Reply:
+    def ask(self, page: int, now: float) -> ServerReply:
         """See :class:`Server`. The latency spreads as that of web pages does."""
         elapsed = self._latency * self._draw.lognormvariate(0.0, 0.5)
         if self._draw.random() < self._share:
-            return Reply(Outcome.SERVER_ERROR, elapsed, self._retry_after)
-        return Reply(Outcome.OK, elapsed)
+            return ServerReply(Outcome.SERVER_ERROR, elapsed, self._retry_after)
+        return ServerReply(Outcome.OK, elapsed)
 
 
 class TokenBucket:
@@ -51,18 +51,18 @@ class TokenBucket:
         self._retry_after, self._latency = retry_after, latency
         self._draw = random.Random(seed)
 
-    def ask(self, page: int, now: float) -> Reply:
+    def ask(self, page: int, now: float) -> ServerReply:
         """See :class:`Server`."""
         self._tokens = min(self._burst, self._tokens + (now - self._at) * self.rate)
         self._at = now
         elapsed = self._latency * self._draw.lognormvariate(0.0, 0.3)
         if self._tokens >= 1.0:
             self._tokens -= 1.0
-            return Reply(Outcome.OK, elapsed)
+            return ServerReply(Outcome.OK, elapsed)
         field = self._retry_after
         if field == "exact":
             field = str(int((1.0 - self._tokens) / self.rate) + 1)
-        return Reply(Outcome.RATE_LIMITED, elapsed, field)
+        return ServerReply(Outcome.RATE_LIMITED, elapsed, field)
 
 
 class Overloaded:
@@ -76,7 +76,7 @@ class Overloaded:
         self._latency, self._load, self._at = latency, 0.0, 0.0
         self._draw = random.Random(seed)
 
-    def ask(self, page: int, now: float) -> Reply:
+    def ask(self, page: int, now: float) -> ServerReply:
         """See :class:`Server`."""
         self._load *= 2.0 ** (-(now - self._at) / self.SPAN)
         self._load += 0.6931 / self.SPAN
@@ -84,7 +84,7 @@ class Overloaded:
         part = self._load / self.knee
         elapsed = self._latency * self._draw.lognormvariate(0.0, 0.3) / max(0.05, 1.0 - 0.9 * part)
         is_lost = self._draw.random() < part - 1.0
-        return Reply(Outcome.SERVER_ERROR if is_lost else Outcome.OK, elapsed)
+        return ServerReply(Outcome.SERVER_ERROR if is_lost else Outcome.OK, elapsed)
 
 
 class Broken:
@@ -94,10 +94,10 @@ class Broken:
         self._share, self._latency = share, latency
         self._draw = random.Random(seed)
 
-    def ask(self, page: int, now: float) -> Reply:
+    def ask(self, page: int, now: float) -> ServerReply:
         """See :class:`Server`."""
         is_lost = self._draw.random() < self._share
-        return Reply(Outcome.SERVER_ERROR if is_lost else Outcome.OK, self._latency)
+        return ServerReply(Outcome.SERVER_ERROR if is_lost else Outcome.OK, self._latency)
 
 
 class Moody:
@@ -107,11 +107,11 @@ class Moody:
         self.well, self.ill = well, ill
         self._retry_after, self._latency = retry_after, latency
 
-    def ask(self, page: int, now: float) -> Reply:
+    def ask(self, page: int, now: float) -> ServerReply:
         """See :class:`Server`."""
         if now % (self.well + self.ill) < self.well:
-            return Reply(Outcome.OK, self._latency)
-        return Reply(Outcome.RATE_LIMITED, self._latency, self._retry_after)
+            return ServerReply(Outcome.OK, self._latency)
+        return ServerReply(Outcome.RATE_LIMITED, self._latency, self._retry_after)
 
 
 class BrokenPages:
@@ -120,8 +120,8 @@ class BrokenPages:
     def __init__(self, one_in: int, latency: float = 0.05) -> None:
         self._one_in, self._latency = one_in, latency
 
-    def ask(self, page: int, now: float) -> Reply:
+    def ask(self, page: int, now: float) -> ServerReply:
         """See :class:`Server`."""
         if page % self._one_in == 0:
-            return Reply(Outcome.SERVER_ERROR, self._latency, "1")
-        return Reply(Outcome.OK, self._latency)
+            return ServerReply(Outcome.SERVER_ERROR, self._latency, "1")
+        return ServerReply(Outcome.OK, self._latency)

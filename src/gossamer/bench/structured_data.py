@@ -8,13 +8,13 @@ import gc
 import time
 from collections.abc import Callable
 
-from gossamer.bench.report import Report
-from gossamer.model.document import Document
+from gossamer.bench.report import BenchReport
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Response, Visit
 from gossamer.rdf.page import structured_data
 from gossamer.rdf.sign import sign_of
+from gossamer.reading.document import Document
 
 #: Pages of each kind that are read; a figure is the median.
 PAGES = 400
@@ -89,9 +89,9 @@ def _microseconds(kind: str, ask: Callable[[Document], object]) -> str:
     return f"{sorted(times)[PAGES // 2] / 1000:,.0f}"
 
 
-def run() -> Report:
+def run() -> BenchReport:
     """Measure each kind of page, and make the report."""
-    report = Report("structured-data")
+    report = BenchReport("structured-data")
     table = report.table(
         f"CPU time of a page, median of {PAGES}; the tree is built within it where one is needed",
         *("page", "bytes", "triples", "sign us", "all us"),

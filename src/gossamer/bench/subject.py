@@ -1,4 +1,4 @@
-"""The crawl that is measured from inside, in a process of its own: `python -m gossamer.bench.subject JOB`, a :class:`Job`
+"""The crawl that is measured from inside, in a process of its own: `python -m gossamer.bench.subject JOB`, a :class:`CrawlJob`
 in JSON.
 
 `profile` says where processor time goes. A timer fires each `TICK` of the process' processor time; the handler looks at
@@ -70,7 +70,7 @@ PARTS = {
 HELPERS = ("gossamer.model", "gossamer.contracts", "gossamer.flow")
 
 
-class Job(msgspec.Struct, frozen=True):
+class CrawlJob(msgspec.Struct, frozen=True):
     """What to crawl and how to look at it."""
 
     how: Literal["profile", "watch"]
@@ -140,10 +140,10 @@ class Profile:
         return "machine room: connectors, runners" if helped else "event loop"
 
 
-class Watch:
+class Samples:
     """What a crawl holds, over time."""
 
-    def __init__(self, crawl: Crawl, job: Job) -> None:
+    def __init__(self, crawl: Crawl, job: CrawlJob) -> None:
         nothing = dict.fromkeys(("seconds", "pages", "queued", "seen", "hosts"), 0.0)
         self.looks: list[dict[str, float]] = [{**nothing, "rss": resident()}]
         self.joined = 0.0
@@ -178,7 +178,7 @@ def resident() -> int:
     return peak * (1 if sys.platform == "darwin" else 1024)
 
 
-def crawl_of(job: Job) -> Crawl:
+def crawl_of(job: CrawlJob) -> Crawl:
     """The crawl of simulated hosts on this machine, without delays unless the job names some."""
     options = {
         "scope": "any",
@@ -191,8 +191,8 @@ def crawl_of(job: Job) -> Crawl:
     return Crawl(job.seeds, build(CrawlOptions, options), settings=job.settings)
 
 
-async def _watched(crawl: Crawl, job: Job) -> tuple[Summary, Watch]:
-    watch = Watch(crawl, job)
+async def _watched(crawl: Crawl, job: CrawlJob) -> tuple[Summary, Samples]:
+    watch = Samples(crawl, job)
     task = asyncio.create_task(watch.follow())
     try:
         summary = await crawl.run()
@@ -208,7 +208,7 @@ def _run(make: Callable[[], Any]) -> Any:
         return runner.run(make())
 
 
-def main(job: Job) -> dict[str, Any]:
+def main(job: CrawlJob) -> dict[str, Any]:
     """Run the crawl; what was measured."""
     crawl = crawl_of(job)
     if job.how == "watch":
@@ -221,4 +221,4 @@ def main(job: Job) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(msgspec.json.encode(main(msgspec.json.decode(sys.argv[1], type=Job))).decode())
+    print(msgspec.json.encode(main(msgspec.json.decode(sys.argv[1], type=CrawlJob))).decode())

@@ -16,8 +16,8 @@ from gossamer.cli.lines import shown
 from gossamer.cli.options import options_named, read_options
 from gossamer.flow.quantities import show_bytes
 from gossamer.model import body as bodies
-from gossamer.model.charset import sniff, to_utf8
 from gossamer.model.visit import Response, Timings, sha1_base32
+from gossamer.reading.charset import sniff, to_utf8
 
 #: The options of a crawl that a single fetch has, too.
 OPTIONS = (
@@ -26,7 +26,7 @@ OPTIONS = (
 )
 
 
-class Report(msgspec.Struct, frozen=True, omit_defaults=True):
+class FetchReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """What `--json` prints."""
 
     url: str
@@ -86,9 +86,9 @@ async def _fetched(fetching: Fetching) -> Response:
         return await fetching.fetch()
 
 
-def _report(url: str, response: Response, *, with_body: bool) -> Report:
+def _report(url: str, response: Response, *, with_body: bool) -> FetchReport:
     content = response.content if with_body else b""
-    return Report(
+    return FetchReport(
         url=url,
         outcome=response.outcome,
         status=response.status,

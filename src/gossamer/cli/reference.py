@@ -21,7 +21,7 @@ from gossamer.model import errors as model_errors
 from gossamer.model.notes import MEANINGS
 from gossamer.model.outcome import TRAITS, Outcome, Traits
 from gossamer.services.robots.machine import to_mermaid
-from gossamer.services.robots.policies import EFFECTS, EVENTS, POLICIES, Policy
+from gossamer.services.robots.policies import EFFECTS, EVENTS, POLICIES, RobotsPolicy
 from gossamer.simweb.hostile import CASES, NOT_PLAYED
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _robots() -> str:
     effects = [(f"`{effect}`", text) for effect, text in EFFECTS.items()]
     figures = [
         (f"`{field}`", *(str(getattr(policy, field)) for policy in policies))
-        for field in Policy.__struct_fields__
+        for field in RobotsPolicy.__struct_fields__
         if field not in ("name", "meanings")
     ]
     drawn = [f"## The machine under `{p.name}`\n\n```mermaid\n{to_mermaid(p)}\n```" for p in policies]

@@ -16,11 +16,11 @@ from gossamer.assembly.robots import Asking
 from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.lines import given_urls, shown
 from gossamer.cli.telling import tell
-from gossamer.contracts.robots import Ruling, Verdict
+from gossamer.contracts.robots import RobotsRuling, RobotsVerdict
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical, scheme_of
 from gossamer.services.robots.reading import MAX_BYTES, parse
-from gossamer.services.robots.rules import Decision, Form, Rules
+from gossamer.services.robots.rules import Decision, PathForm, Rules
 
 
 @click.command()
@@ -81,7 +81,7 @@ def _read(file: str) -> Rules:
                 data = opened.read(MAX_BYTES)
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from None
-    return parse(data, Form.BYTES)
+    return parse(data, PathForm.BYTES)
 
 
 def _offline(rules: Rules, agent: str, urls: Iterable[str]) -> int:
@@ -107,7 +107,7 @@ async def _ask(asking: Asking, urls: Iterable[str]) -> int:
                 status = 2
                 continue
             _tell(url, _decision(verdict))
-            if verdict.ruling is Ruling.WAIT:
+            if verdict.ruling is RobotsRuling.WAIT:
                 status = status or 4
     return status
 
@@ -123,6 +123,6 @@ def _canonical(text: str) -> str:
     return url
 
 
-def _decision(verdict: Verdict) -> Decision:
+def _decision(verdict: RobotsVerdict) -> Decision:
     """What a crawl would do now: while a robots.txt cannot be had, nothing of the site is fetched."""
-    return Decision(verdict.ruling is Ruling.ALLOWED, verdict.rule, verdict.line)
+    return Decision(verdict.ruling is RobotsRuling.ALLOWED, verdict.rule, verdict.line)

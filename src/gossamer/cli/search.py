@@ -21,17 +21,33 @@ _FACETS = ("host", "language", "type", "mime")
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("words", metavar="WORDS")
-@click.option("-n", "--limit", type=click.IntRange(1, 1_000), default=10, show_default=True, help="Show so many documents.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(1, 1_000), default=10, show_default=True, help="Show so many documents."
+)
 @click.option("--start", type=click.IntRange(0, 100_000), default=0, help="Leave out so many first.")
 @click.option("--host", "hosts", multiple=True, metavar="HOST", help="Only on this host or below it (repeatable).")
-@click.option("--language", "languages", multiple=True, metavar="L", help="Only in this language, as `en` (repeatable).")
+@click.option(
+    "--language", "languages", multiple=True, metavar="L", help="Only in this language, as `en` (repeatable)."
+)
 @click.option("--depth", type=click.IntRange(0), metavar="N", help="Only so many links from the seeds at most.")
 @click.option("--since", metavar="DATE", help="Only fetched on this day or later, as 2026-03-01 or 2026-03-01T12:00.")
 @click.option("--until", metavar="DATE", help="Only fetched before.")
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only with a thing of this type, as `schema:Product` (repeatable).")
-@click.option("--not-type", "without", multiple=True, metavar="TYPE", help="Only without any thing of this type (repeatable).")
 @click.option(
-    "--facet", "facets", multiple=True, type=click.Choice(_FACETS), help="Count what was found by this too (repeatable)."
+    "--type",
+    "types",
+    multiple=True,
+    metavar="TYPE",
+    help="Only with a thing of this type, as `schema:Product` (repeatable).",
+)
+@click.option(
+    "--not-type", "without", multiple=True, metavar="TYPE", help="Only without any thing of this type (repeatable)."
+)
+@click.option(
+    "--facet",
+    "facets",
+    multiple=True,
+    type=click.Choice(_FACETS),
+    help="Count what was found by this too (repeatable).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def search(

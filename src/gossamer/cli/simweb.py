@@ -279,10 +279,10 @@ def _serve_hostile(port: int, ca_file: Path | None) -> None:
 
 
 def _expected(spec: WebSpec, options: dict[str, Any]) -> None:
-    from gossamer.simweb.graph import Graph, GraphError
+    from gossamer.simweb.graph import GraphError, WebGraph
 
     try:
-        graph = Graph(SimWeb(spec))
+        graph = WebGraph(SimWeb(spec))
         seeds = list(options["seeds"]) or None
         agent = options["agent"] or "Gossamer"
         found = graph.expected(seeds, options["scope"], options["depth"], agent)

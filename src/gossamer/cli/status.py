@@ -13,7 +13,7 @@ from gossamer.assembly.control.messages import Status
 from gossamer.flow.quantities import show_bytes, show_seconds
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.standing import Standing
+    from gossamer.assembly.control.standing import CrawlStanding
 
 #: What limits are shown in.
 _SHOWN_IN = {"max_time": show_seconds, "max_bytes": show_bytes, "min_free_disk": show_bytes}
@@ -48,20 +48,20 @@ def status(directory: str, units: bool, watch: bool, interval: float, as_json: b
         _print(standing_at_rest(path), as_json=as_json, screen=False)
 
 
-def _ask(control: Control, units: bool) -> "Standing":
-    from gossamer.assembly.control.standing import Standing
+def _ask(control: Control, units: bool) -> "CrawlStanding":
+    from gossamer.assembly.control.standing import CrawlStanding
 
-    found: Standing = control.told(Status(units), Standing)
+    found: CrawlStanding = control.told(Status(units), CrawlStanding)
     return found
 
 
-def _print(now: "Standing", *, as_json: bool, screen: bool) -> None:
+def _print(now: "CrawlStanding", *, as_json: bool, screen: bool) -> None:
     if screen:
         click.clear()
     print(msgspec.json.encode(now).decode() if as_json else "\n".join(lines_of(now)), flush=True)
 
 
-def lines_of(now: "Standing") -> list[str]:
+def lines_of(now: "CrawlStanding") -> list[str]:
     """A standing, for people."""
     lines = [
         f"{now.crawl}: {now.state}" + (f", process {now.process}" if now.is_at_work else ""),

@@ -12,13 +12,13 @@ import click
 from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
 from gossamer.assembly.control.messages import (
     MAX_CHANGE,
-    Block,
+    BlockHosts,
     Change,
     Checkpoint,
     Checkpoints,
     Continue,
+    ControlRequest,
     Pause,
-    Request,
     Rewire,
     Stop,
     Undo,
@@ -30,7 +30,7 @@ from gossamer.model.errors import UsageError
 LONGEST = 300.0
 
 
-def _do(directory: str, request: Request, timeout: float = 30.0) -> None:
+def _do(directory: str, request: ControlRequest, timeout: float = 30.0) -> None:
     with Control(Path(directory), timeout) as control:
         print(control.do(request))
 
@@ -163,7 +163,7 @@ def block(directory: str, names: Sequence[str]) -> None:
     path = Path(directory)
     check_is_crawl(path)
     try:
-        _do(directory, Block(list(names)))
+        _do(directory, BlockHosts(list(names)))
     except NotRunning:
         from gossamer.assembly.control import resting
 

@@ -11,7 +11,7 @@ from gossamer.model.task import Task
 LEVELS = 8
 
 
-class Standing(msgspec.Struct, frozen=True, gc=False):
+class TaskStanding(msgspec.Struct, frozen=True, gc=False):
     """What the frontier knows of a task beside the task itself."""
 
     site: float = 0.5
@@ -27,6 +27,6 @@ class Prioritizer(Protocol):
         3. It raises on no canonical URL, and on no standing.
     """
 
-    def levels(self, tasks: Sequence[Task], standings: Sequence[Standing]) -> Sequence[int]:
+    def levels(self, tasks: Sequence[Task], standings: Sequence[TaskStanding]) -> Sequence[int]:
         """A level for each of `tasks`; `standings` are theirs, in the same order."""
         ...

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from gossamer.model.document import Document
 from gossamer.model.orders import Order
 from gossamer.model.visit import Found, Item, Statements
+from gossamer.reading.document import Document
 
 
 class Processor(Protocol):

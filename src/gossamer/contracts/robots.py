@@ -14,7 +14,7 @@ from gossamer.model.task import Task
 from gossamer.model.visit import Response
 
 
-class Ruling(StrEnum):
+class RobotsRuling(StrEnum):
     """What is to be done with a task."""
 
     ALLOWED = "allowed"
@@ -23,10 +23,10 @@ class Ruling(StrEnum):
     WAIT = "wait"
 
 
-class Verdict(msgspec.Struct, frozen=True, gc=False):
+class RobotsVerdict(msgspec.Struct, frozen=True, gc=False):
     """A ruling with its reason."""
 
-    ruling: Ruling
+    ruling: RobotsRuling
     rule: str = ""
     """The rule that decided, as `Disallow: /private`, or in words what did instead."""
     line: int = 0
@@ -73,7 +73,7 @@ class RobotsGate(Protocol):
         5. A gate to which a state was restored judges as the one that gave it away, in another process, too.
     """
 
-    def judge(self, task: Task, now: float) -> Verdict:
+    def judge(self, task: Task, now: float) -> RobotsVerdict:
         """May this task be handed out now, and if not, what is to be done?
 
         Args:

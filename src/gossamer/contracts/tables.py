@@ -48,7 +48,7 @@ _TYPES: dict[type, ColumnType] = {
 }  # fmt: skip
 
 
-class Told(msgspec.Struct, frozen=True, gc=False):
+class RowSource(msgspec.Struct, frozen=True, gc=False):
     """What a row is made of: one visit, and where its record is kept."""
 
     visit: Visit
@@ -61,7 +61,7 @@ class Told(msgspec.Struct, frozen=True, gc=False):
 
 
 #: Where the value of a column comes from.
-Source = Callable[[Told], Any]
+Source = Callable[[RowSource], Any]
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -152,7 +152,7 @@ class Table:
         row: type[msgspec.Struct],
         doc: str,
         *,
-        rows: Callable[[Told], Iterable[msgspec.Struct]] | None = None,
+        rows: Callable[[RowSource], Iterable[msgspec.Struct]] | None = None,
         mend: Callable[[Any, int], msgspec.Struct] | None = None,
         page: str = "url",
         kind: str = "",
@@ -204,11 +204,11 @@ class Table:
         """What `query` and the setting `log.tables` call it."""
         return self.spec.name
 
-    def row_of(self, told: Told, row: type[msgspec.Struct] | None = None) -> msgspec.Struct:
+    def row_of(self, told: RowSource, row: type[msgspec.Struct] | None = None) -> msgspec.Struct:
         """The row whose columns say themselves where they come from; `row` is a type derived from the table's."""
         return (row or self.row)(**{name: of(told) for name, of in self._sources})
 
-    def _own_rows(self, told: Told) -> Iterable[msgspec.Struct]:
+    def _own_rows(self, told: RowSource) -> Iterable[msgspec.Struct]:
         return (self.row_of(told),)
 
 

@@ -28,7 +28,7 @@ P = TypeVar("P", bound=msgspec.Struct)
 _WHOLE = {"providers": "use", "connectors": "address", "components": "use"}
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ChangedEntry(msgspec.Struct, frozen=True):
     """One unit or connector before and after; None where it does not exist."""
 
     table: str
@@ -46,7 +46,7 @@ class Entry(msgspec.Struct, frozen=True):
 class Difference(msgspec.Struct, frozen=True):
     """What differs between two wirings."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ChangedEntry, ...] = ()
 
     @staticmethod
     def between(before: Wiring, after: Wiring) -> "Difference":
@@ -55,7 +55,7 @@ class Difference(msgspec.Struct, frozen=True):
         for table in TABLES:
             old, new = getattr(before, table), getattr(after, table)
             found += [
-                Entry(table, name, old.get(name), new.get(name))
+                ChangedEntry(table, name, old.get(name), new.get(name))
                 for name in dict.fromkeys((*old, *new))
                 if old.get(name) != new.get(name)
             ]
@@ -65,7 +65,7 @@ class Difference(msgspec.Struct, frozen=True):
     def opposite(self) -> "Difference":
         """What undoes it."""
         return Difference(
-            tuple(Entry(one.table, one.name, one.after, one.before) for one in reversed(self.entries)),
+            tuple(ChangedEntry(one.table, one.name, one.after, one.before) for one in reversed(self.entries)),
         )
 
     @property

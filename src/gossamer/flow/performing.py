@@ -19,7 +19,7 @@ from gossamer.flow.gate import Gate
 from gossamer.flow.handling import Handler, Handling, ItemFailed
 
 
-class Policy(msgspec.Struct, frozen=True):
+class ErrorPolicy(msgspec.Struct, frozen=True):
     """What happens when a component raises."""
 
     on_error: str = "stop"
@@ -46,7 +46,7 @@ class Performer:
         self,
         component: Component[Any],
         gate: Gate,
-        policy: Policy,
+        policy: ErrorPolicy,
         report: Callable[[str], None] = lambda line: None,
         aside: Aside = forget,
     ) -> None:

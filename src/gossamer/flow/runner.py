@@ -25,7 +25,7 @@ from gossamer.flow.errors import ComponentFailed, EndOfItems
 from gossamer.flow.fused import FusedConnector
 from gossamer.flow.gate import Gate
 from gossamer.flow.handling import Handling, own_failure
-from gossamer.flow.performing import Aside, Performer, Policy, forget
+from gossamer.flow.performing import Aside, ErrorPolicy, Performer, forget
 from gossamer.flow.receipt import Receipt
 
 #: There is no more: any item may be None.
@@ -45,7 +45,7 @@ class Runner:
         *,
         workers: int = 1,
         idle: float = IDLE,
-        policy: Policy | None = None,
+        policy: ErrorPolicy | None = None,
         report: Callable[[str], None] = lambda line: None,
         aside: Aside = forget,
         is_called: bool = True,
@@ -61,7 +61,7 @@ class Runner:
         self._least_waiting = 0
         self._surplus = 0
         self._gate = Gate(_places(component, workers))
-        self._performer = Performer(component, self._gate, policy or Policy(), report, aside)
+        self._performer = Performer(component, self._gate, policy or ErrorPolicy(), report, aside)
         self._receiving: set[asyncio.Task[Any]] = set()
         self._leaving = False
         if isinstance(component, OneInput):

@@ -13,7 +13,7 @@ from gossamer.flow.connector import Connector
 from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import FlowError, UnknownName
 from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles
-from gossamer.flow.performing import Aside, Policy, forget
+from gossamer.flow.performing import Aside, ErrorPolicy, forget
 from gossamer.flow.runner import Runner
 from gossamer.flow.sheet import nearest
 from gossamer.flow.transports import Opening, open_connector, transport_of
@@ -191,7 +191,7 @@ class Units:
                 component,
                 workers=plan.workers,
                 idle=plan.idle,
-                policy=Policy(node.on_error, plan.restarts, plan.errors),
+                policy=ErrorPolicy(node.on_error, plan.restarts, plan.errors),
                 report=self.report,
                 aside=self.aside,
                 is_called=False,

@@ -46,7 +46,7 @@ from gossamer.stores.deletions import (
     write_places,
 )
 from gossamer.stores.ledger.deleting import delete as delete_from_ledger
-from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.recovery import QUARANTINE, is_away, refusal, restore
 from gossamer.stores.rowlog import LOG_PATH
 from gossamer.stores.warc import WARC_DIRECTORY
@@ -114,7 +114,7 @@ def delete(directory: Path, target: DeletionTarget | None, now: float, *, forget
         return tuple(notes)
 
 
-def _close(ledger: Ledger) -> None:
+def _close(ledger: RocksLedger) -> None:
     """Leave a ledger as it was found: only a crawl can say that nothing is in flight any more."""
     if ledger.is_clean:
         ledger.close()
@@ -136,7 +136,7 @@ def _check(directory: Path, target: DeletionTarget, *, forget: bool) -> None:
 class _Deleting:
     """One deletion, and how far it is."""
 
-    def __init__(self, directory: Path, ledgers: list[Ledger], deletion: Deletion) -> None:
+    def __init__(self, directory: Path, ledgers: list[RocksLedger], deletion: Deletion) -> None:
         self._directory = directory
         self._ledgers = ledgers
         self._deletion = deletion

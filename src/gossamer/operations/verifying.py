@@ -18,8 +18,8 @@ from gossamer.assembly.damage import damages_of, refuse_without_ledger
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.errors import WiringError
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.cdxj import INDEX, Entry
-from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.cdxj import INDEX, IndexEntry
+from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.recovery import is_away
 from gossamer.stores.rowlog import LOG_PATH
 from gossamer.stores.warc import WARC_DIRECTORY
@@ -29,7 +29,7 @@ from gossamer.stores.warc_scanning import CAPTURES, Gap, scan
 MOST = 50
 
 
-class Verdict(msgspec.Struct):
+class Verified(msgspec.Struct):
     """What was found."""
 
     crawl: str
@@ -59,14 +59,14 @@ class Verdict(msgspec.Struct):
             self.more += 1
 
 
-def verify(directory: Path, *, deep: bool = False) -> Verdict:
+def verify(directory: Path, *, deep: bool = False) -> Verified:
     """Compare what was committed with what is there.
 
     Args:
         directory: the crawl directory.
         deep: read every record of the archive, every line of log and index, every table and every block of the ledgers.
     """
-    told = Verdict(str(directory))
+    told = Verified(str(directory))
     try:
         read_wiring(directory)
     except (CrawlDirectoryError, WiringError) as error:
@@ -95,7 +95,7 @@ def verify(directory: Path, *, deep: bool = False) -> Verdict:
     return told
 
 
-def _ledgers(directory: Path, told: Verdict) -> list[Ledger]:
+def _ledgers(directory: Path, told: Verified) -> list[RocksLedger]:
     try:
         refuse_without_ledger(directory)
         return ledgers_of(directory)
@@ -104,7 +104,7 @@ def _ledgers(directory: Path, told: Verdict) -> list[Ledger]:
         return []
 
 
-def _note_tails(directory: Path, ends: Mapping[str, int], told: Verdict) -> None:
+def _note_tails(directory: Path, ends: Mapping[str, int], told: Verified) -> None:
     for file, end in sorted(ends.items()):
         path = directory / file
         if is_away(path):
@@ -135,7 +135,7 @@ class _Places:
         return at < len(offsets) and offsets[at] == offset and self._lengths[file][at] == length
 
 
-def _read_all(directory: Path, ledgers: list[Ledger], ends: Mapping[str, int], told: Verdict) -> None:
+def _read_all(directory: Path, ledgers: list[RocksLedger], ends: Mapping[str, int], told: Verified) -> None:
     for ledger in ledgers:
         try:
             ledger.read_through()
@@ -151,7 +151,7 @@ def _read_all(directory: Path, ledgers: list[Ledger], ends: Mapping[str, int], t
     _check_index(directory, ends, places, shown, told)
 
 
-def _read_archive(directory: Path, ends: Mapping[str, int], told: Verdict) -> tuple[_Places, int]:
+def _read_archive(directory: Path, ends: Mapping[str, int], told: Verified) -> tuple[_Places, int]:
     """Every record that was committed; where captures lie, and how many of them an index has to have."""
     places, shown = _Places(), 0
     for file, end in sorted(ends.items()):
@@ -170,7 +170,7 @@ def _read_archive(directory: Path, ends: Mapping[str, int], told: Verdict) -> tu
     return places, shown
 
 
-def _check_rows(directory: Path, ledger: Ledger, places: _Places, told: Verdict) -> None:
+def _check_rows(directory: Path, ledger: RocksLedger, places: _Places, told: Verified) -> None:
     for row in ledger.documents():
         told.rows += 1
         place = row.location
@@ -191,7 +191,7 @@ def _lines(path: Path, end: int) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _check_log(directory: Path, end: int, told: Verdict) -> None:
+def _check_log(directory: Path, end: int, told: Verified) -> None:
     """Each line is an event. What it names may be lost, where a crawl went on without: it tells what was."""
     path = directory / LOG_PATH
     if not path.exists():
@@ -203,12 +203,12 @@ def _check_log(directory: Path, end: int, told: Verdict) -> None:
             told.find(f"{LOG_PATH}, line {number} is no event")
 
 
-def _check_index(directory: Path, ends: Mapping[str, int], places: _Places, shown: int, told: Verdict) -> None:
+def _check_index(directory: Path, ends: Mapping[str, int], places: _Places, shown: int, told: Verified) -> None:
     """Each line names a record, in order; where no rows wait to be merged, each capture has one."""
     path = directory / INDEX
     if not path.exists():
         return
-    decoder = msgspec.json.Decoder(Entry)
+    decoder = msgspec.json.Decoder(IndexEntry)
     count, before = 0, b""
     for number, line in _lines(path, path.stat().st_size):
         try:

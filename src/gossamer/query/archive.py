@@ -10,13 +10,13 @@ import msgspec
 
 from gossamer.model.errors import UsageError
 from gossamer.model.visit import Location
-from gossamer.stores.cdxj import INDEX, Found, find, found_in
+from gossamer.stores.cdxj import INDEX, IndexedCapture, find, found_in
 from gossamer.stores.segments import segments
 from gossamer.stores.warc import WARC_DIRECTORY
 from gossamer.stores.warc_reading import ArchivedRecord, read_record
 
 
-class Document(msgspec.Struct, frozen=True):
+class ArchivedDocument(msgspec.Struct, frozen=True):
     """What the archive keeps of one fetch."""
 
     record: ArchivedRecord
@@ -31,10 +31,10 @@ class ArchiveReader:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def captures(self, url: str) -> list[Found]:
+    def captures(self, url: str) -> list[IndexedCapture]:
         """Every capture of a canonical URL, the oldest first."""
         # Logs, then runs, then the index: a row moves on in this order, and is in the next place before it leaves one.
-        found: set[Found] = set()
+        found: set[IndexedCapture] = set()
         for segment in segments(self.directory):
             if segment.table == "pages":
                 with contextlib.suppress(FileNotFoundError), segment.path.open("rb") as rows:
@@ -44,7 +44,7 @@ class ArchiveReader:
         found.update(find(self.directory / INDEX, url))
         return sorted(found, key=lambda one: (one.timestamp, one.entry.filename, int(one.entry.offset)))
 
-    def document(self, url: str, at: str = "") -> Document:
+    def document(self, url: str, at: str = "") -> ArchivedDocument:
         """The last capture of a canonical URL, with its body.
 
         Args:
@@ -62,9 +62,9 @@ class ArchiveReader:
             when = f" at {at}" if at else ""
             raise UsageError(f"{url} is not in the archive of {self.directory}{when}; `gossamer why` tells its story")
         record = self.read(captures[-1])
-        return Document(record, self.original(record, url, captures[-1].entry.digest.removeprefix("sha1:")))
+        return ArchivedDocument(record, self.original(record, url, captures[-1].entry.digest.removeprefix("sha1:")))
 
-    def read(self, capture: Found) -> ArchivedRecord:
+    def read(self, capture: IndexedCapture) -> ArchivedRecord:
         """The record of a capture."""
         entry = capture.entry
         place = Location(f"{WARC_DIRECTORY}/{Path(entry.filename).name}", int(entry.offset), int(entry.length))

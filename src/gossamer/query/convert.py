@@ -26,7 +26,7 @@ from gossamer.query.noted import (
 )
 from gossamer.query.places import (
     TABLES,
-    Manifest,
+    TableManifest,
     converting,
     manifest,
     reading,
@@ -128,7 +128,7 @@ def _remove_converted(directory: Path) -> None:
             (directory / TABLES / name).unlink(missing_ok=True)
         if stands.gone and not segments(directory):
             # While a log is left whose table is gone, its name has to be known.
-            write_manifest(directory, Manifest(stands.run))
+            write_manifest(directory, TableManifest(stands.run))
 
 
 def write_index(directory: Path) -> Converted:

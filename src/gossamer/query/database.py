@@ -230,7 +230,7 @@ class Database:
 
     # -- questions
 
-    def ask(self, sql: str, values: Sequence[object] = ()) -> "Answer":
+    def ask(self, sql: str, values: Sequence[object] = ()) -> "Rows":
         """The answer to one question; the next question ends it.
 
         Args:
@@ -244,7 +244,7 @@ class Database:
         self._judge(sql)
         self._settle(sql)
         with _told(self._names):
-            return Answer(self._connection.execute(sql, list(values)), self._names)
+            return Rows(self._connection.execute(sql, list(values)), self._names)
 
     def keep(self, name: str, sql: str) -> None:
         """Keep the answer to a question of ours under a name, for the questions that follow.
@@ -299,7 +299,7 @@ class Database:
 _ASKING = frozenset({StatementType.SELECT, StatementType.EXPLAIN})
 
 
-class Answer:
+class Rows:
     """Rows of an answer, read bit by bit."""
 
     def __init__(self, connection: Connection, names: Mapping[str, str]) -> None:

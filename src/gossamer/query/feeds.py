@@ -19,7 +19,7 @@ from gossamer.query.engine import Connection, connect, select_table
 from gossamer.query.places import reading, run_of_name, table_files
 from gossamer.query.schema import select_from_log, tables_of
 from gossamer.stores.scratch import scratch
-from gossamer.stores.segments import Committed, Segment, committed, open_runs, segments
+from gossamer.stores.segments import CommittedMark, Segment, committed, open_runs, segments
 
 #: Rows that a consumer is given at once: memory holds these.
 ROWS_AT_ONCE = 1_000
@@ -137,7 +137,7 @@ def _is_ahead(part: _Part, mark: FeedMark) -> bool:
     return (part.run, part.serial) >= (place.run, place.serial)
 
 
-def _committed_end(segment: Segment, told: Committed) -> int | None:
+def _committed_end(segment: Segment, told: CommittedMark) -> int | None:
     """Where what is committed ends in a segment of the run that writes; None where all of it is."""
     serial, end = told.ends.get(segment.table, (0, 0)) if told.run == segment.run else (0, 0)
     return None if segment.serial < serial else end if segment.serial == serial else 0

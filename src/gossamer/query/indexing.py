@@ -10,9 +10,9 @@ from pathlib import Path
 
 from gossamer.model.mime import essence
 from gossamer.model.outcome import Outcome
-from gossamer.model.robots_tags import NO_COPY
+from gossamer.reading.robots_tags import NO_COPY
 from gossamer.stores.cdxj import Capture, index_line
-from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.stores.warc import WARC_DIRECTORY
 from gossamer.stores.warc_scanning import CAPTURES, Gap, Span, scan
 
@@ -28,7 +28,7 @@ def archive_ends(directory: Path) -> dict[str, int]:
     """
     ends: dict[str, int] = {}
     for path in sorted((directory / STATE_DIRECTORY).glob("*/ledger")):
-        ledger = Ledger(LedgerSheet(directory=str(directory), agent=path.parent.name))
+        ledger = RocksLedger(LedgerSheet(directory=str(directory), agent=path.parent.name))
         with ledger.looking():
             ends.update(ledger.committed_ends())
     return {file: end for file, end in sorted(ends.items()) if file.startswith(f"{WARC_DIRECTORY}/")}

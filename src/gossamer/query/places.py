@@ -43,7 +43,7 @@ def crawl_directory(text: str) -> Path:
     return path
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class TableManifest(msgspec.Struct, frozen=True):
     """Which Parquet files count: what is in `tables/replaced.json`."""
 
     run: int = 0
@@ -52,15 +52,15 @@ class Manifest(msgspec.Struct, frozen=True):
     """Files, as `TABLE/NAME`, whose rows newer files have."""
 
 
-def manifest(directory: Path) -> Manifest:
+def manifest(directory: Path) -> TableManifest:
     """The manifest as it stands now; an empty one where nothing was ever replaced."""
     try:
-        return msgspec.json.decode((directory / TABLES / REPLACED).read_bytes(), type=Manifest)
+        return msgspec.json.decode((directory / TABLES / REPLACED).read_bytes(), type=TableManifest)
     except FileNotFoundError:
-        return Manifest()
+        return TableManifest()
 
 
-def write_manifest(directory: Path, new: Manifest) -> None:
+def write_manifest(directory: Path, new: TableManifest) -> None:
     """Switch to other files. One rename: a reader sees all of it or nothing."""
     path = directory / TABLES / REPLACED
     fresh = path.with_name(f"{path.name}.new")

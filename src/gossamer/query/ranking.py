@@ -59,7 +59,9 @@ def pagerank(sources: Numbers, targets: Numbers, count: int) -> tuple[Ranks, int
     rounds = 0
     while rounds < MOST_ROUNDS:
         rounds += 1
-        passed: Ranks = np.bincount(targets, weights=(ranks * share)[sources], minlength=count).astype(np.float64, copy=False)
+        passed: Ranks = np.bincount(targets, weights=(ranks * share)[sources], minlength=count).astype(
+            np.float64, copy=False
+        )
         # Who stands on a page without links begins anywhere.
         passed += (1 - DAMPING + DAMPING * ranks[ends].sum()) / count
         change = np.abs(passed - ranks).sum()

@@ -15,7 +15,7 @@ from gossamer.query.noted import Noted, noted, notes_of, with_tables, write_note
 from gossamer.query.places import (
     RANKS,
     TABLES,
-    Manifest,
+    TableManifest,
     converting,
     manifest,
     run_file,
@@ -75,7 +75,7 @@ def remove_rows(directory: Path, target: DeletionTarget) -> int:
             removed += count
         if made:
             write_notes(directory, with_tables(notes_of(directory), made))
-            write_manifest(directory, Manifest(stands.run + 1, (*stands.gone, *gone)))
+            write_manifest(directory, TableManifest(stands.run + 1, (*stands.gone, *gone)))
     return removed
 
 

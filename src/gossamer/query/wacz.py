@@ -20,7 +20,7 @@ from gossamer._version import __version__
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.database import Database
 from gossamer.query.printing import json_lines
-from gossamer.stores.cdxj import Entry
+from gossamer.stores.cdxj import IndexEntry
 from gossamer.stores.warc import WARC_DIRECTORY
 from gossamer.stores.warc_scanning import Gap, gaps
 
@@ -156,13 +156,13 @@ def _check_archive(directory: Path, index: Path, ends: Mapping[str, int]) -> Non
     )
 
 
-def _is_in(found: Sequence[Gap], entry: Entry) -> bool:
+def _is_in(found: Sequence[Gap], entry: IndexEntry) -> bool:
     start = int(entry.offset)
     return any(start < gap.end and gap.offset < start + int(entry.length) for gap in found)
 
 
-def _entries(index: Path) -> Iterator[Entry]:
-    decoder = msgspec.json.Decoder(Entry)
+def _entries(index: Path) -> Iterator[IndexEntry]:
+    decoder = msgspec.json.Decoder(IndexEntry)
     with index.open("rb") as lines:
         for line in lines:
             yield decoder.decode(line.split(b" ", 2)[2])

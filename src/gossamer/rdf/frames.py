@@ -7,7 +7,7 @@ from gossamer.rdf.names import Names
 from gossamer.rdf.values import Value
 
 
-class Host(StrEnum):
+class HostLanguage(StrEnum):
     """The language in which RDFa stands."""
 
     HTML = "html"
@@ -17,9 +17,9 @@ class Host(StrEnum):
 
 #: What a page knows before it says anything; shared, so that what many pages say is looked up once.
 INITIAL = {
-    Host.HTML: Names(PREFIXES, TERMS),
-    Host.XHTML1: Names(PREFIXES, XHTML_TERMS),
-    Host.XHTML5: Names(PREFIXES, XHTML_TERMS),
+    HostLanguage.HTML: Names(PREFIXES, TERMS),
+    HostLanguage.XHTML1: Names(PREFIXES, XHTML_TERMS),
+    HostLanguage.XHTML5: Names(PREFIXES, XHTML_TERMS),
 }
 
 

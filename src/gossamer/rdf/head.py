@@ -6,9 +6,9 @@ head alone, costs more than reading it. What is not plain is left to the tree.
 
 import re
 
-from gossamer.model.document import Document
-from gossamer.model.markup import SPACE, TAG, attributes, resolved
 from gossamer.rdf.nodes import Element
+from gossamer.reading.document import Document
+from gossamer.reading.markup import SPACE, TAG, attributes, resolved
 
 _HEAD = re.compile(rb"<head(?=[%s/>])" % SPACE, re.IGNORECASE)
 # What may stand before a head that is one, besides `html`.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gossamer.model.skim import Tag
+from gossamer.reading.skim import Tag
 
 #: Values of one page that are kept.
 MAX_VALUES = 1_000

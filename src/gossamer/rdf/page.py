@@ -10,13 +10,10 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from gossamer.model import charset
-from gossamer.model.document import Document
 from gossamer.model.errors import ParseSkipped
 from gossamer.model.visit import XHTML, Triple
-from gossamer.model.xhtml import NotXhtml, numbered
 from gossamer.rdf.filtering import DROPPED, dropping
-from gossamer.rdf.frames import Host
+from gossamer.rdf.frames import HostLanguage
 from gossamer.rdf.head import head_elements
 from gossamer.rdf.jsonld import read_json_ld
 from gossamer.rdf.meta import MetaItem, meta_items
@@ -27,6 +24,9 @@ from gossamer.rdf.rdfa import Reader
 from gossamer.rdf.sign import Sign, everything, sign_of
 from gossamer.rdf.terms import MAX_IRI, Full, Gathered, Warned
 from gossamer.rdf.vocabularies import VOCABULARIES
+from gossamer.reading import charset
+from gossamer.reading.document import Document
+from gossamer.reading.xhtml import NotXhtml, numbered
 
 _XHTML1 = re.compile(rb"<!DOCTYPE[^>]*-//W3C//DTD XHTML")
 #: Bytes in which a DOCTYPE is looked for.
@@ -101,13 +101,13 @@ def _gather(document: Document, sign: Sign, gathered: Gathered) -> None:
             host,
             gathered,
             language=language if "," not in language else "",
-            has_namespaces=host is not Host.HTML or b"xmlns:" in place,
+            has_namespaces=host is not HostLanguage.HTML or b"xmlns:" in place,
         ).read(elements)
     if sign.microdata:
         Items(base, gathered).read(elements)
 
 
-def _elements_of(document: Document, sign: Sign, gathered: Gathered) -> tuple[Host, Iterable[Element]]:
+def _elements_of(document: Document, sign: Sign, gathered: Gathered) -> tuple[HostLanguage, Iterable[Element]]:
     """The elements of a page and the language they are in: XML where it is well-formed XHTML, HTML otherwise.
 
     Raises:
@@ -116,11 +116,11 @@ def _elements_of(document: Document, sign: Sign, gathered: Gathered) -> tuple[Ho
     if document.mime == XHTML:
         text = charset.to_utf8(document.content, document.charset)
         try:
-            host = Host.XHTML1 if _XHTML1.search(text[:_DOCTYPE_BYTES]) else Host.XHTML5
+            host = HostLanguage.XHTML1 if _XHTML1.search(text[:_DOCTYPE_BYTES]) else HostLanguage.XHTML5
             return host, xml_elements(numbered(text))
         except (NotXml, NotXhtml) as error:
             gathered.warn("DocumentError", f"no XML, read as HTML: {error}")
     plain = head_elements(document) if sign.head_only else None
     if plain is not None:
-        return Host.HTML, plain
-    return Host.HTML, html_elements(document.tree)
+        return HostLanguage.HTML, plain
+    return HostLanguage.HTML, html_elements(document.tree)

@@ -8,7 +8,7 @@ it, so it waits until one comes.
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from gossamer.rdf.frames import INITIAL, Frame, Host, List, Step
+from gossamer.rdf.frames import INITIAL, Frame, HostLanguage, List, Step
 from gossamer.rdf.initial import PREFIXES
 from gossamer.rdf.names import Names, declared, is_name, resolved
 from gossamer.rdf.nodes import Content, Element
@@ -47,7 +47,7 @@ class Reader:
     """Reads the RDFa of one page."""
 
     def __init__(
-        self, base: str, host: Host, gathered: Gathered, *, language: str = "", has_namespaces: bool = True
+        self, base: str, host: HostLanguage, gathered: Gathered, *, language: str = "", has_namespaces: bool = True
     ) -> None:
         """Nothing is read yet.
 
@@ -204,7 +204,7 @@ class Reader:
 
     def _language(self, language: str, attributes: _Attributes) -> str:
         """Step 4."""
-        first, second = ("lang", "xml:lang") if self._host is Host.HTML else ("xml:lang", "lang")
+        first, second = ("lang", "xml:lang") if self._host is HostLanguage.HTML else ("xml:lang", "lang")
         if first in attributes:
             return attributes[first] or ""
         return (attributes[second] or "") if second in attributes else language
@@ -216,7 +216,7 @@ class Reader:
             value = attributes.get(attribute) if attribute in attributes else None
             if attribute in attributes and value is None:
                 value = ""
-            if value is not None and "property" in attributes and self._host is not Host.XHTML1:
+            if value is not None and "property" in attributes and self._host is not HostLanguage.XHTML1:
                 value = " ".join(word for word in value.split() if is_name(word)) or None
             found.append(None if value is None else names.named(value, self._gathered))
         return found[0], found[1]
@@ -390,17 +390,21 @@ class Reader:
         text = self._within(depth, content.text)
         if text is None:
             return None
-        return time(text, language) if tag == "time" and self._host is not Host.XHTML1 else typed(text, "", language)
+        return (
+            time(text, language)
+            if tag == "time" and self._host is not HostLanguage.XHTML1
+            else typed(text, "", language)
+        )
 
     def _namespaces(self, names: Names) -> Mapping[str, str]:
         """What markup must declare to be read alone: XML has namespaces."""
-        return {} if self._host is Host.HTML else {"": XHTML} | dict(names.declared)
+        return {} if self._host is HostLanguage.HTML else {"": XHTML} | dict(names.declared)
 
     def _given(self, tag: str, attributes: _Attributes) -> str | None:
         """The literal as an attribute gives it: `content`, or what HTML has for it."""
         if "content" in attributes:
             return attributes["content"] or ""
-        if self._host is Host.XHTML1:
+        if self._host is HostLanguage.XHTML1:
             return None
         if "datetime" in attributes:
             return attributes["datetime"] or ""

@@ -8,8 +8,8 @@ side: a page that writes *of* such attributes is looked at more closely, and not
 import msgspec
 import re2
 
-from gossamer.model.document import Document
-from gossamer.model.skim import Tag
+from gossamer.reading.document import Document
+from gossamer.reading.skim import Tag
 
 _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1

@@ -11,7 +11,7 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import setting
 from gossamer.model.errors import ResolutionFailed
 from gossamer.services import guard
-from gossamer.services.dns import Found, GuardedResolver, ResolverSheet, split_target
+from gossamer.services.dns import FoundAddresses, GuardedResolver, ResolverSheet, split_target
 
 if TYPE_CHECKING:
     import aiodns
@@ -106,7 +106,7 @@ class DnsResolver(GuardedResolver[DnsSheet]):
             if channel is not self._channel and not channel.pending:
                 await channel.resolver.close()
 
-    async def find(self, host: str) -> Found:
+    async def find(self, host: str) -> FoundAddresses:
         """All addresses of a name, IPv4 first, for as long as the shortest-lived record on the way says."""
         import aiodns
 
@@ -119,7 +119,9 @@ class DnsResolver(GuardedResolver[DnsSheet]):
         addresses = dict.fromkeys(_text(node.addr[0]) for node in result.nodes)
         ttl = min([node.ttl for node in result.nodes] + [alias.ttl for alias in result.cnames], default=0)
         sheet = self.sheet
-        return Found(sorted(addresses, key=lambda address: ":" in address), min(max(ttl, sheet.min_ttl), sheet.max_ttl))
+        return FoundAddresses(
+            sorted(addresses, key=lambda address: ":" in address), min(max(ttl, sheet.min_ttl), sheet.max_ttl)
+        )
 
 
 def _check_servers(sheet: DnsSheet) -> None:

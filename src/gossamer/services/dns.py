@@ -56,7 +56,7 @@ class ResolverSheet(Sheet, frozen=True):
     ] = 30.0
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundAddresses(msgspec.Struct, frozen=True):
     """What a source knows of a name."""
 
     addresses: Sequence[str]
@@ -64,7 +64,7 @@ class Found(msgspec.Struct, frozen=True):
     """Seconds for which it is good; None: the source does not say."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ResolveEntry(msgspec.Struct, frozen=True):
     """One line of the `--resolve` table."""
 
     pattern: re.Pattern[str]
@@ -73,7 +73,7 @@ class Entry(msgspec.Struct, frozen=True):
     """0 keeps the URL's own port."""
 
 
-def table(texts: Sequence[str]) -> tuple[Entry, ...]:
+def table(texts: Sequence[str]) -> tuple[ResolveEntry, ...]:
     """Read `PATTERN=ADDRESS[:PORT]` entries; an IPv6 address with a port wears brackets, as in a URL.
 
     Raises:
@@ -82,7 +82,7 @@ def table(texts: Sequence[str]) -> tuple[Entry, ...]:
     return tuple(map(_entry, texts))
 
 
-def _entry(text: str) -> Entry:
+def _entry(text: str) -> ResolveEntry:
     pattern, equals, target = text.partition("=")
     pattern = pattern.strip().lower().strip("[]")
     if not equals or not pattern or not target:
@@ -92,7 +92,7 @@ def _entry(text: str) -> Entry:
         raise SettingError(f"resolve entry {text!r}: {address!r} is not an IP address")
     if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         raise SettingError(f"resolve entry {text!r}: {port!r} is not a port (1 to 65535)")
-    return Entry(re.compile(".*".join(map(re.escape, pattern.split("*"))) + r"\Z"), address, int(port or 0))
+    return ResolveEntry(re.compile(".*".join(map(re.escape, pattern.split("*"))) + r"\Z"), address, int(port or 0))
 
 
 def split_target(target: str) -> tuple[str, str]:
@@ -227,7 +227,7 @@ class GuardedResolver(Provider[R]):
         return tuple(found.addresses), self.clock.monotonic() + (self.sheet.ttl if found.ttl is None else found.ttl)
 
     @abstractmethod
-    async def find(self, host: str) -> Found:
+    async def find(self, host: str) -> FoundAddresses:
         """All addresses of a name, and how long they are good for.
 
         Raises:
@@ -238,9 +238,9 @@ class GuardedResolver(Provider[R]):
 class SystemResolver(GuardedResolver[ResolverSheet]):
     """Asks the `--resolve` table, then the operating system, in a thread. Implements `contracts.resolving.Resolver`."""
 
-    async def find(self, host: str) -> Found:
+    async def find(self, host: str) -> FoundAddresses:
         """What the operating system says, good for the time that the sheet says."""
-        return Found(await self.look_up(host))
+        return FoundAddresses(await self.look_up(host))
 
     async def look_up(self, host: str) -> Sequence[str]:
         """All addresses of a name, from the operating system.

@@ -19,7 +19,7 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 
-class Kind(StrEnum):
+class AddressKind(StrEnum):
     """What an address is for. Only `public` ones are open to links."""
 
     PUBLIC = "public"
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 
 #: Opened by a host that was given as a seed (DESIGN 9.8).
-OPEN_TO_SEEDS = frozenset({Kind.LOOPBACK, Kind.PRIVATE})
+OPEN_TO_SEEDS = frozenset({AddressKind.LOOPBACK, AddressKind.PRIVATE})
 
 #: Where clouds hand out credentials to whoever asks from inside (FAULTS 48): Amazon and most others, its containers,
 #: Alibaba, Oracle, Azure's host agent (in a public range), and the IPv6 ones of Amazon and Google.
@@ -55,41 +55,41 @@ _METADATA = frozenset(
 )
 
 #: IANA's special-purpose registry for IPv4 (RFC 6890 and later entries), and FAULTS 41.
-_KINDS_4: tuple[tuple[IPv4Network, Kind], ...] = tuple(
+_KINDS_4: tuple[tuple[IPv4Network, AddressKind], ...] = tuple(
     (IPv4Network(network), kind)
     for network, kind in (
-        ("0.0.0.0/8", Kind.UNSPECIFIED),
-        ("10.0.0.0/8", Kind.PRIVATE),
-        ("100.64.0.0/10", Kind.PRIVATE),
-        ("127.0.0.0/8", Kind.LOOPBACK),
-        ("169.254.0.0/16", Kind.LINK_LOCAL),
-        ("172.16.0.0/12", Kind.PRIVATE),
-        ("192.0.0.0/24", Kind.RESERVED),
-        ("192.0.2.0/24", Kind.RESERVED),
-        ("192.88.99.0/24", Kind.RESERVED),
-        ("192.168.0.0/16", Kind.PRIVATE),
-        ("198.18.0.0/15", Kind.PRIVATE),
-        ("198.51.100.0/24", Kind.RESERVED),
-        ("203.0.113.0/24", Kind.RESERVED),
-        ("224.0.0.0/4", Kind.MULTICAST),
-        ("240.0.0.0/4", Kind.RESERVED),
+        ("0.0.0.0/8", AddressKind.UNSPECIFIED),
+        ("10.0.0.0/8", AddressKind.PRIVATE),
+        ("100.64.0.0/10", AddressKind.PRIVATE),
+        ("127.0.0.0/8", AddressKind.LOOPBACK),
+        ("169.254.0.0/16", AddressKind.LINK_LOCAL),
+        ("172.16.0.0/12", AddressKind.PRIVATE),
+        ("192.0.0.0/24", AddressKind.RESERVED),
+        ("192.0.2.0/24", AddressKind.RESERVED),
+        ("192.88.99.0/24", AddressKind.RESERVED),
+        ("192.168.0.0/16", AddressKind.PRIVATE),
+        ("198.18.0.0/15", AddressKind.PRIVATE),
+        ("198.51.100.0/24", AddressKind.RESERVED),
+        ("203.0.113.0/24", AddressKind.RESERVED),
+        ("224.0.0.0/4", AddressKind.MULTICAST),
+        ("240.0.0.0/4", AddressKind.RESERVED),
     )
 )
 
 #: The same for IPv6. Outside 2000::/3 nothing is routed, so whatever is not named here and not inside it is reserved.
-_KINDS_6: tuple[tuple[IPv6Network, Kind], ...] = tuple(
+_KINDS_6: tuple[tuple[IPv6Network, AddressKind], ...] = tuple(
     (IPv6Network(network), kind)
     for network, kind in (
-        ("::/128", Kind.UNSPECIFIED),
-        ("::1/128", Kind.LOOPBACK),
-        ("64:ff9b:1::/48", Kind.PRIVATE),
-        ("2001::/23", Kind.RESERVED),
-        ("2001:db8::/32", Kind.RESERVED),
-        ("3fff::/20", Kind.RESERVED),
-        ("fc00::/7", Kind.PRIVATE),
-        ("fe80::/10", Kind.LINK_LOCAL),
-        ("fec0::/10", Kind.PRIVATE),
-        ("ff00::/8", Kind.MULTICAST),
+        ("::/128", AddressKind.UNSPECIFIED),
+        ("::1/128", AddressKind.LOOPBACK),
+        ("64:ff9b:1::/48", AddressKind.PRIVATE),
+        ("2001::/23", AddressKind.RESERVED),
+        ("2001:db8::/32", AddressKind.RESERVED),
+        ("3fff::/20", AddressKind.RESERVED),
+        ("fc00::/7", AddressKind.PRIVATE),
+        ("fe80::/10", AddressKind.LINK_LOCAL),
+        ("fec0::/10", AddressKind.PRIVATE),
+        ("ff00::/8", AddressKind.MULTICAST),
     )
 )
 _GLOBAL_6 = IPv6Network("2000::/3")
@@ -154,16 +154,16 @@ def _really(address: Address) -> tuple[Address, ...]:
     return (embedded(address) if isinstance(address, IPv6Address) else ()) or (address,)
 
 
-def _kind(address: Address) -> Kind:
+def _kind(address: Address) -> AddressKind:
     if address in _METADATA:
-        return Kind.METADATA
+        return AddressKind.METADATA
     if isinstance(address, IPv4Address):
-        return next((kind for network, kind in _KINDS_4 if address in network), Kind.PUBLIC)
+        return next((kind for network, kind in _KINDS_4 if address in network), AddressKind.PUBLIC)
     special = next((kind for network, kind in _KINDS_6 if address in network), None)
-    return special or (Kind.PUBLIC if address in _GLOBAL_6 else Kind.RESERVED)
+    return special or (AddressKind.PUBLIC if address in _GLOBAL_6 else AddressKind.RESERVED)
 
 
-def kinds(address: str) -> frozenset[Kind]:
+def kinds(address: str) -> frozenset[AddressKind]:
     """What an address is for, embedded IPv4 extracted; more than one kind only for Teredo.
 
     Raises:
@@ -195,10 +195,10 @@ def judge(address: str, allowed_networks: tuple[Network, ...] = (), *, seed: boo
         return "not an address"
     for one in really:
         kind = _kind(one)
-        if kind is Kind.PUBLIC:
+        if kind is AddressKind.PUBLIC:
             continue
         listed = any(one.version == network.version and one in network for network in allowed_networks)
-        if kind is Kind.METADATA or not (listed or (seed and kind in OPEN_TO_SEEDS)):
+        if kind is AddressKind.METADATA or not (listed or (seed and kind in OPEN_TO_SEEDS)):
             return f"a {kind} address"
     return ""
 
@@ -241,7 +241,7 @@ def is_address(host: str) -> bool:
 def is_loopback(address: str) -> bool:
     """The address never leaves this machine."""
     try:
-        return kinds(address) == {Kind.LOOPBACK}
+        return kinds(address) == {AddressKind.LOOPBACK}
     except ValueError:
         return False
 

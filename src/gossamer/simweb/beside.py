@@ -20,7 +20,7 @@ from gossamer.simweb.spec import ServeOptions, WebSpec
 _GRACE = 5.0
 
 
-class Job(msgspec.Struct, frozen=True):
+class ServerJob(msgspec.Struct, frozen=True):
     """What a further server process serves."""
 
     spec: WebSpec
@@ -33,7 +33,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def processes(count: int, job: Job) -> Iterator[list[subprocess.Popen[bytes]]]:
+def processes(count: int, job: ServerJob) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Start so many server processes, and end them with the context; :func:`port_of` waits until one serves."""
     line = msgspec.json.encode(job, enc_hook=str) + b"\n"
     running: list[subprocess.Popen[bytes]] = []
@@ -76,7 +76,7 @@ def beside(spec: WebSpec, options: ServeOptions | None = None) -> Iterator[int]:
     For programs that crawl it themselves: server and crawler then share no interpreter. The process ignores Ctrl-C,
     which is the crawler's to handle, and ends when we do. Raises OSError if it does not come up.
     """
-    with processes(1, Job(spec, options)) as [process]:
+    with processes(1, ServerJob(spec, options)) as [process]:
         yield port_of(process)
 
 

@@ -62,7 +62,7 @@ def _intervals() -> tuple[int, ...]:
     return tuple(found[:256])
 
 
-class Changes:
+class ChangeHistory:
     """The change histories of pages. A page is known by its bits (`Pages.bits`)."""
 
     def __init__(self) -> None:

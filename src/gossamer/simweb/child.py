@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.simweb.beside import Job
+from gossamer.simweb.beside import ServerJob
 from gossamer.simweb.server import run_loop, serve
 from gossamer.simweb.site import SimWeb
 
@@ -18,7 +18,7 @@ from gossamer.simweb.site import SimWeb
 def main() -> int:
     """Serve until the standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job, dec_hook=_path)
+    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=ServerJob, dec_hook=_path)
     run_loop(_serve(job))
     return 0
 
@@ -30,7 +30,7 @@ def _path(kind: type, text: Any) -> Any:
     return Path(text)
 
 
-async def _serve(job: Job) -> None:
+async def _serve(job: ServerJob) -> None:
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ended.set)
     serving = serve(

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.simweb.changes import DAY, INTERVALS
-from gossamer.simweb.graph import Graph
-from gossamer.simweb.hosts import LANGUAGES, ROBOTS_KINDS, UTF8_SHARE, VALIDATORS, Host
-from gossamer.simweb.pages import Kind, path_of
+from gossamer.simweb.graph import WebGraph
+from gossamer.simweb.hosts import LANGUAGES, ROBOTS_KINDS, UTF8_SHARE, VALIDATORS, SimHost
+from gossamer.simweb.pages import PageKind, path_of
 from gossamer.simweb.site import Conditions, SimWeb
 
 SAMPLE: Final = 2_000
@@ -40,7 +40,7 @@ class Fact(msgspec.Struct, frozen=True):
 
 def describe(web: SimWeb) -> list[Fact]:
     """Count a web; raises GraphError if it is too large to be held as a graph."""
-    graph = Graph(web)
+    graph = WebGraph(web)
     return [*_hosts(web), *_kinds(graph), *_links(graph), *_sizes(graph), *_changes(graph)]
 
 
@@ -63,7 +63,7 @@ def _hosts(web: SimWeb) -> Iterator[Fact]:
     yield from _shares("hosts that send validators:", VALIDATORS, [host.validators for host in drawn])
 
 
-def _share(hosts: list[Host], holds: Callable[[Host], bool]) -> float:
+def _share(hosts: list[SimHost], holds: Callable[[SimHost], bool]) -> float:
     return sum(map(holds, hosts)) / len(hosts)
 
 
@@ -73,7 +73,7 @@ def _shares(what: str, asked: dict[str, float], found: list[str]) -> Iterator[Fa
         yield Fact(f"{what} {name}", weight / total, counts[name] / len(found))
 
 
-def _size_exponent(hosts: list[Host]) -> float:
+def _size_exponent(hosts: list[SimHost]) -> float:
     """The exponent of the power law of sizes: 1 + 1/s where the size of the r-th host falls as r^-s."""
     sizes = np.array([host.size for host in hosts if host.size >= FEW], dtype=np.float64)
     # The largest few stand off the line: the closed form of `Hosts` counts ranks from one.
@@ -87,19 +87,19 @@ def _slope(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     return float(np.polyfit(*logs, 1)[0]) if len(logs[0]) > 2 else float("nan")
 
 
-def _kinds(graph: Graph) -> Iterator[Fact]:
+def _kinds(graph: WebGraph) -> Iterator[Fact]:
     spec = graph.web.spec
-    shares = {kind: float((graph.kinds == kind).mean()) for kind in Kind}
-    yield Fact("pages that are exact duplicates", spec.duplicate_share, shares[Kind.DUPLICATE])
-    yield Fact("pages that are near-duplicates", spec.near_duplicate_share, shares[Kind.NEAR_DUPLICATE])
-    yield Fact("pages that redirect", spec.redirect_share, shares[Kind.REDIRECT])
-    yield Fact("pages that are gone", spec.gone_share, shares[Kind.GONE])
-    yield Fact("pages that fail at first", spec.flaky_share, shares[Kind.FLAKY])
+    shares = {kind: float((graph.kinds == kind).mean()) for kind in PageKind}
+    yield Fact("pages that are exact duplicates", spec.duplicate_share, shares[PageKind.DUPLICATE])
+    yield Fact("pages that are near-duplicates", spec.near_duplicate_share, shares[PageKind.NEAR_DUPLICATE])
+    yield Fact("pages that redirect", spec.redirect_share, shares[PageKind.REDIRECT])
+    yield Fact("pages that are gone", spec.gone_share, shares[PageKind.GONE])
+    yield Fact("pages that fail at first", spec.flaky_share, shares[PageKind.FLAKY])
     dead = (graph.bits >> np.uint64(52) & np.uint64(1023)) < graph.web.pages.dead_weight
     yield Fact("pages with a dead link", spec.dead_link_share, float(dead.mean()))
 
 
-def _links(graph: Graph) -> Iterator[Fact]:
+def _links(graph: WebGraph) -> Iterator[Fact]:
     spec = graph.web.spec
     counts = np.diff(graph.starts)
     sources = np.repeat(np.arange(graph.count, dtype=np.int32), counts)
@@ -120,7 +120,7 @@ def _tail_exponent(values: npt.NDArray[np.int64]) -> float:
     return float(1 + 1 / np.log(upper / upper[0]).mean()) if upper[-1] > upper[0] else float("nan")
 
 
-def _popularity(graph: Graph) -> float:
+def _popularity(graph: WebGraph) -> float:
     """How fast the links to the k-th page of the largest host fall with k: the tree's links left out, in bins of octaves."""
     size, spec = int(graph.sizes[0]), graph.web.spec
     index = np.arange(size)
@@ -132,9 +132,9 @@ def _popularity(graph: Graph) -> float:
     return -_slope([middle for middle, _ in means], [mean for _, mean in means])
 
 
-def _sizes(graph: Graph) -> Iterator[Fact]:
+def _sizes(graph: WebGraph) -> Iterator[Fact]:
     web, spec = graph.web, graph.web.spec
-    plain = np.flatnonzero(graph.kinds == Kind.PLAIN)
+    plain = np.flatnonzero(graph.kinds == PageKind.PLAIN)
     sizes: list[int] = []
     for page in plain[:: max(1, len(plain) // SAMPLE)]:
         host = web.hosts.host(int(graph.host_of[page]))
@@ -148,7 +148,7 @@ def _sizes(graph: Graph) -> Iterator[Fact]:
     yield Fact("spread of bytes (sigma of the logarithm)", spec.size_sigma, float(np.log(upper)))
 
 
-def _changes(graph: Graph) -> Iterator[Fact]:
+def _changes(graph: WebGraph) -> Iterator[Fact]:
     changes = graph.web.changes
     intervals = np.array([changes.interval(int(bits)) for bits in graph.bits[:: max(1, graph.count // 10_000)]])
     for share, low, high in INTERVALS:

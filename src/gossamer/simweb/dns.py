@@ -12,7 +12,7 @@ import socket
 import struct
 from typing import Final, NamedTuple, cast
 
-from gossamer.simweb.hosts import Hosts
+from gossamer.simweb.hosts import SimHosts
 
 TYPE_A: Final = 1
 CLASS_IN: Final = 1
@@ -48,7 +48,7 @@ def read_question(packet: bytes) -> Question | None:
     return Question(".".join(labels), kind, place + 5)
 
 
-def answer_query(hosts: Hosts, packet: bytes, shared_addresses: bool) -> bytes | None:
+def answer_query(hosts: SimHosts, packet: bytes, shared_addresses: bool) -> bytes | None:
     """Return the answer to a query packet, or None for one that deserves none (RFC 1035).
 
     With `shared_addresses` hosts live on the addresses that they share with others in 127.0.0.0/8;
@@ -81,7 +81,7 @@ def answer_query(hosts: Hosts, packet: bytes, shared_addresses: bool) -> bytes |
 class NameServer(asyncio.DatagramProtocol):
     """The UDP end of it."""
 
-    def __init__(self, hosts: Hosts, shared_addresses: bool) -> None:
+    def __init__(self, hosts: SimHosts, shared_addresses: bool) -> None:
         self._hosts, self._shared = hosts, shared_addresses
         self._transport: asyncio.DatagramTransport | None = None
 

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Final
 
 from gossamer.simweb import draws
-from gossamer.simweb.hosts import Host
-from gossamer.simweb.pages import Kind, Pages, path_of
+from gossamer.simweb.hosts import SimHost
+from gossamer.simweb.pages import PageKind, Pages, path_of
 from gossamer.simweb.render import IMAGES, http_date
 
 SITEMAP_URLS: Final = 1000
@@ -21,10 +21,10 @@ SITEMAP_URLS: Final = 1000
 FEED_ITEMS: Final = 20
 
 _SITEMAP_NAMESPACE: Final = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-_LISTED: Final = (Kind.PLAIN, Kind.NEAR_DUPLICATE, Kind.FLAKY)
+_LISTED: Final = (PageKind.PLAIN, PageKind.NEAR_DUPLICATE, PageKind.FLAKY)
 
 
-def sitemap(pages: Pages, host: Host, prefix: str, target: str) -> bytes | None:
+def sitemap(pages: Pages, host: SimHost, prefix: str, target: str) -> bytes | None:
     """Return a host's sitemap, its index of sitemaps, or None where it has no such file.
 
     Listed are pages with content of their own: no copies, redirects or errors.
@@ -53,7 +53,7 @@ def _xml(root: str, inner: str) -> bytes:
     return f"{head}<{root} {_SITEMAP_NAMESPACE}>\n{inner}</{root}>\n".encode()
 
 
-def feed(host: Host, prefix: str, moment: float) -> bytes:
+def feed(host: SimHost, prefix: str, moment: float) -> bytes:
     """Return a host's RSS feed: its top pages under URLs with a campaign parameter, as feeds do."""
     items = "".join(
         f"<item><title>News {index}</title><link>{prefix}{path_of(index)}?utm_source=feed</link>"

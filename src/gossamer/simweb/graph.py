@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.simweb import draws, robots
-from gossamer.simweb.hosts import Host
+from gossamer.simweb.hosts import SimHost
 from gossamer.simweb.pages import (
     DIRECTORY,
     EXTERNAL_BLOCK,
@@ -26,7 +26,7 @@ from gossamer.simweb.pages import (
     LOCAL_BLOCK,
     LOCAL_BLOCKS,
     LOCAL_SHIFT,
-    Kind,
+    PageKind,
     path_of,
     size_class,
 )
@@ -51,7 +51,7 @@ class GraphError(ValueError):
     """A question that the graph cannot answer: the caller's mistake, said in one line."""
 
 
-class Expected(msgspec.Struct, frozen=True):
+class ExpectedPages(msgspec.Struct, frozen=True):
     """What a crawl should ask for: page numbers in the order of a breadth-first crawl."""
 
     requests: Numbers
@@ -92,7 +92,7 @@ def _low(bits: Bits, shift: int, mask: int) -> Ints:
     return ((bits >> np.uint64(shift)) & np.uint64(mask)).astype(np.int64)
 
 
-class Graph:
+class WebGraph:
     """All pages and links of a web of at most `PAGE_LIMIT` pages."""
 
     def __init__(self, web: SimWeb) -> None:
@@ -126,15 +126,15 @@ class Graph:
     def _draw_kinds(self) -> npt.NDArray[np.uint8]:
         """Return `Pages.kind` of all pages."""
         ends = np.array([end for end, _ in self.web.pages.thresholds], dtype=np.int64)
-        table = np.array([kind for _, kind in self.web.pages.thresholds] + [Kind.PLAIN], np.uint8)
+        table = np.array([kind for _, kind in self.web.pages.thresholds] + [PageKind.PLAIN], np.uint8)
         kinds = table[np.searchsorted(ends, _low(self.bits, 0, 65535), side="right")]
-        kinds[self.index_of < self._inner()] = Kind.PLAIN
+        kinds[self.index_of < self._inner()] = PageKind.PLAIN
         return kinds
 
     def _content(self) -> Numbers:
         """Return for each page the page that it copies or redirects to, else itself."""
         content = np.arange(self.count, dtype=np.int32)
-        other = np.isin(self.kinds, (Kind.DUPLICATE, Kind.NEAR_DUPLICATE, Kind.REDIRECT))
+        other = np.isin(self.kinds, (PageKind.DUPLICATE, PageKind.NEAR_DUPLICATE, PageKind.REDIRECT))
         original = (self.bits[other] >> np.uint64(20)) % self._inner()[other].astype(np.uint64)
         content[other] = self.bases[self.host_of[other]] + original.astype(np.int64)
         return content
@@ -143,7 +143,7 @@ class Graph:
         """Return where each page's links start (one entry more than pages), and their targets in
         the order in which the page shows them: menu, parent, children, local, external, homes."""
         pages, spec = self.web.pages, self.web.spec
-        own = (self.content == np.arange(self.count)) & (self.kinds != Kind.GONE)
+        own = (self.content == np.arange(self.count)) & (self.kinds != PageKind.GONE)
         size, index = self.sizes[self.host_of], self.index_of
         menu = np.where(own, np.minimum(spec.navigation, size - 1) + 1, 0)
         first = index.astype(np.int64) * spec.branching + 1
@@ -228,7 +228,7 @@ class Graph:
     def links_of(self, page: int) -> list[int]:
         """Return the pages that a page links to, in the order in which it shows them."""
         content = int(self.content[page])
-        if self.kinds[page] == Kind.REDIRECT:
+        if self.kinds[page] == PageKind.REDIRECT:
             return [content]
         return [int(n) for n in self.targets[self.starts[content] : self.starts[content + 1]]]
 
@@ -299,7 +299,7 @@ class Graph:
         depth: int | None = None,
         agent: str = "Gossamer",
         obey_robots: bool = True,
-    ) -> Expected:
+    ) -> ExpectedPages:
         """Return what a crawl from `seeds` (the first page, if none) has to ask for.
 
         `depth` is the most clicks from a seed. Traps, dead links, images and pages that only a
@@ -316,12 +316,12 @@ class Graph:
             front = self._next_level(front, len(levels), depths, open_)
             levels.append(front)
         requests = np.concatenate(levels)
-        ends_in_page = ~np.isin(self.kinds[requests], (Kind.REDIRECT, Kind.GONE))
-        return Expected(requests, depths[requests], requests[ends_in_page])
+        ends_in_page = ~np.isin(self.kinds[requests], (PageKind.REDIRECT, PageKind.GONE))
+        return ExpectedPages(requests, depths[requests], requests[ends_in_page])
 
     def _next_level(self, front: Numbers, level: int, depths: Numbers, open_: Mask) -> Numbers:
         """Return what a level links to and no level before had, in the order of the links."""
-        content = self.content[front[self.kinds[front] != Kind.REDIRECT]]
+        content = self.content[front[self.kinds[front] != PageKind.REDIRECT]]
         found: list[Numbers] = [np.empty(0, dtype=np.int32)]
         for begin in range(0, content.size, CHUNK // 16):
             some = content[begin : begin + CHUNK // 16]
@@ -333,7 +333,7 @@ class Graph:
         """Mark pages met at a level, and those they redirect to; return the ones that are new."""
         fresh = _first_of_each(found[(depths[found] < 0) & open_[found]])
         depths[fresh] = level
-        moved = _first_of_each(self.content[fresh[self.kinds[fresh] == Kind.REDIRECT]])
+        moved = _first_of_each(self.content[fresh[self.kinds[fresh] == PageKind.REDIRECT]])
         moved = moved[(depths[moved] < 0) & open_[moved]]
         depths[moved] = level
         return np.concatenate((fresh, moved))
@@ -354,7 +354,7 @@ class Graph:
 
     def _copies(self) -> Ints:
         """Return how many pages show each page's links: itself and its copies."""
-        links = np.isin(self.kinds, (Kind.REDIRECT, Kind.GONE), invert=True)
+        links = np.isin(self.kinds, (PageKind.REDIRECT, PageKind.GONE), invert=True)
         return np.bincount(self.content[links], minlength=self.count)
 
     def _spread(self, weight: Weights, result: Weights) -> None:
@@ -373,8 +373,8 @@ class Graph:
         Web search engine", WWW7 (1998).
         """
         degrees = np.maximum(1, np.diff(self.starts))
-        moved = np.flatnonzero(self.kinds == Kind.REDIRECT)
-        shows = np.flatnonzero(np.isin(self.kinds, (Kind.REDIRECT, Kind.GONE), invert=True))
+        moved = np.flatnonzero(self.kinds == PageKind.REDIRECT)
+        shows = np.flatnonzero(np.isin(self.kinds, (PageKind.REDIRECT, PageKind.GONE), invert=True))
         rank = np.full(self.count, 1.0 / self.count)
         for _ in range(rounds):
             shown = np.bincount(self.content[shows], rank[shows], minlength=self.count)
@@ -401,7 +401,7 @@ def _first_of_each(numbers: Numbers) -> Numbers:
     return numbers[np.sort(places)]
 
 
-def _allowed_on(host: Host, agent: str) -> Mask:
+def _allowed_on(host: SimHost, agent: str) -> Mask:
     """Return which pages of a host a crawler may ask for, judged by representatives: the rules of
     `robots` look at nothing but the directory and the last digit of a page's number."""
     result = np.zeros(host.size, dtype=np.bool_)

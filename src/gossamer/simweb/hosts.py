@@ -82,7 +82,7 @@ VALIDATORS: Final = {"both": 45.0, "date": 20.0, "etag": 10.0, "none": 25.0}
 """Which of Last-Modified and ETag a host sends, in per cent of hosts. Our choice."""
 
 
-class Host(msgspec.Struct, frozen=True):
+class SimHost(msgspec.Struct, frozen=True):
     """One host and everything about it that does not depend on a page."""
 
     rank: int
@@ -115,7 +115,7 @@ class Host(msgspec.Struct, frozen=True):
     """Median seconds before its first byte."""
 
 
-class Hosts:
+class SimHosts:
     """All hosts of one web, each made when it is asked for; `len()` counts mirrors too."""
 
     CACHE: Final = 100_000
@@ -139,7 +139,7 @@ class Hosts:
         self._robots = draws.pick_table(ROBOTS_KINDS, 256)
         self._validators = draws.pick_table(VALIDATORS, 256)
         self._latencies = draws.lognormal_table(1000, spec.latency_sigma, 256, 1, 1_000_000)
-        self._cache: dict[int, Host] = {}
+        self._cache: dict[int, SimHost] = {}
 
     def __len__(self) -> int:
         return self.spec.hosts + self.mirrors
@@ -238,7 +238,7 @@ class Hosts:
         rank = (second - 128) << 16 | third << 8 | fourth
         return rank if 0 < rank < len(self) and self.own_address(rank) == address else None
 
-    def host(self, rank: int) -> Host:
+    def host(self, rank: int) -> SimHost:
         """Return a host by its rank, 0..len-1; raises IndexError for any other."""
         known = self._cache.get(rank)
         if known is None:
@@ -249,7 +249,7 @@ class Hosts:
             known = self._cache[rank] = self._make(rank)
         return known
 
-    def _make(self, rank: int) -> Host:
+    def _make(self, rank: int) -> SimHost:
         """Draw a host. The largest is kept plain, so that every crawl has a sound place to start."""
         spec = self.spec
         source = self._sources[rank - spec.hosts] if rank >= spec.hosts else rank
@@ -261,7 +261,7 @@ class Hosts:
         modern = plain or (bits >> 8 & 1023) < UTF8_SHARE * 1024
         trapped = not plain and (bits >> 18 & 1023) < spec.trap_share * 1024
         manner = self._robots[draws.draw(self._salt ^ 0xA5A5, rank) & 255]
-        return Host(
+        return SimHost(
             rank=rank,
             name=self.name(rank),
             domain=self.domain(rank),

@@ -36,7 +36,7 @@ class LogError(ValueError):
     """A file is no request log, or one of another version: said in one line."""
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """One line of the log."""
 
     start: int
@@ -55,7 +55,7 @@ Line = tuple[int, int, int, int, bytes, bytes, bytes]
 the target (flags, host, address), the target, and what stands behind it (the user agent), as `before` and `behind` write
 them: a crawler's requests to one host share these. Lines are put into words by the batch, when they are written."""
 
-FIELDS: Final = len(Entry._fields)
+FIELDS: Final = len(LogEntry._fields)
 
 
 def clean(value: str) -> str:
@@ -171,7 +171,7 @@ def read_lines(path: Path) -> Iterator[list[str]]:
                 yield parts
 
 
-def read_entries(path: Path) -> Iterator[Entry]:
+def read_entries(path: Path) -> Iterator[LogEntry]:
     """Yield the entries of a log in the order of the file; a torn last line is left out."""
     for start, duration, status, size, *rest in read_lines(path):
-        yield Entry(int(start), int(duration), int(status), int(size), *rest)
+        yield LogEntry(int(start), int(duration), int(status), int(size), *rest)

@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from gossamer.simweb import draws
-from gossamer.simweb.hosts import Host, Hosts
+from gossamer.simweb.hosts import SimHost, SimHosts
 from gossamer.simweb.spec import WebSpec
 
 DIRECTORY: Final = 50
@@ -49,7 +49,7 @@ BLOCK_LIMIT: Final = 50
 """The most local blocks of one page; a power law has no end of its own."""
 
 
-class Kind(IntEnum):
+class PageKind(IntEnum):
     """What a page answers."""
 
     PLAIN = 0
@@ -60,7 +60,7 @@ class Kind(IntEnum):
     FLAKY = 5
 
 
-class Links(msgspec.Struct, frozen=True):
+class PageLinks(msgspec.Struct, frozen=True):
     """Where a page's links go. Local targets are indexes within the page's own host."""
 
     menu: range
@@ -78,7 +78,7 @@ class Links(msgspec.Struct, frozen=True):
 class Pages:
     """The pages of one web, as functions of host and index; nothing is stored."""
 
-    def __init__(self, spec: WebSpec, hosts: Hosts) -> None:
+    def __init__(self, spec: WebSpec, hosts: SimHosts) -> None:
         self.spec = spec
         self.hosts = hosts
         self.salt = draws.draw(spec.seed, 2)
@@ -96,27 +96,27 @@ class Pages:
         self.sizes = draws.lognormal_table(spec.size_median, spec.size_sigma, 4096, 500, spec.size_limit)
         self.thresholds = self._kind_thresholds()
         self._ends = [end for end, _ in self.thresholds]
-        self._kinds = [*(kind for _, kind in self.thresholds), Kind.PLAIN]
+        self._kinds = [*(kind for _, kind in self.thresholds), PageKind.PLAIN]
         self.dead_weight = int(spec.dead_link_share * 1024)
 
-    def _kind_thresholds(self) -> tuple[tuple[int, Kind], ...]:
+    def _kind_thresholds(self) -> tuple[tuple[int, PageKind], ...]:
         """Return the upper ends, of 65536, of each kind's part of the leaves."""
         spec = self.spec
         leaves = 1 - 1 / spec.branching
         total = 0.0
-        ends: list[tuple[int, Kind]] = []
+        ends: list[tuple[int, PageKind]] = []
         for share, kind in (
-            (spec.duplicate_share, Kind.DUPLICATE),
-            (spec.near_duplicate_share, Kind.NEAR_DUPLICATE),
-            (spec.redirect_share, Kind.REDIRECT),
-            (spec.gone_share, Kind.GONE),
-            (spec.flaky_share, Kind.FLAKY),
+            (spec.duplicate_share, PageKind.DUPLICATE),
+            (spec.near_duplicate_share, PageKind.NEAR_DUPLICATE),
+            (spec.redirect_share, PageKind.REDIRECT),
+            (spec.gone_share, PageKind.GONE),
+            (spec.flaky_share, PageKind.FLAKY),
         ):
             total += share / leaves
             ends.append((int(total * 65536), kind))
         return tuple(ends)
 
-    def bits(self, host: Host, index: int) -> int:
+    def bits(self, host: SimHost, index: int) -> int:
         """Return the 64 bits that decide a page's kind, size and number of links."""
         return draws.draw(self.salt, host.key + index)
 
@@ -124,28 +124,28 @@ class Pages:
         """Return how many pages of a host of `size` pages have children (at least the home page)."""
         return (size - 2) // self._branching + 1 if size > 1 else 1
 
-    def kind(self, host: Host, index: int, bits: int | None = None) -> Kind:
+    def kind(self, host: SimHost, index: int, bits: int | None = None) -> PageKind:
         """Return what a page answers; `bits` are the page's, where they are known already."""
         if index < self.inner(host.size):
-            return Kind.PLAIN
+            return PageKind.PLAIN
         roll = (self.bits(host, index) if bits is None else bits) & 65535
         return self._kinds[bisect_right(self._ends, roll)]
 
-    def original(self, host: Host, index: int) -> int:
+    def original(self, host: SimHost, index: int) -> int:
         """Return the page that a copy repeats, or that a redirect leads to: always a plain one."""
         return (self.bits(host, index) >> 20) % self.inner(host.size)
 
-    def content(self, host: Host, index: int) -> int:
+    def content(self, host: SimHost, index: int) -> int:
         """Return the index of the page whose text and links a page shows: its own or another's."""
         kind = self.kind(host, index)
-        copied = kind in (Kind.DUPLICATE, Kind.NEAR_DUPLICATE)
+        copied = kind in (PageKind.DUPLICATE, PageKind.NEAR_DUPLICATE)
         return self.original(host, index) if copied else index
 
     def byte_size(self, bits: int) -> int:
         """Return the bytes that a page aims at, from its bits."""
         return self.sizes[bits >> 16 & 4095]
 
-    def choice(self, host: Host, bits: int) -> tuple[int, int]:
+    def choice(self, host: SimHost, bits: int) -> tuple[int, int]:
         """Return the numbers of the chains of local blocks and of blocks to other hosts that a page shows."""
         count = self.degrees[bits >> 28 & 255] if host.size > 1 else 0
         menu = self._navigation if self._navigation < host.size else host.size - 1
@@ -166,12 +166,12 @@ class Pages:
         count, seed = number // EXTERNAL_BLOCKS, number % EXTERNAL_BLOCKS * 2 + 1
         return [seed * factor >> EXTERNAL_SHIFT & EXTERNAL_BLOCKS - 1 for factor in self.multipliers[:count]]
 
-    def links(self, host: Host, index: int) -> Links:
+    def links(self, host: SimHost, index: int) -> PageLinks:
         """Return the links of a page with content of its own."""
         bits = self.bits(host, index)
         local, external = self.choice(host, bits)
         group = size_class(host.log_size)
-        return Links(
+        return PageLinks(
             menu=range(1, min(self.spec.navigation, host.size - 1) + 1),
             parent=(index - 1) // self.spec.branching if index else None,
             children=self.children(host.size, index),

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, cast
 
 from gossamer.simweb.log import RequestLog, before, behind, clean
 from gossamer.simweb.pages import index_in
-from gossamer.simweb.site import Answer, Conditions, Door, SimWeb
+from gossamer.simweb.site import Conditions, Door, SimWeb, SiteAnswer
 
 HEADER_LIMIT: Final = 65_536
 """Bytes of a request's header; more is answered 431. Twice what crawlers send with many cookies."""
@@ -115,7 +115,7 @@ def parse_fields(block: bytes) -> Fields:
     )
 
 
-class Job(NamedTuple):
+class ServedRequest(NamedTuple):
     """One request on its way to being answered, with what its line in the log needs."""
 
     start: int
@@ -143,7 +143,7 @@ class Connection(asyncio.Protocol):
         self._busy = False
         self._choked = False
         self._unread = False
-        self._waiting: tuple[Job, Answer, int] | None = None
+        self._waiting: tuple[ServedRequest, SiteAnswer, int] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -253,7 +253,7 @@ class Connection(asyncio.Protocol):
         elif method == "GET" and version == "HTTP/1.1":
             self._remember(block, fields)
         close = fields.close or (version == "HTTP/1.0" and not fields.keep)
-        self._answer(Job(self._arrived, method, host, target, fields, close), fields)
+        self._answer(ServedRequest(self._arrived, method, host, target, fields, close), fields)
 
     def _remember(self, block: bytes, fields: Fields) -> None:
         """Make a route for requests with these header fields, if they ask for nothing out of the ordinary."""
@@ -268,7 +268,7 @@ class Connection(asyncio.Protocol):
         address = self._address
         self._routes[tail] = Route(door, when, before("G", fields.host, address), behind(fields.agent))
 
-    def _answer(self, job: Job, fields: Fields) -> None:
+    def _answer(self, job: ServedRequest, fields: Fields) -> None:
         shared = self._shared
         web = shared.web
         moment = shared.moment(job.start)
@@ -283,7 +283,7 @@ class Connection(asyncio.Protocol):
         else:
             answer = web.answer(door, job.target, fields.conditions, moment)
             if job.method == "HEAD":
-                answer = Answer(answer.status, answer.head)
+                answer = SiteAnswer(answer.status, answer.head)
             if shared.delayed:
                 self._delay(job, answer, door)
             else:
@@ -293,14 +293,14 @@ class Connection(asyncio.Protocol):
         """Answer what is no request, and close."""
         answer = self._shared.web.refusal(status, self._shared.moment(self._arrived))
         self._buffer = b""
-        self._send(Job(self._arrived, "-", "-", "-", None, True), answer)
+        self._send(ServedRequest(self._arrived, "-", "-", "-", None, True), answer)
 
-    def _send(self, job: Job, answer: Answer) -> None:
+    def _send(self, job: ServedRequest, answer: SiteAnswer) -> None:
         """Write a whole answer and its line in the log."""
         self._transport.write(answer.whole)
         self._finish(job, answer)
 
-    def _finish(self, job: Job, answer: Answer) -> None:
+    def _finish(self, job: ServedRequest, answer: SiteAnswer) -> None:
         self._note(job, answer.status, answer.size, "")
         self._arrived = time.monotonic_ns()
         if job.close:
@@ -308,7 +308,7 @@ class Connection(asyncio.Protocol):
             self._busy = True
             self._transport.close()
 
-    def _delay(self, job: Job, answer: Answer, door: Door) -> None:
+    def _delay(self, job: ServedRequest, answer: SiteAnswer, door: Door) -> None:
         """Wait as long as the host takes to answer: its median, give or take a half by URL."""
         share = 0.5 + (zlib.crc32(job.target.encode("utf-8", "replace")) & 1023) / 1024
         self._busy = True
@@ -336,7 +336,7 @@ class Connection(asyncio.Protocol):
         self._finish(job, answer)
         self._go_on()
 
-    def _note(self, job: Job, status: int, size: int, extra: str) -> None:
+    def _note(self, job: ServedRequest, status: int, size: int, extra: str) -> None:
         """Add the request's line to the log."""
         log = self._shared.log
         if log is None:

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from gossamer.simweb import draws, text, traps
-from gossamer.simweb.hosts import Host, Hosts
+from gossamer.simweb.hosts import SimHost, SimHosts
 from gossamer.simweb.pages import EXTERNAL_BLOCKS, LOCAL_BLOCKS, Pages, path_of, size_class
 
 IMAGES: Final = 64
@@ -71,7 +71,7 @@ class Realm:
         """Return scheme and authority of a host, such as http://www.amber0.sim:8080."""
         known = self._known.get(rank)
         if known is None:
-            if len(self._known) >= Hosts.CACHE:
+            if len(self._known) >= SimHosts.CACHE:
                 self._known.clear()
             hosts = self._hosts
             name = hosts.own_address(rank) if self._by_address else hosts.name(rank)
@@ -110,7 +110,7 @@ class Skin:
     LIMIT: Final = 8_000
     """Skins kept for each realm (3 KB each); the cache starts again when it is full."""
 
-    def __init__(self, host: Host, pages: Pages, homes: bytes, chains: Chains) -> None:
+    def __init__(self, host: SimHost, pages: Pages, homes: bytes, chains: Chains) -> None:
         self.host, self.key = host, host.key
         self.inner = pages.inner(host.size)
         """Pages below this index have children."""
@@ -156,7 +156,7 @@ class Renderer:
         self._chains: dict[tuple[str, str, int], Chains] = {}
         self._branching, self._sizes, self._dead = pages.spec.branching, pages.sizes, pages.dead_weight
 
-    def skin(self, host: Host, realm: Realm) -> Skin:
+    def skin(self, host: SimHost, realm: Realm) -> Skin:
         """Return what a host's pages have in common under the names that the crawler uses."""
         known = realm.skins.get(host.rank)
         if known is None:
@@ -168,7 +168,7 @@ class Renderer:
             known = realm.skins[host.rank] = Skin(host, self.pages, homes, self._local_chains(host))
         return known
 
-    def _local_chains(self, host: Host) -> Chains:
+    def _local_chains(self, host: SimHost) -> Chains:
         """Return the chains of a host's local links. They are kept here and not with the text, which serves every web of
         this process."""
         pages, group = self.pages, size_class(host.log_size)

@@ -20,7 +20,7 @@ MOVED: Final = "/robots-moved.txt"
 """Where the robots.txt of a host of kind "redirect" really is."""
 
 
-class Group(msgspec.Struct, frozen=True):
+class RobotsGroup(msgspec.Struct, frozen=True):
     """Rules for some user agents ("*" is everyone else)."""
 
     agents: tuple[str, ...]
@@ -30,48 +30,48 @@ class Group(msgspec.Struct, frozen=True):
     """Crawl-delay in seconds."""
 
 
-class Robots(msgspec.Struct, frozen=True):
+class SimRobots(msgspec.Struct, frozen=True):
     """What a host answers to /robots.txt."""
 
     status: int = 200
-    groups: tuple[Group, ...] = ()
+    groups: tuple[RobotsGroup, ...] = ()
     prefix: bytes = b""
     """Bytes before the first line, such as a byte order mark."""
     newline: str = "\n"
 
 
-def _everyone(*rules: tuple[bool, str], delay: float | None = None) -> tuple[Group, ...]:
-    return (Group(agents=("*",), rules=rules, delay=delay),)
+def _everyone(*rules: tuple[bool, str], delay: float | None = None) -> tuple[RobotsGroup, ...]:
+    return (RobotsGroup(agents=("*",), rules=rules, delay=delay),)
 
 
 _JUNK: Final = b"<!DOCTYPE html><html><body><p>Welcome to our site</p></body></html>\n"
 
 KINDS: Final = {
-    "allow": Robots(groups=_everyone((False, ""))),
-    "missing": Robots(status=404),
-    "sections": Robots(groups=_everyone((False, "/s1/"), (False, "/s3/"), (False, "/private/"))),
-    "wildcard": Robots(groups=_everyone((False, "/*7.html$"), (False, "/*?*sort="))),
-    "longest": Robots(groups=_everyone((False, "/s1/"), (True, "/s1/*5.html$"), (False, "/s2/"), (True, "/s2/"))),
-    "agents": Robots(
+    "allow": SimRobots(groups=_everyone((False, ""))),
+    "missing": SimRobots(status=404),
+    "sections": SimRobots(groups=_everyone((False, "/s1/"), (False, "/s3/"), (False, "/private/"))),
+    "wildcard": SimRobots(groups=_everyone((False, "/*7.html$"), (False, "/*?*sort="))),
+    "longest": SimRobots(groups=_everyone((False, "/s1/"), (True, "/s1/*5.html$"), (False, "/s2/"), (True, "/s2/"))),
+    "agents": SimRobots(
         groups=(
-            Group(agents=("BadBot", "EvilSpider"), rules=((False, "/"),)),
-            Group(agents=("Gossamer", "Wget"), rules=((False, "/s1/"),)),
-            Group(agents=("Scrapy",), rules=((False, "/s2/"),)),
+            RobotsGroup(agents=("BadBot", "EvilSpider"), rules=((False, "/"),)),
+            RobotsGroup(agents=("Gossamer", "Wget"), rules=((False, "/s1/"),)),
+            RobotsGroup(agents=("Scrapy",), rules=((False, "/s2/"),)),
             *_everyone((False, "/s3/")),
         )
     ),
-    "delay": Robots(groups=_everyone((False, "/private/"), delay=1)),
-    "bom": Robots(groups=_everyone((False, "/s1/")), prefix=b"\xef\xbb\xbf", newline="\r\n"),
-    "redirect": Robots(status=301, groups=_everyone((False, "/s1/"))),
-    "forbidden": Robots(status=403),
-    "html": Robots(prefix=_JUNK),
-    "deny": Robots(groups=_everyone((False, "/"))),
-    "error": Robots(status=503),
+    "delay": SimRobots(groups=_everyone((False, "/private/"), delay=1)),
+    "bom": SimRobots(groups=_everyone((False, "/s1/")), prefix=b"\xef\xbb\xbf", newline="\r\n"),
+    "redirect": SimRobots(status=301, groups=_everyone((False, "/s1/"))),
+    "forbidden": SimRobots(status=403),
+    "html": SimRobots(prefix=_JUNK),
+    "deny": SimRobots(groups=_everyone((False, "/"))),
+    "error": SimRobots(status=503),
 }
 """The kinds of robots.txt; `hosts.ROBOTS_KINDS` says how common each is."""
 
 
-def text(robots: Robots, sitemaps: list[str]) -> bytes:
+def text(robots: SimRobots, sitemaps: list[str]) -> bytes:
     """Return the body of a robots.txt, naming the given sitemap URLs at its end."""
     lines: list[str] = []
     for group in robots.groups:
@@ -94,7 +94,7 @@ def _matcher(pattern: str) -> re.Pattern[str]:
 
 
 @cache
-def group_for(robots: Robots, agent: str) -> Group | None:
+def group_for(robots: SimRobots, agent: str) -> RobotsGroup | None:
     """Return the group that a crawler has to obey; `agent` is its whole User-Agent value."""
     lowered = agent.lower()
     for group in robots.groups:

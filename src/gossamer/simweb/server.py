@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gossamer.simweb.beside import Job, port_of, processes
+from gossamer.simweb.beside import ServerJob, port_of, processes
 from gossamer.simweb.dns import NameServer
 from gossamer.simweb.log import RequestLog
 from gossamer.simweb.protocol import Connection, Shared
@@ -169,7 +169,7 @@ async def _run(spec: WebSpec, options: ServeOptions, ready: Callable[[Serving], 
         fixed = msgspec.structs.replace(
             options, port=serving.port, https_port=serving.https_port, dns_port=None, authority=None
         )
-        job = Job(spec, fixed, started, pem, joining=True)
+        job = ServerJob(spec, fixed, started, pem, joining=True)
         with processes(options.processes - 1, job) as further:
             for process in further:
                 await loop.run_in_executor(None, port_of, process)

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from gossamer.simweb import extras, robots, traps
-from gossamer.simweb.changes import Changes
-from gossamer.simweb.hosts import Host, Hosts
-from gossamer.simweb.pages import Kind, Pages, index_of, path_of
+from gossamer.simweb.changes import ChangeHistory
+from gossamer.simweb.hosts import SimHost, SimHosts
+from gossamer.simweb.pages import PageKind, Pages, index_of, path_of
 from gossamer.simweb.render import IMAGES, Copy, Realm, Renderer, date_bytes, http_date
 from gossamer.simweb.spec import WebSpec
 
@@ -66,7 +66,7 @@ class Conditions(NamedTuple):
     gzip: bool = False
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
+class SiteAnswer(msgspec.Struct, frozen=True, gc=False):
     """One answer: status and all of its bytes, the last `size` of which are the body."""
 
     status: int
@@ -87,7 +87,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 class Door(msgspec.Struct, frozen=True, eq=False):
     """A host as one value of the Host header names it."""
 
-    host: Host
+    host: SimHost
     realm: Realm
 
 
@@ -99,9 +99,9 @@ class SimWeb:
 
     def __init__(self, spec: WebSpec | None = None) -> None:
         self.spec = spec or WebSpec()
-        self.hosts = Hosts(self.spec)
+        self.hosts = SimHosts(self.spec)
         self.pages = Pages(self.spec, self.hosts)
-        self.changes = Changes()
+        self.changes = ChangeHistory()
         self.renderer = Renderer(self.pages)
         self._realms: dict[tuple[str, bool, str], Realm] = {}
         self._doors: dict[tuple[str, str], Door | None] = {}
@@ -136,7 +136,7 @@ class SimWeb:
         realm = self._realms.setdefault(key, Realm(self.pages, *key))
         return Door(self.hosts.host(rank), realm)
 
-    def locate(self, host: Host, target: str) -> tuple[Role, int]:
+    def locate(self, host: SimHost, target: str) -> tuple[Role, int]:
         """Say what a path with its query is on a host; the number is a page's index, or -1."""
         index = index_of(target)
         if index is not None and index < host.size:
@@ -157,7 +157,7 @@ class SimWeb:
             return Role.TRAP, -1
         return Role.MISSING, -1
 
-    def answer(self, door: Door, target: str, when: Conditions, moment: int) -> Answer:
+    def answer(self, door: Door, target: str, when: Conditions, moment: int) -> SiteAnswer:
         """Answer a request for `target` (path and query) at a `moment` of the web's own time, in whole seconds."""
         # Most requests are for pages, and told apart here already.
         page = index_of(target)
@@ -168,26 +168,26 @@ class SimWeb:
             return self.page(door, index, when, moment)
         return self._extra(door, role, target, moment)
 
-    def changed(self, host: Host, index: int, kind: Kind, moment: int) -> int:
+    def changed(self, host: SimHost, index: int, kind: PageKind, moment: int) -> int:
         """Return when the bytes of a page last changed; an exact copy changes with its original."""
-        shown = self.pages.original(host, index) if kind is Kind.DUPLICATE else index
+        shown = self.pages.original(host, index) if kind is PageKind.DUPLICATE else index
         return self.changes.last(self.pages.bits(host, shown), moment)
 
-    def page(self, door: Door, index: int, when: Conditions, moment: int) -> Answer:
+    def page(self, door: Door, index: int, when: Conditions, moment: int) -> SiteAnswer:
         """Answer a request for a page by its index in its host, at a `moment` of the web's own time."""
         host, pages = door.host, self.pages
         bits = pages.bits(host, index)
         skin = door.realm.skins.get(host.rank) or self.renderer.skin(host, door.realm)
-        kind = Kind.PLAIN if index < skin.inner else pages.kind(host, index, bits)
+        kind = PageKind.PLAIN if index < skin.inner else pages.kind(host, index, bits)
         shown, shown_bits, history, copy = index, bits, bits, None
-        if kind is not Kind.PLAIN:
+        if kind is not PageKind.PLAIN:
             answer = self._no_page(door, index, bits, kind, moment)
             if answer is not None:
                 return answer
-            if kind is not Kind.FLAKY:
+            if kind is not PageKind.FLAKY:
                 shown = (bits >> 20) % skin.inner
                 shown_bits = pages.bits(host, shown)
-                if kind is Kind.DUPLICATE:
+                if kind is PageKind.DUPLICATE:
                     history = shown_bits
                 else:
                     copy = Copy(index, bits)
@@ -198,15 +198,15 @@ class SimWeb:
         parts = self.renderer.html(skin, door.realm, shown, shown_bits, changed, copy)
         return self._send(200, moment, skin.announced, parts, fields, when.gzip)
 
-    def _no_page(self, door: Door, index: int, bits: int, kind: Kind, moment: int) -> Answer | None:
+    def _no_page(self, door: Door, index: int, bits: int, kind: PageKind, moment: int) -> SiteAnswer | None:
         """Answer for a page that redirects, is gone or fails for now; None for one that shows something."""
-        if kind is Kind.REDIRECT:
+        if kind is PageKind.REDIRECT:
             place = path_of(self.pages.original(door.host, index)).encode()
             location = b"Location: " + door.realm.prefix(door.host.rank) + place
             return self._bare(_REDIRECTS[(bits >> 40) % 5], moment, location)
-        if kind is Kind.GONE:
+        if kind is PageKind.GONE:
             return self._error(410 if bits >> 40 & 1 else 404, moment)
-        if kind is Kind.FLAKY and self._still_failing(door.host.base + index):
+        if kind is PageKind.FLAKY and self._still_failing(door.host.base + index):
             status = self.spec.flaky_status
             return self._error(status, moment, b"Retry-After: 1\r\n" if status == 503 else b"")
         return None
@@ -220,7 +220,7 @@ class SimWeb:
         return True
 
     @staticmethod
-    def _validators(host: Host, index: int, changed: int, when: Conditions) -> bytes:
+    def _validators(host: SimHost, index: int, changed: int, when: Conditions) -> bytes:
         """Return the header fields that tell a page's version: an entity tag, a date, both or none, as its host does."""
         sent, end = host.validators, b"-gz" if when.gzip else b""
         if sent == "both":
@@ -231,7 +231,7 @@ class SimWeb:
         return b"Last-Modified: %b\r\n" % date_bytes(changed) if sent == "date" else b""
 
     @staticmethod
-    def _matches(host: Host, index: int, changed: int, when: Conditions) -> bool:
+    def _matches(host: SimHost, index: int, changed: int, when: Conditions) -> bool:
         """Say whether the crawler's copy is current, as RFC 9110 section 13.2 puts it."""
         if when.if_none_match:
             tag = f"{host.key + index:x}-{changed:x}"
@@ -243,7 +243,7 @@ class SimWeb:
             return dated and when.if_modified_since == http_date(changed)
         return False
 
-    def _extra(self, door: Door, role: Role, target: str, moment: int) -> Answer:
+    def _extra(self, door: Door, role: Role, target: str, moment: int) -> SiteAnswer:
         """Answer for anything but a page."""
         host = door.host
         prefix = door.realm.prefix(host.rank).decode()
@@ -264,7 +264,7 @@ class SimWeb:
                 body = extras.image(int(digits))
         return self._error(404, moment) if body is None else self._full(200, moment, kind, body)
 
-    def _robots(self, door: Door, target: str, moment: int) -> Answer:
+    def _robots(self, door: Door, target: str, moment: int) -> SiteAnswer:
         manner = robots.KINDS[door.host.robots]
         prefix = door.realm.prefix(door.host.rank)
         if manner.status == 301 and not target.startswith(robots.MOVED):
@@ -275,29 +275,29 @@ class SimWeb:
         sitemaps = [f"{prefix.decode()}/sitemap.xml"] if door.host.sitemap else []
         return self._full(200, moment, b"text/plain", robots.text(manner, sitemaps))
 
-    def refusal(self, status: int, moment: int) -> Answer:
+    def refusal(self, status: int, moment: int) -> SiteAnswer:
         """Return the answer to a request that names no host of this web, or that is not HTTP."""
         return self._error(status, moment, b"" if status == 421 else b"Connection: close\r\n")
 
-    def _error(self, status: int, moment: int, fields: bytes = b"") -> Answer:
+    def _error(self, status: int, moment: int, fields: bytes = b"") -> SiteAnswer:
         reason = REASONS[status]
         body = f"<html><head><title>{status} {reason}</title></head><body></body></html>\n".encode()
         return self._full(status, moment, b"text/html", body, fields)
 
-    def _bare(self, status: int, moment: int, field: bytes) -> Answer:
+    def _bare(self, status: int, moment: int, field: bytes) -> SiteAnswer:
         """Return an answer without a body and with one more header field (without line end)."""
         length = b"" if status == 304 else b"Content-Length: 0\r\n"
         separator = b"\r\n" if field else b""
         head = self._start(status, moment) + length + field + separator + b"\r\n"
-        return Answer(status, head)
+        return SiteAnswer(status, head)
 
-    def _full(self, status: int, moment: int, kind: bytes, body: bytes, fields: bytes = b"") -> Answer:
+    def _full(self, status: int, moment: int, kind: bytes, body: bytes, fields: bytes = b"") -> SiteAnswer:
         """Return an answer with a body that is whole already."""
         return self._send(status, moment, b"Content-Type: " + kind + b"\r\nContent-Length: ", [body], fields)
 
     def _send(
         self, status: int, moment: int, announced: bytes, parts: list[bytes], fields: bytes, gzip: bool = False
-    ) -> Answer:
+    ) -> SiteAnswer:
         """Return an answer whose body is `parts`; `announced` is its header up to the number of its bytes."""
         if gzip and self.spec.compression:
             packer = zlib.compressobj(1, zlib.DEFLATED, 31)
@@ -306,7 +306,7 @@ class SimWeb:
         body = b"".join(parts)
         size = len(body)
         head = b"%b%b%d\r\n%b\r\n" % (self._start(status, moment), announced, size, fields)
-        return Answer(status, head + body, size)
+        return SiteAnswer(status, head + body, size)
 
     def _start(self, status: int, moment: int) -> bytes:
         """Return status line and Date field; the date is written once a second."""

@@ -64,7 +64,7 @@ PARAGRAPH_BYTES: Final = 1100
 """About how long a paragraph is once encoded; pages are whole paragraphs long."""
 
 
-class Items(dict[int, bytes]):
+class ListItems(dict[int, bytes]):
     """List items that link to a page of the same host, by the page's index.
 
     Paths do not depend on the host and popular pages are linked often, so most of a page's links
@@ -102,7 +102,7 @@ class Pool:
         self._firsts = [(word[0].upper() + word[1:] + self._gap).encode(charset) for word in self.words]
         self._seconds = [word.encode(charset) for word in self.words]
         self.anchors = [word.encode(charset) for word in self.words[-12:]]
-        self.items = Items(self.anchors)
+        self.items = ListItems(self.anchors)
 
     def _sentence(self, generator: Callable[[], float]) -> bytes:
         """Write one sentence: 8 to 20 words by Zipf's law."""

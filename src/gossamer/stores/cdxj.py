@@ -47,7 +47,7 @@ class Capture(msgspec.Struct, frozen=True, gc=False):
     warc_length: int = 0
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     """The JSON of a line; values are strings, as the tools of the field write them."""
 
     url: str
@@ -59,16 +59,16 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     filename: str
 
 
-class Found(msgspec.Struct, frozen=True):
+class IndexedCapture(msgspec.Struct, frozen=True):
     """A capture that was found in an index."""
 
     timestamp: str
     """`20260301120000`."""
-    entry: Entry
+    entry: IndexEntry
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Entry)
+_decoder = msgspec.json.Decoder(IndexEntry)
 
 
 def index_line(capture: Capture) -> bytes | None:
@@ -76,7 +76,7 @@ def index_line(capture: Capture) -> bytes | None:
     if not capture.warc_file or capture.noarchive:
         return None
     is_revisit = capture.duplicate_of or capture.outcome is Outcome.NOT_MODIFIED
-    entry = Entry(
+    entry = IndexEntry(
         url=capture.url,
         mime="warc/revisit" if is_revisit else capture.mime or "unk",
         # A `resource` record has none, whatever code an FTP server said: the dash of all CDX formats, as pywb's indexer does.
@@ -155,7 +155,7 @@ def _place(line: bytes) -> tuple[str, str]:
     return entry.filename, entry.offset
 
 
-def find(path: Path, url: str) -> list[Found]:
+def find(path: Path, url: str) -> list[IndexedCapture]:
     """The captures of a canonical URL in a sorted file, the oldest first; none where the file is not there.
 
     Cost: a binary search, whatever the size.
@@ -193,12 +193,12 @@ def _lines_from(data: mmap.mmap, start: int, key: bytes) -> Iterator[bytes]:
         start = end
 
 
-def _parsed(line: bytes) -> Found:
+def _parsed(line: bytes) -> IndexedCapture:
     _, timestamp, text = line.split(b" ", 2)
-    return Found(timestamp.decode(), _decoder.decode(text))
+    return IndexedCapture(timestamp.decode(), _decoder.decode(text))
 
 
-def found_in(rows: Iterable[bytes], url: str) -> list[Found]:
+def found_in(rows: Iterable[bytes], url: str) -> list[IndexedCapture]:
     """As :func:`find`, in rows of `pages` that no index has yet."""
     decoder = msgspec.json.Decoder(Capture)
     quick = _encoder.encode(url)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.simhash import THRESHOLD, distance
+from gossamer.reading.simhash import THRESHOLD, distance
 
 #: One more block than bits may differ: then one block at least is the same (pigeonhole).
 _BLOCKS = THRESHOLD + 1
@@ -22,7 +22,7 @@ _MASK = (1 << _BITS) - 1
 MAX_CANDIDATES = 256
 
 
-class FingerprintsSheet(Sheet, frozen=True):
+class MemoryFingerprintsSheet(Sheet, frozen=True):
     """Settings of :class:`MemoryFingerprints`."""
 
     capacity: Annotated[
@@ -37,12 +37,12 @@ class FingerprintsSheet(Sheet, frozen=True):
     ] = 200_000
 
 
-class MemoryFingerprints(Provider[FingerprintsSheet]):
+class MemoryFingerprints(Provider[MemoryFingerprintsSheet]):
     """A ring of fingerprints with four tables over it. Contract: `seen.FingerprintIndex`."""
 
     keeps_state = True
 
-    def __init__(self, sheet: FingerprintsSheet | None = None) -> None:
+    def __init__(self, sheet: MemoryFingerprintsSheet | None = None) -> None:
         super().__init__(sheet)
         self._fingerprints = array("Q")
         self._urls: list[bytes] = []

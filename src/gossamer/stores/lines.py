@@ -12,7 +12,7 @@ import re
 
 import msgspec
 
-from gossamer.contracts.tables import Table, Told
+from gossamer.contracts.tables import RowSource, Table
 from gossamer.stores.printable import printable
 
 #: Bytes of a line. Whoever reads rows holds a line in memory, and one page must not fill the log (FAULTS 74).
@@ -34,7 +34,7 @@ def line(row: msgspec.Struct, encoder: msgspec.json.Encoder) -> bytes:
     return printable(text) + b"\n"
 
 
-def lines(table: Table, told: Told, encoder: msgspec.json.Encoder, troubles: list[str]) -> list[bytes]:
+def lines(table: Table, told: RowSource, encoder: msgspec.json.Encoder, troubles: list[str]) -> list[bytes]:
     """The lines of a visit's rows in a table.
 
     A row that JSON cannot hold, or that is too large, is mended by its table or left out: no processor stops a log.

@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from gossamer.contracts.ledger import Group
-from gossamer.contracts.tables import Table, Told
+from gossamer.contracts.tables import RowSource, Table
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.visit import Location, Record, Visit
@@ -70,7 +70,7 @@ class JsonLog(Provider[JsonLogSheet]):
         troubles: list[str] = []
         found: list[bytes] = []
         for visit, location in zip(visits, locations, strict=True):
-            told = Told(visit, visit.task, visit.response, location)
+            told = RowSource(visit, visit.task, visit.response, location)
             for table in self._tables:
                 found += lines(table, told, self._encoder, troubles)
         for trouble in troubles:

@@ -159,7 +159,7 @@ def _replace(path: Path, data: bytes) -> None:
 # -- how far the run that writes is committed
 
 
-class Committed(msgspec.Struct, frozen=True):
+class CommittedMark(msgspec.Struct, frozen=True):
     """What the file :data:`COMMITTED` says."""
 
     run: str = ""
@@ -178,7 +178,7 @@ class CommittedEnds:
         path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         self._descriptor = os.open(path, flags, 0o644)
-        self._told = Committed(run, {})
+        self._told = CommittedMark(run, {})
 
     def publish(self, ends: Mapping[str, int]) -> None:
         """Say that these files of the crawl directory are committed up to these bytes; others than segments are nobody's matter."""
@@ -196,16 +196,16 @@ class CommittedEnds:
         os.close(self._descriptor)
 
 
-def committed(directory: Path, agent: str) -> Committed:
+def committed(directory: Path, agent: str) -> CommittedMark:
     """How far the run of an agent is committed; nothing is known of it where the line is being written just now."""
     try:
         data = (rows_directory(directory, agent) / COMMITTED).read_bytes().partition(b"\n")[0]
         checksum, _, text = data.partition(b" ")
         if int(checksum, 16) == zlib.crc32(text):
-            return msgspec.json.decode(text, type=Committed)
+            return msgspec.json.decode(text, type=CommittedMark)
     except (FileNotFoundError, ValueError, msgspec.MsgspecError):
         pass
-    return Committed()
+    return CommittedMark()
 
 
 # -- what the rows are

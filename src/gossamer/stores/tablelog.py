@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 
 from gossamer.contracts.ledger import Group
-from gossamer.contracts.tables import Table, Told
+from gossamer.contracts.tables import RowSource, Table
 from gossamer.flow.errors import UnknownName
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
@@ -122,7 +122,7 @@ class TableLog(Provider[TableLogSheet]):
         log: list[bytes] = []
         troubles: list[str] = []
         for visit, location in zip(visits, locations, strict=True):
-            told = Told(visit, visit.task, visit.response, location, sheet.sha256)
+            told = RowSource(visit, visit.task, visit.response, location, sheet.sha256)
             for table in self._tables:
                 if found := lines(table, told, encoder, troubles):
                     written[table.name] += found

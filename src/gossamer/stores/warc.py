@@ -21,11 +21,11 @@ import msgspec
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
 from gossamer.model.body import SpoolFile, StoredBody
-from gossamer.model.robots_tags import NO_COPY, keeps_copy
 from gossamer.model.visit import Location, Visit
+from gossamer.reading.robots_tags import NO_COPY, keeps_copy
 from gossamer.stores.files import AppendFile, LastWrites
-from gossamer.stores.warc_files import UNVERIFIED, WARC_DIRECTORY, Lane, WarcFiles, WarcSheet
-from gossamer.stores.warc_records import Form, Written, exchange, form_of
+from gossamer.stores.warc_files import UNVERIFIED, WARC_DIRECTORY, WarcFiles, WarcLane, WarcSheet
+from gossamer.stores.warc_records import RecordForm, Written, exchange, form_of
 
 __all__ = ["WARC_DIRECTORY", "NoArchive", "WarcArchive", "WarcSheet"]
 
@@ -50,7 +50,7 @@ class WarcArchive(Provider[WarcSheet]):
 
     def __init__(self, sheet: WarcSheet | None = None) -> None:
         super().__init__(sheet)
-        self._main, self._large = Lane(), Lane()
+        self._main, self._large = WarcLane(), WarcLane()
         self._laying: asyncio.Future[Location] | None = None
         self._is_stopping = False
         self._laid: _Laid | None = None
@@ -86,12 +86,12 @@ class WarcArchive(Provider[WarcSheet]):
             return  # the group that was to have it could not be kept, and is tried again
         self._begin_group()
         self._unlay()
-        if self._form(visit) is not Form.WHOLE:
+        if self._form(visit) is not RecordForm.WHOLE:
             return
         while True:
             file = self._files.open(self._large)
             start = file.end
-            writing = asyncio.to_thread(self._lay_down, file, self._exchange(visit, Form.WHOLE))
+            writing = asyncio.to_thread(self._lay_down, file, self._exchange(visit, RecordForm.WHOLE))
             self._laying = asyncio.ensure_future(writing)
             try:
                 location = await asyncio.shield(self._laying)
@@ -224,26 +224,26 @@ class WarcArchive(Provider[WarcSheet]):
 
     def _records_of(self, visit: Visit) -> Written | Location:
         form = self._form(visit)
-        if form is Form.HEAD_ONLY:
+        if form is RecordForm.HEAD_ONLY:
             self.metrics.count("noarchive")
             self._remember(visit.digest, _NO_BODY)
         records: Written | Location
         if self._laid is None or not _has(visit, self._laid.body):
             records = self._exchange(visit, form)
-        elif form is Form.WHOLE:
+        elif form is RecordForm.WHOLE:
             records = self._laid.location
         else:  # another group was kept meanwhile that has the same document
             self._unlay()
             records = self._exchange(visit, form)
-        if form is Form.WHOLE:
+        if form is RecordForm.WHOLE:
             self._remember(visit.digest, self._sent_at(visit))
         return records
 
-    def _form(self, visit: Visit) -> Form:
+    def _form(self, visit: Visit) -> RecordForm:
         keep = "store" not in visit.barred and keeps_copy(visit.directives, visit.response.headers)
         return form_of(visit, keep=keep, original_kept=self._dates.get(visit.digest, 0.0) != _NO_BODY)
 
-    def _exchange(self, visit: Visit, form: Form) -> Written:
+    def _exchange(self, visit: Visit, form: RecordForm) -> Written:
         lines = _beside(visit, form) if self.sheet.metadata else {}
         if visit.response.is_unverified:
             lines["tls"] = UNVERIFIED
@@ -268,7 +268,7 @@ def _has(visit: Visit, file: SpoolFile) -> bool:
     return type(body) is StoredBody and body.file is file
 
 
-def _beside(visit: Visit, form: Form) -> dict[str, str]:
+def _beside(visit: Visit, form: RecordForm) -> dict[str, str]:
     """What a metadata record says of a visit, by the names of section 6.6 where it has some; empty: nothing to say."""
     task, lines = visit.task, {}
     if task.source:
@@ -280,7 +280,7 @@ def _beside(visit: Visit, form: Form) -> dict[str, str]:
         lines["error"] = visit.response.error
     if visit.response.notes:
         lines["notes"] = " ".join(visit.response.notes)
-    if form is Form.HEAD_ONLY:
+    if form is RecordForm.HEAD_ONLY:
         lines["noarchive"] = visit.barred.get("store", NO_COPY)
     if lines:
         lines["fetchTimeMs"] = f"{visit.response.elapsed * 1000:.0f}"

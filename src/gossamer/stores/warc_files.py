@@ -85,7 +85,7 @@ class WarcSheet(Sheet, frozen=True):
     software: Annotated[str, setting("The program's name and version.", restart=_TOLD)] = f"Gossamer/{__version__}"
 
 
-class Lane:
+class WarcLane:
     """A file that grows, and the directory that it lies in."""
 
     __slots__ = ("file", "place")
@@ -115,7 +115,7 @@ class WarcFiles:
     def __repr__(self) -> str:
         return f"<WarcFiles on {len(self._places)} disks>"
 
-    def open(self, lane: Lane) -> AppendFile:
+    def open(self, lane: WarcLane) -> AppendFile:
         """The file that takes what follows in a lane.
 
         Raises:
@@ -127,7 +127,7 @@ class WarcFiles:
             lane.file = self._create(lane)
         return lane.file
 
-    def leave(self, lane: Lane, error: OSError) -> bool:
+    def leave(self, lane: WarcLane, error: OSError) -> bool:
         """Whether a disk has failed and another is left: what is committed on it stays, nothing more goes there."""
         if len(self._places) == 1 or error.errno not in _DISK_TROUBLE:
             return False
@@ -137,7 +137,7 @@ class WarcFiles:
         lane.close()
         return True
 
-    def _create(self, lane: Lane) -> AppendFile:
+    def _create(self, lane: WarcLane) -> AppendFile:
         """A new file under a name that nobody has, with its warcinfo record."""
         sheet, now = self._archive.sheet, self._archive.clock.now()
         stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S")

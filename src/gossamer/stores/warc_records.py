@@ -53,7 +53,7 @@ _MIME = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
 _ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
 
 
-class Form(Enum):
+class RecordForm(Enum):
     """How the archive keeps an answer."""
 
     WHOLE = auto()
@@ -147,7 +147,7 @@ def warcinfo(file_name: str, at: float, lines: Mapping[str, str]) -> bytes:
     return member(fields, block)
 
 
-def form_of(visit: Visit, *, keep: bool = True, original_kept: bool = True) -> Form:
+def form_of(visit: Visit, *, keep: bool = True, original_kept: bool = True) -> RecordForm:
     """How an answer is to be kept.
 
     Args:
@@ -156,16 +156,16 @@ def form_of(visit: Visit, *, keep: bool = True, original_kept: bool = True) -> F
         original_kept: False where the document that it repeats is known to have no body in the archive.
     """
     if visit.response.outcome is Outcome.NOT_MODIFIED and not visit.response.body:
-        return Form.NOT_MODIFIED
+        return RecordForm.NOT_MODIFIED
     if visit.duplicate_of and original_kept:
-        return Form.DUPLICATE
-    return Form.WHOLE if keep else Form.HEAD_ONLY
+        return RecordForm.DUPLICATE
+    return RecordForm.WHOLE if keep else RecordForm.HEAD_ONLY
 
 
 def exchange(
     visit: Visit,
     at: float,
-    form: Form = Form.WHOLE,
+    form: RecordForm = RecordForm.WHOLE,
     *,
     original_at: float = 0.0,
     lines: Mapping[str, str] | None = None,
@@ -192,13 +192,13 @@ def exchange(
     if not response.response_head:
         return _resource(visit, before, fields, form, original_at)
     head = http_head(response.response_head)
-    if form is Form.HEAD_ONLY:
+    if form is RecordForm.HEAD_ONLY:
         answer = _response(head, b"", "unspecified", fields)
-    elif form is Form.NOT_MODIFIED:
+    elif form is RecordForm.NOT_MODIFIED:
         answer = _revisit(NOT_MODIFIED_PROFILE, visit.url, original_at, fields, head)
     else:
         fields += f"WARC-Payload-Digest: sha1:{_digest(visit)}\r\n"
-        if form is Form.DUPLICATE:
+        if form is RecordForm.DUPLICATE:
             answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields, head)
         elif type(response.body) is StoredBody:
             stored = member_pieces(_response_fields(response.cut, fields), head, response.body)
@@ -208,15 +208,15 @@ def exchange(
     return Written(before + answer, len(before), len(answer))
 
 
-def _resource(visit: Visit, before: bytes, fields: str, form: Form, original_at: float) -> Written:
+def _resource(visit: Visit, before: bytes, fields: str, form: RecordForm, original_at: float) -> Written:
     """The records of what did not come by HTTP: a `resource` record holds the document alone (section 6.4)."""
     response, mime = visit.response, visit.response.mime
     kind = mime if _MIME.fullmatch(mime) else "application/octet-stream"
-    if form is Form.HEAD_ONLY:
+    if form is RecordForm.HEAD_ONLY:
         answer = member(f"{_cut('unspecified')}WARC-Type: resource\r\n{fields}Content-Type: {kind}\r\n", b"")
         return Written(before + answer, len(before), len(answer))
     fields += f"WARC-Payload-Digest: sha1:{_digest(visit)}\r\n"
-    if form is Form.DUPLICATE:
+    if form is RecordForm.DUPLICATE:
         answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields, b"", kind)
         return Written(before + answer, len(before), len(answer))
     fields = f"WARC-Type: resource\r\n{fields}{_cut(response.cut)}Content-Type: {kind}\r\n"

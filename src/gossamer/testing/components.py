@@ -30,7 +30,7 @@ from gossamer.flow.component import (
 from gossamer.flow.connector import DEFAULT_CAPACITY, Connector
 from gossamer.flow.ends import In, Out
 from gossamer.flow.local import LocalConnector
-from gossamer.flow.performing import Aside, Policy, forget
+from gossamer.flow.performing import Aside, ErrorPolicy, forget
 from gossamer.flow.ports import declared
 from gossamer.flow.runner import Runner
 
@@ -48,7 +48,7 @@ class Stand:
         component: Component[Any],
         *,
         workers: int = 1,
-        policy: Policy | None = None,
+        policy: ErrorPolicy | None = None,
         capacity: int | Mapping[str, int] = DEFAULT_CAPACITY,
         report: Callable[[str], None] = lambda line: None,
         aside: Aside = forget,

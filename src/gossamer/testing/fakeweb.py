@@ -8,7 +8,7 @@
 
 A key is a path, which every host name has, or a whole URL without port (`http://a.test/x`), which only that host has;
 `web.resolve` is the `--resolve` entry that brings all names to this one port. What a page does wrong, it does exactly:
-:class:`Page` can be slow, chunked, cut, silent, or any bytes at all. The log of requests is the truth of a test.
+:class:`FakePage` can be slow, chunked, cut, silent, or any bytes at all. The log of requests is the truth of a test.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from gossamer.flow.errors import FlowError
 _MAX_HEAD = 256 * 1024
 
 
-class Page(msgspec.Struct, frozen=True):
+class FakePage(msgspec.Struct, frozen=True):
     """One answer, and how it misbehaves."""
 
     body: str | bytes = b""
@@ -50,7 +50,7 @@ class Page(msgspec.Struct, frozen=True):
     """Leave the connection open after `raw` or `cut`."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class FakeRequest(msgspec.Struct, frozen=True):
     """One request as it came in."""
 
     method: str
@@ -72,10 +72,10 @@ class Request(msgspec.Struct, frozen=True):
         return ""
 
 
-Answer = Page | str | bytes
-Source = Answer | Callable[[Request], Answer]
+Answer = FakePage | str | bytes
+Source = Answer | Callable[[FakeRequest], Answer]
 
-_NOT_FOUND = Page("not found", status=404, type="text/plain")
+_NOT_FOUND = FakePage("not found", status=404, type="text/plain")
 
 
 class FakeWeb:
@@ -93,8 +93,8 @@ class FakeWeb:
         self.pages = dict(pages)
         self.otherwise = _NOT_FOUND if otherwise is None else otherwise
         """What every other URL answers, as a trap does."""
-        self.requests: list[Request] = []
-        self.errands: list[Request] = []
+        self.requests: list[FakeRequest] = []
+        self.errands: list[FakeRequest] = []
         """Requests for robots.txt where no page is one: a polite crawler's own, which a test of pages does not count."""
         """Every request, in order of arrival."""
         self.connections = 0
@@ -115,7 +115,7 @@ class FakeWeb:
     @classmethod
     def graph(cls, links: Mapping[str, Iterable[str]], *, latency: float = 0.0) -> Self:
         """Pages that link to each other as `links` says; the first is the root. A target that is no key is a 404."""
-        pages = {source: Page(html(source, targets), latency=latency) for source, targets in links.items()}
+        pages = {source: FakePage(html(source, targets), latency=latency) for source, targets in links.items()}
         root = next(iter(links))
         return cls(pages, root=root, reachable=_reachable(links, root))
 
@@ -150,7 +150,7 @@ class FakeWeb:
         scheme = "https" if self._tls else "http"
         return f"{scheme}://{self.authority}{key}" if key.startswith("/") else key
 
-    def note(self, request: Request) -> None:
+    def note(self, request: FakeRequest) -> None:
         """A request came in: log it, and tell who waits for it."""
         is_errand = request.target == "/robots.txt" and self.answer(request) is _NOT_FOUND
         with self._arrival:
@@ -171,14 +171,14 @@ class FakeWeb:
         """Paths and queries asked for, in order."""
         return [request.target for request in self.requests]
 
-    def answer(self, request: Request) -> Page:
+    def answer(self, request: FakeRequest) -> FakePage:
         """What this request gets: the host's own page, or the path's, with or without its query; else a 404."""
         name = urlsplit(f"//{request.host}").hostname or ""
         bare = request.target.partition("?")[0]
         keys = (f"http://{name}{request.target}", f"http://{name}{bare}", request.target, bare)
         source = next((self.pages[key] for key in keys if key in self.pages), self.otherwise)
         answer = source(request) if callable(source) else source
-        return answer if isinstance(answer, Page) else Page(answer)
+        return answer if isinstance(answer, FakePage) else FakePage(answer)
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
@@ -267,7 +267,7 @@ class _Connection(asyncio.Protocol):
             return
         head, self._buffer = self._buffer[: end + 4], self._buffer[end + 4 :]
         method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
-        request = Request(method, rest.rpartition(" ")[0], "", head, self._number)
+        request = FakeRequest(method, rest.rpartition(" ")[0], "", head, self._number)
         request = msgspec.structs.replace(request, host=request.header("host"))
         self._web.note(request)
         page = self._web.answer(request)
@@ -279,7 +279,7 @@ class _Connection(asyncio.Protocol):
         else:
             self._answer(page, request)
 
-    def _answer(self, page: Page, request: Request) -> None:
+    def _answer(self, page: FakePage, request: FakeRequest) -> None:
         if self._transport.is_closing():
             return
         data, whole = _rendered(page, request)
@@ -291,7 +291,7 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
 
 
-def _rendered(page: Page, request: Request) -> tuple[bytes, bool]:
+def _rendered(page: FakePage, request: FakeRequest) -> tuple[bytes, bool]:
     """The bytes of an answer, and whether the connection can go on after them."""
     if page.raw is not None:
         return page.raw, False

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark, FeedPlace
-from gossamer.contracts.tables import VISIT, Table, Told
+from gossamer.contracts.tables import VISIT, RowSource, Table
 from gossamer.model.visit import Item, Link, Visit
 from gossamer.testing.storing import hostile_visits, unanswered, visit
 
@@ -47,7 +47,7 @@ def check_table(table: Table, visits: Sequence[Visit] = ()) -> None:
     rows = 0
     for number, one in enumerate((plain, unanswered(), *hostile_visits(), *visits)):
         named = msgspec.structs.replace(one, id=f"check-{number}")
-        for row in table.rows(Told(named, named.task, named.response)):
+        for row in table.rows(RowSource(named, named.task, named.response)):
             rows += 1
             assert isinstance(row, table.row), f"a {type(row).__name__} where the table has {table.row.__name__}"
             told = msgspec.json.decode(encoder.encode(row))

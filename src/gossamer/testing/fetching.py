@@ -16,7 +16,7 @@ from gossamer.model.task import Task
 from gossamer.model.visit import Response
 
 
-class Case(msgspec.Struct, frozen=True):
+class FetchCase(msgspec.Struct, frozen=True):
     """A URL, and what must come of it."""
 
     url: str
@@ -26,7 +26,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 async def check_protocol_module(
-    module: ProtocolModule, cases: Sequence[Case], *, cap: int, silent: str, asked: Callable[[], int]
+    module: ProtocolModule, cases: Sequence[FetchCase], *, cap: int, silent: str, asked: Callable[[], int]
 ) -> None:
     """A protocol module keeps its promises.
 

@@ -5,7 +5,7 @@ Each check is one promise of `contracts.robots`. A broken promise is an Assertio
 
 from collections.abc import Callable
 
-from gossamer.contracts.robots import RobotsGate, Ruling, Verdict
+from gossamer.contracts.robots import RobotsGate, RobotsRuling, RobotsVerdict
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
@@ -75,27 +75,27 @@ def check_robots(make: Callable[[], RobotsGate]) -> None:
         _check_ending(make(), ending)
 
 
-def _ask(gate: RobotsGate, url: str, now: float = _NOW) -> Verdict:
+def _ask(gate: RobotsGate, url: str, now: float = _NOW) -> RobotsVerdict:
     return gate.judge(Task(url, host_of(url)), now)
 
 
 def _check_first(gate: RobotsGate) -> None:
     verdict = _ask(gate, PUBLIC)
-    assert verdict.ruling is Ruling.FETCH_FIRST, "a URL was judged before its robots.txt was known"
+    assert verdict.ruling is RobotsRuling.FETCH_FIRST, "a URL was judged before its robots.txt was known"
     assert verdict.url == f"{SITE}/robots.txt", f"{verdict.url} is not where robots.txt is"
     assert _ask(gate, PUBLIC) == verdict, "equal questions have different answers"
     lesson = gate.learned(SITE, ANSWER, _NOW)
     assert lesson.settled, "a whole robots.txt settles a site"
     assert lesson.delay == 7.0, "Crawl-delay was not read"
-    assert _ask(gate, PUBLIC).ruling is Ruling.ALLOWED, "an allowed URL is not"
+    assert _ask(gate, PUBLIC).ruling is RobotsRuling.ALLOWED, "an allowed URL is not"
     assert _ask(gate, PUBLIC).delay == 7.0, "Crawl-delay is not told with the verdict"
     denied = _ask(gate, PRIVATE)
-    assert denied.ruling is Ruling.DENIED and denied.rule and denied.line == 2, "a denial names its rule and line"
-    assert _ask(gate, f"{SITE}/robots.txt").ruling is Ruling.ALLOWED, "robots.txt itself is always allowed"
+    assert denied.ruling is RobotsRuling.DENIED and denied.rule and denied.line == 2, "a denial names its rule and line"
+    assert _ask(gate, f"{SITE}/robots.txt").ruling is RobotsRuling.ALLOWED, "robots.txt itself is always allowed"
     for url in ("file:///etc/x", "data:,x", "mailto:a@a.test"):
-        assert _ask(gate, url).ruling is Ruling.ALLOWED, f"{url} has no robots.txt"
+        assert _ask(gate, url).ruling is RobotsRuling.ALLOWED, f"{url} has no robots.txt"
     gate.forget(SITE)
-    assert _ask(gate, PUBLIC).ruling is Ruling.FETCH_FIRST, "what was forgotten still counts"
+    assert _ask(gate, PUBLIC).ruling is RobotsRuling.FETCH_FIRST, "what was forgotten still counts"
     gate.forget("http://never-seen.test")
 
 
@@ -103,19 +103,19 @@ def _check_sites(gate: RobotsGate) -> None:
     gate.learned(SITE, ANSWER, _NOW)
     for other in OTHERS:
         verdict = _ask(gate, f"{other}/public/page")
-        assert verdict.ruling is Ruling.FETCH_FIRST, f"what holds for {SITE} was taken for {other}"
+        assert verdict.ruling is RobotsRuling.FETCH_FIRST, f"what holds for {SITE} was taken for {other}"
         assert verdict.url == f"{other}/robots.txt"
 
 
 def _check_times(gate: RobotsGate) -> None:
     gate.learned(SITE, ANSWER, _NOW)
-    assert _ask(gate, PUBLIC, _NOW + 1).ruling is Ruling.ALLOWED, "what was learned is good for a while"
-    assert _ask(gate, PUBLIC, _NOW + _DAY + 1).ruling is Ruling.FETCH_FIRST, "an answer is good for a day at most"
-    assert _ask(gate, PUBLIC, _NOW - 2 * _DAY).ruling is Ruling.FETCH_FIRST, (
+    assert _ask(gate, PUBLIC, _NOW + 1).ruling is RobotsRuling.ALLOWED, "what was learned is good for a while"
+    assert _ask(gate, PUBLIC, _NOW + _DAY + 1).ruling is RobotsRuling.FETCH_FIRST, "an answer is good for a day at most"
+    assert _ask(gate, PUBLIC, _NOW - 2 * _DAY).ruling is RobotsRuling.FETCH_FIRST, (
         "a clock that went back makes no answer last"
     )
     gate.learned(SITE, ANSWER, _NOW + _DAY + 1)
-    assert _ask(gate, PUBLIC, _NOW + _DAY + 2).ruling is Ruling.ALLOWED
+    assert _ask(gate, PUBLIC, _NOW + _DAY + 2).ruling is RobotsRuling.ALLOWED
 
 
 def _check_state(make: Callable[[], RobotsGate]) -> None:
@@ -130,7 +130,7 @@ def _check_state(make: Callable[[], RobotsGate]) -> None:
                 assert _ask(second, url, now) == _ask(first, url, now), "a restored gate judges otherwise"
     for damaged in (b"", b"\xc1", b"\x90" * 99, first.state(SITE)[:-1], b"\xdd\xff\xff\xff\xff"):
         second.restore(SITE, damaged)
-        assert _ask(second, PUBLIC).ruling in Ruling, "a damaged state stops the gate"
+        assert _ask(second, PUBLIC).ruling in RobotsRuling, "a damaged state stops the gate"
 
 
 def _check_ending(gate: RobotsGate, ending: Response) -> None:
@@ -138,9 +138,9 @@ def _check_ending(gate: RobotsGate, ending: Response) -> None:
     now = _NOW
     for _ in range(60):
         verdict = _ask(gate, PUBLIC, now)
-        if verdict.ruling in (Ruling.ALLOWED, Ruling.DENIED):
+        if verdict.ruling in (RobotsRuling.ALLOWED, RobotsRuling.DENIED):
             return
-        if verdict.ruling is Ruling.WAIT:
+        if verdict.ruling is RobotsRuling.WAIT:
             assert verdict.until > now, "who waits is told until when"
             if verdict.until > now + 30:
                 assert verdict.until <= now + _DAY, "no server can make a site wait for longer than a day"

@@ -6,10 +6,10 @@ from typing import Any, get_args
 
 from gossamer.contracts.filtering import TaskFilter, TaskGate, UrlFilter, VisitFilter, VisitGate
 from gossamer.contracts.processing import Processor
-from gossamer.model.document import Document
 from gossamer.model.orders import Order
 from gossamer.model.task import Task
 from gossamer.model.visit import Found, Item, Link, Statements, Visit
+from gossamer.reading.document import Document
 
 #: Canonical URLs of every shape that a filter meets.
 SHAPES = (

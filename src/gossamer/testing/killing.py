@@ -59,7 +59,7 @@ class Count(msgspec.Struct, frozen=True):
     ballast: str
 
 
-class Tally(msgspec.Struct, frozen=True):
+class KeptTally(msgspec.Struct, frozen=True):
     """What the consumer has kept."""
 
     count: int
@@ -69,19 +69,19 @@ class Tally(msgspec.Struct, frozen=True):
     last: int
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class KillReport(msgspec.Struct, frozen=True):
     """How it went."""
 
     sent: int
     """Items that the producer's journal has numbered, and seen acknowledged."""
-    tally: Tally
+    tally: KeptTally
     producer_kills: int
     consumer_kills: int
 
     @property
     def exact(self) -> bool:
         """Something was counted, and nothing was lost, doubled or out of order."""
-        return self.sent > 0 and self.tally == Tally(self.sent, self.sent * (self.sent + 1) // 2, 0, self.sent)
+        return self.sent > 0 and self.tally == KeptTally(self.sent, self.sent * (self.sent + 1) // 2, 0, self.sent)
 
 
 class Counter(Producer[NoSettings]):
@@ -98,7 +98,7 @@ class Counter(Producer[NoSettings]):
             yield Count(number, f"ballast-{number % 97:040d}")
 
 
-class Keeper(Consumer[NoSettings]):
+class TallyKeeper(Consumer[NoSettings]):
     """Keeps results and position together, in its own transaction."""
 
     inbox: In[Count]
@@ -149,13 +149,13 @@ async def _end(side: str, folder: Path) -> None:
     )
     connector = open_connector(opening)
     await connector.start()
-    component: Counter | Keeper
+    component: Counter | TallyKeeper
     if side == "producer":
         component = Counter()
         component.enough = folder / _ENOUGH
         component.bind({}, {"outbox": Out("outbox", connector)})
     else:
-        component = Keeper()
+        component = TallyKeeper()
         component.path = str(folder / "results")
         component.bind({"inbox": In("inbox", connector)}, {})
     await component.start()
@@ -185,7 +185,7 @@ def _await_arrivals(folder: Path) -> None:
     raise TimeoutError("no items arrive any more")
 
 
-def kill_both_ends(folder: Path, kills: int, seed: int = 1) -> Outcome:
+def kill_both_ends(folder: Path, kills: int, seed: int = 1) -> KillReport:
     """Run producer and consumer, killing one or both `kills` times.
 
     Args:
@@ -227,8 +227,8 @@ def kill_both_ends(folder: Path, kills: int, seed: int = 1) -> Outcome:
             process.kill()
             process.wait()
     (sent,) = _row(folder / "journal", "SELECT acknowledged FROM stream")
-    tally = Tally(*_row(folder / "results", "SELECT count, sum, disorder, last FROM result"))
-    return Outcome(sent, tally, killed["producer"], killed["consumer"])
+    tally = KeptTally(*_row(folder / "results", "SELECT count, sum, disorder, last FROM result"))
+    return KillReport(sent, tally, killed["producer"], killed["consumer"])
 
 
 def main() -> None:

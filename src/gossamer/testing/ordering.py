@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Sequence
 
-from gossamer.contracts.prioritizing import LEVELS, Prioritizer, Standing
+from gossamer.contracts.prioritizing import LEVELS, Prioritizer, TaskStanding
 from gossamer.contracts.traversal import DEEPEST, Traversal
 from gossamer.model.task import Task
 from gossamer.testing.judging import SHAPES
@@ -17,10 +17,10 @@ TASKS = tuple(
 
 #: What a frontier may know of them, extremes first.
 STANDINGS = (
-    Standing(),
-    Standing(site=0.0),
-    Standing(site=1.0),
-    Standing(site=0.7),
+    TaskStanding(),
+    TaskStanding(site=0.0),
+    TaskStanding(site=1.0),
+    TaskStanding(site=0.7),
 )
 
 
@@ -38,7 +38,7 @@ def check_prioritizer(prioritizer: Prioritizer) -> None:
     assert shuffled == [levels[number] for number in order], "a level depends on what was asked before"
 
 
-def _levels(prioritizer: Prioritizer, pairs: Sequence[tuple[Task, Standing]]) -> list[int]:
+def _levels(prioritizer: Prioritizer, pairs: Sequence[tuple[Task, TaskStanding]]) -> list[int]:
     return list(prioritizer.levels([task for task, _ in pairs], [standing for _, standing in pairs]))
 
 

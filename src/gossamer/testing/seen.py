@@ -5,7 +5,7 @@ import random
 
 from gossamer.contracts.seen import ContentIndex, FingerprintIndex, SeenSet
 from gossamer.contracts.sieving import LateSeenSet
-from gossamer.model.simhash import THRESHOLD, distance
+from gossamer.reading.simhash import THRESHOLD, distance
 
 
 def check_seen_set(seen: SeenSet | LateSeenSet, *, urls: int = 2_000, seed: int = 1) -> None:

@@ -18,16 +18,16 @@ from gossamer.assembly.control import messages, places
 from gossamer.assembly.control.client import Control, NotRunning, SteeringRefused
 from gossamer.assembly.control.messages import (
     Answered,
-    Block,
+    BlockHosts,
     Change,
     Checkpoint,
     Checkpoints,
     Continue,
+    ControlRequest,
     Done,
     Listed,
     Malformed,
     Pause,
-    Request,
     Rewire,
     Status,
     Stop,
@@ -49,7 +49,7 @@ EVERY_REQUEST = [
     Checkpoint("before"),
     Checkpoints(),
     Change({"frontier.concurrency": "4"}),
-    Block(["a.test", "b.test"]),
+    BlockHosts(["a.test", "b.test"]),
     Why("http://a.test/"),
     Rewire("remove = []"),
     Undo(),
@@ -69,19 +69,19 @@ class Steered:
     """A crawl that only remembers what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[Request] = []
+        self.asked: list[ControlRequest] = []
         self.reports: list[str] = []
 
-    async def steer(self, request: Request) -> Answered:
+    async def steer(self, request: ControlRequest) -> Answered:
         self.asked.append(request)
         match request:
             case Checkpoints():
                 return Listed(["one", "two"])
             case Status():
                 return Told(msgspec.Raw(msgspec.json.encode({"pages": 3})))
-            case Block(names=["broken"]):
+            case BlockHosts(names=["broken"]):
                 raise ZeroDivisionError("a fault of ours")
-            case Block(names=["?"]):
+            case BlockHosts(names=["?"]):
                 raise UsageError("'?' is no host or domain")
             case _:
                 return Done(f"did {type(request).__name__}")
@@ -120,7 +120,7 @@ async def asking(directory: Path, ask: Callable[[Control], Any]) -> Any:
 
 
 @pytest.mark.parametrize("request_", EVERY_REQUEST, ids=lambda request: type(request).__name__)
-def test_every_request_arrives_as_it_was_sent_and_is_answered(request_: Request, crawl: Path, run: Run) -> None:
+def test_every_request_arrives_as_it_was_sent_and_is_answered(request_: ControlRequest, crawl: Path, run: Run) -> None:
     async def steps() -> None:
         async with serving(crawl) as (steered, _):
             answer = await asking(crawl, lambda control: control.ask(request_))
@@ -151,7 +151,7 @@ def test_a_refusal_keeps_its_words_and_its_exit_status(crawl: Path, run: Run) ->
     async def steps() -> None:
         async with serving(crawl):
             with pytest.raises(SteeringRefused, match="no host or domain") as caught:
-                await asking(crawl, lambda control: control.do(Block(["?"])))
+                await asking(crawl, lambda control: control.do(BlockHosts(["?"])))
             assert caught.value.exit_code == 2
 
     run(steps())
@@ -161,7 +161,7 @@ def test_a_fault_in_an_answer_is_told_and_the_server_serves_on(crawl: Path, run:
     async def steps() -> None:
         async with serving(crawl):
             with pytest.raises(SteeringRefused, match="ZeroDivisionError: a fault of ours"):
-                await asking(crawl, lambda control: control.do(Block(["broken"])))
+                await asking(crawl, lambda control: control.do(BlockHosts(["broken"])))
             assert await asking(crawl, lambda control: control.do(Pause())) == "did Pause"
 
     run(steps())
@@ -292,7 +292,7 @@ def test_a_request_outside_of_the_list_is_refused_in_words(body: bytes, crawl: P
         async with serving(crawl) as (steered, _):
             received = await asyncio.to_thread(raw, crawl, len(body).to_bytes(4) + body)
             answer = messages.read_answer(received[4:])
-            assert isinstance(answer, messages.Refused)
+            assert isinstance(answer, messages.NotDone)
             assert answer.exit_code == 2
             assert steered.asked == []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gossamer.bench.report import Report
+from gossamer.bench.report import BenchReport
 from gossamer.bench.subject import Profile, part_of
 from gossamer.cli.bench import BENCHES, bench, write_site
 
@@ -57,7 +57,7 @@ def test_a_site_of_files_has_every_page_that_its_pages_link_to(tmp_path: Path) -
 
 
 def test_a_report_says_when_and_how_it_was_made() -> None:
-    report = Report("x", command="gossamer bench x")
+    report = BenchReport("x", command="gossamer bench x")
     report.table("a table", "what", "figure").add("one", 1)
     assert report.date in report.text() and report.command in report.text()
     assert b'"date"' in report.json() and b'"command"' in report.json()

@@ -10,11 +10,11 @@ from gossamer.flow.component import AsynchronousFilter, Consumer, Filter, Produc
 from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.local import LocalConnector
-from gossamer.flow.performing import Policy
+from gossamer.flow.performing import ErrorPolicy
 from gossamer.flow.receipt import Receipt
 from gossamer.testing import Stand
 
-RESTART = Policy("restart", 3)
+RESTART = ErrorPolicy("restart", 3)
 
 
 class Fragile(Filter):
@@ -197,7 +197,7 @@ def test_a_failed_that_raises_leaves_the_matter_to_the_policy(run: Any) -> None:
 
 def test_restarts_are_counted_over_the_units_life(run: Any) -> None:
     async def body() -> None:
-        async with Stand(Returning({1: 1, 2: 1, 3: 1}), policy=Policy("restart", 2)) as stand:
+        async with Stand(Returning({1: 1, 2: 1, 3: 1}), policy=ErrorPolicy("restart", 2)) as stand:
             await stand.give("inbox", 1, 2, 3)
             with pytest.raises(ComponentFailed, match="failed on 3"):
                 await stand.wait()
@@ -256,7 +256,7 @@ class Pooled(Consumer):
 def test_a_pool_restarts_once_for_one_cause_and_when_nobody_else_is_at_work(run: Any) -> None:
     async def body() -> None:
         pool = Pooled()
-        async with Stand(pool, workers=4, policy=Policy("restart", 1)) as stand:
+        async with Stand(pool, workers=4, policy=ErrorPolicy("restart", 1)) as stand:
             await stand.give("inbox", -1, 1, 2, 3)
             pool.broken = True
             pool.go.set()
@@ -504,7 +504,7 @@ def test_a_skipped_item_goes_on_as_it_came_and_nothing_else_of_it(form: type[Fra
         component = form({3: 9, 4: 9})
         async with Stand(
             component,
-            policy=Policy("skip"),
+            policy=ErrorPolicy("skip"),
             report=reports.append,
             aside=lambda name, item, error: aside.append((name, item, str(error))),
         ) as stand:
@@ -523,7 +523,7 @@ def test_a_skipped_item_goes_on_as_it_came_and_nothing_else_of_it(form: type[Fra
 @FORMS
 def test_after_too_many_skipped_items_the_crawl_stops_with_a_clear_line(form: type[Fragile], run: Any) -> None:
     async def body() -> None:
-        async with Stand(form({1: 9, 2: 9, 3: 9}), policy=Policy("skip", errors=2)) as stand:
+        async with Stand(form({1: 9, 2: 9, 3: 9}), policy=ErrorPolicy("skip", errors=2)) as stand:
             await stand.give("inbox", 1, 2, 3, 4)
             with pytest.raises(ComponentFailed, match=r"failed on 3 items and may on 2 \(`errors` in the wiring\)"):
                 await stand.wait()

@@ -14,10 +14,10 @@ from gossamer.flow.errors import BrokenFrame
 from gossamer.flow.remote.codec import Codec
 from gossamer.model import body as bodies
 from gossamer.model.body import BodyWriter, StoredBody
-from gossamer.model.document import Document
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Response, Visit, sha1_base32
+from gossamer.reading.document import Document
 
 
 def written(data: bytes, threshold: int, *, step: int = 1000, directory: str = "") -> bodies.Body:

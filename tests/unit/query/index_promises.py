@@ -34,7 +34,22 @@ class Titles:
 
 def row(number: int) -> tuple[Any, ...]:
     url = f"http://a.test/{number}"
-    return (url, "a.test", 200, "ok", "text/html", None, "en", f"Title {number}", 1, WHEN, "w", False, None, f"v{number}")
+    return (
+        url,
+        "a.test",
+        200,
+        "ok",
+        "text/html",
+        None,
+        "en",
+        f"Title {number}",
+        1,
+        WHEN,
+        "w",
+        False,
+        None,
+        f"v{number}",
+    )
 
 
 def in_a_child(work: Callable[[], object]) -> bytes:
@@ -81,7 +96,9 @@ def main(crawl: Path) -> None:
     def urls() -> list[str]:
         if not has_index(crawl):
             return []
-        return sorted((hit.url for hit in Search(crawl).ask("", most=100).hits), key=lambda one: int(one.rpartition("/")[2]))
+        return sorted(
+            (hit.url for hit in Search(crawl).ask("", most=100).hits), key=lambda one: int(one.rpartition("/")[2])
+        )
 
     check_feed_consumer(make, lambda: msgspec.json.decode(in_a_child(urls)), COLUMNS, row)
     print("promises are kept")

@@ -12,7 +12,7 @@ from gossamer.model.visit import Visit
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.noted import damaged_index, damaged_tables, notes_of
-from gossamer.query.places import Manifest, manifest, reading, run_file, table_files, write_manifest
+from gossamer.query.places import TableManifest, manifest, reading, run_file, table_files, write_manifest
 from gossamer.stores.cdxj import INDEX
 from gossamer.stores.segments import segments
 
@@ -171,13 +171,13 @@ def test_replaced_files_count_no_more_and_go_when_nobody_reads(kept: Open, page:
     with reading(crawl.directory):
         convert(crawl.directory, ended=True)
         [old] = table_files(crawl.directory, "links").current
-        write_manifest(crawl.directory, Manifest(1, (f"links/{old.name}",)))
+        write_manifest(crawl.directory, TableManifest(1, (f"links/{old.name}",)))
         assert counts(crawl.directory) == (1, 0, 1, 1)
         convert(crawl.directory)
         assert counts(crawl.directory) == (1, 0, 1, 1)
     convert(crawl.directory)
     assert not old.exists()
-    assert manifest(crawl.directory) == Manifest(1)
+    assert manifest(crawl.directory) == TableManifest(1)
     assert counts(crawl.directory) == (1, 0, 1, 1)
 
 
@@ -188,7 +188,7 @@ def test_a_file_of_a_run_counts_when_the_manifest_says_so(kept: Open, page: Make
     [old] = table_files(crawl.directory, "pages").current
     shutil.copy(old, run_file(crawl.directory, "pages", 1))
     assert counts(crawl.directory)[0] == 1
-    write_manifest(crawl.directory, Manifest(1))
+    write_manifest(crawl.directory, TableManifest(1))
     assert counts(crawl.directory)[0] == 2
 
 

@@ -11,7 +11,7 @@ from gossamer.contracts.feeding import FeedBatch, FeedMark
 from gossamer.model.visit import Visit
 from gossamer.query.convert import convert
 from gossamer.query.feeds import Feed
-from gossamer.query.places import Manifest as Replaced
+from gossamer.query.places import TableManifest as Replaced
 from gossamer.query.places import reading, run_file, table_files, write_manifest
 from gossamer.stores.segments import committed, segments
 

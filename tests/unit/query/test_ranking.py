@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.contracts.prioritizing import Standing
+from gossamer.contracts.prioritizing import TaskStanding
 from gossamer.flow.errors import SettingError
 from gossamer.model.task import Task
 from gossamer.model.visit import Link, Visit
@@ -91,7 +91,7 @@ def test_a_later_crawl_takes_what_is_important_first(crawl: Path, capsys: pytest
         Task("http://b.test/", "b.test", 3),
         Task("http://x.test/", "x.test", 3),
     ]
-    levels = prioritizer.levels(tasks, [Standing()] * 3)
+    levels = prioritizer.levels(tasks, [TaskStanding()] * 3)
     assert levels[1] < levels[2]
 
 

@@ -48,10 +48,19 @@ def found(directory: Path, words: str, **filters: Any) -> list[str]:
 @pytest.fixture
 def crawl(kept: Open, page: Make) -> Path:
     stores = kept(tables=("pages", "links", "items", "triples"))
-    product = (("http://a.test/2#p", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "https://schema.org/Product", "", ""),)
+    product = (
+        ("http://a.test/2#p", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "https://schema.org/Product", "", ""),
+    )
     commit(
         stores,
-        page(1, body("The quick brown fox jumps."), id="v1", title="Animals", language="en", links=(Link("http://a.test/2", anchor="zebra crossing"),)),
+        page(
+            1,
+            body("The quick brown fox jumps."),
+            id="v1",
+            title="Animals",
+            language="en",
+            links=(Link("http://a.test/2", anchor="zebra crossing"),),
+        ),
         page(2, body("A lazy dog sleeps."), id="v2", title="Dogs", language="en", links=(), triples=product),
         page(3, body("全文検索エンジンを作る。"), id="v3", title="検索", language="ja", links=()),
         page(4, body("Die Häuser sind rot."), id="v4", title="Bauten", language="de", links=()),
@@ -92,11 +101,16 @@ def test_filters_hold_beside_words_and_without(crawl: Path) -> None:
     assert found(crawl, "", hosts=("b.test",)) == []
     assert found(crawl, "", types=("schema:Product",)) == [url(2)]
     assert found(crawl, "dog", without_types=("schema:Product",)) == []
-    assert found(crawl, "", depth=0) + found(crawl, "spiders", depth=9) == [url(number) for number in (1, 2, 3, 4)] or found(crawl, "", depth=9)
+    assert found(crawl, "", depth=0) + found(crawl, "spiders", depth=9) == [
+        url(number) for number in (1, 2, 3, 4)
+    ] or found(crawl, "", depth=9)
 
 
 def test_dates_are_filters(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["search", str(crawl), "", "--since", "2023-11-14T22:13:22", "--until", "2023-11-14T22:13:24", "--json"]) == 0
+    assert (
+        main(["search", str(crawl), "", "--since", "2023-11-14T22:13:22", "--until", "2023-11-14T22:13:24", "--json"])
+        == 0
+    )
     hits = msgspec.json.decode(capsys.readouterr().out)["hits"]
     assert sorted(hit["url"] for hit in hits) == [url(2), url(3)]
     assert main(["search", str(crawl), "", "--since", "soon"]) == 2
@@ -130,23 +144,36 @@ def test_ranks_lift_pages_that_are_linked(crawl: Path) -> None:
 
 def test_a_page_that_changed_is_replaced_and_one_that_is_gone_leaves(crawl: Path, kept: Open, page: Make) -> None:
     gone = page(2, id="v6")
-    gone = msgspec.structs.replace(gone, response=msgspec.structs.replace(gone.response, outcome=Outcome.CLIENT_ERROR, status=404))
+    gone = msgspec.structs.replace(
+        gone, response=msgspec.structs.replace(gone.response, outcome=Outcome.CLIENT_ERROR, status=404)
+    )
     unchanged = page(3, id="v7")
     unchanged = msgspec.structs.replace(
         unchanged, response=msgspec.structs.replace(unchanged.response, outcome=Outcome.NOT_MODIFIED, status=304)
     )
     commit(
         kept(tables=("pages", "links", "items", "triples")),
-        at(page(1, body("A slow green turtle."), id="v5", title="Reptiles", language="en"), 1.8e9), at(gone, 1.8e9), at(unchanged, 1.8e9)
+        at(page(1, body("A slow green turtle."), id="v5", title="Reptiles", language="en"), 1.8e9),
+        at(gone, 1.8e9),
+        at(unchanged, 1.8e9),
     )
     done = index_crawl(crawl)
     assert done.visits == 3
-    assert (found(crawl, "fox"), found(crawl, "turtle"), found(crawl, "dog"), found(crawl, "検索")) == ([], [url(1)], [], [url(3)])
+    assert (found(crawl, "fox"), found(crawl, "turtle"), found(crawl, "dog"), found(crawl, "検索")) == (
+        [],
+        [url(1)],
+        [],
+        [url(3)],
+    )
 
 
 def test_what_may_not_be_kept_is_not_indexed(kept: Open, page: Make) -> None:
     stores = kept()
-    commit(stores, page(1, body("secret fox"), directives=("noarchive",)), page(2, body("plain fox"), discarded="language:en"))
+    commit(
+        stores,
+        page(1, body("secret fox"), directives=("noarchive",)),
+        page(2, body("plain fox"), discarded="language:en"),
+    )
     index_crawl(stores.directory)
     assert found(stores.directory, "fox") == []
 
@@ -156,7 +183,9 @@ def test_the_index_agrees_with_the_tables_after_rows_are_made_anew(crawl: Path) 
     assert found(crawl, "fox") == [url(1)]
 
 
-@pytest.mark.parametrize("words", ["foo:bar", "(", "AND", '"', "http://x.test/", "title:", "x" * 3_000, "\x00", "[a TO", "~", "^^", "*"])
+@pytest.mark.parametrize(
+    "words", ["foo:bar", "(", "AND", '"', "http://x.test/", "title:", "x" * 3_000, "\x00", "[a TO", "~", "^^", "*"]
+)
 def test_no_question_brings_more_than_one_line(crawl: Path, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["search", str(crawl), words])
     said = capsys.readouterr().err
@@ -172,7 +201,9 @@ def test_hostile_titles_reach_no_terminal(kept: Open, page: Make, capsys: pytest
     assert "1 documents" in out and "\x1b" not in out and "\x07" not in out and "\u202e" not in out
 
 
-def test_no_index_another_version_and_a_damaged_one_are_told_in_one_line(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_index_another_version_and_a_damaged_one_are_told_in_one_line(
+    crawl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def refused(status: int, *words: str) -> None:
         assert main(["search", str(crawl), "fox"]) == status
         said = capsys.readouterr().err
@@ -251,5 +282,9 @@ def test_a_host_is_found_by_the_names_above_it(host: str, names: list[str]) -> N
 
 def test_types_are_named_as_people_write_them() -> None:
     assert type_iris("foaf:Person") == ["http://xmlns.com/foaf/0.1/Person"]
-    assert type_iris("Product") == type_iris("schema:Product") == ["http://schema.org/Product", "https://schema.org/Product"]
+    assert (
+        type_iris("Product")
+        == type_iris("schema:Product")
+        == ["http://schema.org/Product", "https://schema.org/Product"]
+    )
     assert type_iris("http://a.test/T") == ["http://a.test/T"]

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pyoxigraph as oxigraph
 
-from gossamer.model.document import Document
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Response, Triple, Visit
@@ -14,6 +13,7 @@ from gossamer.rdf.patterns import expand
 from gossamer.rdf.processor import processor_graph
 from gossamer.rdf.terms import Gathered
 from gossamer.rdf.writing import quads
+from gossamer.reading.document import Document
 
 SITE = "http://rdfa.info/test-suite/test-cases/"
 CATEGORIES = ("rdfa1.1", "rdfa1.1-lite", "rdfa1.1-proc", "rdfa1.1-vocab")

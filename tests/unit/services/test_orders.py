@@ -13,7 +13,7 @@ from gossamer.model.task import Task
 from gossamer.model.visit import Record
 from gossamer.services.orders import ProcessorOrders
 from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.storing import visit
 
@@ -22,7 +22,7 @@ class Side:
     """A keeper of orders with its ledger and politeness, as one process has them."""
 
     def __init__(self, folder: Path, run: Any) -> None:
-        self.ledger = Ledger(LedgerSheet(directory=str(folder)))
+        self.ledger = RocksLedger(LedgerSheet(directory=str(folder)))
         self.ledger.open()
         self.politeness = HostPoliteness(PolitenessSheet(delay=1.0))
         self.politeness.clock = FakeClock()

@@ -6,9 +6,9 @@ import zlib
 import pytest
 
 from gossamer.simweb import SimWeb, WebSpec
-from gossamer.simweb.hosts import Host
-from gossamer.simweb.pages import Kind, path_of
-from gossamer.simweb.site import Answer, Conditions
+from gossamer.simweb.hosts import SimHost
+from gossamer.simweb.pages import PageKind, path_of
+from gossamer.simweb.site import Conditions, SiteAnswer
 
 SPEC = WebSpec(seed=3, pages=4000, hosts=60, trap_share=0.6)
 NOTHING = Conditions()
@@ -19,13 +19,13 @@ def web() -> SimWeb:
     return SimWeb(SPEC)
 
 
-def ask(web: SimWeb, host: Host, target: str, when: Conditions = NOTHING, after: int = 0) -> Answer:
+def ask(web: SimWeb, host: SimHost, target: str, when: Conditions = NOTHING, after: int = 0) -> SiteAnswer:
     door = web.door(host.name)
     assert door is not None
     return web.answer(door, target, when, web.spec.epoch + after)
 
 
-def first(web: SimWeb, kind: Kind) -> tuple[Host, int]:
+def first(web: SimWeb, kind: PageKind) -> tuple[SimHost, int]:
     """Find a page of a kind."""
     for rank in range(len(web.hosts)):
         host = web.hosts.host(rank)
@@ -35,7 +35,7 @@ def first(web: SimWeb, kind: Kind) -> tuple[Host, int]:
     raise AssertionError(f"no {kind!r} in this web")
 
 
-def header(answer: Answer, name: str) -> str:
+def header(answer: SiteAnswer, name: str) -> str:
     found = re.search(rf"^{name}: (.*)\r$", answer.head.decode(), re.MULTILINE)
     return found[1] if found else ""
 
@@ -50,13 +50,13 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not() -> None:
 
 
 def test_an_exact_duplicate_has_the_bytes_of_its_original(web: SimWeb) -> None:
-    host, index = first(web, Kind.DUPLICATE)
+    host, index = first(web, PageKind.DUPLICATE)
     original = web.pages.original(host, index)
     assert ask(web, host, path_of(index)).body == ask(web, host, path_of(original)).body
 
 
 def test_a_near_duplicate_differs_from_its_original_in_a_few_words(web: SimWeb) -> None:
-    host, index = first(web, Kind.NEAR_DUPLICATE)
+    host, index = first(web, PageKind.NEAR_DUPLICATE)
     here = set(ask(web, host, path_of(index)).body.split(b"\n"))
     there = set(ask(web, host, path_of(web.pages.original(host, index))).body.split(b"\n"))
     assert here != there
@@ -67,19 +67,19 @@ def test_a_mirror_shows_the_pages_of_its_source(web: SimWeb) -> None:
     mirror = web.hosts.host(SPEC.hosts)
     source = web.hosts.host(mirror.source)
     for index in range(source.size):
-        if web.pages.kind(source, index) is Kind.PLAIN:
+        if web.pages.kind(source, index) is PageKind.PLAIN:
             assert ask(web, mirror, path_of(index)).body == ask(web, source, path_of(index)).body
 
 
 def test_a_redirect_leads_to_a_page_of_its_host(web: SimWeb) -> None:
-    host, index = first(web, Kind.REDIRECT)
+    host, index = first(web, PageKind.REDIRECT)
     answer = ask(web, host, path_of(index))
     assert answer.status in (301, 302, 303, 307, 308)
     assert header(answer, "Location") == f"http://{host.name}{path_of(web.pages.original(host, index))}"
 
 
 def test_a_flaky_page_heals(web: SimWeb) -> None:
-    host, index = first(web, Kind.FLAKY)
+    host, index = first(web, PageKind.FLAKY)
     assert [ask(web, host, path_of(index)).status for _ in range(3)] == [503, 200, 200]
 
 

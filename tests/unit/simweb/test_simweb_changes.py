@@ -3,13 +3,13 @@
 import pytest
 
 from gossamer.simweb import draws
-from gossamer.simweb.changes import DAY, Changes
+from gossamer.simweb.changes import DAY, ChangeHistory
 
 NOW = 1_767_225_600
 
 
 def test_the_last_change_is_never_in_the_future_and_never_goes_back() -> None:
-    changes = Changes()
+    changes = ChangeHistory()
     for page in range(50):
         bits = draws.draw(3, page)
         moments = [NOW + step * DAY // 5 for step in range(100)]
@@ -19,7 +19,7 @@ def test_the_last_change_is_never_in_the_future_and_never_goes_back() -> None:
 
 
 def test_the_moment_of_a_change_already_shows_it() -> None:
-    changes = Changes()
+    changes = ChangeHistory()
     bits = draws.draw(3, 1)
     when = changes.last(bits, NOW)
     assert changes.last(bits, when) == when
@@ -27,7 +27,7 @@ def test_the_moment_of_a_change_already_shows_it() -> None:
 
 
 def test_pages_change_as_often_as_their_interval_says() -> None:
-    changes = Changes()
+    changes = ChangeHistory()
     seen = expected = 0.0
     for page in range(400):
         bits = draws.draw(9, page)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from gossamer.cli.simweb import simweb
 from gossamer.simweb import SimWeb, WebSpec
 from gossamer.simweb.describe import describe, to_json, to_text
-from gossamer.simweb.graph import Graph
+from gossamer.simweb.graph import WebGraph
 
 SPECS = {
     "default": WebSpec(seed=5, pages=60_000, hosts=2000),
@@ -48,7 +48,7 @@ def test_nearly_a_third_of_the_pages_repeat_another() -> None:
 
 
 def test_few_pages_receive_most_of_the_links() -> None:
-    graph = Graph(SimWeb(WebSpec(seed=5, pages=60_000, hosts=200)))
+    graph = WebGraph(SimWeb(WebSpec(seed=5, pages=60_000, hosts=200)))
     degrees = np.sort(graph.indegrees())[::-1]
     assert degrees[: graph.count // 100].sum() > 0.3 * degrees.sum()
 

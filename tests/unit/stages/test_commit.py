@@ -17,7 +17,7 @@ from gossamer.model.ruling import DONE, GONE, KEEP, Ruling, What
 from gossamer.model.task import Answer, Task
 from gossamer.model.visit import Location, Record, Visit
 from gossamer.stages.commit.component import Commit
-from gossamer.stages.commit.queueing import MAX_SITEMAPS, Choosers, Queueing
+from gossamer.stages.commit.queueing import MAX_SITEMAPS, Choosers, TaskQueueing
 from gossamer.stages.commit.sheet import CommitSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.components import Stand
@@ -265,10 +265,10 @@ def test_a_request_that_may_have_been_carried_out_is_not_sent_again(run: Run) ->
 # -- queueing
 
 
-def queueing(staged: Staged, *gates: Any, **settings: Any) -> Queueing:
+def queueing(staged: Staged, *gates: Any, **settings: Any) -> TaskQueueing:
     world: Any = World()
     group: Any = staged
-    return Queueing(CommitSheet(**settings), Choosers(world, world, world, gates), group)
+    return TaskQueueing(CommitSheet(**settings), Choosers(world, world, world, gates), group)
 
 
 def found(*urls: str) -> Visit:

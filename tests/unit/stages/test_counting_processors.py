@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.document import Document
+from gossamer.reading.document import Document
 from gossamer.stages.process.images import ImageStatistics, measure
 from gossamer.stages.process.tags import TagCounter, TagCounterSheet
 from gossamer.testing.storing import visit

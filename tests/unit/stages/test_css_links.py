@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.document import Document
 from gossamer.model.requisites import CSS_IMPORT, CSS_URL, belongs, redirect_of
+from gossamer.reading.document import Document
 from gossamer.stages.process.css import MAX_URLS, CssLinks, CssLinksSheet, css_links
 from gossamer.testing.storing import visit
 

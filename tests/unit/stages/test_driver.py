@@ -10,7 +10,7 @@ import pycurl
 import pytest
 
 from gossamer.stages.fetch.driver import Driver, EpollDriver, LoopDriver, driver
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 HAS_EPOLL = hasattr(select, "epoll")
 KINDS = [LoopDriver, pytest.param(EpollDriver, marks=pytest.mark.skipif(not HAS_EPOLL, reason="Linux has epoll"))]
@@ -43,7 +43,7 @@ def test_this_system_gets_the_best_that_it_has(run: Any) -> None:
 
 def test_transfers_end_and_connections_are_used_again(run: Any, kind: Kind) -> None:
     async def body() -> None:
-        async with FakeWeb({"/": Page("x" * 100_000)}) as web:
+        async with FakeWeb({"/": FakePage("x" * 100_000)}) as web:
             made = kind()
             for _ in range(3):
                 curl = handle(web)
@@ -59,7 +59,7 @@ def test_transfers_end_and_connections_are_used_again(run: Any, kind: Kind) -> N
 
 def test_a_transfer_that_fails_says_why(run: Any, kind: Kind) -> None:
     async def body() -> None:
-        async with FakeWeb({"/": Page("x" * 1000, cut=10)}) as web:
+        async with FakeWeb({"/": FakePage("x" * 1000, cut=10)}) as web:
             made = kind()
             with pytest.raises(pycurl.error) as caught:
                 await made.add(handle(web))
@@ -71,7 +71,7 @@ def test_a_transfer_that_fails_says_why(run: Any, kind: Kind) -> None:
 
 def test_the_instants_of_one_transfer_are_kept_while_others_begin(run: Any, kind: Kind) -> None:
     async def body() -> None:
-        async with FakeWeb({"/": Page("quick"), "/never": Page(silent=True)}) as web:
+        async with FakeWeb({"/": FakePage("quick"), "/never": FakePage(silent=True)}) as web:
             made = kind()
             slow = handle(web, "/never")
             slow.setopt(pycurl.TIMEOUT_MS, 30)
@@ -87,7 +87,7 @@ def test_the_instants_of_one_transfer_are_kept_while_others_begin(run: Any, kind
 
 def test_a_discarded_transfer_leaves_its_server(run: Any, kind: Kind) -> None:
     async def body() -> None:
-        async with FakeWeb({"/": Page(silent=True), "/next": Page("x")}) as web:
+        async with FakeWeb({"/": FakePage(silent=True), "/next": FakePage("x")}) as web:
             made = kind()
             given_up = handle(web)
             future = made.add(given_up)
@@ -105,7 +105,7 @@ def test_a_discarded_transfer_leaves_its_server(run: Any, kind: Kind) -> None:
 
 def test_closing_ends_what_is_under_way(run: Any, kind: Kind) -> None:
     async def body() -> None:
-        async with FakeWeb({"/": Page(silent=True)}) as web:
+        async with FakeWeb({"/": FakePage(silent=True)}) as web:
             made = kind()
             future = made.add(handle(web))
             while not web.requests:
@@ -143,10 +143,10 @@ class Counting(EpollDriver):
 def test_a_server_that_closes_an_idle_connection_does_not_wake_the_loop_for_ever(run: Any) -> None:
     async def body() -> None:
         made = Counting()
-        async with FakeWeb({"/": Page("x")}) as web:
+        async with FakeWeb({"/": FakePage("x")}) as web:
             await made.add(handle(web))
         assert await made.rests()
-        async with FakeWeb({"/": Page("x")}) as web:  # perhaps by a socket of the same number
+        async with FakeWeb({"/": FakePage("x")}) as web:  # perhaps by a socket of the same number
             await made.add(handle(web))
         await made.close()
 
@@ -163,7 +163,7 @@ def test_a_closed_socket_that_another_process_holds_does_not_wake_the_loop_for_e
 
     async def body() -> None:
         made = Counting()
-        async with FakeWeb({"/": Page("x"), "/slow": Page(silent=True)}) as web:
+        async with FakeWeb({"/": FakePage("x"), "/slow": FakePage(silent=True)}) as web:
             curl = handle(web)
             curl.setopt(pycurl.FORBID_REUSE, 1)
             curl.setopt(pycurl.SOCKOPTFUNCTION, hold)

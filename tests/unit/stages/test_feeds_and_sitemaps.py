@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from gossamer.contracts.processing import Processor
-from gossamer.model.document import Document
 from gossamer.model.mime import sniff
 from gossamer.model.visit import Found, Item, Visit
+from gossamer.reading.document import Document
 from gossamer.stages.process.feeds import FeedLinks
 from gossamer.stages.process.sitemaps import SitemapLinks, SitemapSheet
 from gossamer.stages.process.text_links import TextLinks

@@ -18,7 +18,7 @@ from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stages.frontier.traversals import BreadthFirst
 from gossamer.stores.flights import MemoryFlights
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.components import Stand
@@ -52,7 +52,7 @@ class Ring:
         self.clock = FakeClock()
         self.says = says
         self.asked: dict[str, int] = {}
-        self.ledger = Ledger(LedgerSheet(directory=str(folder)))
+        self.ledger = RocksLedger(LedgerSheet(directory=str(folder)))
         self.ledger.open()
         self.politeness = HostPoliteness(PolitenessSheet(delay=0.0, **settings))
         self.frontier = kind(FrontierSheet(proxied=True))

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gossamer.model.document import Document
 from gossamer.model.errors import ParseSkipped
 from gossamer.model.requisites import RELATIONS
-from gossamer.model.suspicion import MAX_DEPTH
 from gossamer.model.visit import Found
+from gossamer.reading.document import Document
+from gossamer.reading.suspicion import MAX_DEPTH
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet, candidates, refresh_target
 from gossamer.testing.storing import visit
 

@@ -20,7 +20,7 @@ from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch.http import HttpModule, HttpSheet
 from gossamer.testing.clock import FakeClock
-from gossamer.testing.fakeweb import FakeWeb, Page, Source
+from gossamer.testing.fakeweb import FakePage, FakeWeb, Source
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
@@ -37,7 +37,7 @@ def task(url: str) -> Task:
     return Task(url, host="host")
 
 
-def one(run: Any, fetching: Any, page: Page, sheet: HttpSheet | None = None) -> Response:
+def one(run: Any, fetching: Any, page: FakePage, sheet: HttpSheet | None = None) -> Response:
     """What comes of fetching a single page."""
 
     async def body() -> Response:
@@ -64,7 +64,7 @@ def test_a_handle_asks_for_each_url_by_its_own_path(run: Any, fetching: Any) -> 
 
 def test_a_page_is_kept_as_it_came(run: Any, fetching: Any) -> None:
     async def body() -> None:
-        async with FakeWeb({"/": Page(HTML, headers=(("X-A", "1"), ("x-a", "2")))}) as web, fetching(web) as module:
+        async with FakeWeb({"/": FakePage(HTML, headers=(("X-A", "1"), ("x-a", "2")))}) as web, fetching(web) as module:
             response = await module.fetch(task(web.url()))
             assert (response.outcome, response.status, response.cut, response.error) == (Outcome.OK, 200, "", "")
             assert response.body == response.content == HTML
@@ -122,7 +122,7 @@ def test_environment_proxies_and_netrc_are_ignored(
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9/")
     monkeypatch.setenv("HOME", str(tmp_path))
-    response = one(run, fetching, Page(HTML))
+    response = one(run, fetching, FakePage(HTML))
     assert response.outcome is Outcome.OK
     assert b"secret" not in response.request_head
     assert b"uthorization" not in response.request_head
@@ -144,7 +144,7 @@ def test_environment_proxies_and_netrc_are_ignored(
     ],
 )
 def test_statuses(run: Any, fetching: Any, status: int, outcome: Outcome) -> None:
-    page = Page("x", status=status, headers=(("Location", "/elsewhere"), ("Retry-After", "7")))
+    page = FakePage("x", status=status, headers=(("Location", "/elsewhere"), ("Retry-After", "7")))
     response = one(run, fetching, page)
     assert (response.outcome, response.status) == (outcome, status)
     assert response.header("retry-after") == "7"
@@ -199,13 +199,13 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_no_proper_http_is_protocol_failed(run: Any, fetching: Any, name: str) -> None:
-    response = one(run, fetching, Page(raw=BROKEN[name]))
+    response = one(run, fetching, FakePage(raw=BROKEN[name]))
     assert response.outcome is Outcome.PROTOCOL_FAILED, response.error
     assert response.error or response.status in (101, 999)
 
 
 def test_the_size_of_a_head_is_a_setting(run: Any, fetching: Any) -> None:
-    page = Page(raw=HEAD + b"A: b\r\n" * 300 + b"\r\nbody")
+    page = FakePage(raw=HEAD + b"A: b\r\n" * 300 + b"\r\nbody")
     assert one(run, fetching, page, HttpSheet(max_fields=300)).outcome is Outcome.OK
     assert one(run, fetching, page, HttpSheet(max_fields=300, max_head=1024)).outcome is Outcome.PROTOCOL_FAILED
 
@@ -226,7 +226,7 @@ def test_the_size_of_a_head_is_a_setting(run: Any, fetching: Any) -> None:
     ],
 )
 def test_what_may_be_read_is_read(run: Any, fetching: Any, raw: bytes, body: bytes) -> None:
-    response = one(run, fetching, Page(raw=raw))
+    response = one(run, fetching, FakePage(raw=raw))
     assert (response.outcome, response.body) == (Outcome.OK, body), response.error
     assert response.response_head.count(b"\r\n\r\n") == 1
     assert response.header("link") == ""
@@ -252,7 +252,7 @@ def test_what_is_untidy_and_means_one_thing_is_read_and_noted(
 ) -> None:
     async def body() -> None:
         # The connection stays open: where the answer ends, its framing alone says.
-        async with FakeWeb({"/": Page(raw=raw, stay=True)}) as web, fetching(web) as module:
+        async with FakeWeb({"/": FakePage(raw=raw, stay=True)}) as web, fetching(web) as module:
             response = await module.fetch(task(web.url()))
             assert (response.outcome, response.body, response.notes) == (Outcome.OK, b"abc", notes), response.error
             assert {name: n for name, n in module.metrics.counters.items() if name.startswith("note:")} == {
@@ -264,26 +264,26 @@ def test_what_is_untidy_and_means_one_thing_is_read_and_noted(
 
 def test_a_field_is_known_by_its_tidy_name(run: Any, fetching: Any) -> None:
     raw = HEAD + b"Location : /a\r\nX-B: a\x01b\r\n\r\n"
-    response = one(run, fetching, Page(raw=raw))
+    response = one(run, fetching, FakePage(raw=raw))
     assert response.headers == (("location", "/a"), ("x-b", "a\x01b"))
     assert response.response_head == raw
 
 
-@pytest.mark.parametrize("page", [Page(HTML, cut=50), Page(HTML, cut=50, chunked=True)])
-def test_a_server_that_dies_leaves_a_truncated_page(run: Any, fetching: Any, page: Page) -> None:
+@pytest.mark.parametrize("page", [FakePage(HTML, cut=50), FakePage(HTML, cut=50, chunked=True)])
+def test_a_server_that_dies_leaves_a_truncated_page(run: Any, fetching: Any, page: FakePage) -> None:
     response = one(run, fetching, page)
     assert (response.outcome, response.cut, response.body) == (Outcome.TRUNCATED, "disconnect", HTML[:50])
 
 
 def test_a_cut_error_page_stays_an_error(run: Any, fetching: Any) -> None:
-    response = one(run, fetching, Page(HTML, status=503, cut=50))
+    response = one(run, fetching, FakePage(HTML, status=503, cut=50))
     assert (response.outcome, response.cut) == (Outcome.SERVER_ERROR, "disconnect")
 
 
 @pytest.mark.parametrize(
-    "page", [Page(b"x" * 5000), Page(b"x" * 5000, chunked=True), Page(raw=HEAD + b"\r\n" + b"x" * 5000)]
+    "page", [FakePage(b"x" * 5000), FakePage(b"x" * 5000, chunked=True), FakePage(raw=HEAD + b"\r\n" + b"x" * 5000)]
 )
-def test_a_body_over_the_cap_is_kept_up_to_it(run: Any, fetching: Any, page: Page) -> None:
+def test_a_body_over_the_cap_is_kept_up_to_it(run: Any, fetching: Any, page: FakePage) -> None:
     response = one(run, fetching, page, HttpSheet(max_body=4096))
     assert (response.outcome, response.cut, response.body) == (Outcome.TRUNCATED, "length", b"x" * 4096)
 
@@ -301,7 +301,7 @@ def test_a_body_over_the_cap_is_kept_up_to_it(run: Any, fetching: Any, page: Pag
     ],
 )
 def test_content_codings_are_kept_and_undone(run: Any, fetching: Any, coding: str, body: bytes) -> None:
-    response = one(run, fetching, Page(body, headers=(("Content-Encoding", coding),)))
+    response = one(run, fetching, FakePage(body, headers=(("Content-Encoding", coding),)))
     assert (response.outcome, response.body, response.content) == (Outcome.OK, body, HTML)
 
 
@@ -315,7 +315,7 @@ def test_content_codings_are_kept_and_undone(run: Any, fetching: Any, coding: st
     ],
 )
 def test_a_body_that_is_not_what_it_says_is_kept_undecoded(run: Any, fetching: Any, coding: str, body: bytes) -> None:
-    response = one(run, fetching, Page(body, headers=(("Content-Encoding", coding),)))
+    response = one(run, fetching, FakePage(body, headers=(("Content-Encoding", coding),)))
     assert (response.outcome, response.body, response.decoded) == (Outcome.DECODE_FAILED, body, None)
     assert response.error
 
@@ -339,7 +339,7 @@ def test_what_was_decoded_of_a_broken_stream_is_read(
     run: Any, fetching: Any, broken: Any, document: bytes, spool_above: int
 ) -> None:
     body = broken(zipped(document, 1))
-    page = Page(body, headers=(("Content-Encoding", "gzip"),))
+    page = FakePage(body, headers=(("Content-Encoding", "gzip"),))
     response = one(run, fetching, page, HttpSheet(spool_above=spool_above))
     assert (response.outcome, response.cut) == (Outcome.TRUNCATED, "unspecified")
     with response.open() as stream:
@@ -350,7 +350,7 @@ def test_what_was_decoded_of_a_broken_stream_is_read(
 
 @pytest.mark.parametrize(("status", "outcome"), [(404, Outcome.CLIENT_ERROR), (503, Outcome.SERVER_ERROR)])
 def test_a_broken_coding_of_an_error_page_is_noted(run: Any, fetching: Any, status: int, outcome: Outcome) -> None:
-    page = Page(zipped(HTML) + b"junk", status=status, headers=(("Content-Encoding", "gzip"),))
+    page = FakePage(zipped(HTML) + b"junk", status=status, headers=(("Content-Encoding", "gzip"),))
     response = one(run, fetching, page)
     assert (response.outcome, response.notes) == (outcome, (Note.BROKEN_CODING,))
     assert response.content == HTML
@@ -365,7 +365,7 @@ def test_a_stream_that_breaks_in_the_middle_is_read_up_to_there(run: Any, fetchi
     words = bytes(random.Random(1).choices(b"abcdefghij", k=400_000))
     body = bytearray(pack(words))
     body[len(body) // 2 : len(body) // 2 + 3000] = b"\xff" * 3000
-    response = one(run, fetching, Page(bytes(body), headers=(("Content-Encoding", coding),)))
+    response = one(run, fetching, FakePage(bytes(body), headers=(("Content-Encoding", coding),)))
     assert response.outcome is Outcome.TRUNCATED
     assert len(response.content) > len(words) // 4
     assert response.content[: len(words) // 4] == words[: len(words) // 4]
@@ -376,18 +376,18 @@ def test_a_stream_that_breaks_in_the_middle_is_read_up_to_there(run: Any, fetchi
 )
 def test_a_word_that_names_no_coding_changes_no_document(run: Any, fetching: Any, coding: str) -> None:
     body = zipped(HTML) if "gzip" in coding else HTML
-    response = one(run, fetching, Page(body, headers=(("Content-Encoding", coding),)))
+    response = one(run, fetching, FakePage(body, headers=(("Content-Encoding", coding),)))
     assert (response.outcome, response.content, response.error) == (Outcome.OK, HTML, "")
     assert (response.body, response.notes) == (body, (Note.UNKNOWN_CODING,))
 
 
 def test_a_broken_protocol_weighs_more_than_a_broken_coding(run: Any, fetching: Any) -> None:
     raw = HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n"
-    assert one(run, fetching, Page(raw=raw)).outcome is Outcome.PROTOCOL_FAILED
+    assert one(run, fetching, FakePage(raw=raw)).outcome is Outcome.PROTOCOL_FAILED
 
 
 def test_a_cut_body_is_decoded_as_far_as_it_goes(run: Any, fetching: Any) -> None:
-    page = Page(zipped(HTML, 0), headers=(("Content-Encoding", "gzip"),), cut=700)
+    page = FakePage(zipped(HTML, 0), headers=(("Content-Encoding", "gzip"),), cut=700)
     response = one(run, fetching, page)
     assert (response.outcome, response.cut) == (Outcome.TRUNCATED, "disconnect")
     assert response.content
@@ -395,16 +395,16 @@ def test_a_cut_body_is_decoded_as_far_as_it_goes(run: Any, fetching: Any) -> Non
 
 
 def test_an_empty_body_has_no_coding_to_fail(run: Any, fetching: Any) -> None:
-    assert one(run, fetching, Page("", headers=(("Content-Encoding", "gzip"),))).outcome is Outcome.OK
+    assert one(run, fetching, FakePage("", headers=(("Content-Encoding", "gzip"),))).outcome is Outcome.OK
 
 
 def test_a_redirect_with_a_broken_body_is_a_redirect(run: Any, fetching: Any) -> None:
-    page = Page(HTML, status=302, headers=(("Location", "/x"), ("Content-Encoding", "gzip")))
+    page = FakePage(HTML, status=302, headers=(("Location", "/x"), ("Content-Encoding", "gzip")))
     assert one(run, fetching, page).outcome is Outcome.REDIRECT
 
 
 def test_bombs_stop_at_the_cap(run: Any, fetching: Any) -> None:
-    page = Page(zipped(bytes(100 << 20)), headers=(("Content-Encoding", "gzip"),))
+    page = FakePage(zipped(bytes(100 << 20)), headers=(("Content-Encoding", "gzip"),))
     response = one(run, fetching, page, HttpSheet(max_body=2 << 20))
     assert (response.outcome, response.cut) == (Outcome.TRUNCATED, "length")
     assert len(response.content) <= 2 << 20
@@ -437,7 +437,7 @@ def test_silence_on_a_connection_of_before_does_not_tell_whether_anybody_is_ther
 ) -> None:
     async def body() -> None:
         clock = FakeClock()
-        pages = {"/first": "first", "/": Page(silent=True)}
+        pages = {"/first": "first", "/": FakePage(silent=True)}
         async with FakeWeb(pages) as web, fetching(web, clock=clock) as module:
             if is_used_again:
                 assert (await module.fetch(task(web.url("/first")))).is_met
@@ -457,14 +457,14 @@ def test_silence_on_a_connection_of_before_does_not_tell_whether_anybody_is_ther
 @pytest.mark.parametrize(
     ("page", "after", "outcome", "word"),
     [
-        (Page(silent=True), 30, Outcome.TIMED_OUT, "no complete head within 30 s"),
-        (Page(raw=HEAD + b"A: b\r\n", stay=True), 30, Outcome.TIMED_OUT, "no complete head within 30 s"),
-        (Page(HTML, cut=50, stay=True), 30, Outcome.TOO_SLOW, "less than 100 bytes/s"),
-        (Page(raw=HEAD + b"Content-Length: 9\r\n\r\n", stay=True), 30, Outcome.TOO_SLOW, "less than 100 bytes/s"),
-        (Page(raw=b"HTTP/1.1 103 Early\r\n\r\n" * 20, stay=True), 0, Outcome.PROTOCOL_FAILED, "interim"),
+        (FakePage(silent=True), 30, Outcome.TIMED_OUT, "no complete head within 30 s"),
+        (FakePage(raw=HEAD + b"A: b\r\n", stay=True), 30, Outcome.TIMED_OUT, "no complete head within 30 s"),
+        (FakePage(HTML, cut=50, stay=True), 30, Outcome.TOO_SLOW, "less than 100 bytes/s"),
+        (FakePage(raw=HEAD + b"Content-Length: 9\r\n\r\n", stay=True), 30, Outcome.TOO_SLOW, "less than 100 bytes/s"),
+        (FakePage(raw=b"HTTP/1.1 103 Early\r\n\r\n" * 20, stay=True), 0, Outcome.PROTOCOL_FAILED, "interim"),
     ],
 )
-def test_deadlines(run: Any, fetching: Any, page: Page, after: float, outcome: Outcome, word: str) -> None:
+def test_deadlines(run: Any, fetching: Any, page: FakePage, after: float, outcome: Outcome, word: str) -> None:
     async def body() -> None:
         clock = FakeClock()
         async with FakeWeb({"/": page, "/next": "next"}) as web, fetching(web, clock=clock) as module:
@@ -488,7 +488,7 @@ def test_deadlines(run: Any, fetching: Any, page: Page, after: float, outcome: O
 def test_a_whole_fetch_has_a_deadline(run: Any, fetching: Any) -> None:
     async def body() -> None:
         clock = FakeClock()
-        page = Page(HTML, cut=50, stay=True)
+        page = FakePage(HTML, cut=50, stay=True)
         async with FakeWeb({"/": page}) as web, fetching(web, HttpSheet(least_speed=0), clock) as module:
             waiting = asyncio.ensure_future(module.fetch(task(web.url())))
             while not web.requests:
@@ -560,8 +560,8 @@ def test_a_tls_handshake_has_a_deadline_of_its_own(run: Any, fetching: Any) -> N
 def test_connections_are_kept_alive_and_nothing_leaks_between_requests(run: Any, fetching: Any) -> None:
     async def body() -> None:
         pages: dict[str, Source] = {
-            "/a": Page("a", headers=(("Set-Cookie", "id=1"), ("WWW-Authenticate", "Basic"))),
-            "/b": Page("b", status=401, chunked=True),
+            "/a": FakePage("a", headers=(("Set-Cookie", "id=1"), ("WWW-Authenticate", "Basic"))),
+            "/b": FakePage("b", status=401, chunked=True),
             "/c": "c",
         }
         async with FakeWeb(pages) as web, fetching(web) as module:
@@ -578,7 +578,7 @@ def test_connections_are_kept_alive_and_nothing_leaks_between_requests(run: Any,
 def test_bytes_after_an_answer_never_reach_the_next_url(run: Any, fetching: Any) -> None:
     async def body() -> None:
         poison = HEAD + b"Content-Length: 1\r\n\r\na" + HEAD + b"Content-Length: 6\r\n\r\npoison"
-        async with FakeWeb({"/a": Page(raw=poison, stay=True), "/b": "b"}) as web, fetching(web) as module:
+        async with FakeWeb({"/a": FakePage(raw=poison, stay=True), "/b": "b"}) as web, fetching(web) as module:
             assert (await module.fetch(task(web.url("/a")))).body == b"a"
             assert (await module.fetch(task(web.url("/b")))).body == b"b"
             assert web.connections == 2
@@ -590,7 +590,7 @@ def test_a_request_goes_out_once_whatever_becomes_of_its_connection(run: Any, fe
     """A server that drops a kept connection when it has read the request: libcurl would ask again within milliseconds."""
 
     async def body() -> None:
-        async with FakeWeb({"/": "a", "/b": Page(raw=b""), "/c": "c"}) as web, fetching(web) as module:
+        async with FakeWeb({"/": "a", "/b": FakePage(raw=b""), "/c": "c"}) as web, fetching(web) as module:
             assert (await module.fetch(task(web.url("/")))).outcome is Outcome.OK
             response = await module.fetch(task(web.url("/b")))
             assert response.outcome is Outcome.PROTOCOL_FAILED
@@ -617,7 +617,7 @@ def test_names_do_not_share_connections(run: Any, fetching: Any) -> None:
 
 def test_cancelling_closes_the_connection_and_cleans_the_handle(run: Any, fetching: Any) -> None:
     async def body() -> None:
-        async with FakeWeb({"/slow": Page(HTML, cut=50, stay=True), "/": "next"}) as web, fetching(web) as module:
+        async with FakeWeb({"/slow": FakePage(HTML, cut=50, stay=True), "/": "next"}) as web, fetching(web) as module:
             waiting = asyncio.ensure_future(module.fetch(task(web.url("/slow"))))
             while not web.requests:
                 await asyncio.sleep(0)
@@ -654,7 +654,7 @@ def test_a_robots_txt_that_fails_is_asked_for_at_every_address(
             async def resolve(self, host: str, port: int) -> Endpoint:
                 return Endpoint("127.0.0.1", web.port, ("127.0.0.1", "127.0.0.1"))
 
-        async with FakeWeb({"/robots.txt": Page(status=503)}) as web, fetching(web) as module:
+        async with FakeWeb({"/robots.txt": FakePage(status=503)}) as web, fetching(web) as module:
             module.resolver = Three()
             response = await module.fetch(Task("http://a.test/robots.txt", "a.test", relation=relation))
             assert response.outcome is Outcome.SERVER_ERROR

@@ -10,7 +10,7 @@ import pytest
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import Task
 from gossamer.stages.fetch.http import HttpSheet
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 _CASE = re.compile(
     r"^#+ (?P<title>[^\n]+)\n(?:(?!^#).)*?<!-- meta=(?P<meta>\{[^\n]*\}) -->\n"
@@ -49,7 +49,7 @@ def test_llhttp_responses(run: Any, fetching: Any, test_data: Path) -> None:
 
     async def body() -> set[str]:
         read = set()
-        pages = {f"/{number}": Page(raw=raw) for number, (_, raw, _) in enumerate(cases)}
+        pages = {f"/{number}": FakePage(raw=raw) for number, (_, raw, _) in enumerate(cases)}
         async with FakeWeb(pages) as web, fetching(web) as module:
             for number, (title, _, fine) in enumerate(cases):
                 response = await module.fetch(Task(web.url(f"/{number}"), host="h"))
@@ -98,7 +98,7 @@ def test_scrapys_broken_gzip(run: Any, fetching: Any, test_data: Path, name: str
 
 def fetched(run: Any, fetching: Any, data: bytes, coding: str) -> Any:
     async def body() -> Any:
-        page = Page(data, headers=(("Content-Encoding", coding),))
+        page = FakePage(data, headers=(("Content-Encoding", coding),))
         async with FakeWeb({"/": page}) as web, fetching(web, HttpSheet()) as module:
             return await module.fetch(Task(web.url(), host="h"))
 

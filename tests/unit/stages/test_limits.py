@@ -2,19 +2,19 @@
 
 import pytest
 
-from gossamer.stages.frontier.limits import Limits, Progress, may_hand_out, reached
+from gossamer.stages.frontier.limits import CrawlLimits, Progress, may_hand_out, reached
 
 
 @pytest.mark.parametrize(
     ("limits", "below", "at"),
     [
-        (Limits(max_pages=10), Progress(pages=9), Progress(pages=10)),
-        (Limits(max_time=60.0), Progress(elapsed=59.9), Progress(elapsed=60.0)),
-        (Limits(max_bytes=100), Progress(bytes=99), Progress(bytes=100)),
-        (Limits(min_free_disk=100), Progress(free_disk=100), Progress(free_disk=99)),
+        (CrawlLimits(max_pages=10), Progress(pages=9), Progress(pages=10)),
+        (CrawlLimits(max_time=60.0), Progress(elapsed=59.9), Progress(elapsed=60.0)),
+        (CrawlLimits(max_bytes=100), Progress(bytes=99), Progress(bytes=100)),
+        (CrawlLimits(min_free_disk=100), Progress(free_disk=100), Progress(free_disk=99)),
     ],
 )
-def test_each_limit_ends_the_crawl_by_its_name(limits: Limits, below: Progress, at: Progress) -> None:
+def test_each_limit_ends_the_crawl_by_its_name(limits: CrawlLimits, below: Progress, at: Progress) -> None:
     assert reached(limits, below) == ""
     assert may_hand_out(limits, below)
     assert getattr(limits, reached(limits, at)) is not None
@@ -22,15 +22,15 @@ def test_each_limit_ends_the_crawl_by_its_name(limits: Limits, below: Progress, 
 
 
 def test_pages_in_flight_are_reserved() -> None:
-    limits = Limits(max_pages=10)
+    limits = CrawlLimits(max_pages=10)
     assert may_hand_out(limits, Progress(pages=7, in_flight=2))
     assert not may_hand_out(limits, Progress(pages=7, in_flight=3))
     assert reached(limits, Progress(pages=7, in_flight=3)) == ""
 
 
 def test_without_limits_nothing_ends_the_crawl() -> None:
-    assert reached(Limits(), Progress(pages=10**9, elapsed=1e9, bytes=10**15, free_disk=0)) == ""
+    assert reached(CrawlLimits(), Progress(pages=10**9, elapsed=1e9, bytes=10**15, free_disk=0)) == ""
 
 
 def test_a_disk_that_cannot_be_asked_does_not_end_the_crawl() -> None:
-    assert reached(Limits(min_free_disk=100), Progress()) == ""
+    assert reached(CrawlLimits(min_free_disk=100), Progress()) == ""

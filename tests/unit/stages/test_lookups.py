@@ -7,7 +7,7 @@ from typing import Any
 from gossamer.contracts.resolving import Endpoint
 from gossamer.model.errors import AddressRefused, ResolutionFailed
 from gossamer.model.task import Task
-from gossamer.stages.frontier.hosts import Host
+from gossamer.stages.frontier.hosts import FrontierHost
 from gossamer.stages.frontier.lookups import LOOKUPS, Lookups
 
 
@@ -39,12 +39,12 @@ def test_every_host_goes_on_and_what_broke_is_told(run: Callable[..., Any]) -> N
         "broken.test",
         *(f"more{n}.test" for n in range(2 * LOOKUPS)),
     ]
-    answers, known, missing, broken = Answers(), list[Host](), list[Host](), list[Exception]()
+    answers, known, missing, broken = Answers(), list[FrontierHost](), list[FrontierHost](), list[Exception]()
 
     async def body() -> None:
         lookups = Lookups(lambda: answers, known.append, missing.append, broken.append)
         for name in names:
-            lookups.seek(Host(name), Task(f"http://{name}/", name), 80)
+            lookups.seek(FrontierHost(name), Task(f"http://{name}/", name), 80)
         while len(lookups):
             await asyncio.sleep(0)
         await lookups.close()
@@ -61,16 +61,16 @@ def test_every_host_goes_on_and_what_broke_is_told(run: Callable[..., Any]) -> N
 
 
 def test_a_page_that_names_thousands_of_hosts_keeps_nobody_elses_waiting(run: Callable[..., Any]) -> None:
-    answers, known = Answers(), list[Host]()
+    answers, known = Answers(), list[FrontierHost]()
 
     async def body() -> None:
         lookups = Lookups(lambda: answers, known.append, known.append, broken=lambda error: None)
         for number in range(2000):
             name = f"nowhere{number}.test"
-            lookups.seek(Host(name), Task(f"http://{name}/", name, source="http://flood.test/page"), 80)
+            lookups.seek(FrontierHost(name), Task(f"http://{name}/", name, source="http://flood.test/page"), 80)
         for number in range(10):
             name = f"known{number}.test"
-            lookups.seek(Host(name), Task(f"http://{name}/", name, source="http://well.test/"), 80)
+            lookups.seek(FrontierHost(name), Task(f"http://{name}/", name, source="http://well.test/"), 80)
         while sum(host.name.startswith("known") for host in known) < 10:
             await asyncio.sleep(0)
         await lookups.close()

@@ -15,11 +15,11 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
 from gossamer.model.body import BodyWriter, StoredBody
-from gossamer.model.document import Document
 from gossamer.model.outcome import Outcome
-from gossamer.model.suspicion import MAX_DEPTH, MAX_TAGS
 from gossamer.model.task import Task
 from gossamer.model.visit import Found, Item, Response, Visit
+from gossamer.reading.document import Document
+from gossamer.reading.suspicion import MAX_DEPTH, MAX_TAGS
 from gossamer.stages.process.component import Process, ProcessSheet
 from gossamer.stages.process.html import HtmlLinks
 from gossamer.testing.storing import visit

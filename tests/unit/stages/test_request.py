@@ -11,13 +11,13 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.stages.fetch.http import HttpModule, HttpSheet
 from gossamer.stages.fetch.proxy import Proxy
-from gossamer.testing.fakeweb import FakeWeb, Page, Request
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 
 def test_a_task_with_validators_asks_whether_its_copy_is_still_good(run: Any, fetching: Any) -> None:
-    def page(request: Request) -> Page:
+    def page(request: FakeRequest) -> FakePage:
         same = request.header("if-none-match") == 'W/"1"' and request.header("if-modified-since") == "yesterday"
-        return Page("", status=304) if same else Page("anew")
+        return FakePage("", status=304) if same else FakePage("anew")
 
     async def body() -> None:
         async with FakeWeb({"/": page}) as web, fetching(web) as module:
@@ -81,7 +81,7 @@ def test_a_refused_credential_is_not_told(make: Callable[[], object], secret: st
 
 def test_cookies_are_off_unless_asked_for(run: Any, fetching: Any) -> None:
     async def body() -> None:
-        async with FakeWeb({"/": Page("page", headers=(("Set-Cookie", "id=1"),))}) as web:
+        async with FakeWeb({"/": FakePage("page", headers=(("Set-Cookie", "id=1"),))}) as web:
             for cookies, expected in (("off", ["", ""]), ("host", ["", "id=1"])):
                 web.requests.clear()
                 async with fetching(web, HttpSheet(cookies=cookies)) as module:
@@ -117,8 +117,8 @@ def test_a_proxy_that_lets_nobody_through_is_connect_failed(run: Any, fetching: 
     async def body() -> None:
         async with FakeWeb({}) as web:
 
-            def refuse(request: Request) -> Page:
-                return Page("", status=407, headers=(("Proxy-Authenticate", "Basic"),))
+            def refuse(request: FakeRequest) -> FakePage:
+                return FakePage("", status=407, headers=(("Proxy-Authenticate", "Basic"),))
 
             web.answer = refuse  # type: ignore[method-assign]
             async with fetching(web, HttpSheet(proxy=f"http://127.0.0.1:{web.port}")) as module:

@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from gossamer.contracts.tables import Told
-from gossamer.model.document import Document
+from gossamer.contracts.tables import RowSource
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Item, Response, Statements, Triple, Visit
 from gossamer.rdf.terms import MAX_IRI, MAX_LITERAL, STRING
+from gossamer.reading.document import Document
 from gossamer.stages.process.reading import filled, read
 from gossamer.stages.process.structured import StructuredDataProcessor, StructuredDataSheet
 from gossamer.stores.lines import MAX_LINE_BYTES
@@ -63,7 +63,7 @@ def test_the_visit_bears_the_triples_and_the_counts_are_told() -> None:
 def _rows(triples: list[Triple]) -> list[TriplesRow]:
     assert TRIPLES.rows is not None
     one = msgspec.structs.replace(visit(), id="v", triples=tuple(triples))
-    return [row for row in TRIPLES.rows(Told(one, one.task, one.response)) if isinstance(row, TriplesRow)]
+    return [row for row in TRIPLES.rows(RowSource(one, one.task, one.response)) if isinstance(row, TriplesRow)]
 
 
 def test_no_triple_is_lost_between_frames() -> None:

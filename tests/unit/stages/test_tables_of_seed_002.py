@@ -9,16 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.model.document import Document
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Found
+from gossamer.reading.document import Document
 from gossamer.stages.fetch.http import HttpSheet
 from gossamer.stages.links.resolving import JoinCache, resolve_links
 from gossamer.stages.process.html import HtmlLinks
 from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionSheet
 from gossamer.testing.clock import FakeClock
-from gossamer.testing.fakeweb import FakeWeb, Page
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.testing.storing import visit
 
 # -- table 4: downloads
@@ -82,15 +82,15 @@ LARGE = b"<!doctype html><title>large</title>" + b"<p>ten megabytes of words " *
 @pytest.mark.parametrize(
     ("page", "outcome", "barred"),
     [
-        (Page(LARGE), Outcome.OK, False),
-        (Page(b"%PDF-1.4 " * 100, type="application/pdf"), Outcome.TRUNCATED, True),
-        (Page(b"\x89PNG\r\n\x1a\n" * 100, type="image/png"), Outcome.TRUNCATED, True),
-        (Page(b"<!doctype html><title>page</title>".ljust(2048)), Outcome.OK, False),
+        (FakePage(LARGE), Outcome.OK, False),
+        (FakePage(b"%PDF-1.4 " * 100, type="application/pdf"), Outcome.TRUNCATED, True),
+        (FakePage(b"\x89PNG\r\n\x1a\n" * 100, type="image/png"), Outcome.TRUNCATED, True),
+        (FakePage(b"<!doctype html><title>page</title>".ljust(2048)), Outcome.OK, False),
     ],
     ids=["10 MB HTML", "PDF", "image", "2 KB HTML"],
 )
 def test_pages_are_downloaded_whole_and_other_types_refused_at_their_heads(
-    page: Page, outcome: Outcome, barred: bool, run: Any, fetching: Any
+    page: FakePage, outcome: Outcome, barred: bool, run: Any, fetching: Any
 ) -> None:
     async def body() -> None:
         async with FakeWeb({"/": page}) as web, fetching(web) as module:

@@ -9,20 +9,20 @@ import pytest
 
 from gossamer.model.task import Task
 from gossamer.stores.diverse import AT_FIRST, DiverseQueues, DiverseQueuesSheet
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.testing.clock import FakeClock
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    ledger = Ledger(LedgerSheet(directory=str(tmp_path)))
+def ledger(tmp_path: Path) -> Iterator[RocksLedger]:
+    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path)))
     ledger.open()
     yield ledger
     ledger.abandon()
 
 
-def filled(ledger: Ledger, tasks: dict[str, int], **settings: float) -> DiverseQueues:
+def filled(ledger: RocksLedger, tasks: dict[str, int], **settings: float) -> DiverseQueues:
     queues = DiverseQueues(DiverseQueuesSheet(**settings))  # type: ignore[arg-type]
     queues.ledger, queues.behind = ledger, LedgerFrontier()
     queues.behind.ledger = ledger
@@ -46,7 +46,7 @@ def greedy(queues: DiverseQueues) -> Iterator[str]:
                 yield state.host
 
 
-def test_no_host_has_more_than_its_share_of_a_page_while_others_have_tasks(ledger: Ledger) -> None:
+def test_no_host_has_more_than_its_share_of_a_page_while_others_have_tasks(ledger: RocksLedger) -> None:
     tasks = {"big.test": 400, **{f"h{n}.test": 40 for n in range(20)}}
     hosts = list(greedy(filled(ledger, tasks, page=100, threshold=0.1)))
     assert Counter(hosts) == tasks
@@ -56,14 +56,14 @@ def test_no_host_has_more_than_its_share_of_a_page_while_others_have_tasks(ledge
 
 
 def test_nothing_is_lost_where_few_hosts_are_held_behind(tmp_path: Path) -> None:
-    ledger = Ledger(LedgerSheet(directory=str(tmp_path), held=3, turn=5, buffered=4, refill=2))
+    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path), held=3, turn=5, buffered=4, refill=2))
     ledger.open()
     tasks = {"big.test": 60, **{f"h{n}.test": n for n in range(1, 15)}}
     assert Counter(greedy(filled(ledger, tasks, page=20, threshold=0.2))) == tasks
     ledger.abandon()
 
 
-def test_without_a_threshold_it_is_tuned_so_that_a_host_comes_once_a_second(ledger: Ledger) -> None:
+def test_without_a_threshold_it_is_tuned_so_that_a_host_comes_once_a_second(ledger: RocksLedger) -> None:
     queues = filled(ledger, {f"h{n}.test": 100 for n in range(30)}, page=200)
     assert queues.threshold == AT_FIRST
     clock = queues.clock
@@ -76,13 +76,13 @@ def test_without_a_threshold_it_is_tuned_so_that_a_host_comes_once_a_second(ledg
     assert queues.threshold == pytest.approx(1 / 20, rel=0.05)
 
 
-def test_a_crawl_of_one_host_does_not_wait_for_others(ledger: Ledger) -> None:
+def test_a_crawl_of_one_host_does_not_wait_for_others(ledger: RocksLedger) -> None:
     queues = filled(ledger, {"a.test": 50}, page=10, threshold=0.1)
     [state] = queues.admit(0.0)
     assert [len(queues.pop(state.host)) for _ in range(51)] == [1] * 50 + [0]
 
 
-def test_when_all_have_had_their_shares_the_frontier_is_told_to_come_again(ledger: Ledger) -> None:
+def test_when_all_have_had_their_shares_the_frontier_is_told_to_come_again(ledger: RocksLedger) -> None:
     queues = filled(ledger, {"a.test": 5, "b.test": 5}, page=10, threshold=0.1)
     for state in queues.admit(0.0):
         assert len(queues.pop(state.host)) == 1

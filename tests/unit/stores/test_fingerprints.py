@@ -2,12 +2,12 @@
 
 import random
 
-from gossamer.model.simhash import distance
-from gossamer.stores.fingerprints import MAX_CANDIDATES, FingerprintsSheet, MemoryFingerprints
+from gossamer.reading.simhash import distance
+from gossamer.stores.fingerprints import MAX_CANDIDATES, MemoryFingerprints, MemoryFingerprintsSheet
 
 
 def test_the_oldest_leave_and_nothing_of_them_stays() -> None:
-    index = MemoryFingerprints(FingerprintsSheet(capacity=100))
+    index = MemoryFingerprints(MemoryFingerprintsSheet(capacity=100))
     choose = random.Random(2)
     given = [choose.getrandbits(64) for _ in range(1_000)]
     for number, fingerprint in enumerate(given):
@@ -19,7 +19,7 @@ def test_the_oldest_leave_and_nothing_of_them_stays() -> None:
 
 
 def test_pages_that_are_made_to_look_alike_cost_a_bounded_look() -> None:
-    index = MemoryFingerprints(FingerprintsSheet(capacity=10_000))
+    index = MemoryFingerprints(MemoryFingerprintsSheet(capacity=10_000))
     choose = random.Random(3)
     for number in range(3_000):
         index.near(choose.getrandbits(48) << 16 | 0xABCD, f"u{number}")

@@ -5,7 +5,7 @@ import urllib.request
 from typing import Any
 
 from gossamer.testing.clock import FakeClock
-from gossamer.testing.fakeweb import FakeWeb, Page, Request
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 
 async def talk(web: FakeWeb, text: str) -> bytes:
@@ -36,7 +36,7 @@ def test_a_graph_expects_what_its_root_reaches(run: Any) -> None:
 
 
 def test_hosts_share_a_port_and_requests_are_logged(run: Any) -> None:
-    def echo(request: Request) -> str:
+    def echo(request: FakeRequest) -> str:
         return f"{request.host}{request.target}"
 
     async def body() -> None:
@@ -52,7 +52,7 @@ def test_hosts_share_a_port_and_requests_are_logged(run: Any) -> None:
 
 
 def test_it_serves_from_a_thread() -> None:
-    with FakeWeb({"/": Page("threaded", chunked=True)}) as web:
+    with FakeWeb({"/": FakePage("threaded", chunked=True)}) as web:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         assert opener.open(web.url()).read() == b"threaded"
     assert web.targets() == ["/"]

@@ -13,7 +13,7 @@ from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.contracts.spaces import Space
 from gossamer.flow.sheet import build
-from gossamer.stores.ledger.store import Store
+from gossamer.stores.ledger.store import RocksStore
 from gossamer.testing.fakeweb import FakeWeb
 from tools.verifying import Verified, verify
 
@@ -90,7 +90,7 @@ def lose_the_tables(crawl: Path) -> None:
     shutil.rmtree(crawl / "tables")
 
 
-def with_ledger(crawl: Path, change: Callable[[Store], None]) -> None:
+def with_ledger(crawl: Path, change: Callable[[RocksStore], None]) -> None:
     (ledger,) = ledgers_of(crawl)
     ledger.open()
     change(ledger._store)
@@ -98,7 +98,7 @@ def with_ledger(crawl: Path, change: Callable[[Store], None]) -> None:
 
 
 def lose_a_row(crawl: Path) -> None:
-    def change(store: Store) -> None:
+    def change(store: RocksStore) -> None:
         key, _ = next(store.scan("documents", b"", b"\xff" * 32))
         batch = store.batch()
         batch.delete("documents", key)
@@ -108,7 +108,7 @@ def lose_a_row(crawl: Path) -> None:
 
 
 def misplace_a_row(crawl: Path) -> None:
-    def change(store: Store) -> None:
+    def change(store: RocksStore) -> None:
         for key, value in store.scan("documents", b"", b"\xff" * 32):
             row = msgspec.msgpack.decode(value)
             if row[12] is not None:
@@ -139,7 +139,7 @@ def lose_an_entry_of_a_space(crawl: Path) -> None:
     where = ledger.spaces.where(space, "a.test", b"key")
     ledger.close()
 
-    def change(store: Store) -> None:
+    def change(store: RocksStore) -> None:
         batch = store.batch()
         batch.delete(*where)
         store.write(batch)

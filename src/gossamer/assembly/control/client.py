@@ -12,7 +12,7 @@ from typing import Any, Self
 import msgspec
 
 from gossamer.assembly.control import messages
-from gossamer.assembly.control.messages import Answered, Done, Listed, Malformed, Refused, Request, Told
+from gossamer.assembly.control.messages import Answered, ControlRequest, Done, Listed, Malformed, NotDone, Told
 from gossamer.assembly.control.places import is_ours, sockets
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
 from gossamer.query.places import crawl_directory
@@ -112,7 +112,7 @@ class Control:
             connected.close()
         return None
 
-    def ask(self, request: Request) -> Answered:
+    def ask(self, request: ControlRequest) -> Answered:
         """Ask, and wait for the answer.
 
         Raises:
@@ -133,23 +133,23 @@ class Control:
             raise CrawlDirectoryError(
                 f"the crawl in {self.directory} answers in another version's words: {error}"
             ) from None
-        if isinstance(answer, Refused):
+        if isinstance(answer, NotDone):
             raise SteeringRefused(answer.text, answer.exit_code)
         return answer
 
-    def do(self, request: Request) -> str:
+    def do(self, request: ControlRequest) -> str:
         """Ask for something to be done; returns what was done, in words. Raises as :meth:`ask`."""
         answer = self.ask(request)
         assert isinstance(answer, Done)
         return answer.text
 
-    def names(self, request: Request) -> list[str]:
+    def names(self, request: ControlRequest) -> list[str]:
         """Ask for names. Raises as :meth:`ask`."""
         answer = self.ask(request)
         assert isinstance(answer, Listed)
         return answer.names
 
-    def told(self, request: Request, form: Any) -> Any:
+    def told(self, request: ControlRequest, form: Any) -> Any:
         """Ask for a value of this form. Raises as :meth:`ask`."""
         answer = self.ask(request)
         assert isinstance(answer, Told)

@@ -15,7 +15,7 @@ from gossamer.services.traps.memory import WHAT as TRAPS
 from gossamer.services.traps.watch import evidence_of
 
 if TYPE_CHECKING:
-    from gossamer.stores.ledger.ledger import Ledger
+    from gossamer.stores.ledger.ledger import RocksLedger
 
 #: Names under which watchers keep what they have learnt of a host and its story tells.
 TOLD = (TRAPS, ALIASES)
@@ -53,7 +53,7 @@ class Known(msgspec.Struct, frozen=True):
     """What watchers have learnt of its host, by their names for it."""
 
 
-def known_of(ledger: "Ledger", url: str) -> Known:
+def known_of(ledger: "RocksLedger", url: str) -> Known:
     """What this ledger knows of a canonical URL."""
     host = host_of(url)
     waiting = ledger.waiting(url, LOOKED_AT)

@@ -34,7 +34,7 @@ MAX_CHANGE = 250_000
 ChangeText = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CHANGE)]
 
 
-class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do"):
+class ControlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do"):
     """Base of what can be asked."""
 
     steers: ClassVar[bool] = True
@@ -55,7 +55,7 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
         return plain
 
 
-class Status(Request, frozen=True, tag="status"):
+class Status(ControlRequest, frozen=True, tag="status"):
     """How does it stand?"""
 
     steers = False
@@ -67,7 +67,7 @@ class Status(Request, frozen=True, tag="status"):
         return _told(await crawl.standing(units=self.units))
 
 
-class Pause(Request, frozen=True, tag="pause"):
+class Pause(ControlRequest, frozen=True, tag="pause"):
     """Hand out no more until :class:`Continue`; what is in flight is finished."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
@@ -76,7 +76,7 @@ class Pause(Request, frozen=True, tag="pause"):
         return Done("paused: nothing more is asked for, what is in flight is finished; `gossamer continue` goes on")
 
 
-class Continue(Request, frozen=True, tag="continue"):
+class Continue(ControlRequest, frozen=True, tag="continue"):
     """Hand out again."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
@@ -85,7 +85,7 @@ class Continue(Request, frozen=True, tag="continue"):
         return Done("the crawl goes on")
 
 
-class Stop(Request, frozen=True, tag="stop"):
+class Stop(ControlRequest, frozen=True, tag="stop"):
     """End, as Ctrl-C does; the crawl can be resumed."""
 
     now: bool = False
@@ -100,7 +100,7 @@ class Stop(Request, frozen=True, tag="stop"):
         return Done("stopping: what is in flight is finished first")
 
 
-class Checkpoint(Request, frozen=True, tag="checkpoint"):
+class Checkpoint(ControlRequest, frozen=True, tag="checkpoint"):
     """Keep the present state under a name."""
 
     name: Annotated[str, msgspec.Meta(max_length=100)] = ""
@@ -114,7 +114,7 @@ class Checkpoint(Request, frozen=True, tag="checkpoint"):
         return Done(f"checkpoint {path.name} is kept")
 
 
-class Checkpoints(Request, frozen=True, tag="checkpoints"):
+class Checkpoints(ControlRequest, frozen=True, tag="checkpoints"):
     """Which checkpoints are there?"""
 
     steers = False
@@ -124,7 +124,7 @@ class Checkpoints(Request, frozen=True, tag="checkpoints"):
         return Listed(crawl.ledger.checkpoints())
 
 
-class Change(Request, frozen=True, tag="set"):
+class Change(ControlRequest, frozen=True, tag="set"):
     """Change settings, by `UNIT.SETTING` or by the name of an option; all of them, or none."""
 
     values: Annotated[dict[Text, str], msgspec.Meta(min_length=1, max_length=100)]
@@ -142,7 +142,7 @@ class Change(Request, frozen=True, tag="set"):
         return {**super().noted(crawl, answered), "values": without_secrets(crawl, self.values)}
 
 
-class Rewire(Request, frozen=True, tag="rewire"):
+class Rewire(ControlRequest, frozen=True, tag="rewire"):
     """Change the graph: a change file's text."""
 
     change: ChangeText
@@ -161,7 +161,7 @@ class Rewire(Request, frozen=True, tag="rewire"):
         return {"do": "rewire", "source": self.source, "done": getattr(answered, "text", "")}
 
 
-class Undo(Request, frozen=True, tag="undo"):
+class Undo(ControlRequest, frozen=True, tag="undo"):
     """Take the last change of the graph back."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
@@ -169,7 +169,7 @@ class Undo(Request, frozen=True, tag="undo"):
         return Done((await crawl.undo()).told)
 
 
-class Block(Request, frozen=True, tag="block"):
+class BlockHosts(ControlRequest, frozen=True, tag="block"):
     """Ask these hosts, and all hosts below these domains, for nothing any more."""
 
     names: Annotated[list[Name], msgspec.Meta(min_length=1, max_length=50_000)]
@@ -181,7 +181,7 @@ class Block(Request, frozen=True, tag="block"):
         return Done(await block(crawl, self.names))
 
 
-class Decide(Request, frozen=True, tag="decide"):
+class Decide(ControlRequest, frozen=True, tag="decide"):
     """Take a person's word for what is a trap, and what is none."""
 
     confirm: Annotated[list[Name], msgspec.Meta(max_length=1_000)] = []
@@ -196,7 +196,7 @@ class Decide(Request, frozen=True, tag="decide"):
         return Done(await decide(crawl, self.confirm, self.release))
 
 
-class Why(Request, frozen=True, tag="why"):
+class Why(ControlRequest, frozen=True, tag="why"):
     """What does the crawl know of this URL?"""
 
     steers = False
@@ -210,39 +210,39 @@ class Why(Request, frozen=True, tag="why"):
 
 
 #: Everything that can be asked.
-REQUESTS: tuple[type[Request], ...] = tuple(Request.__subclasses__())
+REQUESTS: tuple[type[ControlRequest], ...] = tuple(ControlRequest.__subclasses__())
 
 
-class Answer(msgspec.Struct, frozen=True, tag_field="is"):
+class Reply(msgspec.Struct, frozen=True, tag_field="is"):
     """Base of what is answered."""
 
 
-class Done(Answer, frozen=True, tag="done"):
+class Done(Reply, frozen=True, tag="done"):
     """It was done; in words for a person."""
 
     text: str
 
 
-class Listed(Answer, frozen=True, tag="listed"):
+class Listed(Reply, frozen=True, tag="listed"):
     """Names that were asked for."""
 
     names: list[str]
 
 
-class Told(Answer, frozen=True, tag="told"):
+class Told(Reply, frozen=True, tag="told"):
     """What was asked for, as JSON that the asker knows the form of."""
 
     value: msgspec.Raw
 
 
-class Refused(Answer, frozen=True, tag="refused"):
+class NotDone(Reply, frozen=True, tag="refused"):
     """It was not done, and nothing has changed."""
 
     text: str
     exit_code: int = 2
 
 
-Answered = Done | Listed | Told | Refused
+Answered = Done | Listed | Told | NotDone
 
 _requests: msgspec.json.Decoder[Any] = msgspec.json.Decoder(functools.reduce(operator.or_, REQUESTS))
 _answers = msgspec.json.Decoder(Answered)
@@ -252,7 +252,7 @@ class Malformed(ValueError):
     """A message that is none of ours. The connection is dropped."""
 
 
-def encode(message: Request | Answer) -> bytes:
+def encode(message: ControlRequest | Reply) -> bytes:
     """A message with its length before it."""
     body = msgspec.json.encode(message)
     return len(body).to_bytes(HEADER) + body
@@ -270,13 +270,13 @@ def read_length(header: bytes, limit: int) -> int:
     return length
 
 
-def read_request(body: bytes) -> Request:
+def read_request(body: bytes) -> ControlRequest:
     """A request from its bytes.
 
     Raises:
         Malformed: it is none; says what is wrong.
     """
-    request: Request = _decoded(_requests, body)
+    request: ControlRequest = _decoded(_requests, body)
     return request
 
 

@@ -11,7 +11,7 @@ from gossamer.flow.wiring import with_settings, write
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.places import CRAWL_FILE
 from gossamer.services.politeness.blocklist import Blocklist
-from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.recovery import files_of
 
 #: What going back to a checkpoint is called in the log of who steered.
@@ -39,7 +39,7 @@ def checkpoint(directory: Path, name: str) -> str:
 
 
 @contextmanager
-def _opened(ledger: Ledger) -> Iterator[None]:
+def _opened(ledger: RocksLedger) -> Iterator[None]:
     """Open a ledger, and leave it as it was found: only a crawl can say that nothing is in flight any more."""
     ledger.open()
     try:
@@ -69,7 +69,7 @@ def has_gone_back(directory: Path) -> bool:
     return path.exists() and f'"do":"{_RESTORE}"' in path.read_text(encoding="utf-8")
 
 
-def _ends(directory: Path, ledger: Ledger) -> dict[str, int]:
+def _ends(directory: Path, ledger: RocksLedger) -> dict[str, int]:
     """The end of every file that the agent has written, as committed; of a ledger that cannot be read, as it is."""
     try:
         with ledger.looking():

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from gossamer.assembly.control import messages
-from gossamer.assembly.control.messages import Answered, Malformed, Refused, Request
+from gossamer.assembly.control.messages import Answered, ControlRequest, Malformed, NotDone
 from gossamer.assembly.control.places import folders, is_ours, socket_name
 from gossamer.flow.errors import FlowError, WiringError
 from gossamer.flow.remote.addresses import listening_unix_socket, remove_unix_socket
@@ -27,7 +27,7 @@ IDLE = 120.0
 #: Seconds for the rest of a request whose first byte is there, and for an answer to be taken.
 PATIENCE = 5.0
 
-Steer = Callable[[Request], Awaitable[Answered]]
+Steer = Callable[[ControlRequest], Awaitable[Answered]]
 
 
 class ControlServer:
@@ -123,12 +123,12 @@ class ControlServer:
         try:
             answer = await self._steer(messages.read_request(body))
         except Malformed as error:
-            answer = Refused(str(error))
+            answer = NotDone(str(error))
         except (GossamerError, FlowError) as error:
-            answer = Refused(str(error), error.exit_code)
+            answer = NotDone(str(error), error.exit_code)
         except Exception as error:
             # A fault of ours must not end the crawl that it came from.
-            answer = Refused(f"the crawl could not do this: {type(error).__name__}: {error}", 1)
+            answer = NotDone(f"the crawl could not do this: {type(error).__name__}: {error}", 1)
         writer.write(messages.encode(answer))
         async with asyncio.timeout(self._patience):
             await writer.drain()

@@ -19,7 +19,7 @@ from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.outcome import ERRORS
 from gossamer.services.orders import blocked_by_orders
-from gossamer.stores.ledger.ledger import STATE_DIRECTORY, Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 
 if TYPE_CHECKING:
     from gossamer.assembly.crawl import Crawl
@@ -68,7 +68,7 @@ class ConnectorFigures(msgspec.Struct, frozen=True):
     """Seconds that its producers had to wait."""
 
 
-class Standing(msgspec.Struct, frozen=True):
+class CrawlStanding(msgspec.Struct, frozen=True):
     """How a crawl stands."""
 
     crawl: str
@@ -114,12 +114,12 @@ class Standing(msgspec.Struct, frozen=True):
         return self.process > 0
 
 
-def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequence[Figures] = ()) -> Standing:
+def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequence[Figures] = ()) -> CrawlStanding:
     """How a running crawl stands; `elsewhere` is what other processes of it have counted."""
     summary = crawl.progress()
     frontier = crawl.frontier
     state = "stopping" if crawl.is_stopping else "paused" if frontier.is_paused else "running"
-    return Standing(
+    return CrawlStanding(
         **_shared(summary),
         state=state,
         errors=_errors(summary.outcomes),
@@ -190,7 +190,7 @@ def _connectors(crawl: "Crawl", elsewhere: Sequence[Figures]) -> list[ConnectorF
 # -- at rest
 
 
-def ledgers_of(directory: Path) -> list[Ledger]:
+def ledgers_of(directory: Path) -> list[RocksLedger]:
     """The ledgers of a crawl's agents, not open.
 
     Raises:
@@ -202,10 +202,10 @@ def ledgers_of(directory: Path) -> list[Ledger]:
             f"{directory} has no ledger: its crawl ended before anything was kept, or its {STATE_DIRECTORY}/ is lost; "
             "begin anew with --overwrite"
         )
-    return [Ledger(LedgerSheet(directory=str(directory), agent=agent)) for agent in found]
+    return [RocksLedger(LedgerSheet(directory=str(directory), agent=agent)) for agent in found]
 
 
-def standing_at_rest(directory: Path) -> Standing:
+def standing_at_rest(directory: Path) -> CrawlStanding:
     """How a crawl stands that nobody is at work on, by its ledgers. Nothing is changed.
 
     Raises:
@@ -215,12 +215,12 @@ def standing_at_rest(directory: Path) -> Standing:
     return found[0] if len(found) == 1 else _sum(directory, found)
 
 
-def _of_ledger(directory: Path, ledger: Ledger) -> Standing:
+def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
     with ledger.looking():
         counters, told = ledger.counters(), ledger.meta(ENDED)
         outcomes = {name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")}
-        ended = msgspec.json.decode(told, type=Standing) if told else Standing(str(directory), "killed")
-        return Standing(
+        ended = msgspec.json.decode(told, type=CrawlStanding) if told else CrawlStanding(str(directory), "killed")
+        return CrawlStanding(
             crawl=str(directory),
             state=ended.state,
             pages=counters.get("pages", 0),
@@ -242,7 +242,7 @@ def _of_ledger(directory: Path, ledger: Ledger) -> Standing:
         )
 
 
-def _sum(directory: Path, parts: list[Standing]) -> Standing:
+def _sum(directory: Path, parts: list[CrawlStanding]) -> CrawlStanding:
     """Several agents' ledgers as one."""
     added = ("pages", "fetched", "unique_documents", "bytes", "errors", "discovered", "queued", "hosts", "cpu_seconds")
     outcomes, cuts = Counter[str](), Counter[str]()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from gossamer.assembly.compiling import SETTINGS, SWITCHES
-from gossamer.assembly.control.messages import Answered, Request
+from gossamer.assembly.control.messages import Answered, ControlRequest
 from gossamer.flow.difference import Difference
 from gossamer.flow.errors import SettingError
 from gossamer.flow.graph import Graph
@@ -24,8 +24,8 @@ from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.stores.printable import printable
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.standing import Standing
-    from gossamer.stores.ledger.ledger import Ledger
+    from gossamer.assembly.control.standing import CrawlStanding
+    from gossamer.stores.ledger.ledger import RocksLedger
 
 #: Where it stands who changed what, inside the crawl directory: one change a line.
 STEERING_LOG = "logs/steering.jsonl"
@@ -48,11 +48,11 @@ class Steerable(Protocol):
         ...
 
     @property
-    def ledger(self) -> "Ledger":
+    def ledger(self) -> "RocksLedger":
         """What it must not forget."""
         ...
 
-    async def standing(self, *, units: bool) -> "Standing":
+    async def standing(self, *, units: bool) -> "CrawlStanding":
         """How it stands; also every unit's and connector's figures."""
         ...
 
@@ -85,7 +85,7 @@ class Steerable(Protocol):
         ...
 
 
-async def answer(crawl: Steerable, request: Request) -> Answered:
+async def answer(crawl: Steerable, request: ControlRequest) -> Answered:
     """Do what is asked, and note what was changed. Raises as :meth:`Request.act`."""
     answered = await request.act(crawl)
     if request.steers:

@@ -16,9 +16,9 @@ from gossamer.flow.remote.handshake import Party
 from gossamer.flow.remote.journal import FileJournal, Journal, MemoryJournal
 from gossamer.flow.remote.links import Exchange
 from gossamer.flow.remote.messages import About
-from gossamer.flow.remote.receiving import Expected, Receiver
-from gossamer.flow.remote.sending import Limits, Sender
-from gossamer.flow.remote.watch import Watch
+from gossamer.flow.remote.receiving import ExpectedSenders, Receiver
+from gossamer.flow.remote.sending import Sender, SendingLimits
+from gossamer.flow.remote.watch import Waiters
 from gossamer.flow.sheet import Sheet, setting
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class RemoteConnector(Connector[T]):
                 f"connector {name!r}: {address} needs a secret that both sides share; "
                 f"name a secret_file, or set {handshake.SECRET_VARIABLE}"
             )
-        self._changes = Watch()
+        self._changes = Waiters()
         self._slot = slot
         self._sender: Sender[T] | None = None if side == "receive" else self._make_sender()
         self._receiver: Receiver[T] | None = None if side == "send" else self._make_receiver(senders)
@@ -117,11 +117,13 @@ class RemoteConnector(Connector[T]):
         if options.journal:
             purpose = f"connector {self.name!r} for {about.item_type}"
             journal = FileJournal(Path(options.journal), purpose, fsync=options.fsync)
-        return Sender(about, self._codec(), journal, self.capacity, Limits(options.batch, window), self._changes)
+        return Sender(about, self._codec(), journal, self.capacity, SendingLimits(options.batch, window), self._changes)
 
     def _make_receiver(self, senders: int | frozenset[str]) -> Receiver[T]:
         about, limit = self._about(sending=False), self._options.frame_limit
-        return Receiver(about, self.item_type, self._codec(), self.capacity, limit, Expected(senders), self._changes)
+        return Receiver(
+            about, self.item_type, self._codec(), self.capacity, limit, ExpectedSenders(senders), self._changes
+        )
 
     def _codec(self) -> Codec[T]:
         return Codec(self.name, self.item_type, self.item_class, self._options.frame_limit)

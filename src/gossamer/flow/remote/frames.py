@@ -30,7 +30,7 @@ _HIGH_WATER = 2**20
 _HEAD = struct.Struct("!IB")
 
 
-class Kind(enum.IntEnum):
+class FrameKind(enum.IntEnum):
     """What a frame says."""
 
     CHALLENGE = 1
@@ -43,7 +43,7 @@ class Kind(enum.IntEnum):
     ENDED = 8
 
 
-_KINDS = {int(kind): kind for kind in Kind}
+_KINDS = {int(kind): kind for kind in FrameKind}
 
 
 class LinkLost(Exception):
@@ -58,7 +58,7 @@ class FramePipe(asyncio.Protocol):
         """Longest frame that is accepted, in bytes; raised when the peer has proved itself."""
         self._transport: asyncio.Transport | None = None
         self._partial = bytearray()
-        self._frames: deque[tuple[Kind, bytes]] = deque()
+        self._frames: deque[tuple[FrameKind, bytes]] = deque()
         self._ahead = 0
         self._reader: asyncio.Future[None] | None = None
         self._reading_paused = False
@@ -108,7 +108,7 @@ class FramePipe(asyncio.Protocol):
 
     # -- reading
 
-    async def read(self) -> tuple[Kind, bytes]:
+    async def read(self) -> tuple[FrameKind, bytes]:
         """The next frame.
 
         Raises:
@@ -164,7 +164,7 @@ class FramePipe(asyncio.Protocol):
 
     # -- writing
 
-    def put(self, kind: Kind, payload: bytes) -> None:
+    def put(self, kind: FrameKind, payload: bytes) -> None:
         """Write a frame without waiting; the caller bounds what is under way. A lost connection swallows it."""
         if self._transport is None or self._transport.is_closing():
             return
@@ -173,7 +173,7 @@ class FramePipe(asyncio.Protocol):
         self._out.append(_HEAD.pack(len(payload) + 1, kind))
         self._out.append(payload)
 
-    async def write(self, kind: Kind, payload: bytes) -> None:
+    async def write(self, kind: FrameKind, payload: bytes) -> None:
         """Write a frame, suspended while the peer does not read.
 
         Raises:

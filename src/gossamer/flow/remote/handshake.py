@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Protocol
 
 from gossamer.flow.errors import BrokenFrame, RemoteRefused, WiringError
-from gossamer.flow.remote.frames import FramePipe, Kind
+from gossamer.flow.remote.frames import FrameKind, FramePipe
 from gossamer.flow.remote.messages import (
     NONCE_BYTES,
     VERSION,
     About,
     Challenge,
     Hello,
-    Refused,
+    LinkRefused,
     Welcome,
     decode,
     encode,
@@ -137,16 +137,16 @@ async def accept(pipe: FramePipe, secret: bytes, parties: Mapping[str, Party]) -
         BrokenFrame: it does not speak our language.
     """
     challenge = secrets.token_bytes(NONCE_BYTES)
-    pipe.put(Kind.CHALLENGE, encode(Challenge(VERSION, challenge)))
-    hello = decode(await _expect(pipe, Kind.HELLO), Hello)
+    pipe.put(FrameKind.CHALLENGE, encode(Challenge(VERSION, challenge)))
+    hello = decode(await _expect(pipe, FrameKind.HELLO), Hello)
     try:
         party = _judge(hello, challenge, secret, parties)
     except RemoteRefused as error:
-        pipe.put(Kind.REFUSED, refusal(str(error), again=isinstance(error, NotHere)))
+        pipe.put(FrameKind.REFUSED, refusal(str(error), again=isinstance(error, NotHere)))
         raise
     ours = party.about()
     pipe.put(
-        Kind.WELCOME, encode(Welcome(ours, _proof(secret, b"acceptor", challenge, hello.nonce, hello.about, ours)))
+        FrameKind.WELCOME, encode(Welcome(ours, _proof(secret, b"acceptor", challenge, hello.nonce, hello.about, ours)))
     )
     return party, hello.about
 
@@ -179,13 +179,15 @@ async def introduce(pipe: FramePipe, secret: bytes, party: Party) -> About:
         RemoteRefused: it refused us, or is not the one that we look for.
         BrokenFrame: it does not speak our language.
     """
-    challenge = decode(await _expect(pipe, Kind.CHALLENGE), Challenge)
+    challenge = decode(await _expect(pipe, FrameKind.CHALLENGE), Challenge)
     if challenge.version != VERSION:
         raise RemoteRefused(_other_version(challenge.version))
     ours = party.about()
     nonce = secrets.token_bytes(NONCE_BYTES)
-    pipe.put(Kind.HELLO, encode(Hello(VERSION, ours, nonce, _proof(secret, b"dialer", challenge.nonce, nonce, ours))))
-    welcome = decode(await _expect(pipe, Kind.WELCOME), Welcome)
+    pipe.put(
+        FrameKind.HELLO, encode(Hello(VERSION, ours, nonce, _proof(secret, b"dialer", challenge.nonce, nonce, ours)))
+    )
+    welcome = decode(await _expect(pipe, FrameKind.WELCOME), Welcome)
     expected = _proof(secret, b"acceptor", challenge.nonce, nonce, ours, welcome.about)
     if not hmac.compare_digest(expected, welcome.proof):
         raise RemoteRefused("the other side did not prove that it knows the secret")
@@ -195,10 +197,10 @@ async def introduce(pipe: FramePipe, secret: bytes, party: Party) -> About:
     return welcome.about
 
 
-async def _expect(pipe: FramePipe, kind: Kind) -> bytes:
+async def _expect(pipe: FramePipe, kind: FrameKind) -> bytes:
     came, payload = await pipe.read()
-    if came is Kind.REFUSED and kind is Kind.WELCOME:
-        refused = decode(payload, Refused)
+    if came is FrameKind.REFUSED and kind is FrameKind.WELCOME:
+        refused = decode(payload, LinkRefused)
         raise NotHere(refused.reason) if refused.again else RemoteRefused(refused.reason)
     if came is not kind:
         raise BrokenFrame(f"a {kind.name} frame was due, a {came.name} frame came")

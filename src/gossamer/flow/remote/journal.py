@@ -17,7 +17,7 @@ import msgspec
 from gossamer.flow.errors import ConnectorError, WiringError
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeptFrame(msgspec.Struct, frozen=True):
     """A frame that is not acknowledged yet, without its payload."""
 
     first: int
@@ -32,7 +32,7 @@ class Loaded(msgspec.Struct, frozen=True):
     stream: str
     acknowledged: int
     """Number of the last item that is safe on the other side; 0 where none is."""
-    frames: Sequence[Kept] = ()
+    frames: Sequence[KeptFrame] = ()
 
 
 class Journal(Protocol):
@@ -162,7 +162,7 @@ class FileJournal:
                 f"journal {str(self.path)!r} holds items of {row[1]}, not of {self._about}; give each its own file"
             )
         frames = database.execute("SELECT first, last, length(payload) FROM frames ORDER BY first")
-        return Loaded(row[0], row[2], [Kept(*frame) for frame in frames])
+        return Loaded(row[0], row[2], [KeptFrame(*frame) for frame in frames])
 
     def append(self, first: int, last: int, payload: bytes) -> None:
         """Keep a frame; a transaction is open until :meth:`commit`."""

@@ -59,7 +59,7 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True):
     proof: _Proof
 
 
-class Refused(msgspec.Struct, frozen=True, array_like=True):
+class LinkRefused(msgspec.Struct, frozen=True, array_like=True):
     """No, and why."""
 
     reason: Annotated[str, msgspec.Meta(max_length=_REASON)]
@@ -97,4 +97,4 @@ def decode(payload: bytes, kind: type[M]) -> M:
 
 def refusal(reason: str, *, again: bool = False) -> bytes:
     """The payload of a REFUSED frame."""
-    return encode(Refused(reason[:_REASON], again))
+    return encode(LinkRefused(reason[:_REASON], again))

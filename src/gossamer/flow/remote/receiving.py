@@ -18,9 +18,9 @@ from gossamer.flow.errors import BrokenFrame, RemoteRefused
 from gossamer.flow.local import Buffer, LocalConnector
 from gossamer.flow.receipt import Receipt
 from gossamer.flow.remote.codec import Codec
-from gossamer.flow.remote.frames import FramePipe, Kind, LinkLost
-from gossamer.flow.remote.messages import About, Ack, Refused, decode, encode, refusal
-from gossamer.flow.remote.watch import Watch
+from gossamer.flow.remote.frames import FrameKind, FramePipe, LinkLost
+from gossamer.flow.remote.messages import About, Ack, LinkRefused, decode, encode, refusal
+from gossamer.flow.remote.watch import Waiters
 
 T = TypeVar("T")
 
@@ -116,7 +116,7 @@ class Inbox(LocalConnector[T]):
         """Nothing to check any more."""
 
 
-class Expected:
+class ExpectedSenders:
     """Which senders there are to be, and which have ended."""
 
     def __init__(self, senders: int | frozenset[str]) -> None:
@@ -165,8 +165,8 @@ class Receiver(Generic[T]):
         codec: Codec[T],
         capacity: int,
         frame_limit: int,
-        expected: Expected,
-        changes: Watch,
+        expected: ExpectedSenders,
+        changes: Waiters,
     ) -> None:
         self._about = about
         self._codec = codec
@@ -247,13 +247,13 @@ class Receiver(Generic[T]):
         try:
             await self._ready.wait()
             stream = self._join(pipe, peer)
-            pipe.put(Kind.ACK, encode(Ack(stream.finished)))
+            pipe.put(FrameKind.ACK, encode(Ack(stream.finished)))
             while stream.pipe is pipe and await self._receive(pipe, stream):
                 pass
         except LinkLost:
             pass
         except (BrokenFrame, RemoteRefused) as error:
-            pipe.put(Kind.REFUSED, refusal(str(error)))
+            pipe.put(FrameKind.REFUSED, refusal(str(error)))
         finally:
             pipe.close()
             if stream is not None and stream.pipe is pipe:
@@ -293,7 +293,7 @@ class Receiver(Generic[T]):
         ]:
             stream = self._streams.pop(key, None)
             if stream is not None and stream.pipe is not None:
-                stream.pipe.put(Kind.REFUSED, refusal(f"another process has taken the place of {slot!r}"))
+                stream.pipe.put(FrameKind.REFUSED, refusal(f"another process has taken the place of {slot!r}"))
                 stream.pipe.close()
                 stream.pipe = None
             self._resumed.pop(key, None)
@@ -304,17 +304,17 @@ class Receiver(Generic[T]):
     async def _receive(self, pipe: FramePipe, stream: Stream) -> bool:
         """Act on what the sender says next; False when it was its last word."""
         kind, payload = await pipe.read()
-        if kind is Kind.DATA:
+        if kind is FrameKind.DATA:
             if stream.pipe is pipe:
                 await self._accept(stream, *self._codec.unpack(payload))
             return True
-        if kind is Kind.END and stream.finished == stream.received:
+        if kind is FrameKind.END and stream.finished == stream.received:
             self._expected.ended(stream.slot)
-            pipe.put(Kind.ENDED, b"")
+            pipe.put(FrameKind.ENDED, b"")
             if self._expected.all_ended:
                 self.inbox.end()
-        elif kind is Kind.REFUSED:
-            self.fail(decode(payload, Refused).reason)
+        elif kind is FrameKind.REFUSED:
+            self.fail(decode(payload, LinkRefused).reason)
         else:
             raise BrokenFrame(f"a {kind.name} frame came where items were due")
         return False
@@ -355,7 +355,7 @@ class Receiver(Generic[T]):
     def _tell(self) -> None:
         for stream in self._to_tell:
             if stream.pipe is not None:
-                stream.pipe.put(Kind.ACK, encode(Ack(stream.finished)))
+                stream.pipe.put(FrameKind.ACK, encode(Ack(stream.finished)))
         self._to_tell.clear()
 
 

@@ -22,10 +22,10 @@ from gossamer.flow.errors import BrokenFrame, Closed, ConnectorError, EndOfItems
 from gossamer.flow.local import LocalConnector
 from gossamer.flow.receipt import Receipt, runs
 from gossamer.flow.remote.codec import Codec
-from gossamer.flow.remote.frames import HANDSHAKE_LIMIT, FramePipe, Kind, LinkLost
-from gossamer.flow.remote.journal import Journal, Kept
-from gossamer.flow.remote.messages import About, Ack, Refused, decode, refusal
-from gossamer.flow.remote.watch import Watch
+from gossamer.flow.remote.frames import HANDSHAKE_LIMIT, FrameKind, FramePipe, LinkLost
+from gossamer.flow.remote.journal import Journal, KeptFrame
+from gossamer.flow.remote.messages import About, Ack, LinkRefused, decode, refusal
+from gossamer.flow.remote.watch import Waiters
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ _FRAME_BYTES = 2**20
 _WINDOW_BYTES = 16 * 2**20
 
 
-class Limits(msgspec.Struct, frozen=True):
+class SendingLimits(msgspec.Struct, frozen=True):
     """How much a sender does at once."""
 
     batch: int
@@ -49,7 +49,7 @@ class Limits(msgspec.Struct, frozen=True):
 class _UnderWay(msgspec.Struct):
     """A frame that is not acknowledged."""
 
-    kept: Kept
+    kept: KeptFrame
     held: list[tuple[Receipt, int]]
     """Receipts of its items, and how often each is held."""
 
@@ -79,7 +79,7 @@ class Sender(Generic[T]):
     """One sending side; a :class:`~.handshake.Party`."""
 
     def __init__(
-        self, about: About, codec: Codec[T], journal: Journal, capacity: int, limits: Limits, changes: Watch
+        self, about: About, codec: Codec[T], journal: Journal, capacity: int, limits: SendingLimits, changes: Waiters
     ) -> None:
         self._about = about
         self._codec = codec
@@ -244,7 +244,7 @@ class Sender(Generic[T]):
         self._journal.commit()
         if self._caught_up and self._pipe is not None:
             for payload in payloads:
-                self._pipe.put(Kind.DATA, payload)
+                self._pipe.put(FrameKind.DATA, payload)
             self._written = self.numbered
         self.changes.changed()
 
@@ -263,7 +263,7 @@ class Sender(Generic[T]):
         """Keep one frame; returns its payload."""
         first = self.numbered + 1
         payload = self._codec.pack(first, parcels)
-        kept = Kept(first, self.numbered + len(parcels), len(payload))
+        kept = KeptFrame(first, self.numbered + len(parcels), len(payload))
         self._journal.append(kept.first, kept.last, payload)
         self._under_way[first] = _UnderWay(kept, list(runs(receipts)))
         self._bytes += kept.size
@@ -311,7 +311,7 @@ class Sender(Generic[T]):
         except LinkLost:
             pass
         except BrokenFrame as error:
-            pipe.put(Kind.REFUSED, refusal(str(error)))
+            pipe.put(FrameKind.REFUSED, refusal(str(error)))
         except ConnectorError as error:
             self._break(error)
         finally:
@@ -329,14 +329,14 @@ class Sender(Generic[T]):
     async def _hear(self, pipe: FramePipe) -> bool:
         """Act on what the receiver says next; False when it was its last word."""
         kind, payload = await pipe.read()
-        if kind is Kind.ACK:
+        if kind is FrameKind.ACK:
             self.acknowledge(decode(payload, Ack).position)
             return True
-        if kind is Kind.ENDED and self._ended and not self.unacknowledged:
+        if kind is FrameKind.ENDED and self._ended and not self.unacknowledged:
             self._over = True
             self.changes.changed()
-        elif kind is Kind.REFUSED:
-            self.fail(decode(payload, Refused).reason)
+        elif kind is FrameKind.REFUSED:
+            self.fail(decode(payload, LinkRefused).reason)
         else:
             raise BrokenFrame(f"a {kind.name} frame came where an acknowledgement was due")
         return False
@@ -346,7 +346,7 @@ class Sender(Generic[T]):
         while self._written < self.numbered and self._pipe is pipe:
             kept = self._under_way[self._written + 1].kept
             self._written = kept.last
-            await pipe.write(Kind.DATA, self._journal.payload(kept.first))
+            await pipe.write(FrameKind.DATA, self._journal.payload(kept.first))
         if self._pipe is pipe:
             self._caught_up = True
             self._say_end()
@@ -377,4 +377,4 @@ class Sender(Generic[T]):
 
     def _say_end(self) -> None:
         if self._ended and not self.unacknowledged and self._caught_up and self._pipe is not None:
-            self._pipe.put(Kind.END, b"")
+            self._pipe.put(FrameKind.END, b"")

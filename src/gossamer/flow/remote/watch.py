@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 
-class Watch:
+class Waiters:
     """Tasks that wait until a condition holds. `changed` costs a look at a list where nobody waits."""
 
     __slots__ = ("_waiting",)

@@ -26,7 +26,7 @@ from gossamer.model.leading import child_depth
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import canonical
 from gossamer.operations.story.traces import MOST_VISITS, Tables, visits_of
-from gossamer.operations.story.values import Met, Story, normalised
+from gossamer.operations.story.values import LeadingLink, Story, normalised
 from gossamer.operations.story.verdicts import Verdicts, discovery, verdicts_of
 from gossamer.services.aliases import WHAT as ALIASES
 from gossamer.services.aliases import proven_others
@@ -81,7 +81,7 @@ class _Traces(msgspec.Struct, frozen=True):
     """What was found of the URL beside the ledger."""
 
     visits: list[dict[str, Any]]
-    links: list[Met] | None
+    links: list[LeadingLink] | None
     """Links that lead to a URL that was never queued; None where the crawl keeps no link table."""
     redirects: list[str]
     pages: dict[str, dict[str, Any]]

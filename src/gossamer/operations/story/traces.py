@@ -15,7 +15,7 @@ from gossamer.model.errors import CrawlDirectoryError, UnreadableUrl
 from gossamer.model.requisites import REDIRECTS
 from gossamer.model.url import canonical, of_field
 from gossamer.model.visit import Location
-from gossamer.operations.story.values import Met
+from gossamer.operations.story.values import LeadingLink
 from gossamer.query.database import Database
 from gossamer.stores.rowlog import LOG_PATH
 from gossamer.stores.warc_reading import read_record
@@ -71,10 +71,10 @@ class Tables:
     def __exit__(self, *_: object) -> None:
         self._database.__exit__()
 
-    def links_to(self, url: str) -> list[Met]:
+    def links_to(self, url: str) -> list[LeadingLink]:
         """Links to a canonical URL, at most :data:`MOST_LINKS`, in the order of their pages."""
         found = self._database.ask(_LEADING, (url, MOST_LINKS))
-        return [Met(page, relation, bool(nofollow)) for page, relation, nofollow in found]
+        return [LeadingLink(page, relation, bool(nofollow)) for page, relation, nofollow in found]
 
     def redirects_from(self, url: str, record: Location | None) -> list[str]:
         """Where a URL leads that was answered with a redirect: each target in turn, up to one that came before.

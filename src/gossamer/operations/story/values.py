@@ -38,7 +38,7 @@ class RobotsWord(msgspec.Struct, frozen=True):
     delay: float = 0.0
 
 
-class Met(msgspec.Struct, frozen=True):
+class LeadingLink(msgspec.Struct, frozen=True):
     """A link that leads to the URL."""
 
     page: str
@@ -79,7 +79,7 @@ class Story(msgspec.Struct, frozen=True):
     """The first URL of nearly the same text."""
     redirects: list[str] = []
     """Where a redirect leads, each further redirect included; a loop ends with a URL that it had before."""
-    links: list[Met] = []
+    links: list[LeadingLink] = []
     """Links that lead to it, at most some."""
     host: dict[str, Any] | None = None
     """What is known of its host."""

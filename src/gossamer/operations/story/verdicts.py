@@ -12,7 +12,7 @@ import msgspec
 
 from gossamer.assembly.control.knowing import Known
 from gossamer.contracts.filtering import TaskGate, verdicts_on
-from gossamer.contracts.robots import Ruling, Verdict
+from gossamer.contracts.robots import RobotsRuling, RobotsVerdict
 from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
@@ -21,7 +21,7 @@ from gossamer.model.leading import parent_depth
 from gossamer.model.task import Task
 from gossamer.model.url import canonical, host_of, site_of
 from gossamer.model.visit import Link
-from gossamer.operations.story.values import Judged, Met, RobotsWord
+from gossamer.operations.story.values import Judged, LeadingLink, RobotsWord
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stages.frontier.component import Frontier
@@ -36,11 +36,11 @@ class Verdicts(msgspec.Struct, frozen=True):
     robots: RobotsWord | None
     blocked_by: str
     is_seed: bool
-    links: list[Met]
+    links: list[LeadingLink]
     """Links that lead to it, each with its verdict."""
 
 
-async def verdicts_of(graph: Graph, known: Known, links: Sequence[Met] = ()) -> Verdicts:
+async def verdicts_of(graph: Graph, known: Known, links: Sequence[LeadingLink] = ()) -> Verdicts:
     """What the crawl's own parts say about the URL now, and about each of these links to it."""
     is_seed = known.url in _seeds(graph)
     units = await _started(graph, known)
@@ -120,11 +120,13 @@ async def _started(graph: Graph, known: Known) -> dict[str, Provider[Any]]:
     return units
 
 
-def _passing_first(links: Sequence[Met]) -> list[Met]:
+def _passing_first(links: Sequence[LeadingLink]) -> list[LeadingLink]:
     return sorted(links, key=lambda link: bool(link.verdict))
 
 
-def _filtered(graph: Graph, units: Mapping[str, Any], known: Known, link: Met | None, *, is_seed: bool) -> list[Judged]:
+def _filtered(
+    graph: Graph, units: Mapping[str, Any], known: Known, link: LeadingLink | None, *, is_seed: bool
+) -> list[Judged]:
     """What each filter says, of the link that the URL was found by, or of this one."""
     source, relation, depth = discovery(known)
     if link is not None:
@@ -134,14 +136,14 @@ def _filtered(graph: Graph, units: Mapping[str, Any], known: Known, link: Met | 
     found = []
     if not is_seed:
         page = source or next(iter(sorted(_seeds(graph))), known.url)
-        met = link or Met(page, task.relation, nofollow=False)
+        met = link or LeadingLink(page, task.relation, nofollow=False)
         found += _followed(judges, units, known.url, met, parent_depth(depth, relation))
         found += _at_gate("schedule", judges.schedule, units, task)
     found += _at_gate("fetch", judges.fetch, units, task)
     return found
 
 
-def _followed(judges: _Judges, units: Mapping[str, Any], url: str, link: Met, depth: int) -> list[Judged]:
+def _followed(judges: _Judges, units: Mapping[str, Any], url: str, link: LeadingLink, depth: int) -> list[Judged]:
     """What each filter of links says of a link of a page at this depth."""
     above = Task(link.page, host_of(link.page), depth=depth)
     found = []
@@ -154,7 +156,7 @@ def _followed(judges: _Judges, units: Mapping[str, Any], url: str, link: Met, de
     return found
 
 
-def _judged_link(graph: Graph, units: Mapping[str, Any], url: str, link: Met) -> Met:
+def _judged_link(graph: Graph, units: Mapping[str, Any], url: str, link: LeadingLink) -> LeadingLink:
     judged = _followed(_judges(graph), units, url, link, 0)
     verdict = next((f"{one.filter}: {one.verdict}" for one in judged if one.verdict), "")
     return msgspec.structs.replace(link, verdict=verdict)
@@ -175,8 +177,8 @@ def _robots(graph: Graph, units: Mapping[str, Any], known: Known) -> RobotsWord 
         gate = units[name]
         if known.robots:
             gate.restore(site_of(known.url), known.robots)
-        verdict: Verdict = gate.judge(Task(known.url, host_of(known.url)), time.time())
-        ruling = "unknown" if verdict.ruling is Ruling.FETCH_FIRST else str(verdict.ruling)
+        verdict: RobotsVerdict = gate.judge(Task(known.url, host_of(known.url)), time.time())
+        ruling = "unknown" if verdict.ruling is RobotsRuling.FETCH_FIRST else str(verdict.ruling)
         return RobotsWord(ruling, verdict.rule, verdict.line, verdict.delay)
     return None
 

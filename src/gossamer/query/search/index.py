@@ -278,7 +278,8 @@ def written(plain: Mapping[str, Any]) -> tantivy.Document:
 
 _ADD: dict[str, Callable[[tantivy.Document, str, Any], None]] = {
     **dict.fromkeys(
-        ("url", "visit", "title", "text", "anchors", "host", "site", "language", "mime", "type"), tantivy.Document.add_text
+        ("url", "visit", "title", "text", "anchors", "host", "site", "language", "mime", "type"),
+        tantivy.Document.add_text,
     ),
     "depth": tantivy.Document.add_unsigned,
     "extras": tantivy.Document.add_unsigned,

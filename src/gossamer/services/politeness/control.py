@@ -1,6 +1,6 @@
 """Find the highest pace that a host bears: refusals in, a gap between two requests out.
 
-Place in the flow: :mod:`pace` keeps one :class:`Control` for each host that has refused something within the last hour,
+Place in the flow: :mod:`pace` keeps one :class:`RefusalControl` for each host that has refused something within the last hour,
 and none for the others. A refusal is a 429, a 5xx with `Retry-After`, or an error of a server that has become slow.
 
 One refusal alone changes nothing: the wait that the server asked for is over when it is over. From the second one on:
@@ -90,7 +90,7 @@ UNBOUND = 0.5
 PROOF = 5.0
 
 
-class Control(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class RefusalControl(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What the refusals of one host have taught. Instants are monotonic seconds."""
 
     last: float
@@ -117,7 +117,7 @@ class Control(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The gap that held before it shrank faster; 0 where it has not yet."""
 
 
-def refused(control: Control | None, usual: float, now: float, bearable: float = 0.0) -> Control:
+def refused(control: RefusalControl | None, usual: float, now: float, bearable: float = 0.0) -> RefusalControl:
     """What is known after a refusal.
 
     Args:
@@ -127,7 +127,7 @@ def refused(control: Control | None, usual: float, now: float, bearable: float =
         bearable: seconds of a gap that is no too long one, be it more than four times the usual one.
     """
     if control is None or now - control.last > MEMORY:
-        return Control(last=now, since=now)
+        return RefusalControl(last=now, since=now)
     if control.streak >= CALM:
         episode = msgspec.structs.replace(control, since=now, refused=1, taken=0)
     else:
@@ -146,7 +146,7 @@ def refused(control: Control | None, usual: float, now: float, bearable: float =
     return msgspec.structs.replace(found, last=now, streak=0.0, hold=hold)
 
 
-def accepted(control: Control, usual: float, now: float) -> Control | None:
+def accepted(control: RefusalControl, usual: float, now: float) -> RefusalControl | None:
     """What is known after a clean answer; None once the last refusal is forgotten. For the arguments see :func:`refused`."""
     if now - control.last > MEMORY:
         return None
@@ -166,14 +166,14 @@ def accepted(control: Control, usual: float, now: float) -> Control | None:
     )
 
 
-def pardoned(control: Control | None) -> Control | None:
+def pardoned(control: RefusalControl | None) -> RefusalControl | None:
     """What is known once a refusal turns out to be its page's own: the step that it caused is taken back."""
     if control is None:
         return None
     return msgspec.structs.replace(control, refused=max(0, control.refused - 1), gap=control.gap / STEP)
 
 
-def _fine(control: Control, usual: float) -> float:
+def _fine(control: RefusalControl, usual: float) -> float:
     """The gap after one more refusal: a step, or most of the way back to the gap that held."""
     tried = max(control.gap, usual)
     stepped = tried * (STEP * STEP if control.measured and control.streak < SOON else STEP)
@@ -183,7 +183,7 @@ def _fine(control: Control, usual: float) -> float:
     return max(stepped, tried * math.pow(control.good / tried, trust))
 
 
-def _coarse(control: Control, share: float, usual: float, farthest: float, now: float) -> Control:
+def _coarse(control: RefusalControl, share: float, usual: float, farthest: float, now: float) -> RefusalControl:
     """The gap by what was accepted since the episode began; twice as long while that is too little to measure."""
     if control.taken < ENOUGH:
         return msgspec.structs.replace(control, gap=min(2.0 * max(control.gap, usual), farthest), good=0.0)

@@ -21,7 +21,7 @@ import msgspec
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import Answer
 from gossamer.services.politeness import control as controlling
-from gossamer.services.politeness.control import Control
+from gossamer.services.politeness.control import RefusalControl
 from gossamer.services.politeness.waiting import DAY, asked_wait
 
 #: How many usual gaps a host is left alone that refuses without saying for how long, and seconds of the shortest such wait.
@@ -126,7 +126,7 @@ class Pace(msgspec.Struct, frozen=True, gc=False):
     """When the last answer came; 0 where the next one tells nothing of the period."""
     own: int = 0
     """Second tries in a row that showed their page, and not the host, to be at fault; up to :data:`OWN`."""
-    control: Control | None = None
+    control: RefusalControl | None = None
     """What refusals have taught; None where there were none of late."""
 
     @property

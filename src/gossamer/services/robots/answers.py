@@ -8,29 +8,29 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.url import canonical, of_field, scheme_of
 from gossamer.model.visit import Response
 from gossamer.services.robots.machine import Answered
-from gossamer.services.robots.policies import Event
+from gossamer.services.robots.policies import RobotsEvent
 from gossamer.services.robots.reading import MAX_BYTES, parse
 
 #: Bytes of a validator that are kept: a longer one is not worth its memory on every host (FAULTS 78).
 _MAX_VALIDATOR = 128
 
 #: Events that need no look at the answer but its outcome. Every other outcome means that there was none.
-_BY_OUTCOME: Mapping[Outcome, Event] = {
-    Outcome.NOT_MODIFIED: Event.UNCHANGED,
-    Outcome.CLIENT_ERROR: Event.REFUSED,
-    Outcome.RATE_LIMITED: Event.LIMITED,
-    Outcome.SERVER_ERROR: Event.BROKEN,
-    Outcome.DECODE_FAILED: Event.CUT,
-    Outcome.BLOCKED: Event.SHUT,
-    Outcome.ADDRESS_REFUSED: Event.SHUT,
+_BY_OUTCOME: Mapping[Outcome, RobotsEvent] = {
+    Outcome.NOT_MODIFIED: RobotsEvent.UNCHANGED,
+    Outcome.CLIENT_ERROR: RobotsEvent.REFUSED,
+    Outcome.RATE_LIMITED: RobotsEvent.LIMITED,
+    Outcome.SERVER_ERROR: RobotsEvent.BROKEN,
+    Outcome.DECODE_FAILED: RobotsEvent.CUT,
+    Outcome.BLOCKED: RobotsEvent.SHUT,
+    Outcome.ADDRESS_REFUSED: RobotsEvent.SHUT,
 }
 #: Statuses that seed 001, section 3.4, and FAULTS 81 tell from others of their class.
-_BY_STATUS: Mapping[int, Event] = {
-    400: Event.MISSING,
-    404: Event.MISSING,
-    410: Event.MISSING,
-    401: Event.FORBIDDEN,
-    403: Event.FORBIDDEN,
+_BY_STATUS: Mapping[int, RobotsEvent] = {
+    400: RobotsEvent.MISSING,
+    404: RobotsEvent.MISSING,
+    410: RobotsEvent.MISSING,
+    401: RobotsEvent.FORBIDDEN,
+    403: RobotsEvent.FORBIDDEN,
 }
 _READ = (Outcome.OK, Outcome.TRUNCATED)
 
@@ -47,9 +47,9 @@ def answered(response: Response, url: str, agent: str) -> tuple[Answered, tuple[
         return _read(response, agent)
     if response.outcome is Outcome.REDIRECT:
         target = _target(response.header("location"), url)
-        return Answered(Event.MOVED if target else Event.LOST, response.status, target=target), ()
-    event = _BY_OUTCOME.get(response.outcome, Event.FAILED)
-    if event is Event.REFUSED:
+        return Answered(RobotsEvent.MOVED if target else RobotsEvent.LOST, response.status, target=target), ()
+    event = _BY_OUTCOME.get(response.outcome, RobotsEvent.FAILED)
+    if event is RobotsEvent.REFUSED:
         event = _BY_STATUS.get(response.status, event)
     wait = seconds_of(response.header("retry-after"), response.started + response.elapsed)
     return Answered(event, response.status, retry_after=wait), ()
@@ -59,11 +59,11 @@ def _read(response: Response, agent: str) -> tuple[Answered, tuple[str, ...]]:
     data = response.content
     rules = parse(data)
     if len(data) > MAX_BYTES:
-        event = Event.CAPPED
+        event = RobotsEvent.CAPPED
     elif response.cut:
-        event = Event.CUT
+        event = RobotsEvent.CUT
     else:
-        event = Event.WHOLE if rules.readable else Event.UNREADABLE
+        event = RobotsEvent.WHOLE if rules.readable else RobotsEvent.UNREADABLE
     etag, modified = response.header("etag"), response.header("last-modified")
     found = Answered(
         event,
@@ -72,7 +72,7 @@ def _read(response: Response, agent: str) -> tuple[Answered, tuple[str, ...]]:
         etag=etag if len(etag) <= _MAX_VALIDATOR else "",
         modified=modified if len(modified) <= _MAX_VALIDATOR else "",
     )
-    return found, () if event is Event.CUT else rules.sitemaps
+    return found, () if event is RobotsEvent.CUT else rules.sitemaps
 
 
 def _target(location: str, url: str) -> str:

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import msgspec
 
-from gossamer.services.robots.policies import DAY, EVENTS, Effect, Event, Policy
+from gossamer.services.robots.policies import DAY, EVENTS, Effect, RobotsEvent, RobotsPolicy
 from gossamer.services.robots.rules import Rules
 
 #: Seconds; a server's own `Retry-After` beyond this is not believed (FAULTS 88).
@@ -80,7 +80,7 @@ class RobotsState(msgspec.Struct, frozen=True, array_like=True):
     """Where they led; empty for the site's own robots.txt."""
     after: float = 0.0
     """The next request of the attempt is not made before."""
-    event: Event | None = None
+    event: RobotsEvent | None = None
     """What came of the last request, for the story of a URL."""
     status: int = 0
     """Its HTTP status; 0 without one."""
@@ -92,7 +92,7 @@ class RobotsState(msgspec.Struct, frozen=True, array_like=True):
 class Answered(msgspec.Struct, frozen=True):
     """An event with what belongs to it."""
 
-    event: Event
+    event: RobotsEvent
     status: int = 0
     rules: Rules | None = None
     target: str = ""
@@ -129,7 +129,7 @@ class Instruction(msgspec.Struct, frozen=True):
     """Of `deny`, `allow` and `wait`, for people."""
 
 
-def look(site: RobotsState, policy: Policy, now: float, addresses: int = 1) -> Instruction:
+def look(site: RobotsState, policy: RobotsPolicy, now: float, addresses: int = 1) -> Instruction:
     """What to do about a URL of this site at this time."""
     if site.state is State.DISQUALIFIED:
         return Instruction(Act.DENY, reason=f"robots.txt could not be had {site.failures} times")
@@ -138,7 +138,7 @@ def look(site: RobotsState, policy: Policy, now: float, addresses: int = 1) -> I
             return Instruction(Act.WAIT, until=site.after, reason=_trouble(site))
         return Instruction(Act.FETCH, target=site.target, address=site.tries % max(addresses, 1))
     if site.state is State.QUALIFIED and _lies_ahead(site.until, now, policy.keep):
-        if site.meaning is Effect.DENY and site.event is Event.SHUT:
+        if site.meaning is Effect.DENY and site.event is RobotsEvent.SHUT:
             return _SHUT
         is_judged = site.rules is not None and site.meaning is not Effect.DENY
         return _JUDGE if is_judged else _QUALIFIED.get(site.meaning, _FETCH)
@@ -167,7 +167,7 @@ def _trouble(site: RobotsState) -> str:
     return f"robots.txt: {EVENTS[site.event]}" if site.event else "robots.txt"
 
 
-def step(site: RobotsState, policy: Policy, answered: Answered, now: float, addresses: int = 1) -> RobotsState:
+def step(site: RobotsState, policy: RobotsPolicy, answered: Answered, now: float, addresses: int = 1) -> RobotsState:
     """The site after an answer.
 
     Args:
@@ -203,16 +203,16 @@ def step(site: RobotsState, policy: Policy, answered: Answered, now: float, addr
     return _settled(site, policy, answered, effect, now)
 
 
-def _seen_from(site: RobotsState, policy: Policy, event: Event) -> Event:
+def _seen_from(site: RobotsState, policy: RobotsPolicy, event: RobotsEvent) -> RobotsEvent:
     """An event as it is for this site: redirects are counted, and only a copy can be unchanged."""
-    if event is Event.MOVED and site.hops >= policy.redirects:
-        return Event.LOST
-    if event is Event.UNCHANGED and site.rules is None:
-        return Event.BROKEN
+    if event is RobotsEvent.MOVED and site.hops >= policy.redirects:
+        return RobotsEvent.LOST
+    if event is RobotsEvent.UNCHANGED and site.rules is None:
+        return RobotsEvent.BROKEN
     return event
 
 
-def _instead(policy: Policy, failures: int, lasting: float) -> Effect:
+def _instead(policy: RobotsPolicy, failures: int, lasting: float) -> Effect:
     """What a failed attempt is, once there have been too many, or for too long."""
     if policy.max_failures and failures >= policy.max_failures:
         return Effect.GIVE_UP
@@ -222,7 +222,7 @@ def _instead(policy: Policy, failures: int, lasting: float) -> Effect:
 
 
 def _under_way(
-    site: RobotsState, policy: Policy, answered: Answered, effect: Effect, now: float, addresses: int
+    site: RobotsState, policy: RobotsPolicy, answered: Answered, effect: Effect, now: float, addresses: int
 ) -> RobotsState:
     if effect is Effect.FOLLOW:
         return msgspec.structs.replace(site, hops=site.hops + 1, target=answered.target, tries=0, after=now)
@@ -231,7 +231,7 @@ def _under_way(
     return msgspec.structs.replace(site, tries=tries, after=now + max(pause, _believed(answered.retry_after)))
 
 
-def _settled(site: RobotsState, policy: Policy, answered: Answered, effect: Effect, now: float) -> RobotsState:
+def _settled(site: RobotsState, policy: RobotsPolicy, answered: Answered, effect: Effect, now: float) -> RobotsState:
     # What was found behind a redirect is no copy of what the site itself has.
     etag, modified = ("", "") if site.hops else (answered.etag, answered.modified)
     site = msgspec.structs.replace(site, tries=0, hops=0, target="", after=0.0, until=now + policy.keep)
@@ -253,7 +253,7 @@ def _believed(retry_after: float) -> float:
     return min(max(retry_after, 0.0), LONGEST_WAIT)
 
 
-def to_mermaid(policy: Policy) -> str:
+def to_mermaid(policy: RobotsPolicy) -> str:
     """The machine under this policy as a Mermaid state diagram, drawn from the tables."""
     lines = ["stateDiagram-v2", f"    [*] --> {State.NEW}"]
     for state in State:
@@ -266,7 +266,7 @@ def to_mermaid(policy: Policy) -> str:
     return "\n".join(lines)
 
 
-def _label(policy: Policy, effect: Effect) -> str:
+def _label(policy: RobotsPolicy, effect: Effect) -> str:
     """An effect with what brings it about under a policy; empty where nothing does. Mermaid allows no colon in it."""
     if effect is Effect.GIVE_UP:
         return f"{effect} ({policy.max_failures} failures)" if policy.max_failures else ""

@@ -13,7 +13,7 @@ import msgspec
 DAY = 86_400.0
 
 
-class Event(StrEnum):
+class RobotsEvent(StrEnum):
     """What came of one request for robots.txt."""
 
     WHOLE = "whole"
@@ -32,21 +32,21 @@ class Event(StrEnum):
     FAILED = "failed"
 
 
-EVENTS: Mapping[Event, str] = {
-    Event.WHOLE: "2xx, and the file came whole",
-    Event.UNREADABLE: "2xx, and no line of it belongs into a robots.txt",
-    Event.CAPPED: "2xx, longer than 1 MiB: its beginning was read",
-    Event.CUT: "2xx, broken off, or its coding could not be undone",
-    Event.UNCHANGED: "304, and a copy is kept",
-    Event.MOVED: "3xx to an http or https URL",
-    Event.LOST: "3xx to nowhere, or one redirect too many",
-    Event.SHUT: "3xx to a host or address that this crawl must not ask",
-    Event.MISSING: "400, 404 or 410",
-    Event.FORBIDDEN: "401 or 403",
-    Event.REFUSED: "another 4xx",
-    Event.LIMITED: "429",
-    Event.BROKEN: "5xx",
-    Event.FAILED: "no answer: name, connection, TLS, deadline or protocol",
+EVENTS: Mapping[RobotsEvent, str] = {
+    RobotsEvent.WHOLE: "2xx, and the file came whole",
+    RobotsEvent.UNREADABLE: "2xx, and no line of it belongs into a robots.txt",
+    RobotsEvent.CAPPED: "2xx, longer than 1 MiB: its beginning was read",
+    RobotsEvent.CUT: "2xx, broken off, or its coding could not be undone",
+    RobotsEvent.UNCHANGED: "304, and a copy is kept",
+    RobotsEvent.MOVED: "3xx to an http or https URL",
+    RobotsEvent.LOST: "3xx to nowhere, or one redirect too many",
+    RobotsEvent.SHUT: "3xx to a host or address that this crawl must not ask",
+    RobotsEvent.MISSING: "400, 404 or 410",
+    RobotsEvent.FORBIDDEN: "401 or 403",
+    RobotsEvent.REFUSED: "another 4xx",
+    RobotsEvent.LIMITED: "429",
+    RobotsEvent.BROKEN: "5xx",
+    RobotsEvent.FAILED: "no answer: name, connection, TLS, deadline or protocol",
 }
 
 
@@ -77,11 +77,11 @@ EFFECTS: Mapping[Effect, str] = {
 }
 
 
-class Policy(msgspec.Struct, frozen=True):
+class RobotsPolicy(msgspec.Struct, frozen=True):
     """One reading of all that can happen."""
 
     name: str
-    meanings: Mapping[Event, Effect]
+    meanings: Mapping[RobotsEvent, Effect]
     redirects: int = 5
     """Followed in a row (RFC 9309, 2.3.1.2)."""
     rounds: int = 2
@@ -109,57 +109,57 @@ class Policy(msgspec.Struct, frozen=True):
         return min(self.first_retry * self.growth ** min(failures - 1, 64), self.longest_retry)
 
 
-_RFC9309: Mapping[Event, Effect] = {
-    Event.WHOLE: Effect.OBEY,
+_RFC9309: Mapping[RobotsEvent, Effect] = {
+    RobotsEvent.WHOLE: Effect.OBEY,
     # 2.3.1.1: "crawlers MUST use the parseable rules", be there none.
-    Event.UNREADABLE: Effect.OBEY,
+    RobotsEvent.UNREADABLE: Effect.OBEY,
     # 2.5: at least 500 KiB must be parsed.
-    Event.CAPPED: Effect.OBEY,
+    RobotsEvent.CAPPED: Effect.OBEY,
     # Not in the RFC: what is missing may be what forbids, so it is like a connection that broke earlier.
-    Event.CUT: Effect.AGAIN,
-    Event.UNCHANGED: Effect.RENEW,
-    Event.MOVED: Effect.FOLLOW,
+    RobotsEvent.CUT: Effect.AGAIN,
+    RobotsEvent.UNCHANGED: Effect.RENEW,
+    RobotsEvent.MOVED: Effect.FOLLOW,
     # 2.3.1.2: "crawlers MAY assume that the robots.txt file is unavailable".
-    Event.LOST: Effect.ALLOW,
+    RobotsEvent.LOST: Effect.ALLOW,
     # Not in the RFC: the rules exist, and we may not read them. Asking again would not change that, so it is final.
-    Event.SHUT: Effect.DENY,
+    RobotsEvent.SHUT: Effect.DENY,
     # 2.3.1.3, unavailable: "the crawler MAY access any resources on the server".
-    Event.MISSING: Effect.ALLOW,
-    Event.FORBIDDEN: Effect.ALLOW,
-    Event.REFUSED: Effect.ALLOW,
+    RobotsEvent.MISSING: Effect.ALLOW,
+    RobotsEvent.FORBIDDEN: Effect.ALLOW,
+    RobotsEvent.REFUSED: Effect.ALLOW,
     # FAULTS 83: a server that is asked too often has not said that it has no rules. At once, without further addresses.
-    Event.LIMITED: Effect.POSTPONE,
+    RobotsEvent.LIMITED: Effect.POSTPONE,
     # 2.3.1.4, unreachable: "the crawler MUST assume complete disallow".
-    Event.BROKEN: Effect.AGAIN,
-    Event.FAILED: Effect.AGAIN,
+    RobotsEvent.BROKEN: Effect.AGAIN,
+    RobotsEvent.FAILED: Effect.AGAIN,
 }
 
-_PAPER: Mapping[Event, Effect] = {
-    Event.WHOLE: Effect.OBEY,
-    Event.UNREADABLE: Effect.ALLOW,
-    Event.CAPPED: Effect.POSTPONE,
-    Event.CUT: Effect.POSTPONE,
-    Event.UNCHANGED: Effect.RENEW,
+_PAPER: Mapping[RobotsEvent, Effect] = {
+    RobotsEvent.WHOLE: Effect.OBEY,
+    RobotsEvent.UNREADABLE: Effect.ALLOW,
+    RobotsEvent.CAPPED: Effect.POSTPONE,
+    RobotsEvent.CUT: Effect.POSTPONE,
+    RobotsEvent.UNCHANGED: Effect.RENEW,
     # The paper: whoever returns "any other HTTP status" is out for the time being, and it names no redirects.
-    Event.MOVED: Effect.POSTPONE,
-    Event.LOST: Effect.POSTPONE,
-    Event.SHUT: Effect.DENY,
-    Event.MISSING: Effect.ALLOW,
-    Event.FORBIDDEN: Effect.POSTPONE,
-    Event.REFUSED: Effect.POSTPONE,
-    Event.LIMITED: Effect.POSTPONE,
-    Event.BROKEN: Effect.AGAIN,
-    Event.FAILED: Effect.AGAIN,
+    RobotsEvent.MOVED: Effect.POSTPONE,
+    RobotsEvent.LOST: Effect.POSTPONE,
+    RobotsEvent.SHUT: Effect.DENY,
+    RobotsEvent.MISSING: Effect.ALLOW,
+    RobotsEvent.FORBIDDEN: Effect.POSTPONE,
+    RobotsEvent.REFUSED: Effect.POSTPONE,
+    RobotsEvent.LIMITED: Effect.POSTPONE,
+    RobotsEvent.BROKEN: Effect.AGAIN,
+    RobotsEvent.FAILED: Effect.AGAIN,
 }
 
 #: By name, the default first.
-POLICIES: Mapping[str, Policy] = {
+POLICIES: Mapping[str, RobotsPolicy] = {
     policy.name: policy
     for policy in (
         # 2.3.1.4: after "a reasonably long period of time (for example, 30 days)".
-        Policy("rfc9309", _RFC9309, absent_after=30 * DAY),
-        Policy("rfc9309-strict", {**_RFC9309, Event.FORBIDDEN: Effect.DENY}, absent_after=30 * DAY),
+        RobotsPolicy("rfc9309", _RFC9309, absent_after=30 * DAY),
+        RobotsPolicy("rfc9309-strict", {**_RFC9309, RobotsEvent.FORBIDDEN: Effect.DENY}, absent_after=30 * DAY),
         # The paper names no figures: an hour between tries, and a week of failures before a site is given up.
-        Policy("paper", _PAPER, first_retry=3600.0, growth=1.0, max_failures=168, uses_copy=False),
+        RobotsPolicy("paper", _PAPER, first_retry=3600.0, growth=1.0, max_failures=168, uses_copy=False),
     )
 }

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from gossamer.contracts.robots import Lesson, Ruling, Verdict
+from gossamer.contracts.robots import Lesson, RobotsRuling, RobotsVerdict
 from gossamer.flow.sheet import NoSettings, Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.task import Task
@@ -19,7 +19,7 @@ from gossamer.model.url import site_of
 from gossamer.model.visit import Response
 from gossamer.services.robots.answers import answered
 from gossamer.services.robots.machine import Act, Instruction, RobotsState, State, look, step
-from gossamer.services.robots.policies import DAY, POLICIES, Policy
+from gossamer.services.robots.policies import DAY, POLICIES, RobotsPolicy
 from gossamer.services.robots.rules import ROBOTS_PATH
 
 #: Schemes whose hosts have a robots.txt (RFC 9309, 2.3).
@@ -35,7 +35,7 @@ PolicyName = Literal["rfc9309", "rfc9309-strict", "paper"]
 
 
 class RobotsSheet(Sheet, frozen=True):
-    """Settings of :class:`Robots`."""
+    """Settings of :class:`ObeyRobots`."""
 
     agent: Annotated[
         str,
@@ -95,7 +95,7 @@ class _Verdicts(msgspec.Struct, frozen=True):
     usage: tuple[str, ...]
 
 
-class Robots(Provider[RobotsSheet]):
+class ObeyRobots(Provider[RobotsSheet]):
     """Obeys robots.txt. Implements `contracts.robots.RobotsGate`."""
 
     keeps_state = True
@@ -118,7 +118,7 @@ class Robots(Provider[RobotsSheet]):
 
     # -- the contract
 
-    def judge(self, task: Task, now: float) -> Verdict:
+    def judge(self, task: Task, now: float) -> RobotsVerdict:
         """See the contract."""
         url = task.url
         if not url.startswith(SCHEMES):
@@ -129,9 +129,9 @@ class Robots(Provider[RobotsSheet]):
         if instruction.act is not Act.JUDGE or ready.site.rules is None:
             return _unjudged(name, url, instruction, ready)
         decision = ready.site.rules.decide(self.sheet.agent, url)
-        ruling = Ruling.ALLOWED if decision.allowed else Ruling.DENIED
+        ruling = RobotsRuling.ALLOWED if decision.allowed else RobotsRuling.DENIED
         common = ready.verdicts
-        return Verdict(ruling, decision.rule, decision.line, delay=common.delay, usage=common.usage)
+        return RobotsVerdict(ruling, decision.rule, decision.line, delay=common.delay, usage=common.usage)
 
     def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
         """See the contract."""
@@ -216,7 +216,7 @@ class Robots(Provider[RobotsSheet]):
             self.forget(next(iter(self._kept)))
 
 
-def _policy(sheet: RobotsSheet) -> Policy:
+def _policy(sheet: RobotsSheet) -> RobotsPolicy:
     """The policy of the sheet, with the settings that it leaves open."""
     policy = msgspec.structs.replace(POLICIES[sheet.policy], keep=sheet.keep)
     if sheet.retry is not None:
@@ -231,36 +231,36 @@ def _size(name: str, state: bytes) -> int:
     return _ENTRY + len(name) + len(state)
 
 
-def _unjudged(name: str, url: str, instruction: Instruction, ready: _Ready) -> Verdict:
+def _unjudged(name: str, url: str, instruction: Instruction, ready: _Ready) -> RobotsVerdict:
     """The verdict where the rules of a robots.txt have no say."""
     common = ready.verdicts
     if instruction.act is Act.FETCH:
         # Validators speak of what lay at the site itself: where it leads elsewhere, they say nothing.
         known = RobotsState() if instruction.target else ready.site
-        return Verdict(
-            Ruling.FETCH_FIRST,
+        return RobotsVerdict(
+            RobotsRuling.FETCH_FIRST,
             url=instruction.target or name + ROBOTS_PATH,
             address=instruction.address,
             etag=known.etag,
             last_modified=known.modified,
         )
     if instruction.act is Act.WAIT:
-        return Verdict(Ruling.WAIT, instruction.reason, until=instruction.until)
+        return RobotsVerdict(RobotsRuling.WAIT, instruction.reason, until=instruction.until)
     if instruction.act is Act.DENY and url != name + ROBOTS_PATH:
-        return Verdict(Ruling.DENIED, instruction.reason)
-    return Verdict(Ruling.ALLOWED, instruction.reason, delay=common.delay, usage=common.usage)
+        return RobotsVerdict(RobotsRuling.DENIED, instruction.reason)
+    return RobotsVerdict(RobotsRuling.ALLOWED, instruction.reason, delay=common.delay, usage=common.usage)
 
 
 _NOTHING = _Verdicts(0.0, ())
 _UNKNOWN = _Ready(RobotsState(), _NOTHING, 0)
-_NO_ROBOTS = Verdict(Ruling.ALLOWED, "its scheme has no robots.txt")
-_IGNORED = Verdict(Ruling.ALLOWED, "robots.txt is ignored")
+_NO_ROBOTS = RobotsVerdict(RobotsRuling.ALLOWED, "its scheme has no robots.txt")
+_IGNORED = RobotsVerdict(RobotsRuling.ALLOWED, "robots.txt is ignored")
 
 
 class IgnoreRobots(Provider[NoSettings]):
     """Allows everything and learns nothing: `--robots ignore`, for hosts that one owns. Implements `RobotsGate`."""
 
-    def judge(self, task: Task, now: float) -> Verdict:
+    def judge(self, task: Task, now: float) -> RobotsVerdict:
         """Allowed."""
         return _IGNORED
 

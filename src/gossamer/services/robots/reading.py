@@ -10,7 +10,7 @@ import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 
-from gossamer.services.robots.rules import EVERYONE, Form, Group, Rule, Rules
+from gossamer.services.robots.rules import EVERYONE, PathForm, Rule, RuleGroup, Rules
 
 #: Bytes that are read, and parsed all (DESIGN 9.9); RFC 9309, 2.5, demands at least 500 KiB.
 MAX_BYTES = 1 << 20
@@ -39,7 +39,7 @@ _TO_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
 _SECONDS = re.compile(rb"(?:\d+\.?\d*|\.\d+)(?![\w.])")
 
 
-def parse(data: bytes, form: Form = Form.RFC9309) -> Rules:
+def parse(data: bytes, form: PathForm = PathForm.RFC9309) -> Rules:
     """Read a robots.txt; whatever it is, something comes of it.
 
     Args:
@@ -107,7 +107,7 @@ class _Reader:
     """The state of reading: the group that is open, and whether it has begun to have rules."""
 
     def __init__(self) -> None:
-        self._groups: list[Group] = []
+        self._groups: list[RuleGroup] = []
         self._agents: list[str] = []
         self._rules: dict[tuple[bool, str], Rule] = {}
         self._delays: dict[tuple[str, ...], float] = {}
@@ -150,8 +150,8 @@ class _Reader:
             rules = tuple(self._rules.values())
             agents = tuple(dict.fromkeys(self._agents))
             delay = self._delays.pop(agents, None)
-            self._groups.append(Group(agents, rules, delay, tuple(self._usage)))
-            self._groups += [Group(some, delay=seconds) for some, seconds in self._delays.items()]
+            self._groups.append(RuleGroup(agents, rules, delay, tuple(self._usage)))
+            self._groups += [RuleGroup(some, delay=seconds) for some, seconds in self._delays.items()]
         self._agents, self._rules, self._delays, self._usage = [], {}, {}, []
         self._has_rules = self._has_delay = False
         self._delayed = 0
@@ -183,7 +183,7 @@ class _Reader:
             return False
         return True
 
-    def rules(self, form: Form) -> Rules:
+    def rules(self, form: PathForm) -> Rules:
         """What was read."""
         self._close()
         return Rules(

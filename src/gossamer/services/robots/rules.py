@@ -20,7 +20,7 @@ ROBOTS_PATH = "/robots.txt"
 MAX_READY = 16
 
 
-class Form(StrEnum):
+class PathForm(StrEnum):
     """How paths are compared."""
 
     BYTES = "bytes"
@@ -52,7 +52,7 @@ class Rule(msgspec.Struct, frozen=True, gc=False, array_like=True):
         return f"{'Allow' if self.allow else 'Disallow'}: {self.pattern}"
 
 
-class Group(msgspec.Struct, frozen=True, array_like=True):
+class RuleGroup(msgspec.Struct, frozen=True, array_like=True):
     """Lines under one or more User-agent lines, as they stand in the file: an agent may be named by several groups."""
 
     agents: tuple[str, ...]
@@ -67,12 +67,12 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
 class Rules(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """A robots.txt, read. Groups for one agent are merged when that agent is asked about (RFC 9309, 2.2.1)."""
 
-    groups: tuple[Group, ...] = ()
+    groups: tuple[RuleGroup, ...] = ()
     sitemaps: tuple[str, ...] = ()
     """Values of Sitemap lines, as they stand, each once: they are for everyone."""
     usage: tuple[str, ...] = ()
     """Content-Usage and Content-Signal lines outside of every group."""
-    form: Form = Form.RFC9309
+    form: PathForm = PathForm.RFC9309
     readable: bool = True
     """At least one line was understood, or there was none to understand."""
 
@@ -86,7 +86,7 @@ class Rules(msgspec.Struct, frozen=True, array_like=True, dict=True):
         """
         ready = self._ready.get(agent) or self._compile(agent)
         path = path_of(url)
-        if self.form is Form.RFC9309:
+        if self.form is PathForm.RFC9309:
             path = comparable_path(path)
             if path == ROBOTS_PATH:
                 return _ROBOTS_ITSELF
@@ -112,14 +112,14 @@ class Rules(msgspec.Struct, frozen=True, array_like=True, dict=True):
         if not own:
             return Rules(usage=self.usage, form=self.form, readable=self.readable)
         usage = tuple(dict.fromkeys(text for group in own for text in group.usage))
-        group = Group((self._key(agent),), _merged(own), self.delay(agent), usage)
+        group = RuleGroup((self._key(agent),), _merged(own), self.delay(agent), usage)
         return Rules((group,), usage=self.usage, form=self.form, readable=self.readable)
 
     def _key(self, agent: str) -> str:
         token = agent.lower() if agent.isascii() else agent
         return token if token in self._agents else EVERYONE
 
-    def _groups_of(self, agent: str) -> list[Group]:
+    def _groups_of(self, agent: str) -> list[RuleGroup]:
         key = self._key(agent)
         return [group for group in self.groups if key in group.agents]
 
@@ -136,7 +136,7 @@ class Rules(msgspec.Struct, frozen=True, array_like=True, dict=True):
         if len(self._ready) >= MAX_READY:
             self._ready.clear()
         rules = _merged(self._groups_of(agent))
-        form = comparable_pattern if self.form is Form.RFC9309 else str
+        form = comparable_pattern if self.form is PathForm.RFC9309 else str
         ready = _Ready(rules, Matcher((rule.allow, form(rule.pattern)) for rule in rules))
         self._ready[agent] = ready
         return ready
@@ -151,7 +151,7 @@ _NO_RULE = Decision(True)
 _ROBOTS_ITSELF = Decision(True, "robots.txt itself is always allowed")
 
 
-def _merged(groups: list[Group]) -> tuple[Rule, ...]:
+def _merged(groups: list[RuleGroup]) -> tuple[Rule, ...]:
     """The rules of all groups in order, of equal ones the first."""
     if len(groups) == 1:
         return groups[0].rules

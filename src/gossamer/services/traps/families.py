@@ -41,7 +41,7 @@ _DATE = re.compile(r"[12][0-9]{3}[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?[0-3][0-9])?")
 _DATE_NAMES = frozenset(("date", "day", "month", "year", "week", "from", "until", "start", "end", "y", "m", "d"))
 
 
-class Trace(msgspec.Struct, frozen=True, gc=False):
+class UrlTrace(msgspec.Struct, frozen=True, gc=False):
     """What of a URL is suspicious."""
 
     is_dated: bool
@@ -77,7 +77,7 @@ def parts_of(url: str, skipped: int = 0) -> tuple[str, str]:
     return f"{beginning}{shown[0]}/**", f"{beginning}{'/'.join(shown)}/{deeper}{file}"
 
 
-def trace(url: str) -> Trace:
+def trace(url: str) -> UrlTrace:
     """What of a canonical URL is suspicious."""
     path, mark, query = path_of(url).partition("?")
     segments = [one for one in path.split("/") if one]
@@ -87,7 +87,7 @@ def trace(url: str) -> Trace:
     identifier, rest = _identifier(directories, name)
     parameters = [one for one in query.split("&") if one] if mark else []
     names = tuple(one.partition("=")[0] for one in parameters) if len(parameters) > 1 else ()
-    return Trace(
+    return UrlTrace(
         is_dated=_is_dated(segments, parameters),
         is_counted=_is_counted(segments, parameters),
         repeats=len(segments) >= _REPEATED and most_repeated(segments) >= _REPEATED,

@@ -28,7 +28,7 @@ SUSPECTS_OF_HOST = 32
 Recall = Callable[[Sequence[str]], Sequence[bytes | None]]
 
 
-class State(IntEnum):
+class PartState(IntEnum):
     """What is thought of a part."""
 
     FRESH = 0
@@ -39,12 +39,12 @@ class State(IntEnum):
     """It looks like a trap: its URLs are set aside."""
 
 
-class Part(msgspec.Struct, array_like=True):
+class TrapPart(msgspec.Struct, array_like=True):
     """What is known of one part of a host. New fields go to the end, with a default: kept ones stay readable."""
 
     skipped: int = 0
     """Directories that its name does not mask."""
-    state: State = State.FRESH
+    state: PartState = PartState.FRESH
     feeding: int = 0
     """Pages that led to new URLs of the part, since it was last calm."""
     window: bytearray = msgspec.field(default_factory=bytearray)
@@ -63,23 +63,23 @@ class Part(msgspec.Struct, array_like=True):
     """How often it was suspected, and its last probes led nowhere."""
 
 
-class Host(msgspec.Struct, array_like=True):
+class TrapHost(msgspec.Struct, array_like=True):
     """What is known of one host."""
 
     base: str = ""
     """The directories that the paths of all its pages begin with; empty before the first."""
-    parts: dict[str, Part] = {}
+    parts: dict[str, TrapPart] = {}
     """By name, those that were touched last at the end."""
     pages: int = 0
     """Pages that were seen: a host that a domain invented has few."""
 
     def suspects(self) -> list[str]:
         """Names of the parts that are suspected."""
-        return [name for name, part in self.parts.items() if part.state is State.SUSPECT]
+        return [name for name, part in self.parts.items() if part.state is PartState.SUSPECT]
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_hosts = msgspec.msgpack.Decoder(Host)
+_hosts = msgspec.msgpack.Decoder(TrapHost)
 
 
 class Memory:
@@ -89,7 +89,7 @@ class Memory:
         """How many of each are remembered."""
         self._most_parts = parts
         self._most_hosts = hosts
-        self._hosts: OrderedDict[str, Host] = OrderedDict()
+        self._hosts: OrderedDict[str, TrapHost] = OrderedDict()
         self._count = 0
         self._changed: dict[str, None] = {}
         self._recall: Recall | None = None
@@ -107,7 +107,7 @@ class Memory:
         self._recall = recall
         self._is_partial = is_known
 
-    def look(self, name: str) -> Host | None:
+    def look(self, name: str) -> TrapHost | None:
         """What is known of a host; None where nothing is."""
         found = self._hosts.get(name)
         if found is None and self._is_partial:
@@ -127,21 +127,21 @@ class Memory:
             self._count += len(host.parts)
         self._make_room(missing[-1])
 
-    def host(self, name: str) -> Host:
+    def host(self, name: str) -> TrapHost:
         """What is known of a host that is about to be touched, new where nothing is."""
         found = self.look(name)
         if found is None:
-            found = self._hosts[name] = Host()
+            found = self._hosts[name] = TrapHost()
             self._make_room(name)
         else:
             self._hosts.move_to_end(name)
         return found
 
-    def part(self, owner: str, host: Host, name: str, skipped: int) -> Part:
+    def part(self, owner: str, host: TrapHost, name: str, skipped: int) -> TrapPart:
         """A part that is about to change, new where it is not known."""
         part = host.parts.pop(name, None)
         if part is None:
-            part = Part(skipped)
+            part = TrapPart(skipped)
             self._count += 1
         host.parts[name] = part
         if len(host.parts) > PARTS_OF_HOST:
@@ -165,8 +165,8 @@ class Memory:
                 self._count -= len(host.parts)
             self._is_partial = self._recall is not None
 
-    def _forget_oldest(self, host: Host) -> None:
-        oldest = next((name for name, part in host.parts.items() if part.state is not State.SUSPECT), None)
+    def _forget_oldest(self, host: TrapHost) -> None:
+        oldest = next((name for name, part in host.parts.items() if part.state is not PartState.SUSPECT), None)
         del host.parts[next(iter(host.parts)) if oldest is None else oldest]
         self._count -= 1
 
@@ -179,25 +179,25 @@ class Memory:
                 yield Learnt(name, WHAT, _record(host))
 
 
-def _record(host: Host) -> bytes:
+def _record(host: TrapHost) -> bytes:
     """As many parts as there is room for."""
     data = _encode(host)
     if len(data) <= KEPT_BYTES:
         return data
     recent = list(reversed(host.parts.items()))
-    kept: dict[str, Part] = {}
+    kept: dict[str, TrapPart] = {}
     size = len(host.base.encode("utf-8", "surrogatepass")) + 16
-    for name, part in sorted(recent, key=lambda item: item[1].state is not State.SUSPECT):
+    for name, part in sorted(recent, key=lambda item: item[1].state is not PartState.SUSPECT):
         size += len(name.encode("utf-8", "surrogatepass")) + len(_encode(part)) + 4
         if size > KEPT_BYTES:
             break
         kept[name] = part
-    return _encode(Host(host.base, dict(reversed(kept.items())), host.pages))
+    return _encode(TrapHost(host.base, dict(reversed(kept.items())), host.pages))
 
 
-def read_host(data: bytes | None) -> Host:
+def read_host(data: bytes | None) -> TrapHost:
     """What is kept of a host; an empty one where that cannot be read."""
     try:
-        return _hosts.decode(data) if data else Host()
+        return _hosts.decode(data) if data else TrapHost()
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return Host()
+        return TrapHost()

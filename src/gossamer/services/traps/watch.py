@@ -23,9 +23,9 @@ from gossamer.model.domains import registered_domain
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Visit
-from gossamer.model.words import marks_of, words_of, words_of_urls
+from gossamer.reading.words import marks_of, words_of, words_of_urls
 from gossamer.services.traps.families import (
-    Trace,
+    UrlTrace,
     depth_of,
     directory_of,
     named_directory_of,
@@ -33,7 +33,7 @@ from gossamer.services.traps.families import (
     shared_beginning,
     trace,
 )
-from gossamer.services.traps.memory import SUSPECTS_OF_HOST, Host, Memory, Part, Recall, State, read_host
+from gossamer.services.traps.memory import SUSPECTS_OF_HOST, Memory, PartState, Recall, TrapHost, TrapPart, read_host
 from gossamer.services.traps.shapes import shape_of
 
 #: Pages of a part that lead to new URLs of it before its pages are looked at: most parts of most hosts have fewer.
@@ -110,7 +110,7 @@ class _Place(NamedTuple):
     """A part that a visit belongs to."""
 
     owner: str
-    host: Host
+    host: TrapHost
     name: str
     skipped: int
     fed: int
@@ -182,8 +182,8 @@ class TrapWatch:
         if own is not None and stale.get(own.owner) is False:
             # A small directory with news is none of those that a trap invents.
             wide = self._memory.part(own.owner, own.host, places[1].name, own.skipped)
-            if wide.state is State.FRESH and wide.feeding < GRACE:
-                wide.state = State.TRUSTED
+            if wide.state is PartState.FRESH and wide.feeding < GRACE:
+                wide.state = PartState.TRUSTED
         return name
 
     def _places(self, visit: Visit) -> list[_Place]:
@@ -237,12 +237,12 @@ class TrapWatch:
             if not place.fed:
                 return False
             part = self._memory.part(place.owner, place.host, place.name, place.skipped)
-        if part.state is State.SUSPECT:
+        if part.state is PartState.SUSPECT:
             return True
         if not place.fed:
             return bool(part.window)
         part.feeding += 1
-        if part.state is State.TRUSTED:
+        if part.state is PartState.TRUSTED:
             return part.feeding % SAMPLE == 0
         if part.feeding > GRACE * LENIENCE**part.ended:
             return True
@@ -270,7 +270,7 @@ class TrapWatch:
         _remember_shape(part, seen)
         part.window.append(_bits(visit, seen, fed, is_stale=is_stale))
         del part.window[:-WINDOW]
-        if part.state is State.SUSPECT:
+        if part.state is PartState.SUSPECT:
             if not is_stale:
                 self._free(owner, host, name)
             else:
@@ -278,18 +278,18 @@ class TrapWatch:
             return ""
         return self._judged(owner, host, name, part)
 
-    def _judged(self, owner: str, host: Host, name: str, part: Part) -> str:
+    def _judged(self, owner: str, host: TrapHost, name: str, part: TrapPart) -> str:
         """The name of the trap that a part turns out to be; what is thought of it changes."""
         window = part.window
-        if part.state is State.TRUSTED and not window[-1] & NOTHING_NEW:
+        if part.state is PartState.TRUSTED and not window[-1] & NOTHING_NEW:
             window.clear()
             return ""
         recent = window[-RECENT:]
         if len(recent) - _those(recent, NOTHING_NEW) >= NEWS:
-            part.state = State.TRUSTED
+            part.state = PartState.TRUSTED
             window.clear()
             return ""
-        part.state = State.FRESH
+        part.state = PartState.FRESH
         if len(window) < WINDOW:
             return ""
         if _those(window, FEEDS) < CALM:
@@ -300,7 +300,7 @@ class TrapWatch:
         is_trusted = not self._decided.get((owner, name), (None, True))[1]
         if not found or is_trusted or len(host.suspects()) >= SUSPECTS_OF_HOST:
             return ""
-        part.state, part.name = State.SUSPECT, FOUND + found
+        part.state, part.name = PartState.SUSPECT, FOUND + found
         self._any_suspect = True
         self._returning.pop((owner, name), None)
         self.found[part.name] += 1
@@ -316,7 +316,7 @@ class TrapWatch:
                 self._memory.keep(owner)
                 self._check_end(visit, owner, host, name)
 
-    def _check_end(self, visit: Visit, owner: str, host: Host, name: str) -> None:
+    def _check_end(self, visit: Visit, owner: str, host: TrapHost, name: str) -> None:
         """Free a part whose last probes led nowhere: it ends after all, as a site of equal pages does."""
         part = host.parts[name]
         if len(visit.url) < LONG_URL and _ends(part):
@@ -334,10 +334,10 @@ class TrapWatch:
             for owner, host, name in list(self._suspicions(visit.task)):
                 self._free(owner, host, name)
 
-    def _free(self, owner: str, host: Host, name: str) -> None:
+    def _free(self, owner: str, host: TrapHost, name: str) -> None:
         """Trust a part again; what was set aside of it comes back."""
         part = self._memory.part(owner, host, name, host.parts[name].skipped if name in host.parts else 0)
-        part.state = State.FRESH if part.ended else State.TRUSTED
+        part.state = PartState.FRESH if part.ended else PartState.TRUSTED
         part.feeding = 0
         part.window.clear()
         self._memory.keep(owner)
@@ -367,11 +367,11 @@ class TrapWatch:
             part = host.parts.get(name)
             if part is None:
                 part = self._memory.part(task.host, host, name, 0)
-                part.state, part.name = State.SUSPECT, shape
+                part.state, part.name = PartState.SUSPECT, shape
                 self._any_suspect = True
                 self._memory.keep(task.host)
                 self.found[shape] += 1
-            if part.state is State.SUSPECT and self._decided.get((task.host, name), (None, True))[1]:
+            if part.state is PartState.SUSPECT and self._decided.get((task.host, name), (None, True))[1]:
                 return self._told(Family(task.host, name, shape))
         for owner, host, name in self._suspicions(task):
             part = host.parts[name]
@@ -411,14 +411,14 @@ class TrapWatch:
             return decided[1]
         host = self._memory.look(family.owner)
         part = host.parts.get(family.part) if host is not None else None
-        return part is not None and part.state is State.SUSPECT
+        return part is not None and part.state is PartState.SUSPECT
 
     def returning(self) -> list[Family]:
         """Families of which everything comes back, since this was last asked."""
         found, self._returning = list(self._returning.values()), {}
         return found
 
-    def _suspicions(self, task: Task) -> Iterator[tuple[str, Host, str]]:
+    def _suspicions(self, task: Task) -> Iterator[tuple[str, TrapHost, str]]:
         """Owner, host and name of each suspected part that a task belongs to."""
         host = self._memory.look(task.host)
         if host is not None:
@@ -432,7 +432,7 @@ class TrapWatch:
             if wild is not None and WILDCARD in wild.suspects() and owner[2:] != task.host:
                 yield owner, wild, WILDCARD
 
-    def _belongs(self, task: Task, name: str, skipped: int, host: Host) -> bool:
+    def _belongs(self, task: Task, name: str, skipped: int, host: TrapHost) -> bool:
         """Whether a task is of the part of this name."""
         if name == WILDCARD:
             return True
@@ -444,10 +444,10 @@ class TrapWatch:
         return FOUND + name == shape_of(task.url, task.source)
 
     @staticmethod
-    def _is_young(host: Host, wide: str) -> bool:
+    def _is_young(host: TrapHost, wide: str) -> bool:
         """Whether a directory is too small, or too new, to be judged by itself."""
         part = host.parts.get(wide)
-        return part is None or (part.state is State.FRESH and part.feeding < GRACE)
+        return part is None or (part.state is PartState.FRESH and part.feeding < GRACE)
 
     # -- telling
 
@@ -457,7 +457,7 @@ class TrapWatch:
         for owner in (task.host, f"*.{registered_domain(task.host)}"):
             host = self._memory.look(owner)
             for name, part in host.parts.items() if host is not None else ():
-                if part.name and self._belongs(task, name, part.skipped, host or Host()):
+                if part.name and self._belongs(task, name, part.skipped, host or TrapHost()):
                     lines.append(f"{part.name}: {owner}{name if name != WILDCARD else ''} ({evidence(part)})")
         return "; ".join(lines)
 
@@ -480,11 +480,11 @@ def evidence_of(data: bytes | None, family: Family) -> str:
     return "nothing is known of it any more" if part is None else evidence(part)
 
 
-def evidence(part: Part) -> str:
+def evidence(part: TrapPart) -> str:
     """Why a part is suspected, in words."""
     if not part.pages:
         return "its URLs have this shape"
-    if part.state is not State.SUSPECT:
+    if part.state is not PartState.SUSPECT:
         return f"trusted: its pages have news; {part.pages} pages were looked at"
     stale = _those(part.window, NOTHING_NEW)
     return (
@@ -493,12 +493,12 @@ def evidence(part: Part) -> str:
     )
 
 
-def _is_watched(host: Host, names: Sequence[str]) -> bool:
+def _is_watched(host: TrapHost, names: Sequence[str]) -> bool:
     """Whether the pages of one of these parts are being looked at."""
     return any(part is not None and part.window for part in map(host.parts.get, names))
 
 
-def _rest(host: Host) -> str:
+def _rest(host: TrapHost) -> str:
     """The name of the part that is everything in small directories."""
     return f"{host.base if len(host.base) < 100 else '/'}***" if host.base.endswith("/") else "/***"
 
@@ -508,7 +508,7 @@ def _those(window: bytearray, bit: int) -> int:
     return sum(1 for page in window if page & bit)
 
 
-def _bits(visit: Visit, seen: Trace, fed: int, *, is_stale: bool) -> int:
+def _bits(visit: Visit, seen: UrlTrace, fed: int, *, is_stale: bool) -> int:
     """What a page was."""
     found = (NOTHING_NEW if is_stale else 0) | (FEEDS if fed else 0) | (FEEDS_MORE if fed > 1 else 0)
     found |= (DATED if seen.is_dated else 0) | (0 if seen.is_counted else NAMED) | (GROWS if _grows(visit, seen) else 0)
@@ -519,7 +519,7 @@ def _bits(visit: Visit, seen: Trace, fed: int, *, is_stale: bool) -> int:
     return found
 
 
-def _grows(visit: Visit, seen: Trace) -> bool:
+def _grows(visit: Visit, seen: UrlTrace) -> bool:
     """Whether the path is longer than that of the page that leads to it, and repeats a segment."""
     if not (seen.repeats and visit.task.source):
         return False
@@ -527,7 +527,7 @@ def _grows(visit: Visit, seen: Trace) -> bool:
     return len(here) > len(there) and here.startswith(there)
 
 
-def _trap_of(part: Part, *, is_wild: bool) -> str:
+def _trap_of(part: TrapPart, *, is_wild: bool) -> str:
     """The kind of trap that a part is whose pages say nothing of their own; empty where it ends some time."""
     window = part.window
     feeding = _those(window, FEEDS)
@@ -548,13 +548,13 @@ def _trap_of(part: Part, *, is_wild: bool) -> str:
     return ""
 
 
-def _ends(part: Part) -> bool:
+def _ends(part: TrapPart) -> bool:
     """Whether the last pages of a suspected part led to no new URL of it."""
     last = part.window[-ENDS:]
     return len(last) == ENDS and not _those(last, FEEDS)
 
 
-def _remember_shape(part: Part, seen: Trace) -> None:
+def _remember_shape(part: TrapPart, seen: UrlTrace) -> None:
     """Keep what tells sessions and facets, up to the number that decides."""
     if seen.names and len(part.combinations) < COMBINATIONS:
         part.combinations.add(_checksum("&".join(seen.names)))

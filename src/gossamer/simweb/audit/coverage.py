@@ -1,6 +1,6 @@
 """What the crawler found, in which order, how fresh it kept it, and what it spent in vain.
 
-Place in the flow: the rest of the auditor's judges; they compare a `Trace` with the `Graph`.
+Place in the flow: the rest of the auditor's judges; they compare a `RequestTrace` with the `WebGraph`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.simweb.audit.trace import FLAG_CONDITIONAL, ROLES, Ints, Trace
-from gossamer.simweb.graph import Expected, Graph
-from gossamer.simweb.pages import Kind
+from gossamer.simweb.audit.trace import FLAG_CONDITIONAL, ROLES, Ints, RequestTrace
+from gossamer.simweb.graph import ExpectedPages, WebGraph
+from gossamer.simweb.pages import PageKind
 from gossamer.simweb.site import Role
 
 EXAMPLES: Final = 10
@@ -79,7 +79,7 @@ class Spending(msgspec.Struct, frozen=True):
     bytes: int
 
 
-def judge_coverage(trace: Trace, graph: Graph, expected: Expected) -> Coverage:
+def judge_coverage(trace: RequestTrace, graph: WebGraph, expected: ExpectedPages) -> Coverage:
     """Compare the pages that were fetched with those that should have been."""
     found = np.unique(trace.page[trace.answered()])
     wanted = np.sort(expected.pages).astype(np.int64)
@@ -90,13 +90,13 @@ def judge_coverage(trace: Trace, graph: Graph, expected: Expected) -> Coverage:
         found=len(wanted) - len(missed),
         missed=len(missed),
         extra=len(extra),
-        missed_flaky=int((graph.kinds[missed] == Kind.FLAKY).sum()),
+        missed_flaky=int((graph.kinds[missed] == PageKind.FLAKY).sum()),
         missed_examples=[graph.url(int(page)) for page in missed[:EXAMPLES]],
         extra_examples=[graph.url(int(page)) for page in extra[:EXAMPLES]],
     )
 
 
-def judge_repeats(trace: Trace) -> Repeats:
+def judge_repeats(trace: RequestTrace) -> Repeats:
     """Count what was fetched in full more often than once."""
     full = trace.answered() & (trace.status == 200)
     own = trace.is_role(Role.PAGE)
@@ -110,14 +110,14 @@ def judge_repeats(trace: Trace) -> Repeats:
     )
 
 
-def first_fetches(trace: Trace) -> Ints:
+def first_fetches(trace: RequestTrace) -> Ints:
     """Return the pages in the order in which each was first fetched."""
     pages = trace.page[trace.answered()]
     _, places = np.unique(pages, return_index=True)
     return np.asarray(pages[np.sort(places)], dtype=np.int64)
 
 
-def judge_order(trace: Trace, graph: Graph, expected: Expected) -> Order:
+def judge_order(trace: RequestTrace, graph: WebGraph, expected: ExpectedPages) -> Order:
     """Compare the order of the crawl with a breadth-first one and with one that knows all."""
     importance = graph.importance()
     wanted = np.zeros(graph.count, dtype=np.bool_)
@@ -149,7 +149,7 @@ def _thin(curve: npt.NDArray[np.float64]) -> list[float]:
     return [0.0, *(round(float(value), 6) for value in curve[places])]
 
 
-def judge_freshness(trace: Trace, graph: Graph) -> Freshness:
+def judge_freshness(trace: RequestTrace, graph: WebGraph) -> Freshness:
     """Follow a sample of the pages through the crawl: was the copy current at each moment?"""
     answered = trace.answered()
     pages, starts = trace.page[answered], trace.start[answered]
@@ -178,22 +178,22 @@ def judge_freshness(trace: Trace, graph: Graph) -> Freshness:
     return Freshness(seconds, [round(float(share), 4) for share in shares])
 
 
-def _last_change(graph: Graph, page: int, moment: int) -> int:
+def _last_change(graph: WebGraph, page: int, moment: int) -> int:
     host = graph.web.hosts.host(int(graph.host_of[page]))
-    return graph.web.changed(host, page - host.base, Kind(graph.kinds[page]), moment)
+    return graph.web.changed(host, page - host.base, PageKind(graph.kinds[page]), moment)
 
 
-def judge_spending(trace: Trace, graph: Graph) -> list[Spending]:
+def judge_spending(trace: RequestTrace, graph: WebGraph) -> list[Spending]:
     """Add up requests and bytes by what they were spent on."""
     kinds = np.full(len(trace), -1, dtype=np.int64)
     paged = trace.is_role(Role.PAGE)
     kinds[paged] = graph.kinds[trace.page[paged]]
     parts: list[tuple[str, npt.NDArray[np.bool_]]] = [
-        ("pages of their own", np.isin(kinds, (Kind.PLAIN, Kind.FLAKY))),
-        ("exact duplicates", kinds == Kind.DUPLICATE),
-        ("near-duplicates", kinds == Kind.NEAR_DUPLICATE),
-        ("redirects", kinds == Kind.REDIRECT),
-        ("linked pages that are gone", kinds == Kind.GONE),
+        ("pages of their own", np.isin(kinds, (PageKind.PLAIN, PageKind.FLAKY))),
+        ("exact duplicates", kinds == PageKind.DUPLICATE),
+        ("near-duplicates", kinds == PageKind.NEAR_DUPLICATE),
+        ("redirects", kinds == PageKind.REDIRECT),
+        ("linked pages that are gone", kinds == PageKind.GONE),
     ]
     mirrored = paged & (trace.rank >= graph.web.spec.hosts)
     parts = [(what, which & ~mirrored) for what, which in parts]

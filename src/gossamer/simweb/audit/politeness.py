@@ -1,6 +1,6 @@
 """How gently the crawler asked: gaps and simultaneous requests per host, domain and address.
 
-Place in the flow: one of the auditor's judges; reads a `Trace`, returns values for the report.
+Place in the flow: one of the auditor's judges; reads a `RequestTrace`, returns values for the report.
 A gap is the time from the end of a host's last answer to the start of its next request; where two
 requests overlap there is no gap, and the number of requests in flight counts instead.
 """
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.simweb import robots
-from gossamer.simweb.audit.trace import FLAG_BY_ADDRESS, FLAG_DENIED, Ints, Trace
+from gossamer.simweb.audit.trace import FLAG_BY_ADDRESS, FLAG_DENIED, Ints, RequestTrace
 from gossamer.simweb.pages import path_of
 from gossamer.simweb.site import Role
 
@@ -58,7 +58,7 @@ class RobotsReport(msgspec.Struct, frozen=True):
     """Requests that came sooner after the last than the host's Crawl-delay."""
 
 
-def keys_of(trace: Trace, level: str) -> tuple[Ints, list[str]]:
+def keys_of(trace: RequestTrace, level: str) -> tuple[Ints, list[str]]:
     """Return for each request the number of its host, domain or address, and their names.
 
     A host that was named by its own address has that one; else it has the one that it shares.
@@ -83,7 +83,7 @@ def keys_of(trace: Trace, level: str) -> tuple[Ints, list[str]]:
     return table[numbers], list(names)
 
 
-def judge_gaps(trace: Trace, level: str, delay: float) -> Gaps:
+def judge_gaps(trace: RequestTrace, level: str, delay: float) -> Gaps:
     """Measure the gaps at one level; `delay` is the least gap demanded, in seconds."""
     keys, names = keys_of(trace, level)
     order = np.lexsort((trace.start, keys))
@@ -144,7 +144,7 @@ def _worst(names: list[str], in_flight: Ints, key: Ints, gaps: Floats) -> list[s
     ]
 
 
-def judge_robots(trace: Trace) -> RobotsReport:
+def judge_robots(trace: RequestTrace) -> RobotsReport:
     """Say whether the crawler asked for robots.txt first, and kept to it."""
     asks = trace.is_role(Role.ROBOTS)
     known = trace.rank >= 0
@@ -165,14 +165,14 @@ def judge_robots(trace: Trace) -> RobotsReport:
     )
 
 
-def _first_time(trace: Trace, which: npt.NDArray[np.bool_]) -> dict[int, int]:
+def _first_time(trace: RequestTrace, which: npt.NDArray[np.bool_]) -> dict[int, int]:
     """Return for each host when it was first asked for something of `which`."""
     ranks, places = np.unique(trace.rank[which], return_index=True)
     starts = trace.start[which][places]
     return dict(zip(map(int, ranks), map(int, starts), strict=True))
 
 
-def _describe(trace: Trace, number: int) -> str:
+def _describe(trace: RequestTrace, number: int) -> str:
     host = trace.web.hosts.host(int(trace.rank[number]))
     page = int(trace.page[number])
     path = path_of(page - host.base) if page >= 0 else "(not a page)"
@@ -180,7 +180,7 @@ def _describe(trace: Trace, number: int) -> str:
     return f"{host.name} {path} (robots.txt of kind {host.robots!r}, agent {agent[:40]!r})"
 
 
-def _delay_breaches(trace: Trace) -> int:
+def _delay_breaches(trace: RequestTrace) -> int:
     """Count requests that came sooner after the start of the last than the Crawl-delay says."""
     late = 0
     for rank in np.unique(trace.rank[trace.rank >= 0]):

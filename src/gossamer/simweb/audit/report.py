@@ -25,8 +25,8 @@ from gossamer.simweb.audit.coverage import (
     judge_spending,
 )
 from gossamer.simweb.audit.politeness import Gaps, RobotsReport, judge_gaps, judge_robots
-from gossamer.simweb.audit.trace import Trace, read_trace
-from gossamer.simweb.graph import Graph
+from gossamer.simweb.audit.trace import RequestTrace, read_trace
+from gossamer.simweb.graph import WebGraph
 
 
 class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,9 +72,9 @@ def audit(path: Path, options: AuditOptions | None = None) -> Audit:
     return judge(read_trace(path, options.agent), options)
 
 
-def judge(trace: Trace, options: AuditOptions) -> Audit:
+def judge(trace: RequestTrace, options: AuditOptions) -> Audit:
     """Judge the requests of a trace; raises GraphError as `audit` does."""
-    graph = Graph(trace.web)
+    graph = WebGraph(trace.web)
     # Robots groups go by the crawler's name; a log of several is judged by its first.
     name = trace.agents[int(trace.agent[0])]
     expected = graph.expected(options.seeds, options.scope, options.depth, agent=name)

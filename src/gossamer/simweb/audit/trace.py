@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.simweb import robots
-from gossamer.simweb.hosts import Host
+from gossamer.simweb.hosts import SimHost
 from gossamer.simweb.log import LogError, read_header, read_lines
 from gossamer.simweb.site import Role, SimWeb
 
@@ -48,7 +48,7 @@ FLAG_BY_ADDRESS: Final = 8
 """The host was named by its own address."""
 
 
-class Trace:
+class RequestTrace:
     """The requests of one log, sorted by their start. Times are microseconds of one clock."""
 
     def __init__(self, web: SimWeb, began: float, columns: dict[str, Ints]) -> None:
@@ -104,7 +104,7 @@ class _Matcher:
     def __init__(self, web: SimWeb) -> None:
         self.web = web
         self._roles = {role: number for number, role in enumerate(ROLES)}
-        self._hosts: dict[str, Host | None] = {}
+        self._hosts: dict[str, SimHost | None] = {}
 
     def match(self, name: str, target: str, agent: str) -> tuple[int, int, int, int]:
         """Return rank, page, role and flags of a request."""
@@ -123,7 +123,7 @@ class _Matcher:
         return host.rank, page, self._roles[role], flags
 
 
-def read_trace(path: Path, agent: str = "") -> Trace:
+def read_trace(path: Path, agent: str = "") -> RequestTrace:
     """Read a log; with `agent`, only the requests whose user agent contains it (in any case).
 
     Raises LogError if the file is no log or holds no such request, OSError if it cannot be read.
@@ -154,7 +154,7 @@ def read_trace(path: Path, agent: str = "") -> Trace:
     if not agents:
         whose = f" by {agent}" if agent else ""
         raise LogError(f"{path} holds no requests{whose}")
-    trace = Trace(matcher.web, began, columns)
+    trace = RequestTrace(matcher.web, began, columns)
     trace.agents = list(agents)
     return trace
 

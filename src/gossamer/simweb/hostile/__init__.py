@@ -3,7 +3,7 @@
 `table.CASES` is the one table behind the server, the test, `gossamer simweb --hostile` and docs/reference/hostile.md.
 """
 
-from gossamer.simweb.hostile.case import Case
+from gossamer.simweb.hostile.case import HostileCase
 from gossamer.simweb.hostile.server import HostileWeb
 from gossamer.simweb.hostile.table import CASES, NOT_PLAYED
 

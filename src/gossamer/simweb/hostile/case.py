@@ -14,7 +14,7 @@ import msgspec
 from gossamer.model.outcome import Outcome
 
 
-class Act(Enum):
+class HostileAct(Enum):
     """What a script does besides sending bytes and waiting."""
 
     STAY = "stay"
@@ -23,7 +23,7 @@ class Act(Enum):
     """Break the connection off with a reset instead of closing it."""
 
 
-Step = bytes | float | Act
+Step = bytes | float | HostileAct
 """One step of a script: bytes to send, seconds to wait, or an act that ends it."""
 
 Script = Callable[[str], Iterable[Step]]
@@ -34,7 +34,7 @@ HTML: Final = b"Content-Type: text/html; charset=utf-8\r\n"
 PAGE: Final = b"<!doctype html><title>hostile</title><p>Here it ends.</p>\n"
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
+class HostileCase(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that a server may do to a crawler."""
 
     number: str

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final
 
 from gossamer.model.outcome import Outcome
-from gossamer.simweb.hostile.case import HTML, OK, PAGE, Case, Script, Step, answer
+from gossamer.simweb.hostile.case import HTML, OK, PAGE, HostileCase, Script, Step, answer
 
 MEGABYTE: Final = 1 << 20
 
@@ -91,7 +91,7 @@ def _brotli_page() -> bytes:
 _PACKED = gzip.compress(_PLAIN, mtime=0)
 
 CASES: Final = (
-    Case(
+    HostileCase(
         number="A1",
         name="gzip bomb",
         does="10 MiB of gzip that unpack to 10 GiB.",
@@ -99,35 +99,35 @@ CASES: Final = (
         script=lambda target: _coded(b"gzip", _bomb(GZIP_START)),
         then="at most the cap is held in memory",
     ),
-    Case(
+    HostileCase(
         number="A2a",
         name="deflate bomb, raw",
         does="10 MiB of bare deflate that unpack to 10 GiB.",
         outcome=Outcome.TRUNCATED,
         script=lambda target: _coded(b"deflate", _bomb(b"")),
     ),
-    Case(
+    HostileCase(
         number="A2b",
         name="deflate bomb, zlib",
         does="The same in zlib's format.",
         outcome=Outcome.TRUNCATED,
         script=lambda target: _coded(b"deflate", _bomb(ZLIB_START)),
     ),
-    Case(
+    HostileCase(
         number="A3",
         name="brotli bomb",
         does="52 bytes of Brotli that unpack to 64 MiB.",
         outcome=Outcome.TRUNCATED,
         script=lambda target: _coded(b"br", [_brotli_bomb()]),
     ),
-    Case(
+    HostileCase(
         number="A4a",
         name="zstd bomb",
         does="1 MiB of Zstandard that unpacks to 32 GiB.",
         outcome=Outcome.TRUNCATED,
         script=lambda target: _coded(b"zstd", _zstd_bomb(0x58)),
     ),
-    Case(
+    HostileCase(
         number="A4b",
         name="zstd window",
         does="The same, asking for a window of 3.75 TiB.",
@@ -135,7 +135,7 @@ CASES: Final = (
         script=lambda target: _coded(b"zstd", _zstd_bomb(0xFF)),
         then="windows over 8 MiB are refused",
     ),
-    Case(
+    HostileCase(
         number="A5a",
         name="a hundred codings",
         does="Content-Encoding names gzip a hundred times.",
@@ -143,14 +143,14 @@ CASES: Final = (
         script=_coding(b", ".join([b"gzip"] * 100), _PACKED),
         then="refused before the body is read",
     ),
-    Case(
+    HostileCase(
         number="A5b",
         name="gzip in gzip",
         does="8 MiB of zeros in gzip in gzip: a few hundred bytes.",
         outcome=Outcome.TRUNCATED,
         script=_coding(b"gzip, gzip", _nested()),
     ),
-    Case(
+    HostileCase(
         number="A6",
         name="a million members",
         does="A million empty gzip members, 20 MB.",
@@ -158,14 +158,14 @@ CASES: Final = (
         script=lambda target: _coded(b"gzip", _members()),
         then="in time that grows with the bytes, not with their square",
     ),
-    Case(
+    HostileCase(
         number="A6b",
         name="a million frames",
         does="A million empty Zstandard frames, 9 MB.",
         outcome=Outcome.TRUNCATED,
         script=lambda target: _coded(b"zstd", [bytes.fromhex("28b52ffd2000010000") * 10_000] * 100),
     ),
-    Case(
+    HostileCase(
         number="A7a",
         name="plain as gzip",
         does="Says gzip and sends plain HTML.",
@@ -173,7 +173,7 @@ CASES: Final = (
         script=_coding(b"gzip", _PLAIN),
         then="the bytes are archived as they came",
     ),
-    Case(
+    HostileCase(
         number="A7b",
         name="gzip cut short",
         does="Gzip that ends in the middle, with a length that agrees.",
@@ -181,7 +181,7 @@ CASES: Final = (
         script=_coding(b"gzip", _PACKED[:-20]),
         then="what was decoded is read, and the row notes it",
     ),
-    Case(
+    HostileCase(
         number="A7c",
         name="gzip and junk",
         does="Whole gzip, then bytes that are none.",
@@ -189,14 +189,14 @@ CASES: Final = (
         script=_coding(b"gzip", _PACKED + b"junk" * 10),
         then="what was decoded is read, and the row notes it",
     ),
-    Case(
+    HostileCase(
         number="A7d",
         name="brotli and junk",
         does="Whole Brotli, then bytes that are none.",
         outcome=Outcome.TRUNCATED,
         script=lambda target: _coded(b"br", [_brotli_page() + b"junk" * 10]),
     ),
-    Case(
+    HostileCase(
         number="A8",
         name="unknown coding",
         does="A content coding that nobody asked for.",
@@ -204,14 +204,14 @@ CASES: Final = (
         script=_coding(b"x-unheard-of", _PLAIN),
         then="read as if it were not named, and the row notes it",
     ),
-    Case(
+    HostileCase(
         number="A9a",
         name="bomb on a redirect",
         does="A redirect whose body is a gzip bomb.",
         outcome=Outcome.REDIRECT,
         script=lambda target: _coded(b"gzip", _bomb(GZIP_START), b"Location: /healthy\r\n", b"HTTP/1.1 302 Found\r\n"),
     ),
-    Case(
+    HostileCase(
         number="A9b",
         name="bomb on an error page",
         does="A 404 whose body is a gzip bomb.",

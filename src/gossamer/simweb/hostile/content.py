@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from typing import Final
 
 from gossamer.model.outcome import Outcome
-from gossamer.simweb.hostile.case import HTML, OK, PAGE, Case, Script, Step, answer, redirect
+from gossamer.simweb.hostile.case import HTML, OK, PAGE, HostileCase, Script, Step, answer, redirect
 
 PLAIN: Final = b"Content-Type: text/plain\r\n"
 
 
-def _leads(number: str, name: str, location: bytes, then: str) -> Case:
+def _leads(number: str, name: str, location: bytes, then: str) -> HostileCase:
     """A redirect to somewhere that must not be followed blindly."""
     shown = location.decode("ascii", "backslashreplace")
     does = f"Redirects to {shown if len(shown) < 60 else f'a URL of {len(shown):,} bytes'}."
     script = redirect(location)
-    return Case(number=number, name=name, does=does, outcome=Outcome.REDIRECT, script=script, then=then)
+    return HostileCase(number=number, name=name, does=does, outcome=Outcome.REDIRECT, script=script, then=then)
 
 
-def _page(number: str, name: str, does: str, body: bytes, then: str, fields: bytes = HTML) -> Case:
+def _page(number: str, name: str, does: str, body: bytes, then: str, fields: bytes = HTML) -> HostileCase:
     """A page that is fetched like any other, and whose trouble begins when it is read."""
-    return Case(number=number, name=name, does=does, outcome=Outcome.OK, script=answer(body, fields), then=then)
+    return HostileCase(number=number, name=name, does=does, outcome=Outcome.OK, script=answer(body, fields), then=then)
 
 
 def _further(target: str) -> Iterator[Step]:
@@ -51,7 +51,7 @@ def _lone(status: bytes, fields: bytes = b"") -> Script:
 
 
 _REDIRECTS: Final = (
-    Case(
+    HostileCase(
         number="C28a",
         name="loop to itself",
         does="Redirects to itself.",
@@ -59,7 +59,7 @@ _REDIRECTS: Final = (
         script=redirect(b""),
         then="not asked a second time",
     ),
-    Case(
+    HostileCase(
         number="C28b",
         name="endless redirects",
         does="Redirects to a new URL each time.",
@@ -82,7 +82,7 @@ _REDIRECTS: Final = (
     _leads("D48", "to cloud metadata", b"http://169.254.169.254/latest/meta-data/", "refused; stays refused"),
     _leads("D49", "to a blocked port", b"http://127.0.0.1:6379/", "refused unless listed"),
     _leads("D50", "to localhost", b"http://localhost:22/", "refused before a name server is asked"),
-    Case(
+    HostileCase(
         number="C32c",
         name="no Location",
         does="A redirect that does not say where to.",
@@ -96,7 +96,7 @@ _DEEP: Final = 100_000
 _RECORD: Final = b"\r\n\r\nWARC/1.1\r\nWARC-Type: response\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n"
 
 _PAGES: Final = (
-    Case(
+    HostileCase(
         number="C38",
         name="endless directories",
         does="Each page leads one directory deeper.",
@@ -182,7 +182,7 @@ _PAGES: Final = (
 _DELAYS: Final = b"User-agent: *\n" + b"".join(b"Crawl-delay: %b\n" % delay for delay in (b"NaN", b"-1", b"86400"))
 
 _ROBOTS: Final = (
-    Case(
+    HostileCase(
         number="F80",
         name="endless robots",
         does="A robots.txt without an end.",
@@ -190,7 +190,7 @@ _ROBOTS: Final = (
         script=_endless_rules,
         then="the first mebibyte counts",
     ),
-    Case(
+    HostileCase(
         number="F83",
         name="robots rate limited",
         does="Answers 429 for robots.txt.",
@@ -199,7 +199,7 @@ _ROBOTS: Final = (
         then="as one that cannot be reached, not as one that is not there",
     ),
     *(
-        Case(number=number, name=name, does=does, outcome=Outcome.OK, script=answer(body, PLAIN), then=then)
+        HostileCase(number=number, name=name, does=does, outcome=Outcome.OK, script=answer(body, PLAIN), then=then)
         for number, name, does, body, then in (
             ("F85a", "robots in HTML", "A page of HTML as robots.txt.", PAGE, "no line is a rule: all is allowed"),
             ("F85b", "robots in UTF-16", "Rules in UTF-16.", "User-agent: *\nDisallow: /".encode("utf-16"), "no rule"),
@@ -214,7 +214,7 @@ _ROBOTS: Final = (
             ("F87", "absurd delays", "Crawl-delay: NaN, -1, 86400.", _DELAYS, "between the floor and 300 s"),
         )
     ),
-    Case(
+    HostileCase(
         number="F81",
         name="robots forbidden",
         does="Answers 403 for robots.txt.",
@@ -222,7 +222,7 @@ _ROBOTS: Final = (
         script=_lone(b"403 Forbidden"),
         then="all is allowed",
     ),
-    Case(
+    HostileCase(
         number="F82",
         name="robots broken",
         does="Answers 503 for robots.txt.",
@@ -230,7 +230,7 @@ _ROBOTS: Final = (
         script=_lone(b"503 Service Unavailable"),
         then="nothing is allowed for now: robots_unreachable",
     ),
-    Case(
+    HostileCase(
         number="F84",
         name="robots in circles",
         does="Redirects robots.txt without an end.",
@@ -238,7 +238,7 @@ _ROBOTS: Final = (
         script=_further,
         then="five are followed",
     ),
-    Case(
+    HostileCase(
         number="F88a",
         name="retry after ten years",
         does="503 with Retry-After: 315360000.",
@@ -246,7 +246,7 @@ _ROBOTS: Final = (
         script=_lone(b"503 Service Unavailable", b"Retry-After: 315360000\r\n"),
         then="the host waits a day at most; the URL is kept",
     ),
-    Case(
+    HostileCase(
         number="F88b",
         name="retry after junk",
         does="429 with Retry-After: soon.",

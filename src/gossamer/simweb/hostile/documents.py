@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gossamer.model.outcome import Outcome
-from gossamer.simweb.hostile.case import HTML, OK, PAGE, Case, Script, Step, answer
+from gossamer.simweb.hostile.case import HTML, OK, PAGE, HostileCase, Script, Step, answer
 
 XML: Final = b"Content-Type: application/xml\r\n"
 
@@ -84,9 +84,9 @@ def _spelt(*spellings: bytes) -> Script:
     return script
 
 
-def _page(number: str, name: str, does: str, script: Script | bytes, then: str, fields: bytes = HTML) -> Case:
+def _page(number: str, name: str, does: str, script: Script | bytes, then: str, fields: bytes = HTML) -> HostileCase:
     played = answer(script, fields) if isinstance(script, bytes) else script
-    return Case(number=number, name=name, does=does, outcome=Outcome.OK, script=played, then=then)
+    return HostileCase(number=number, name=name, does=does, outcome=Outcome.OK, script=played, then=then)
 
 
 CASES: Final = (

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gossamer.model.outcome import Outcome
-from gossamer.simweb.hostile.case import HTML, OK, PAGE, Act, Case, Script, Step, always, answer
+from gossamer.simweb.hostile.case import HTML, OK, PAGE, HostileAct, HostileCase, Script, Step, always, answer
 
 HUGE: Final = 1 << 20
 
@@ -28,9 +28,11 @@ def _drip(first: bytes, drop: bytes) -> Iterator[Step]:
         yield drop
 
 
-def _broken(number: str, name: str, does: str, raw: bytes, then: str = "") -> Case:
+def _broken(number: str, name: str, does: str, raw: bytes, then: str = "") -> HostileCase:
     """A case whose bytes are no answer that can be believed."""
-    return Case(number=number, name=name, does=does, outcome=Outcome.PROTOCOL_FAILED, script=always(raw), then=then)
+    return HostileCase(
+        number=number, name=name, does=does, outcome=Outcome.PROTOCOL_FAILED, script=always(raw), then=then
+    )
 
 
 def _sized(*fields: bytes) -> bytes:
@@ -52,7 +54,7 @@ def _endless_trailers() -> Iterator[Step]:
 
 
 def _kept_open(*steps: Step) -> Script:
-    return lambda target: (*steps, Act.STAY)
+    return lambda target: (*steps, HostileAct.STAY)
 
 
 def _cookies() -> Iterable[Step]:
@@ -62,7 +64,7 @@ def _cookies() -> Iterable[Step]:
 
 
 _SLOW: Final = (
-    Case(
+    HostileCase(
         number="B10",
         name="endless body",
         does="A body without a length and without an end.",
@@ -70,7 +72,7 @@ _SLOW: Final = (
         script=lambda target: _endless(),
         then="the connection is closed and not used again",
     ),
-    Case(
+    HostileCase(
         number="B11",
         name="slow body",
         does="A byte of the body each second.",
@@ -79,7 +81,7 @@ _SLOW: Final = (
         then="other hosts keep their pace",
         stalls=True,
     ),
-    Case(
+    HostileCase(
         number="B12",
         name="slow head",
         does="A byte of the head each second.",
@@ -87,7 +89,7 @@ _SLOW: Final = (
         script=lambda target: _drip(OK + b"X-Slow: ", b"x"),
         stalls=True,
     ),
-    Case(
+    HostileCase(
         number="B13",
         name="never answers",
         does="Takes the request and says nothing.",
@@ -95,20 +97,20 @@ _SLOW: Final = (
         script=_kept_open(),
         stalls=True,
     ),
-    Case(
+    HostileCase(
         number="B22a",
         name="reset in the head",
         does="Resets the connection in the middle of the head.",
         outcome=Outcome.CONNECT_FAILED,
-        script=always(OK + b"X-Cut: ", 0.0, Act.RESET),
+        script=always(OK + b"X-Cut: ", 0.0, HostileAct.RESET),
         then="tried again after a while, at most three times",
     ),
-    Case(
+    HostileCase(
         number="B22b",
         name="reset in the body",
         does="Resets the connection in the middle of the body.",
         outcome=Outcome.TRUNCATED,
-        script=always(OK + HTML + b"Content-Length: 1000\r\n\r\n" + PAGE, 0.0, Act.RESET),
+        script=always(OK + HTML + b"Content-Length: 1000\r\n\r\n" + PAGE, 0.0, HostileAct.RESET),
         then="what came is archived and marked",
     ),
 )
@@ -131,7 +133,7 @@ _HEADS: Final = (
     _broken("B16d", "length beyond belief", "Content-Length: 10^30.", _sized(b"Content-Length: 1" + b"0" * 30)),
     _broken("B16e", "hexadecimal length", "Content-Length: 0x10.", _sized(b"Content-Length: 0x10")),
     _broken("B16f", "wide digits", "Content-Length in full-width digits.", _sized("Content-Length: ５".encode())),
-    Case(
+    HostileCase(
         number="B16g",
         name="a list of equal lengths",
         does="Says one Content-Length twice in one field.",
@@ -139,7 +141,7 @@ _HEADS: Final = (
         script=always(OK + HTML + b"Content-Length: %d, %d\r\n\r\n" % (len(PAGE), len(PAGE)) + PAGE),
         then="noted",
     ),
-    Case(
+    HostileCase(
         number="B16h",
         name="chunked twice",
         does="Transfer-Encoding: chunked in two fields, of one chunked body.",
@@ -152,7 +154,7 @@ _HEADS: Final = (
     ),
     _broken("B19a", "NUL in a field", "A NUL byte in a header value.", _sized(b"X: a\0b", b"Content-Length: 0")),
     _broken("B19b", "bare CR", "A bare carriage return that hides a second field.", _sized(b"X: a\rSet-Cookie: b")),
-    Case(
+    HostileCase(
         number="B19e",
         name="untidy fields",
         does="White space before a colon, and an escape character in a value.",
@@ -161,7 +163,7 @@ _HEADS: Final = (
         then="noted; printed with the character escaped",
     ),
     _broken("B19c", "emoji name", "A field name in emoji.", _sized("\N{SPIDER WEB}: 1".encode())),
-    Case(
+    HostileCase(
         number="B19d",
         name="lines ended by LF",
         does="Ends its lines by LF alone, which may be read.",
@@ -183,14 +185,14 @@ _BODIES: Final = (
     _broken("B17a", "no chunk size", "A chunk size without digits.", _chunked(b"zz\r\nhello\r\n0\r\n\r\n")),
     _broken("B17b", "huge chunk size", "A chunk size of 17 digits.", _chunked(b"f" * 17 + b"\r\nhello\r\n")),
     _broken("B17c", "no line end", "A chunk without its line end.", _chunked(b"5\r\nhelloX0\r\n\r\n")),
-    Case(
+    HostileCase(
         number="B17d",
         name="endless trailers",
         does="A chunked body and trailers without an end.",
         outcome=Outcome.PROTOCOL_FAILED,
         script=lambda target: _endless_trailers(),
     ),
-    Case(
+    HostileCase(
         number="B17e",
         name="huge chunk extension",
         does="A chunk with an extension of 8 MiB.",
@@ -198,7 +200,7 @@ _BODIES: Final = (
         script=lambda target: iter([_chunked(b"5;"), *[b"x" * HUGE] * 8, b"\r\nhello\r\n0\r\n\r\n"]),
         then="read past, and never kept",
     ),
-    Case(
+    HostileCase(
         number="B18a",
         name="less than promised",
         does="Closes before Content-Length is reached.",
@@ -206,7 +208,7 @@ _BODIES: Final = (
         script=always(OK + HTML + b"Content-Length: 1000\r\n\r\n" + PAGE),
         then="what came is archived and marked",
     ),
-    Case(
+    HostileCase(
         number="B18b",
         name="more than promised",
         does="Sends a second answer that nobody asked for after the first, and stays.",
@@ -216,7 +218,7 @@ _BODIES: Final = (
         ),
         then="never attached to the next URL (B21)",
     ),
-    Case(
+    HostileCase(
         number="B25",
         name="204 with a body",
         does="A 204 that has a body all the same.",
@@ -224,7 +226,7 @@ _BODIES: Final = (
         script=always(b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello"),
         then="the body is left out",
     ),
-    Case(
+    HostileCase(
         number="B25b",
         name="304 with a body",
         does="A 304 that nobody asked for, with a body.",
@@ -239,7 +241,7 @@ _BODIES: Final = (
         b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/9\r\nContent-Length: 5\r\n\r\nhello",
         "tried again, not taken for the whole",
     ),
-    Case(
+    HostileCase(
         number="B27",
         name="cookie bomb",
         does="10,000 cookies that never expire.",

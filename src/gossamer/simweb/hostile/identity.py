@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from gossamer.model.outcome import Outcome
-from gossamer.simweb.hostile.case import PAGE, Act, Case, Script, Step, answer, redirect
+from gossamer.simweb.hostile.case import PAGE, HostileAct, HostileCase, Script, Step, answer, redirect
 
 #: Ways in which a server stalls: the crawler's deadline for the handshake has to end them.
 STALLS: Final = frozenset({"stalled", "drip"})
@@ -22,16 +22,16 @@ _WELL: Final = answer(PAGE)
 
 
 def _nothing(target: str) -> tuple[Step, ...]:
-    return (Act.STAY,)
+    return (HostileAct.STAY,)
 
 
-def _met(number: str, name: str, does: str, tls: str, script: Script, outcome: Outcome, then: str) -> Case:
+def _met(number: str, name: str, does: str, tls: str, script: Script, outcome: Outcome, then: str) -> HostileCase:
     """A case whose handshake succeeds."""
-    return Case(number=number, name=name, does=does, outcome=outcome, script=script, tls=tls, then=then)
+    return HostileCase(number=number, name=name, does=does, outcome=outcome, script=script, tls=tls, then=then)
 
 
 _REFUSED: Final = tuple(
-    Case(
+    HostileCase(
         number=number,
         name=name,
         does=does,
@@ -85,7 +85,7 @@ CASES: Final = (
         Outcome.REDIRECT,
         "credentials and cookies of the secure site stay there",
     ),
-    Case(
+    HostileCase(
         number="G103",
         name="asks for credentials",
         does="A server that is no proxy and asks for a proxy's credentials (407), whatever it is told.",

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Final, Self
 
-from gossamer.simweb.hostile.case import PAGE, Act, Case, Step, answer
+from gossamer.simweb.hostile.case import PAGE, HostileAct, HostileCase, Step, answer
 from gossamer.simweb.hostile.table import CASES
 
 MOST_BYTES: Final = 64 << 20
@@ -45,7 +45,7 @@ _Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 class HostileWeb:
     """Serves cases from entering the context until leaving it; raises OSError where a port is taken."""
 
-    def __init__(self, cases: Sequence[Case] = CASES, port: int = 0) -> None:
+    def __init__(self, cases: Sequence[HostileCase] = CASES, port: int = 0) -> None:
         self.cases = {case.path: case for case in cases}
         self.port = port
         self.tls_ports: dict[str, int] = {}
@@ -60,7 +60,7 @@ class HostileWeb:
     def __repr__(self) -> str:
         return f"<HostileWeb :{self.port} {len(self.cases)} cases>"
 
-    def url(self, case: Case) -> str:
+    def url(self, case: HostileCase) -> str:
         """Where a case can be met."""
         if case.tls:
             return f"https://{NAME}:{self.tls_ports[case.tls]}{case.path}"
@@ -162,7 +162,7 @@ class HostileWeb:
             await self._play(case.script(target), writer)
             return
 
-    def _case(self, target: str) -> Case | None:
+    def _case(self, target: str) -> HostileCase | None:
         """The case that a target belongs to: its path, or anything below it."""
         parts = target.partition("?")[0].split("/")
         return self.cases.get("/".join(parts[:3]))
@@ -191,7 +191,7 @@ class HostileWeb:
                 if step:
                     self.stalled.set()
                 await asyncio.sleep(step)
-            elif step is Act.STAY:
+            elif step is HostileAct.STAY:
                 self.stalled.set()
                 await asyncio.sleep(MOST_SECONDS)
             else:

@@ -8,9 +8,15 @@ from __future__ import annotations
 from typing import Final
 
 from gossamer.simweb.hostile import coding, content, documents, framing, identity
-from gossamer.simweb.hostile.case import Case
+from gossamer.simweb.hostile.case import HostileCase
 
-CASES: Final[tuple[Case, ...]] = (*coding.CASES, *framing.CASES, *content.CASES, *documents.CASES, *identity.CASES)
+CASES: Final[tuple[HostileCase, ...]] = (
+    *coding.CASES,
+    *framing.CASES,
+    *content.CASES,
+    *documents.CASES,
+    *identity.CASES,
+)
 
 NOT_PLAYED: Final[dict[str, str]] = {
     "B13": "a dropped SYN: needs a packet filter",

@@ -43,7 +43,7 @@ class ReplayError(ValueError):
     """A file cannot be served: said in one line, with its name."""
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """The place of a record."""
 
     file: Path
@@ -92,10 +92,10 @@ class ReplayIndex:
         """URLs with a record."""
         return self._fact("urls")
 
-    def place(self, url: str) -> Place | None:
+    def place(self, url: str) -> RecordPlace | None:
         """The place of the last record of a canonical URL; None where there is none."""
         row = self._asked("SELECT file, offset, revisit FROM records WHERE url = ?", url)
-        return None if row is None else Place(self.files[row[0]], row[1], row[2])
+        return None if row is None else RecordPlace(self.files[row[0]], row[1], row[2])
 
     def seconds(self, url: str) -> float:
         """The time that the answer took when it was recorded; 0 where nobody noted it."""

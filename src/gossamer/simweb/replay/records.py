@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
-from gossamer.simweb.replay.index import Place, ReplayIndex
+from gossamer.simweb.replay.index import RecordPlace, ReplayIndex
 
 MOST: Final = 1 << 30
 """Bytes of a body that are served; a larger one is cut."""
@@ -59,7 +59,7 @@ def stored(index: ReplayIndex, url: str) -> Stored | None:
     return answer._replace(seconds=index.seconds(url))
 
 
-def _read(place: Place) -> Stored | None:
+def _read(place: RecordPlace) -> Stored | None:
     with place.file.open("rb") as file, contextlib.redirect_stderr(io.StringIO()):
         file.seek(place.offset)
         try:

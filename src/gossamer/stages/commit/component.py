@@ -43,7 +43,7 @@ from gossamer.model.ruling import Ruling, What
 from gossamer.model.task import Committed
 from gossamer.model.visit import Location, Record, Visit, answer_of
 from gossamer.stages.commit.hosts import Ended, HostNotes
-from gossamer.stages.commit.queueing import Choosers, Queueing
+from gossamer.stages.commit.queueing import Choosers, TaskQueueing
 from gossamer.stages.commit.sheet import CommitSheet
 
 #: A keeper, and where the files end that it has written.
@@ -237,11 +237,11 @@ class Commit(Filter[CommitSheet]):
         self.metrics.count(f"barred:{rule}")
         return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
 
-    def _queueing(self, staged: Group) -> Queueing:
+    def _queueing(self, staged: Group) -> TaskQueueing:
         gates = self.task_gates.get("schedule", ())
-        return Queueing(self.sheet, Choosers(self.seen, self.traversal, self.prioritizer, gates), staged)
+        return TaskQueueing(self.sheet, Choosers(self.seen, self.traversal, self.prioritizer, gates), staged)
 
-    def _decide(self, ended: Ended, staged: Group, queueing: Queueing) -> None:
+    def _decide(self, ended: Ended, staged: Group, queueing: TaskQueueing) -> None:
         """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
         visit = ended.visit
         if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body:
@@ -281,7 +281,7 @@ class Commit(Filter[CommitSheet]):
         for one in self._learnt.values():
             staged.learnt(one.host, one.what, one.data)
 
-    def _stage(self, ended: Ended, location: Location | None, staged: Group, queueing: Queueing) -> None:
+    def _stage(self, ended: Ended, location: Location | None, staged: Group, queueing: TaskQueueing) -> None:
         """What becomes of one page."""
         visit = ended.visit
         task = visit.task

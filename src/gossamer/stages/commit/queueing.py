@@ -10,7 +10,7 @@ import msgspec
 
 from gossamer.contracts.filtering import TaskFilter, verdicts_on
 from gossamer.contracts.ledger import Group
-from gossamer.contracts.prioritizing import Prioritizer, Standing
+from gossamer.contracts.prioritizing import Prioritizer, TaskStanding
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traps import placed
 from gossamer.contracts.traversal import Traversal
@@ -28,7 +28,7 @@ from gossamer.stages.commit.sheet import CommitSheet
 MAX_SITEMAPS = 100
 
 #: What is known of every new URL beside its task: nothing of its site.
-_STANDING = Standing()
+_STANDING = TaskStanding()
 
 
 class Choosers(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class Choosers(msgspec.Struct, frozen=True):
     gates: Sequence[TaskFilter]
 
 
-class Queueing:
+class TaskQueueing:
     """Puts tasks into the queues of one open group."""
 
     def __init__(self, sheet: CommitSheet, choosers: Choosers, staged: Group) -> None:

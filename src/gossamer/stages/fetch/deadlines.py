@@ -8,10 +8,10 @@ import msgspec
 import pycurl
 
 from gossamer.model.outcome import Outcome
-from gossamer.stages.fetch.transfer import Transfer, Verdict
+from gossamer.stages.fetch.transfer import Cut, Transfer
 
 
-class Limits(msgspec.Struct, frozen=True):
+class Deadlines(msgspec.Struct, frozen=True):
     """The deadlines of one request, all in seconds."""
 
     connect: float
@@ -23,30 +23,30 @@ class Limits(msgspec.Struct, frozen=True):
     window: float
 
 
-def overdue(transfer: Transfer, limits: Limits, now: float) -> Verdict | None:
+def overdue(transfer: Transfer, limits: Deadlines, now: float) -> Cut | None:
     """Has a transfer outlived one of its deadlines? Each phase has its own, and its own outcome (FAULTS 11-15)."""
     waited = now - transfer.began
     has_head = transfer.head is not None or (bool(transfer.lines) and transfer.judge_head())
     if transfer.verdict is not None:
         return transfer.verdict
     if waited > limits.whole:
-        return Verdict(Outcome.TIMED_OUT, f"not whole within {limits.whole:g} s", "time" if has_head else "")
+        return Cut(Outcome.TIMED_OUT, f"not whole within {limits.whole:g} s", "time" if has_head else "")
     if has_head:
         return _slow(transfer, limits, now)
     if waited <= min(limits.connect, limits.head):
         return None
     if transfer.is_sent:
         if waited - transfer.curl.getinfo(pycurl.PRETRANSFER_TIME) > limits.head:
-            return Verdict(Outcome.TIMED_OUT, f"no complete head within {limits.head:g} s")
+            return Cut(Outcome.TIMED_OUT, f"no complete head within {limits.head:g} s")
     elif not transfer.is_connected:
         if waited > limits.connect:
-            return Verdict(Outcome.CONNECT_FAILED, f"no connection within {limits.connect:g} s")
+            return Cut(Outcome.CONNECT_FAILED, f"no connection within {limits.connect:g} s")
     elif waited > limits.connect + limits.tls:
-        return Verdict(Outcome.TLS_FAILED, f"no TLS session within {limits.tls:g} s")
+        return Cut(Outcome.TLS_FAILED, f"no TLS session within {limits.tls:g} s")
     return None
 
 
-def _slow(transfer: Transfer, limits: Limits, now: float) -> Verdict | None:
+def _slow(transfer: Transfer, limits: Deadlines, now: float) -> Cut | None:
     """Compare with the mark of a window ago; the first one is set when the body is first seen."""
     if transfer.mark is None:
         transfer.mark = (now, transfer.size)
@@ -55,6 +55,6 @@ def _slow(transfer: Transfer, limits: Limits, now: float) -> Verdict | None:
     if now - since < limits.window:
         return None
     if transfer.size - size < limits.least_speed * (now - since):
-        return Verdict(Outcome.TOO_SLOW, f"less than {limits.least_speed:g} bytes/s", "time")
+        return Cut(Outcome.TOO_SLOW, f"less than {limits.least_speed:g} bytes/s", "time")
     transfer.mark = (now, transfer.size)
     return None

@@ -11,7 +11,7 @@ import pycurl
 from gossamer.model.outcome import Outcome
 
 
-class Ending(msgspec.Struct, frozen=True):
+class CodeMeaning(msgspec.Struct, frozen=True):
     """What an error code means."""
 
     early: Outcome
@@ -22,14 +22,14 @@ class Ending(msgspec.Struct, frozen=True):
     """The WARC-Truncated word of a late one that leaves part of a body."""
 
 
-def _always(outcome: Outcome) -> Ending:
-    return Ending(outcome, outcome)
+def _always(outcome: Outcome) -> CodeMeaning:
+    return CodeMeaning(outcome, outcome)
 
 
 _TLS = _always(Outcome.TLS_FAILED)
 _PROTOCOL = _always(Outcome.PROTOCOL_FAILED)
 
-ENDINGS: dict[int, Ending] = {
+ENDINGS: dict[int, CodeMeaning] = {
     # The address did not let us in, or not through.
     pycurl.E_COULDNT_CONNECT: _always(Outcome.CONNECT_FAILED),
     pycurl.E_COULDNT_RESOLVE_PROXY: _always(Outcome.CONNECT_FAILED),
@@ -37,12 +37,12 @@ ENDINGS: dict[int, Ending] = {
     pycurl.E_INTERFACE_FAILED: _always(Outcome.CONNECT_FAILED),
     pycurl.E_NO_CONNECTION_AVAILABLE: _always(Outcome.CONNECT_FAILED),
     # The connection broke: while we spoke or waited it is the host's matter, while it answered the page is cut.
-    pycurl.E_SEND_ERROR: Ending(Outcome.CONNECT_FAILED, Outcome.TRUNCATED, "disconnect"),
-    pycurl.E_RECV_ERROR: Ending(Outcome.CONNECT_FAILED, Outcome.TRUNCATED, "disconnect"),
+    pycurl.E_SEND_ERROR: CodeMeaning(Outcome.CONNECT_FAILED, Outcome.TRUNCATED, "disconnect"),
+    pycurl.E_RECV_ERROR: CodeMeaning(Outcome.CONNECT_FAILED, Outcome.TRUNCATED, "disconnect"),
     # Fewer bytes than Content-Length or the last chunk promised (FAULTS 18).
-    pycurl.E_PARTIAL_FILE: Ending(Outcome.PROTOCOL_FAILED, Outcome.TRUNCATED, "disconnect"),
+    pycurl.E_PARTIAL_FILE: CodeMeaning(Outcome.PROTOCOL_FAILED, Outcome.TRUNCATED, "disconnect"),
     # CURLE_HTTP2_STREAM, which pycurl does not name: a stream of HTTP/2 that breaks off, as a connection of 1.1 does.
-    92: Ending(Outcome.PROTOCOL_FAILED, Outcome.TRUNCATED, "disconnect"),
+    92: CodeMeaning(Outcome.PROTOCOL_FAILED, Outcome.TRUNCATED, "disconnect"),
     # Closed without a word: overloaded servers do so, and ports that expect another protocol.
     pycurl.E_GOT_NOTHING: _PROTOCOL,
     # What came is no HTTP: 0.9 and unknown versions come as "unsupported protocol" (FAULTS 20, 24).
@@ -58,7 +58,7 @@ ENDINGS: dict[int, Ending] = {
     # Cannot happen while addresses come by CONNECT_TO; if it does, libcurl asked a name server and was not answered.
     pycurl.E_COULDNT_RESOLVE_HOST: _always(Outcome.DNS_FAILED),
     # Deadlines are ours; libcurl's own for connecting stands behind them.
-    pycurl.E_OPERATION_TIMEDOUT: Ending(Outcome.TIMED_OUT, Outcome.TIMED_OUT, "time"),
+    pycurl.E_OPERATION_TIMEDOUT: CodeMeaning(Outcome.TIMED_OUT, Outcome.TIMED_OUT, "time"),
     # TLS: handshake, certificate, name, and broken records.
     pycurl.E_SSL_CONNECT_ERROR: _TLS,
     pycurl.E_PEER_FAILED_VERIFICATION: _TLS,
@@ -71,7 +71,7 @@ ENDINGS: dict[int, Ending] = {
 }
 
 
-def ending_of(code: int, os_error: int, message: str) -> Ending:
+def ending_of(code: int, os_error: int, message: str) -> CodeMeaning:
     """The ending of a transfer that libcurl gave up.
 
     A broken chunk and a broken connection both come as E_RECV_ERROR. Only the first is the server's grammar

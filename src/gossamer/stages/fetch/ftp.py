@@ -15,7 +15,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Task
 from gossamer.model.url import path_of
 from gossamer.stages.fetch.plain import Ask, PlainModule, PlainSheet, by_code
-from gossamer.stages.fetch.transfer import Verdict
+from gossamer.stages.fetch.transfer import Cut
 
 #: The type of a directory's listing: the server's own lines, in whatever form it has them.
 LISTING = "text/x-ftp-listing"
@@ -72,10 +72,10 @@ class FtpModule(PlainModule[FtpSheet]):
             return ""
         return f"{url}/"
 
-    def verdict(self, url: str, status: int, code: int, message: str) -> Verdict:
+    def verdict(self, url: str, status: int, code: int, message: str) -> Cut:
         """By the reply where there is one: 4yz may pass, 5yz will not (RFC 959, 4.2.1)."""
         if not code:
-            return Verdict(Outcome.OK, "")
+            return Cut(Outcome.OK, "")
         if code in _REPLIED and 400 <= status < 600:
-            return Verdict(Outcome.SERVER_ERROR if status < 500 else Outcome.CLIENT_ERROR, f"reply {status}")
+            return Cut(Outcome.SERVER_ERROR if status < 500 else Outcome.CLIENT_ERROR, f"reply {status}")
         return by_code(code, 0, message, 0)

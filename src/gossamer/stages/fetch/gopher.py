@@ -12,7 +12,7 @@ import pycurl
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import path_of
 from gossamer.stages.fetch.plain import Ask, PlainModule, PlainSheet, by_code
-from gossamer.stages.fetch.transfer import Verdict
+from gossamer.stages.fetch.transfer import Cut
 
 #: The type of a menu.
 MENU = "application/gopher-menu"
@@ -55,6 +55,6 @@ class GopherModule(PlainModule[PlainSheet]):
         guessed = mimetypes.guess_type(path.partition("?")[0])[0]
         return Ask(path, _TYPES[letter] or guessed or "application/octet-stream")
 
-    def verdict(self, url: str, status: int, code: int, message: str) -> Verdict:
+    def verdict(self, url: str, status: int, code: int, message: str) -> Cut:
         """Gopher has no status: what came until the connection was closed is the document."""
-        return by_code(code, 0, message, 0) if code else Verdict(Outcome.OK, "")
+        return by_code(code, 0, message, 0) if code else Cut(Outcome.OK, "")

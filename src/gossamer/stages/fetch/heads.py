@@ -12,10 +12,10 @@ from gossamer.model.outcome import Outcome, of_status
 from gossamer.model.task import Task
 from gossamer.model.visit import Response, Visit
 from gossamer.stages.fetch.head import Head
-from gossamer.stages.fetch.transfer import Verdict
+from gossamer.stages.fetch.transfer import Cut
 
 
-def unwanted(gates: Sequence[VisitFilter], task: Task, metrics: Metrics, head: Head) -> Verdict | None:
+def unwanted(gates: Sequence[VisitFilter], task: Task, metrics: Metrics, head: Head) -> Cut | None:
     """The verdict on a body that a filter refuses by its head; None where it is to be fetched.
 
     A head that does not say what kind of document follows is not judged: its bytes may show one that is wanted.
@@ -31,4 +31,4 @@ def unwanted(gates: Sequence[VisitFilter], task: Task, metrics: Metrics, head: H
     if length.isdigit():
         metrics.counters["barred_bytes"] += int(length)
     size = f"{length} bytes" if length else "a body of unknown length"
-    return Verdict(Outcome.TRUNCATED, f"{rule}: {size} not fetched", "unspecified", rule)
+    return Cut(Outcome.TRUNCATED, f"{rule}: {size} not fetched", "unspecified", rule)

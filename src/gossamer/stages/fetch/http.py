@@ -33,13 +33,13 @@ from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch import coding, request
 from gossamer.stages.fetch.cookies import CookieJar
-from gossamer.stages.fetch.deadlines import Limits, overdue
+from gossamer.stages.fetch.deadlines import Deadlines, overdue
 from gossamer.stages.fetch.driver import Driver, driver
 from gossamer.stages.fetch.head import CAPS, Caps, Head
 from gossamer.stages.fetch.heads import unwanted
 from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stages.fetch.proxy import Proxy
-from gossamer.stages.fetch.transfer import Transfer, Verdict, Wanted, constants, trusted
+from gossamer.stages.fetch.transfer import Cut, Transfer, Wanted, constants, trusted
 from gossamer.stages.fetch.verdicts import beside_status, decode_failed, verdict_on
 
 #: Outcomes of a robots.txt request after which the host's next address is asked.
@@ -190,7 +190,7 @@ class HttpModule(Provider[HttpSheet]):
             http2=sheet.http2,
             proxy=self._proxy,
         )
-        self._limits = Limits(
+        self._limits = Deadlines(
             connect=sheet.connect,
             tls=sheet.tls,
             head=sheet.first_byte,
@@ -401,7 +401,7 @@ class HttpModule(Provider[HttpSheet]):
             self.metrics.count(f"note:{note}")
         return notes
 
-    def _body(self, transfer: Transfer, head: Head, verdict: Verdict) -> tuple[Body, Body | None, str, Verdict]:
+    def _body(self, transfer: Transfer, head: Head, verdict: Cut) -> tuple[Body, Body | None, str, Cut]:
         """The body as it came, without its content coding where it has one, the fault up to which that was read, the verdict.
 
         An error page stays one, whatever is wrong with its coding: the fault is told beside the verdict.
@@ -426,9 +426,9 @@ class HttpModule(Provider[HttpSheet]):
         if not undone.is_readable:
             return body, None, "", decode_failed(verdict, undone.error, head.status)
         if undone.error and verdict.outcome is Outcome.OK:
-            verdict = Verdict(Outcome.TRUNCATED, undone.error, "unspecified")
+            verdict = Cut(Outcome.TRUNCATED, undone.error, "unspecified")
         elif undone.cut and not verdict.cut:
-            verdict = beside_status(Verdict(Outcome.TRUNCATED, undone.cut, "length"), head.status)
+            verdict = beside_status(Cut(Outcome.TRUNCATED, undone.cut, "length"), head.status)
         return body, undone.data, undone.error, verdict
 
 

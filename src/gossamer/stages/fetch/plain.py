@@ -24,7 +24,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Response, Timings
 from gossamer.stages.fetch.endings import ending_of
-from gossamer.stages.fetch.transfer import Verdict
+from gossamer.stages.fetch.transfer import Cut
 
 #: Seconds between two looks at the deadlines.
 _TICK = 1.0
@@ -73,34 +73,34 @@ class _Stream:
         self.mark: tuple[float, int] | None = None
         self.room = sheet.max_body
         self.size = 0
-        self.verdict: Verdict | None = None
+        self.verdict: Cut | None = None
 
     def on_body(self, data: bytes) -> int | None:
         self.size += len(data)
         try:
             self.body.write(data[: max(0, len(data) - max(0, self.size - self.room))])
         except OSError as error:
-            self.verdict = Verdict(Outcome.TRUNCATED, f"the body cannot be kept: {error.strerror}", "unspecified")
+            self.verdict = Cut(Outcome.TRUNCATED, f"the body cannot be kept: {error.strerror}", "unspecified")
         if self.size > self.room:
-            self.verdict = Verdict(Outcome.TRUNCATED, f"body over {self.room} bytes", "length")
+            self.verdict = Cut(Outcome.TRUNCATED, f"body over {self.room} bytes", "length")
         return None if self.verdict is None else _STOP
 
-    def overdue(self, sheet: PlainSheet, now: float) -> Verdict | None:
+    def overdue(self, sheet: PlainSheet, now: float) -> Cut | None:
         """Has it outlived one of its deadlines?"""
         waited = now - self.began
         if waited > sheet.deadline:
-            return Verdict(Outcome.TIMED_OUT, f"not whole within {sheet.deadline:g} s", "time" if self.size else "")
+            return Cut(Outcome.TIMED_OUT, f"not whole within {sheet.deadline:g} s", "time" if self.size else "")
         if not self.size:
             if waited > sheet.connect and not self.curl.getinfo(pycurl.CONNECT_TIME):
-                return Verdict(Outcome.CONNECT_FAILED, f"no connection within {sheet.connect:g} s")
+                return Cut(Outcome.CONNECT_FAILED, f"no connection within {sheet.connect:g} s")
             if waited > sheet.connect + sheet.first_byte:
-                return Verdict(Outcome.TIMED_OUT, f"no answer within {sheet.first_byte:g} s")
+                return Cut(Outcome.TIMED_OUT, f"no answer within {sheet.first_byte:g} s")
             return None
         since, size = self.mark = self.mark or (now, self.size)
         if now - since < sheet.speed_window:
             return None
         if self.size - size < sheet.least_speed * (now - since):
-            return Verdict(Outcome.TOO_SLOW, f"less than {sheet.least_speed:g} bytes/s", "time")
+            return Cut(Outcome.TOO_SLOW, f"less than {sheet.least_speed:g} bytes/s", "time")
         self.mark = (now, self.size)
         return None
 
@@ -135,7 +135,7 @@ class PlainModule(Provider[P]):
         """What to ask libcurl for, or why this URL is not to be asked for."""
 
     @abstractmethod
-    def verdict(self, url: str, status: int, code: int, message: str) -> Verdict:
+    def verdict(self, url: str, status: int, code: int, message: str) -> Cut:
         """What the end of a transfer means: the scheme's own status where it has one, and libcurl's error, 0 for none."""
 
     def location(self, task: Task, status: int) -> str:
@@ -232,7 +232,7 @@ class PlainModule(Provider[P]):
         verdict = stream.verdict or self.verdict(task.url, status, *ending)
         headers: tuple[tuple[str, str], ...] = ()
         if target := self.location(task, status) if verdict.outcome is Outcome.CLIENT_ERROR else "":
-            verdict, headers = Verdict(Outcome.REDIRECT, verdict.reason), (("location", target),)
+            verdict, headers = Cut(Outcome.REDIRECT, verdict.reason), (("location", target),)
         elif verdict.outcome is Outcome.OK or stream.size:
             headers = (("content-type", ask.mime),)
         getinfo = stream.curl.getinfo
@@ -253,11 +253,11 @@ class PlainModule(Provider[P]):
         )
 
 
-def by_code(code: int, os_error: int, message: str, size: int) -> Verdict:
+def by_code(code: int, os_error: int, message: str, size: int) -> Cut:
     """What libcurl's own error means where the scheme has nothing to add."""
     meaning = ending_of(code, os_error, message)
     reason = message or f"libcurl's error {code}"
-    return Verdict(meaning.late, reason, meaning.cut) if size else Verdict(meaning.early, reason)
+    return Cut(meaning.late, reason, meaning.cut) if size else Cut(meaning.early, reason)
 
 
 class _Overdue(Exception):

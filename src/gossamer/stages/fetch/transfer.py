@@ -54,7 +54,7 @@ _VERSIONS = {
 _BUFFER = 64 * 1024
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Cut(msgspec.Struct, frozen=True):
     """Why we ended a transfer ourselves."""
 
     outcome: Outcome
@@ -65,10 +65,10 @@ class Verdict(msgspec.Struct, frozen=True):
     """The rule that refused the body by its head."""
 
 
-_DROPPED = Verdict(Outcome.PROTOCOL_FAILED, "the server closed a connection that was used again, without an answer")
+_DROPPED = Cut(Outcome.PROTOCOL_FAILED, "the server closed a connection that was used again, without an answer")
 
 #: Says why a body is not wanted, by its head; None where it is.
-Wanted = Callable[[Head], Verdict | None]
+Wanted = Callable[[Head], Cut | None]
 
 
 class Constants(msgspec.Struct, frozen=True):
@@ -143,7 +143,7 @@ def trusted(ca_file: str) -> str:
     return ca_file
 
 
-class Store:
+class BodyStore:
     """A body beyond what is simply collected: as it came and without its content coding, each on disk if it is large."""
 
     __slots__ = ("_raw", "_undoing")
@@ -217,11 +217,11 @@ class Transfer:
         """Forget the request: nothing of it may reach the next one, or keep a body in memory."""
         self.began = 0.0
         self.mark: tuple[float, int] | None = None
-        self.verdict: Verdict | None = None
+        self.verdict: Cut | None = None
         self.head: Head | None = None
         self.lines.clear()
         self.chunks: list[bytes] = []
-        self.store: Store | None = None
+        self.store: BodyStore | None = None
         self.size = 0
         self._keeping = NOTHING
         self._quick = 0
@@ -370,7 +370,7 @@ class Transfer:
             try:
                 self.head = read(self.lines, self.shared.caps)
             except BrokenHead as error:
-                self.verdict = Verdict(Outcome.PROTOCOL_FAILED, str(error))
+                self.verdict = Cut(Outcome.PROTOCOL_FAILED, str(error))
             except IncompleteHead:
                 pass
         return self.head is not None
@@ -393,17 +393,17 @@ class Transfer:
         room = self._keeping.room
         if self.size > room:
             data = data[: max(0, len(data) - (self.size - room))]
-            self.verdict = Verdict(Outcome.TRUNCATED, f"body over {room} bytes", "length")
+            self.verdict = Cut(Outcome.TRUNCATED, f"body over {room} bytes", "length")
         try:
             if self.store is None:
                 assert self.head is not None
-                self.store = Store(self._keeping, self.head.content_coding)
+                self.store = BodyStore(self._keeping, self.head.content_coding)
                 for chunk in self.chunks:
                     self.store.write(chunk)
                 self.chunks.clear()
             self.store.write(data)
         except OSError as error:
-            self.verdict = Verdict(Outcome.TRUNCATED, f"the body cannot be kept: {error.strerror}", "unspecified")
+            self.verdict = Cut(Outcome.TRUNCATED, f"the body cannot be kept: {error.strerror}", "unspecified")
         if self.verdict is None and self.store is not None and self.store.cut:
-            self.verdict = Verdict(Outcome.TRUNCATED, self.store.cut, "length")
+            self.verdict = Cut(Outcome.TRUNCATED, self.store.cut, "length")
         return None if self.verdict is None else _STOP

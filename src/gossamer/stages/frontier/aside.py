@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import chain
 
 from gossamer.contracts.politeness import Politeness
-from gossamer.stages.frontier.hosts import Host
+from gossamer.stages.frontier.hosts import FrontierHost
 
 
 class Aside:
@@ -54,7 +54,7 @@ class Aside:
         names += [self._passed_over.popleft() for _ in range(min(len(self._passed_over), slots))]
         return names
 
-    def keeps(self, host: Host, *, only_lively: bool) -> bool:
+    def keeps(self, host: FrontierHost, *, only_lively: bool) -> bool:
         """Whether a host whose turn it is is not asked now, but after the next round began.
 
         Args:

@@ -22,7 +22,7 @@ from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Ledger, TaskQueues
 from gossamer.contracts.politeness import Politeness
 from gossamer.contracts.resolving import Resolver
-from gossamer.contracts.robots import RobotsGate, Ruling, Verdict
+from gossamer.contracts.robots import RobotsGate, RobotsRuling, RobotsVerdict
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
@@ -34,9 +34,9 @@ from gossamer.model.visit import Response, Visit
 from gossamer.services.depths import announced
 from gossamer.stages.frontier.alarm import Alarm
 from gossamer.stages.frontier.aside import Aside
-from gossamer.stages.frontier.hosts import Host, Hosts
+from gossamer.stages.frontier.hosts import FrontierHost, FrontierHosts
 from gossamer.stages.frontier.judging import judged
-from gossamer.stages.frontier.limits import Limits
+from gossamer.stages.frontier.limits import CrawlLimits
 from gossamer.stages.frontier.lookups import Lookups
 from gossamer.stages.frontier.nameless import Nameless
 from gossamer.stages.frontier.probing import Probing
@@ -88,7 +88,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         super().__init__(sheet)
         self.is_paused = False
         self._stopping = Stopping(_limits(self.sheet), self.sheet.directory)
-        self._hosts = Hosts()
+        self._hosts = FrontierHosts()
         self._is_stirred = True
         """The queues may have hosts that can be admitted."""
         self._refused: deque[Visit] = deque()
@@ -249,7 +249,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     # -- one host's turn
 
-    def _task_of(self, host: Host, now: float) -> Task | None:
+    def _task_of(self, host: FrontierHost, now: float) -> Task | None:
         """What this host is asked now; None where it is not its turn after all."""
         if host.errands:
             is_known = self._is_known(host, host.errands[0])
@@ -275,7 +275,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._refuse(task, outcome, reason)
                 if self._in_flight >= self.sheet.concurrency:
                     break
-            elif verdict.ruling is Ruling.ALLOWED and self._is_time(host, verdict, now):
+            elif verdict.ruling is RobotsRuling.ALLOWED and self._is_time(host, verdict, now):
                 return self._begin(host, task, now)
             else:
                 self.queues.put_back(task)
@@ -283,7 +283,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self._put(host.name)
         return None
 
-    def _is_known(self, host: Host, task: Task) -> bool:
+    def _is_known(self, host: FrontierHost, task: Task) -> bool:
         """Whether it is known where this task's request would go."""
         sheet = self.sheet
         return self._lookups.is_known(host, task, proxied=sheet.proxied, unresolved=sheet.unresolved)
@@ -293,24 +293,24 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         depth = self.ledger.depth_of([task.identity])[0]
         return task if depth is None or depth >= task.depth else msgspec.structs.replace(task, depth=depth)
 
-    def _is_time(self, host: Host, verdict: Verdict, now: float) -> bool:
+    def _is_time(self, host: FrontierHost, verdict: RobotsVerdict, now: float) -> bool:
         """Whether the host may be asked now, its `Crawl-delay` included."""
         if verdict.delay == host.crawl_delay:
             return True
         host.crawl_delay = verdict.delay
         return self.politeness.pace(host.name, verdict.delay) <= now
 
-    def _delayed(self, host: Host, task: Task, verdict: Verdict, now: float) -> Task | None:
+    def _delayed(self, host: FrontierHost, task: Task, verdict: RobotsVerdict, now: float) -> Task | None:
         """The host must be asked for its robots.txt first, or waits."""
-        if verdict.ruling is Ruling.FETCH_FIRST:
+        if verdict.ruling is RobotsRuling.FETCH_FIRST:
             return self._ask_robots(host, site_of(task.url), verdict, now)
-        if verdict.ruling is Ruling.WAIT:
+        if verdict.ruling is RobotsRuling.WAIT:
             self.politeness.hold(host.name, verdict.until - self.clock.steady())
             self.metrics.count("robots_waits")
         self._put(host.name)
         return None
 
-    def _ask_robots(self, host: Host, site: str, asked: Verdict, now: float) -> Task | None:
+    def _ask_robots(self, host: FrontierHost, site: str, asked: RobotsVerdict, now: float) -> Task | None:
         """Begin a request for a site's robots.txt, at its host or where a redirect led."""
         etag, modified = asked.etag, asked.last_modified
         task = Task(asked.url, host_of(asked.url), source=site, relation=ROBOTS, etag=etag, last_modified=modified)
@@ -322,7 +322,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self._put(other.name)
         return None
 
-    def _begin(self, host: Host, task: Task, now: float) -> Task:
+    def _begin(self, host: FrontierHost, task: Task, now: float) -> Task:
         if not task.is_safe:
             with self.ledger.group() as group:
                 group.begun(task)
@@ -370,12 +370,12 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 return
         self.politeness.put(name, host.address, host.level)
 
-    def _rest(self, host: Host, seconds: float) -> None:
+    def _rest(self, host: FrontierHost, seconds: float) -> None:
         self._aside.rests(host.name)
         self.queues.rest(host.name, self.clock.steady() + seconds)
         self._leave(host)
 
-    def _leave(self, host: Host) -> None:
+    def _leave(self, host: FrontierHost) -> None:
         for name in self._hosts.leave(host):
             self.politeness.forget(name)
 
@@ -414,12 +414,12 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def _count_broken(self, error: Exception) -> None:
         self.metrics.count(f"broken_resolver:{type(error).__name__}")
 
-    def _known(self, host: Host) -> None:
+    def _known(self, host: FrontierHost) -> None:
         """Its address was looked up."""
         self._put(host.name)
         self.signal("tasks")
 
-    def _missing(self, host: Host) -> None:
+    def _missing(self, host: FrontierHost) -> None:
         """Its name has no address: it has failed without being asked, and waits like any host that failed (FAULTS 46)."""
         if host.errands:
             # Another host's robots.txt led here, and is not to be had.
@@ -471,5 +471,5 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.finish()
 
 
-def _limits(sheet: FrontierSheet) -> Limits:
-    return Limits(sheet.max_pages, sheet.max_time, sheet.max_bytes, sheet.min_free_disk)
+def _limits(sheet: FrontierSheet) -> CrawlLimits:
+    return CrawlLimits(sheet.max_pages, sheet.max_time, sheet.max_bytes, sheet.min_free_disk)

@@ -12,7 +12,7 @@ from gossamer.model.task import Task
 REMEMBERED = 8_192
 
 
-class Host:
+class FrontierHost:
     """One host that takes turns, or that a robots.txt led to."""
 
     __slots__ = ("address", "asking", "crawl_delay", "errands", "is_held", "is_lively", "level", "name", "ports")
@@ -40,12 +40,12 @@ class Host:
         return f"<Host {self.name} at {self.address}, asking {sorted(self.asking)}>"
 
 
-class Hosts:
+class FrontierHosts:
     """Hosts by name."""
 
     def __init__(self) -> None:
-        self._hosts: dict[str, Host] = {}
-        self._left: OrderedDict[str, Host] = OrderedDict()
+        self._hosts: dict[str, FrontierHost] = {}
+        self._left: OrderedDict[str, FrontierHost] = OrderedDict()
         self.get = self._hosts.get
         """The host of this name, or None where it takes no turns."""
 
@@ -55,16 +55,16 @@ class Hosts:
     def __repr__(self) -> str:
         return f"<Hosts {len(self._hosts)} here, {len(self._left)} remembered>"
 
-    def enter(self, name: str, *, is_held: bool) -> Host:
+    def enter(self, name: str, *, is_held: bool) -> FrontierHost:
         """This host takes turns from now on."""
         host = self._hosts.get(name)
         if host is None:
-            host = self._left.pop(name) if name in self._left else Host(name)
+            host = self._left.pop(name) if name in self._left else FrontierHost(name)
             self._hosts[name] = host
         host.is_held = host.is_held or is_held
         return host
 
-    def leave(self, host: Host) -> list[str]:
+    def leave(self, host: FrontierHost) -> list[str]:
         """Its queue is empty, or its turn is over. Returns hosts that are remembered no more."""
         host.is_held = False
         if not (host.asking or host.errands):

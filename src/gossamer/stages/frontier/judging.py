@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 from gossamer.contracts.filtering import TaskFilter, verdicts_on
 from gossamer.contracts.ledger import Kept
-from gossamer.contracts.robots import RobotsGate, Ruling, Verdict
+from gossamer.contracts.robots import RobotsGate, RobotsRuling, RobotsVerdict
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.url import endpoint_of, site_of
-from gossamer.stages.frontier.hosts import Host
+from gossamer.stages.frontier.hosts import FrontierHost
 
-ALLOWED = Verdict(Ruling.ALLOWED)
+ALLOWED = RobotsVerdict(RobotsRuling.ALLOWED)
 
 
 def judged(
-    host: Host, task: Task, gates: Sequence[TaskFilter], robots: RobotsGate, ledger: Kept, now: float
-) -> tuple[Outcome | None, str, Verdict]:
+    host: FrontierHost, task: Task, gates: Sequence[TaskFilter], robots: RobotsGate, ledger: Kept, now: float
+) -> tuple[Outcome | None, str, RobotsVerdict]:
     """The outcome of a task that must not be asked for, and why; or None, and what robots.txt says of it.
 
     What the ledger kept of a site's robots.txt is taken up when it is first needed. `now`: seconds since the epoch. The host
@@ -31,17 +31,17 @@ def judged(
     if rule:
         return Outcome.BLOCKED, rule, ALLOWED
     verdict = robots.judge(task, now)
-    if verdict.ruling is Ruling.FETCH_FIRST:
+    if verdict.ruling is RobotsRuling.FETCH_FIRST:
         site = site_of(task.url)
         kept = b"" if robots.state(site) else ledger.robots(site, host.name)
         if kept:
             robots.restore(site, kept)
             verdict = robots.judge(task, now)
-    if verdict.ruling is Ruling.DENIED:
+    if verdict.ruling is RobotsRuling.DENIED:
         return Outcome.ROBOTS_DENIED, rule_text(verdict), verdict
     return None, "", verdict
 
 
-def rule_text(verdict: Verdict) -> str:
+def rule_text(verdict: RobotsVerdict) -> str:
     """The rule of robots.txt that decided, with its line."""
     return f"{verdict.rule} (robots.txt, line {verdict.line})" if verdict.line else verdict.rule

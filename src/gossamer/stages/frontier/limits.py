@@ -7,7 +7,7 @@ the summary of the crawl says.
 import msgspec
 
 
-class Limits(msgspec.Struct, frozen=True):
+class CrawlLimits(msgspec.Struct, frozen=True):
     """What the user set; None is no limit."""
 
     max_pages: int | None = None
@@ -32,7 +32,7 @@ class Progress(msgspec.Struct, frozen=True, gc=False):
     """None where it is not known."""
 
 
-def reached(limits: Limits, progress: Progress) -> str:
+def reached(limits: CrawlLimits, progress: Progress) -> str:
     """The limit that ends the crawl, by its setting's name; empty while none does."""
     if limits.max_pages is not None and progress.pages >= limits.max_pages:
         return "max_pages"
@@ -45,7 +45,7 @@ def reached(limits: Limits, progress: Progress) -> str:
     return ""
 
 
-def may_hand_out(limits: Limits, progress: Progress) -> bool:
+def may_hand_out(limits: CrawlLimits, progress: Progress) -> bool:
     """Whether one more request may begin. Each in flight reserves a page, so `max_pages` is never exceeded (DESIGN 9.6)."""
     if reached(limits, progress):
         return False

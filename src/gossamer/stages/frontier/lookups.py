@@ -16,12 +16,12 @@ from gossamer.contracts.resolving import Resolver
 from gossamer.model.errors import AddressRefused, ResolutionFailed
 from gossamer.model.task import Task
 from gossamer.model.url import endpoint_of, host_of, is_machine, scheme_of
-from gossamer.stages.frontier.hosts import Host
+from gossamer.stages.frontier.hosts import FrontierHost
 
 #: Names that are looked up at once: a page may link to 6,000 hosts.
 LOOKUPS = 64
 
-_Told = Callable[[Host], None]
+_Told = Callable[[FrontierHost], None]
 
 
 class Lookups:
@@ -46,7 +46,7 @@ class Lookups:
         self._known = known
         self._missing = missing
         self._broken = broken
-        self._sought: dict[str, deque[tuple[Host, str, int]]] = {}
+        self._sought: dict[str, deque[tuple[FrontierHost, str, int]]] = {}
         """By the host that named them, whose turn it is first."""
         self._waiting = 0
         self._tasks: set[asyncio.Task[_Told]] = set()
@@ -57,7 +57,7 @@ class Lookups:
     def __repr__(self) -> str:
         return f"<Lookups {len(self._tasks)} under way, {self._waiting} wait>"
 
-    def is_known(self, host: Host, task: Task, *, proxied: bool, unresolved: Container[str] = ()) -> bool:
+    def is_known(self, host: FrontierHost, task: Task, *, proxied: bool, unresolved: Container[str] = ()) -> bool:
         """Whether it is known where this task's request would go; otherwise that is looked up, ahead of its turn (M8).
 
         Args:
@@ -86,7 +86,7 @@ class Lookups:
             return str(error)
         return ""
 
-    def seek(self, host: Host, task: Task, port: int) -> None:
+    def seek(self, host: FrontierHost, task: Task, port: int) -> None:
         """Find out where a request for this task would go; the answer is put into the host."""
         self._sought.setdefault(host_of(task.source) if task.source else "", deque()).append((host, task.url, port))
         self._waiting += 1
@@ -112,14 +112,14 @@ class Lookups:
             self._tasks.add(task)
             task.add_done_callback(partial(self._done, host))
 
-    def _done(self, host: Host, task: "asyncio.Task[_Told]") -> None:
+    def _done(self, host: FrontierHost, task: "asyncio.Task[_Told]") -> None:
         self._tasks.discard(task)
         self._go_on()
         # Only when it is no longer counted: whoever is told may ask whether anything is still being looked up.
         if not task.cancelled():
             task.result()(host)
 
-    async def _look_up(self, host: Host, url: str, port: int) -> _Told:
+    async def _look_up(self, host: FrontierHost, url: str, port: int) -> _Told:
         """Put what is found into the host; returns who is to be told."""
         reason = ""
         try:

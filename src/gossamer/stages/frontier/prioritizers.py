@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import re2
 
-from gossamer.contracts.prioritizing import LEVELS, Standing
+from gossamer.contracts.prioritizing import LEVELS, TaskStanding
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
@@ -74,11 +74,11 @@ class WeightedPrioritizer(Provider[WeightSheet]):
         sites, self._pages = _read_importance(self.sheet.importance) if self.sheet.importance else ({}, {})
         self._sites = {**sites, **dict(map(_site, self.sheet.sites))}
 
-    def levels(self, tasks: Sequence[Task], standings: Sequence[Standing]) -> Sequence[int]:
+    def levels(self, tasks: Sequence[Task], standings: Sequence[TaskStanding]) -> Sequence[int]:
         """One for each."""
         return [self._level(task, standing) for task, standing in zip(tasks, standings, strict=True)]
 
-    def _level(self, task: Task, standing: Standing) -> int:
+    def _level(self, task: Task, standing: TaskStanding) -> int:
         sheet = self.sheet
         site = standing.site if 0.0 <= standing.site <= 1.0 else 0.5
         if self._sites:

@@ -10,7 +10,7 @@ from math import inf
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import Answer, Committed
 from gossamer.stages.frontier import limits
-from gossamer.stages.frontier.limits import Limits, Progress
+from gossamer.stages.frontier.limits import CrawlLimits, Progress
 
 #: Seconds between two looks at the free disk.
 DISK_LOOK = 1.0
@@ -27,13 +27,13 @@ UNANSWERED = frozenset(
     }
 )
 
-_NO_LIMITS = Limits()
+_NO_LIMITS = CrawlLimits()
 
 
 class Stopping:
     """Sums of a crawl, all its runs together."""
 
-    def __init__(self, rules: Limits, directory: str) -> None:
+    def __init__(self, rules: CrawlLimits, directory: str) -> None:
         self.rules = rules
         self.reached = ""
         """The limit that ended the crawl, by its setting's name; empty while none has."""

@@ -27,7 +27,7 @@ def _may_redirect(url: str, target: str) -> bool:
 
 
 class LinksSheet(Sheet, frozen=True):
-    """Settings of :class:`Links`."""
+    """Settings of :class:`LinkResolver`."""
 
     max_links: Annotated[int, setting("Links kept of one page; more are cut and counted.", unit="links", ge=0)] = (
         MAX_LINKS
@@ -53,7 +53,7 @@ class LinksSheet(Sheet, frozen=True):
     ] = ()
 
 
-class Links(Filter[LinksSheet]):
+class LinkResolver(Filter[LinksSheet]):
     """Fills in `links`, and counts by rule what is no link to follow."""
 
     inbox: In[Visit]

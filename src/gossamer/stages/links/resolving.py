@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from gossamer.model.errors import UnreadableUrl, UrlTooLong
 from gossamer.model.normal import Normalise
-from gossamer.model.queries import in_charset
 from gossamer.model.requisites import CSS_IMPORT, CSS_URL, REDIRECTS
 from gossamer.model.url import MAX_URL_BYTES, authority_of, canonical, scheme_of, scheme_rule
 from gossamer.model.visit import Found, Link
+from gossamer.reading.queries import in_charset
 
 #: Links of a page that are kept (DESIGN 9.12, FAULTS 39).
 MAX_LINKS = 6_000
@@ -91,7 +91,7 @@ class JoinCache:
 
 
 def with_queries(found: Sequence[Found], base: str, charset: str) -> Sequence[Found]:
-    """The links of a document, their queries in its encoding (:mod:`gossamer.model.queries`); those of its style sheets stay.
+    """The links of a document, their queries in its encoding (:mod:`gossamer.reading.queries`); those of its style sheets stay.
 
     Args:
         found: in document order.

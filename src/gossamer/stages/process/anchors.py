@@ -8,7 +8,7 @@ Scripts and style sheets in it are no text.
 import re
 from collections.abc import Sequence
 
-from gossamer.model.markup import RAW, TAG, end_of_declaration, end_of_raw, resolved
+from gossamer.reading.markup import RAW, TAG, end_of_declaration, end_of_raw, resolved
 
 #: Characters of an anchor text that are kept: enough for an index, bounded whatever the page (FAULTS 76).
 MAX_ANCHOR = 500

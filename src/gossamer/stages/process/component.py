@@ -20,13 +20,13 @@ from gossamer.flow.component import Filter
 from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import In, Out, UsesMany
 from gossamer.flow.sheet import Sheet, nearest, setting
-from gossamer.model.document import Document
-from gossamer.model.language import CODES, primary
 from gossamer.model.mime import sniff
 from gossamer.model.outcome import DOCUMENTS, Outcome
 from gossamer.model.requisites import redirect_of
 from gossamer.model.url import of_field
 from gossamer.model.visit import HTML_TYPES, XHTML, XML_TYPES, Found, Response, Visit
+from gossamer.reading.document import Document
+from gossamer.reading.language import CODES, primary
 from gossamer.stages.process.html import refresh_target
 from gossamer.stages.process.isolation import ParserFailed, Parsers, spec_of
 from gossamer.stages.process.parser import ProcessorSpec
@@ -248,7 +248,7 @@ class Process(Filter[ProcessSheet]):
         nosniff = response.header("x-content-type-options").strip().lower() == "nosniff"
         mime = sniff(response.content, response.content_type, nosniff=nosniff)
         if mime in XML_TYPES:
-            from gossamer.model.xhtml import type_of_xml  # its parser: most crawls meet no XML
+            from gossamer.reading.xhtml import type_of_xml  # its parser: most crawls meet no XML
 
             mime = type_of_xml(response.content, mime)
         if mime != response.mime:

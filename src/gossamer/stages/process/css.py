@@ -12,9 +12,9 @@ import webencodings
 
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.document import Document
 from gossamer.model.requisites import CSS_IMPORT, CSS_URL
 from gossamer.model.visit import Found
+from gossamer.reading.document import Document
 
 #: URLs of one sheet that are yielded: sheets with embedded icon sets have hundreds, none has this many (FAULTS 76).
 MAX_URLS = 6_000

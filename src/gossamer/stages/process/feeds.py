@@ -10,11 +10,11 @@ import msgspec
 
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
-from gossamer.model import xml
-from gossamer.model.document import Document
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.url import canonical
 from gossamer.model.visit import Found
+from gossamer.reading import xml
+from gossamer.reading.document import Document
 
 _RSS, _ATOM = ("rss", "rdf"), ("feed", "entry")
 
@@ -63,7 +63,7 @@ class _Bases:
         self._open: list[tuple[str, str]] = [("", url)]
         """Names of what is open, with the base in there."""
 
-    def see(self, event: xml.Event) -> str:
+    def see(self, event: xml.XmlTag) -> str:
         """The base of this tag, which is the next of the feed; empty where that of the document does."""
         name, (_, base) = f"{event.prefix}:{event.name}", self._open[-1]
         if event.closing:
@@ -121,7 +121,7 @@ def _xml_links(content: bytes, url: str) -> Iterator[Found]:
         yield Found(permalink, "rss guid")
 
 
-def _permalink(guid: xml.Event) -> str:
+def _permalink(guid: xml.XmlTag) -> str:
     """The URL that an identifier is (RSS 2.0: unless it says `isPermaLink="false"`); most of those that say nothing are none."""
     is_url = guid.text.lower().startswith(("http://", "https://"))
     return guid.text if is_url and guid.attribute("ispermalink").strip().lower() != "false" else ""

@@ -1,8 +1,8 @@
 """Links of an HTML page, in document order.
 
 Place in the flow: one of the processors that the process stage asks; it yields what the page *says*, unresolved. The
-links stage makes URLs of it, against :attr:`~gossamer.model.document.Document.base`. It asks for no tree: what it reads is
-the page as :mod:`gossamer.model.skim` found it, tags that are read one by one and spans that one expression runs over.
+links stage makes URLs of it, against :attr:`~gossamer.reading.document.Document.base`. It asks for no tree: what it reads is
+the page as :mod:`gossamer.reading.skim` found it, tags that are read one by one and spans that one expression runs over.
 
 Which elements count (HTML, 4.6 and 4.2.4):
 
@@ -28,11 +28,11 @@ from typing import Annotated, Any
 
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.document import Document
-from gossamer.model.markup import SPACE, attributes
 from gossamer.model.requisites import LINK_TYPES
-from gossamer.model.skim import SPANNED, Span, Tag
 from gossamer.model.visit import Found
+from gossamer.reading.document import Document
+from gossamer.reading.markup import SPACE, attributes
+from gossamer.reading.skim import SPANNED, Span, Tag
 from gossamer.stages.process.anchors import all_folded, anchor_at
 from gossamer.stages.process.css import css_links
 from gossamer.stages.process.reading import MAX_FOUND

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
-from gossamer.model.document import Document
 from gossamer.model.visit import Item
+from gossamer.reading.document import Document
 
 #: Blocks of one file that are looked at: the longest animations have some thousand frames.
 MAX_BLOCKS = 20_000

@@ -18,7 +18,7 @@ from gossamer.flow.ports import declared
 from gossamer.flow.unit import Provider
 from gossamer.model.body import Body, StoredBody, pieces
 from gossamer.model.visit import Response, Visit
-from gossamer.stages.process.parser import MAX_FRAME, ProcessorSpec, Request, Setup
+from gossamer.stages.process.parser import MAX_FRAME, ParseRequest, ProcessorSpec, Setup
 from gossamer.stages.process.reading import Findings
 
 #: Seconds that starting a process may take: imports on a loaded machine.
@@ -77,7 +77,7 @@ class Parsers:
         Raises:
             ParserFailed: it was not read in time, or its process died.
         """
-        request = Request(slim(visit), tuple(processors), agent, details, language, trouble, self.deadline)
+        request = ParseRequest(slim(visit), tuple(processors), agent, details, language, trouble, self.deadline)
         document = visit.response.document
         if isinstance(document, StoredBody):
             request = msgspec.structs.replace(request, stored=len(document), spool=document.file.directory)

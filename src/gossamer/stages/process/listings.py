@@ -9,8 +9,8 @@ from urllib.parse import quote_from_bytes
 
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
-from gossamer.model.document import Document
 from gossamer.model.visit import Found
+from gossamer.reading.document import Document
 
 #: Lines of a listing that are read: more than there are links kept of one, whatever else stands between.
 MOST_LINES = 100_000

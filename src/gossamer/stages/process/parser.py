@@ -19,9 +19,9 @@ from selectolax.lexbor import SelectolaxError
 
 from gossamer.flow.unit import Provider
 from gossamer.model.body import PIECE, BodyWriter
-from gossamer.model.document import Document
-from gossamer.model.suspicion import suspicion
 from gossamer.model.visit import HTML_TYPES, Visit
+from gossamer.reading.document import Document
+from gossamer.reading.suspicion import suspicion
 from gossamer.stages.process.reading import Details, Findings, read
 
 #: New containers until the collector looks for cycles: documents hold none, and the parent bounds the memory.
@@ -42,7 +42,7 @@ class ProcessorSpec(msgspec.Struct, frozen=True, array_like=True):
     sheet: dict[str, Any]
 
 
-class Request(msgspec.Struct, frozen=True, array_like=True):
+class ParseRequest(msgspec.Struct, frozen=True, array_like=True):
     """One document to read."""
 
     visit: Visit
@@ -78,7 +78,7 @@ def main() -> int:
         return 0
     _limit(setup.memory)
     _send(frames_out, b"")  # ready: from now on the deadline counts
-    requests = msgspec.msgpack.Decoder(Request)
+    requests = msgspec.msgpack.Decoder(ParseRequest)
     made: dict[bytes, Provider[Any]] = {}
     while (request := _next(frames_in, requests)) is not None:
         visit = _with_document(request, frames_in) if request.stored else request.visit
@@ -122,7 +122,7 @@ def _next(frames: BinaryIO, decoder: msgspec.msgpack.Decoder[Any]) -> Any:
     return decoder.decode(frame) if len(frame) == length else None
 
 
-def _with_document(request: Request, frames: BinaryIO) -> Visit:
+def _with_document(request: ParseRequest, frames: BinaryIO) -> Visit:
     """The visit with its document, which follows in the pipe and goes to disk as it did in the parent: a processor reads all of
     it, however large, and memory holds a piece.
 

@@ -10,10 +10,10 @@ from typing import Literal
 import msgspec
 
 from gossamer.contracts.processing import Processor
-from gossamer.model.document import Document
-from gossamer.model.language import primary
 from gossamer.model.orders import Block, Delay, Order
 from gossamer.model.visit import HTML_TYPES, Found, Item, Statements, Triple, Visit
+from gossamer.reading.document import Document
+from gossamer.reading.language import primary
 
 #: How much is made of a page: `plain` title, base, charset, directives, canonical URL and the language that it says it is
 #: in; `full` also the language that it is in, and its fingerprint, which need its text.

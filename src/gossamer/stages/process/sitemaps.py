@@ -10,11 +10,11 @@ from typing import Annotated
 
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model import charset, xml
-from gossamer.model.document import Document
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.url import canonical, host_of
 from gossamer.model.visit import Found
+from gossamer.reading import charset, xml
+from gossamer.reading.document import Document
 
 #: Relation of a page that a sitemap lists.
 LISTED = "sitemap loc"

@@ -11,10 +11,10 @@ import msgspec
 
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.document import Document
 from gossamer.model.visit import Item, Statements
 from gossamer.rdf.filtering import DROPPED
 from gossamer.rdf.page import structured_data
+from gossamer.reading.document import Document
 
 
 class StructuredDataSheet(Sheet, frozen=True):

@@ -10,8 +10,8 @@ from typing import Annotated
 
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.document import Document
 from gossamer.model.visit import Item
+from gossamer.reading.document import Document
 
 _START = re.compile(rb"<([A-Za-z][A-Za-z0-9-]{0,31})(?=[\s/>])")
 

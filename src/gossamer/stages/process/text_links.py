@@ -10,8 +10,8 @@ import webencodings
 
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
-from gossamer.model.document import Document
 from gossamer.model.visit import Found
+from gossamer.reading.document import Document
 
 _URL = re.compile(r"""\bhttps?://[^\s<>"'`\\^{|}]++""", re.IGNORECASE)
 

@@ -25,7 +25,7 @@ from gossamer.model.task import Task
 from gossamer.model.url import authority_of, host_of, path_of, scheme_of
 from gossamer.model.visit import Link
 from gossamer.stages.url_filter.patterns import any_of, glob
-from gossamer.stages.url_filter.remembering import Remembered
+from gossamer.stages.url_filter.remembering import RememberedVerdicts
 
 #: Bytes of the longest list: the largest that people share have some 10 MB, and take three times that in memory.
 MAX_BYTES = 16_000_000
@@ -130,7 +130,7 @@ class NoiseFilter(Provider[NoiseSheet]):
         self._list = found
         self._hosts: dict[str, tuple[str, ...] | None] = {}
         self._of_path = None if patterns is None else patterns.search
-        self._of_url = Remembered(self._judge)
+        self._of_url = RememberedVerdicts(self._judge)
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`noise` for each link that is refused."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 MOST = 8_192
 
 
-class Remembered(dict[str, str]):
+class RememberedVerdicts(dict[str, str]):
     """URL -> verdict. Ask by `remembered[url]`: what is not known yet is judged."""
 
     def __init__(self, judge: Callable[[str], str], most: int = MOST) -> None:

@@ -16,7 +16,7 @@ from gossamer.model.requisites import REDIRECTS, belongs
 from gossamer.model.task import Task
 from gossamer.model.url import authority_of, canonical, host_of, is_machine, scheme_rule, site_of
 from gossamer.model.visit import Link
-from gossamer.stages.url_filter.remembering import Remembered
+from gossamer.stages.url_filter.remembering import RememberedVerdicts
 
 #: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
 REMEMBERED_HOSTS = 65_536
@@ -68,7 +68,7 @@ class ScopeFilter(Provider[ScopeSheet]):
         self._hosts = frozenset(map(host_of, seeds))
         self._domains = frozenset(map(registered_domain, self._hosts)) if self.sheet.scope == "domain" else frozenset()
         self._verdicts: dict[str, str] = {}
-        self._of_url = Remembered(self._judge_host)
+        self._of_url = RememberedVerdicts(self._judge_host)
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`scope:...` for each link that is refused."""

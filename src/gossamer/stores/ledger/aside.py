@@ -13,8 +13,8 @@ import msgspec
 from gossamer.model.aside import Family, SetAside
 from gossamer.model.task import Task
 from gossamer.stores.ledger.chunks import pack, unpack
-from gossamer.stores.ledger.keys import ASIDE, HOST_ID_BYTES, SHELF, Keys, after, serial_key
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.keys import ASIDE, HOST_ID_BYTES, SHELF, LedgerKeys, after, serial_key
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 #: Bytes of a row's key.
 ROW_BYTES = 1 + HOST_ID_BYTES + 5
@@ -26,7 +26,7 @@ _rows = msgspec.msgpack.Decoder(SetAside)
 class AsideTasks:
     """What is set aside, as the store has it."""
 
-    def __init__(self, store: Store, keys: Keys) -> None:
+    def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
         self._store = store
         self._keys = keys
 

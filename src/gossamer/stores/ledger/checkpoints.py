@@ -14,7 +14,7 @@ from gossamer.flow.crashing import Point, crash_at
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.stores.ledger.keys import END_PREFIX
 from gossamer.stores.ledger.lock import ProcessLock
-from gossamer.stores.ledger.store import Store, StoreLimits
+from gossamer.stores.ledger.store import RocksStore, StoreLimits
 
 #: What a checkpoint may be called: a plain file name on every system, and never a path.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -102,7 +102,7 @@ def restore(state: Path, name: str, limits: StoreLimits, ends: Mapping[str, int]
 
         def make(path: Path) -> None:
             _link(places.checkpoints / name, path)
-            store = Store(path, limits)
+            store = RocksStore(path, limits)
             try:
                 batch = store.batch()
                 for file, end in ends.items():

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gossamer.stores.ledger.remembered import Remembered
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.remembered import RecentlyUsed
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 #: Digests that are remembered, claimed or looked up; about 360 bytes each. More than can be in flight at once.
 REMEMBERED = 16_384
@@ -18,9 +18,9 @@ _Known = tuple[str, bool]
 class SeenContents:
     """Owners of digests. A *claim* is a hint: until its page is kept, it is in memory only, and another may be kept first."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: RocksStore) -> None:
         self._store = store
-        self._known: Remembered[str, _Known] = Remembered(REMEMBERED)
+        self._known: RecentlyUsed[str, _Known] = RecentlyUsed(REMEMBERED)
 
     def __repr__(self) -> str:
         return f"<SeenContents {len(self._known)} remembered>"

@@ -31,11 +31,11 @@ from gossamer.stores.ledger.keys import (
     ROTATION,
     STATE,
     TALLIES,
-    Keys,
+    LedgerKeys,
     after,
 )
-from gossamer.stores.ledger.ledger import Counting, Ledger
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.ledger import Counting, RocksLedger
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 #: Entries that go in one batch.
 _AT_ONCE = 1_000
@@ -57,7 +57,7 @@ class LedgerDeletion(msgspec.Struct):
     """URLs that are fetched again, since their documents lay in what is deleted."""
 
 
-def delete(ledger: Ledger, target: DeletionTarget, *, forget: bool) -> LedgerDeletion:
+def delete(ledger: RocksLedger, target: DeletionTarget, *, forget: bool) -> LedgerDeletion:
     """Take everything of a target out of a ledger.
 
     Args:
@@ -86,7 +86,7 @@ def delete(ledger: Ledger, target: DeletionTarget, *, forget: bool) -> LedgerDel
     return done
 
 
-def _disown(ledger: Ledger, target: DeletionTarget) -> None:
+def _disown(ledger: RocksLedger, target: DeletionTarget) -> None:
     """Nobody refers to bytes any more that go."""
     owned = (digest for digest, url in ledger.contents.all() if target.has(url))
     while digests := list(islice(owned, _AT_ONCE)):
@@ -95,7 +95,7 @@ def _disown(ledger: Ledger, target: DeletionTarget) -> None:
                 group.disown(digest)
 
 
-def _fetch_copies_again(ledger: Ledger, target: DeletionTarget) -> int:
+def _fetch_copies_again(ledger: RocksLedger, target: DeletionTarget) -> int:
     """Queue what was kept as a copy of what goes."""
     again = 0
     copies = (row for row in ledger.documents() if target.has(row.duplicate_of) and not target.has(row.url))
@@ -110,7 +110,9 @@ def _fetch_copies_again(ledger: Ledger, target: DeletionTarget) -> int:
 class _Work:
     """The entries of one target."""
 
-    def __init__(self, store: Store, keys: Keys, target: DeletionTarget, forget: bool, count: Counting) -> None:
+    def __init__(
+        self, store: RocksStore, keys: LedgerKeys, target: DeletionTarget, forget: bool, count: Counting
+    ) -> None:
         self._store = store
         self._keys = keys
         self._target = target

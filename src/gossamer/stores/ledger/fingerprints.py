@@ -19,9 +19,9 @@ from collections.abc import Mapping
 import msgspec
 
 from gossamer.model.kept import DocumentRow
-from gossamer.model.simhash import THRESHOLD, distance
-from gossamer.stores.ledger.keys import Keys, after
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.reading.simhash import THRESHOLD, distance
+from gossamer.stores.ledger.keys import LedgerKeys, after
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 #: One more block than bits may differ: then one block at least is the same (pigeonhole).
 _BLOCKS = THRESHOLD + 1
@@ -50,7 +50,7 @@ _rows = msgspec.msgpack.Decoder(DocumentRow)
 class KeptFingerprints:
     """Fingerprints of pages that are kept, and claims of pages in flight. A claim is a hint, as one of a digest is."""
 
-    def __init__(self, store: Store, keys: Keys) -> None:
+    def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
         self._store = store
         self._keys = keys
         self._claims: OrderedDict[int, str] = OrderedDict()

@@ -11,7 +11,7 @@ from typing import TypeVar
 from gossamer.model.kept import DocumentRow
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Location
-from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.ledger.ledger import RocksLedger
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 _AT_ONCE = 1_000
 
 
-def forget(ledger: Ledger, is_gone: Callable[[Location], bool], ends: Mapping[str, int | None]) -> int:
+def forget(ledger: RocksLedger, is_gone: Callable[[Location], bool], ends: Mapping[str, int | None]) -> int:
     """Forget what lay at places that are gone; returns how many URLs are fetched again.
 
     A digest is kept only where the row of its owner shows a record with it that is there: one that is forgotten for nothing costs
@@ -55,14 +55,14 @@ def _parts(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield part
 
 
-def _ownerless(ledger: Ledger, is_gone: Callable[[Location], bool]) -> Iterator[str]:
+def _ownerless(ledger: RocksLedger, is_gone: Callable[[Location], bool]) -> Iterator[str]:
     for digest, url in ledger.contents.all():
         row = ledger.document(url)
         if row is None or row.digest != digest or row.location is None or is_gone(row.location):
             yield digest
 
 
-def _lost(ledger: Ledger, is_gone: Callable[[Location], bool]) -> Iterator[DocumentRow]:
+def _lost(ledger: RocksLedger, is_gone: Callable[[Location], bool]) -> Iterator[DocumentRow]:
     """Rows whose record is gone, or refers to one that may be."""
     for row in ledger.documents():
         if row.location is None:

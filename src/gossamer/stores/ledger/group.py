@@ -20,11 +20,11 @@ from gossamer.model.visit import HTML_TYPES, Location, Visit
 from gossamer.stores.ledger.aside import AsideChanges, AsideTasks
 from gossamer.stores.ledger.contents import SeenContents
 from gossamer.stores.ledger.fingerprints import KeptFingerprints
-from gossamer.stores.ledger.hosts import Hosts
-from gossamer.stores.ledger.keys import OWN_PREFIX, Keys
+from gossamer.stores.ledger.hosts import LedgerHosts
+from gossamer.stores.ledger.keys import OWN_PREFIX, LedgerKeys
 from gossamer.stores.ledger.later import Due
 from gossamer.stores.ledger.links import KeptLinks
-from gossamer.stores.ledger.plan import Changes
+from gossamer.stores.ledger.plan import QueueChanges
 from gossamer.stores.ledger.queues import HostQueues
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.spaces import KeptSpaces, StagedSpaces
@@ -36,10 +36,10 @@ _encoder = msgspec.msgpack.Encoder()
 class Parts(msgspec.Struct, frozen=True):
     """What a group stages changes for."""
 
-    keys: Keys
+    keys: LedgerKeys
     seen: SeenUrls
     queues: HostQueues
-    hosts: Hosts
+    hosts: LedgerHosts
     contents: SeenContents
     links: KeptLinks
     fingerprints: KeptFingerprints
@@ -54,7 +54,7 @@ class LedgerGroup:
         self._parts = parts
         self._seen = parts.seen
         self._queues = parts.queues
-        self.changes = Changes()
+        self.changes = QueueChanges()
         self.counts: defaultdict[str, int] = defaultdict(int)
         self.ends: dict[str, int] = {}
         self._new: dict[str, bytes] = {}

@@ -39,12 +39,12 @@ class Stretch(msgspec.Struct, frozen=True):
     end: int
 
 
-class Lane:
+class HeldLane:
     """Tasks of one level of a held host."""
 
     __slots__ = ("buffer", "chunks", "entry", "finished", "flying", "is_mixed", "level", "more", "read", "spent")
 
-    def __init__(self, level: int, cursor: Cursor, entry: "Held") -> None:
+    def __init__(self, level: int, cursor: Cursor, entry: "HeldHost") -> None:
         self.entry = entry
         self.level = level
         self.read: Place = cursor.place
@@ -130,7 +130,7 @@ class Lane:
         self.spent += len(chunks)
 
 
-class Held:
+class HeldHost:
     """One held host."""
 
     __slots__ = ("cursors", "explored", "key", "lanes", "leaving", "name", "popped", "until")
@@ -141,7 +141,7 @@ class Held:
         self.cursors: Cursors | None = None
         """As they stand on the disk; None until they were read."""
         self.explored = 0
-        self.lanes: dict[int, Lane] = {}
+        self.lanes: dict[int, HeldLane] = {}
         """Lanes of which something is unfinished, or may be."""
         self.popped = 0
         self.leaving: Leaving | None = None
@@ -165,7 +165,7 @@ class Held:
         """Whether there may be tasks to pop."""
         return self.explored < LEVELS or self.first() is not None
 
-    def first(self) -> Lane | None:
+    def first(self) -> HeldLane | None:
         """The most urgent known lane that has, or may have, tasks to pop."""
         found = None
         for lane in self.lanes.values():
@@ -173,12 +173,12 @@ class Held:
                 found = lane
         return found
 
-    def lane(self, level: int) -> Lane:
+    def lane(self, level: int) -> HeldLane:
         """The lane of a level, as its cursor on the disk left it."""
         lane = self.lanes.get(level)
         if lane is None:
             assert self.cursors is not None
-            lane = self.lanes[level] = Lane(level, self.cursors.get(level, NEW), self)
+            lane = self.lanes[level] = HeldLane(level, self.cursors.get(level, NEW), self)
         return lane
 
     def unread(self) -> Stretch | None:

@@ -9,9 +9,9 @@ import msgspec
 
 from gossamer.contracts.ledger import Tallied
 from gossamer.model.kept import HostState
-from gossamer.stores.ledger.keys import HOST_ID_BYTES, LEARNT, ROBOTS, STATE, TALLIES, Keys
-from gossamer.stores.ledger.remembered import Remembered
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.keys import HOST_ID_BYTES, LEARNT, ROBOTS, STATE, TALLIES, LedgerKeys
+from gossamer.stores.ledger.remembered import RecentlyUsed
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 #: States and tallies that are remembered; about 600 and 150 bytes each.
 REMEMBERED_STATES, REMEMBERED_TALLIES = 8_192, 65_536
@@ -20,14 +20,14 @@ _encoder = msgspec.msgpack.Encoder()
 _states = msgspec.msgpack.Decoder(HostState)
 
 
-class Hosts:
+class LedgerHosts:
     """Rows of hosts, robots bytes of their sites, what watchers learnt of them, tallies."""
 
-    def __init__(self, store: Store, keys: Keys) -> None:
+    def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
         self._store = store
         self._keys = keys
-        self._states: Remembered[str, HostState] = Remembered(REMEMBERED_STATES)
-        self._tallies: Remembered[tuple[Tallied, str], int] = Remembered(REMEMBERED_TALLIES)
+        self._states: RecentlyUsed[str, HostState] = RecentlyUsed(REMEMBERED_STATES)
+        self._tallies: RecentlyUsed[tuple[Tallied, str], int] = RecentlyUsed(REMEMBERED_TALLIES)
 
     def __repr__(self) -> str:
         return f"<Hosts in {self._store!r}>"

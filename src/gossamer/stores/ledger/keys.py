@@ -64,7 +64,7 @@ TALLIES = {"host": b"n", "domain": b"d"}
 _LEVELS = [bytes([level]) for level in range(256)]
 
 
-class Keys:
+class LedgerKeys:
     """Makes keys. XXH3 resists accidents, not people, so it is keyed with a secret of this crawl that no server knows."""
 
     __slots__ = ("_by_beginning", "_ids", "_secret")

@@ -17,7 +17,7 @@ from gossamer.model.kept import HostState
 from gossamer.model.task import Task
 from gossamer.stores.ledger.chunks import PLACE_BITS, Cursor, pack, pack_cursors
 from gossamer.stores.ledger.keys import CHUNK, CURSOR, HOST_ID_BYTES, ROBOTS, STATE, after, lane_key
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 #: Keys that are changed in one batch: it is in memory, and a ledger is not.
 AT_ONCE = 2_000
@@ -54,13 +54,13 @@ _states = msgspec.msgpack.Decoder(_OldState)
 _Change = Callable[[Batch, bytes, bytes], None]
 
 
-def to_lanes(store: Store) -> None:
+def to_lanes(store: RocksStore) -> None:
     """Migrate."""
     _rewrite(store, store.scan("frontier", CHUNK, after(CHUNK)), _chunk)
     _rewrite(store, store.scan("hosts", b"", b"\xff" * (HOST_ID_BYTES + 2)), _row)
 
 
-def _rewrite(store: Store, rows: Iterator[tuple[bytes, bytes]], change: _Change) -> None:
+def _rewrite(store: RocksStore, rows: Iterator[tuple[bytes, bytes]], change: _Change) -> None:
     """Change rows, some at a time. The scan goes on over the rows as they were when it began."""
     batch = store.batch()
     for key, value in rows:

@@ -10,7 +10,7 @@ from itertools import islice
 from gossamer.model.task import Task
 from gossamer.stores.ledger.chunks import pack, unpack
 from gossamer.stores.ledger.keys import LATER, after, due_key, time_key, time_of
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 #: Tasks that are woken at once: a group stays some ten milliseconds long.
 WOKEN_AT_ONCE = 1_000
@@ -22,7 +22,7 @@ Due = tuple[bytes, Task]
 class LaterTasks:
     """The tasks that wait for their time."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: RocksStore) -> None:
         self._store = store
         self._first = LATER
         self._next = float("inf")

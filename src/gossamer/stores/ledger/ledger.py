@@ -29,8 +29,8 @@ from gossamer.stores.ledger.checkpoints import Places, missing, restore
 from gossamer.stores.ledger.contents import SeenContents
 from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.group import LedgerGroup, Parts
-from gossamer.stores.ledger.hosts import Hosts
-from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, Keys, after
+from gossamer.stores.ledger.hosts import LedgerHosts
+from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, LedgerKeys, after
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.mirror import readable
@@ -40,7 +40,7 @@ from gossamer.stores.ledger.requests import KeptRequests
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.ledger.spaces import KeptSpaces
-from gossamer.stores.ledger.store import FAMILIES, Batch, Store, StoreLimits
+from gossamer.stores.ledger.store import FAMILIES, Batch, RocksStore, StoreLimits
 from gossamer.stores.ledger.waiting import Waiting, find_waiting
 
 __all__ = ["STATE_DIRECTORY", "Ledger", "LedgerSheet"]
@@ -75,12 +75,12 @@ class _Commit(msgspec.Struct, frozen=True):
     ends: dict[str, int]
 
 
-class Ledger(Provider[LedgerSheet]):
+class RocksLedger(Provider[LedgerSheet]):
     """One agent's ledger. Contract: `ledger.Ledger`; its queues and seen set: :mod:`gossamer.stores.ledger.providers`."""
 
     keeps_state = True
 
-    store_type: ClassVar[type[Store]] = Store
+    store_type: ClassVar[type[RocksStore]] = RocksStore
     """The database that it opens: an heir may bring one that fails, or that looks on."""
 
     queues: HostQueues
@@ -240,13 +240,13 @@ class Ledger(Provider[LedgerSheet]):
             raise self._damaged(error) from None
         if secret is None:
             raise CrawlDirectoryError(f"the ledger in {self._store.path} lost its secret; go back to a checkpoint")
-        self._keys = Keys(int.from_bytes(secret))
+        self._keys = LedgerKeys(int.from_bytes(secret))
         limits = QueueLimits(self.sheet.held, self.sheet.turn, self.sheet.buffered, self.sheet.refill)
         self.seen = SeenUrls(self._store, self._keys, self.sheet.recent, depths=self.sheet.depths)
         requests = KeptRequests(self._store, self._keys, session=os.urandom(8))
         self.queues = HostQueues(self._store, self._keys, limits, state.marks, requests)
         self.contents = SeenContents(self._store)
-        self._hosts = Hosts(self._store, self._keys)
+        self._hosts = LedgerHosts(self._store, self._keys)
         self._links = KeptLinks(self._store, self._keys)
         self.fingerprints = texts = KeptFingerprints(self._store, self._keys)
         self.spaces = spaces = KeptSpaces(self._store, self._keys)
@@ -330,7 +330,7 @@ class Ledger(Provider[LedgerSheet]):
             self._commit(LedgerGroup(self._parts))
 
     @contextmanager
-    def rewriting(self) -> Iterator[tuple[Store, Keys, Counting]]:
+    def rewriting(self) -> Iterator[tuple[RocksStore, LedgerKeys, Counting]]:
         """Change what is kept beneath queues and groups, with nothing in flight; all of it is read anew afterwards.
 
         Only who takes out what must not be there any more needs this (:mod:`gossamer.stores.ledger.deleting`).

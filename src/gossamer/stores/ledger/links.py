@@ -9,8 +9,8 @@ import msgspec
 
 from gossamer.contracts.ledger import Links
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.ledger.keys import Keys
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.keys import LedgerKeys
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[tuple[str, list[str]]])
@@ -19,7 +19,7 @@ _decoder = msgspec.msgpack.Decoder(list[tuple[str, list[str]]])
 class KeptLinks:
     """Links by page, in order. Runs of links share their relation."""
 
-    def __init__(self, store: Store, keys: Keys) -> None:
+    def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
         self._store = store
         self._keys = keys
 

@@ -1,6 +1,6 @@
 """What a group has for the queues, and what a commit makes of it: worked out without changing anything.
 
-Place in the flow: a group gathers :class:`Changes`; the queues make a :class:`Plan` of them, put it into the batch, and take it
+Place in the flow: a group gathers :class:`QueueChanges`; the queues make a :class:`Plan` of them, put it into the batch, and take it
 up when the batch was written. So a failed write leaves all as it was.
 """
 
@@ -8,7 +8,7 @@ import msgspec
 
 from gossamer.model.task import Task
 from gossamer.stores.ledger.chunks import Cursor, Place
-from gossamer.stores.ledger.held import Held, Lane, Leaving
+from gossamer.stores.ledger.held import HeldHost, HeldLane, Leaving
 
 
 class Marks(msgspec.Struct, array_like=True):
@@ -22,7 +22,7 @@ class Marks(msgspec.Struct, array_like=True):
     """Tasks that are queued or in flight."""
 
 
-class Changes:
+class QueueChanges:
     """What a group has for the queues."""
 
     __slots__ = ("begun", "ended", "later", "pushed", "requests", "woken")
@@ -46,16 +46,16 @@ class Changes:
         return sum(map(len, self.pushed.values())) + len(self.later) - len(self.woken) - sum(self.ended.values())
 
 
-class Ending:
+class HostEnding:
     """What ends of one host: places by lane; its cursors, and the finished chunks by lane, when they have ended."""
 
     __slots__ = ("chunks", "cursors", "entry", "places")
 
-    def __init__(self, entry: Held) -> None:
+    def __init__(self, entry: HeldHost) -> None:
         self.entry = entry
-        self.places: dict[Lane, set[Place]] = {}
+        self.places: dict[HeldLane, set[Place]] = {}
         self.cursors: dict[int, Cursor] = {}
-        self.chunks: dict[Lane, list[int]] = {}
+        self.chunks: dict[HeldLane, list[int]] = {}
 
     def decide(self) -> None:
         """Work out cursors and chunks, when all places are known."""
@@ -80,9 +80,9 @@ class Plan:
 
     __slots__ = ("changes", "ended", "first_serial", "marks", "moves", "rotated", "spent")
 
-    def __init__(self, changes: Changes, marks: Marks) -> None:
+    def __init__(self, changes: QueueChanges, marks: Marks) -> None:
         self.changes = changes
-        self.ended: dict[str, Ending] = {}
+        self.ended: dict[str, HostEnding] = {}
         self.moves: dict[str, tuple[Leaving | None, float]] = {}
         self.spent: list[bytes] = []
         self.rotated: list[str] = []

@@ -8,7 +8,7 @@ from gossamer.flow.sheet import NoSettings, Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.kept import HostState
 from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import Ledger
+from gossamer.stores.ledger.ledger import RocksLedger
 
 
 class LedgerSeen(Provider[NoSettings]):
@@ -18,7 +18,7 @@ class LedgerSeen(Provider[NoSettings]):
     task is kept. An offer outside of a group is a group for itself.
     """
 
-    ledger: Uses[Ledger]
+    ledger: Uses[RocksLedger]
     keeps_state = True
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
@@ -41,7 +41,7 @@ class LedgerContents(Provider[NoSettings]):
     Claims are in memory, a bounded number; nothing is written.
     """
 
-    ledger: Uses[Ledger]
+    ledger: Uses[RocksLedger]
     keeps_state = True
 
     def first(self, digest: str, url: str) -> str:
@@ -49,7 +49,7 @@ class LedgerContents(Provider[NoSettings]):
         return self.ledger.contents.claim(digest, url)
 
 
-class FingerprintsSheet(Sheet, frozen=True):
+class LedgerFingerprintsSheet(Sheet, frozen=True):
     """Settings of :class:`LedgerFingerprints`."""
 
     capacity: Annotated[
@@ -64,13 +64,13 @@ class FingerprintsSheet(Sheet, frozen=True):
     ] = 1_000_000
 
 
-class LedgerFingerprints(Provider[FingerprintsSheet]):
+class LedgerFingerprints(Provider[LedgerFingerprintsSheet]):
     """The test for near-duplicates. Contract: `seen.FingerprintIndex`.
 
     What it says of pages in flight is a hint, as with :class:`LedgerContents`; what is remembered commits with the pages.
     """
 
-    ledger: Uses[Ledger]
+    ledger: Uses[RocksLedger]
     keeps_state = True
 
     async def start(self) -> None:
@@ -88,7 +88,7 @@ class LedgerFingerprints(Provider[FingerprintsSheet]):
 class LedgerFrontier(Provider[NoSettings]):
     """Tasks by host, hosts by turns. Contract: `ledger.TaskQueues`. Tasks come in by groups of the ledger."""
 
-    ledger: Uses[Ledger]
+    ledger: Uses[RocksLedger]
     keeps_state = True
 
     def __len__(self) -> int:

@@ -16,24 +16,24 @@ import msgspec
 
 from gossamer.model.task import Task
 from gossamer.stores.ledger.chunks import Place, pack, pack_cursors, unpack, unpack_cursors
-from gossamer.stores.ledger.held import Held, Lane, Leaving
+from gossamer.stores.ledger.held import HeldHost, HeldLane, Leaving
 from gossamer.stores.ledger.keys import (
     CHUNK,
     CURSOR,
     HELD,
     RESTING,
     ROTATION,
-    Keys,
+    LedgerKeys,
     after,
     lane_key,
     serial_key,
     time_key,
 )
 from gossamer.stores.ledger.later import LaterTasks
-from gossamer.stores.ledger.plan import Changes, Ending, Marks, Plan
+from gossamer.stores.ledger.plan import HostEnding, Marks, Plan, QueueChanges
 from gossamer.stores.ledger.requests import KeptRequests, waiting
 from gossamer.stores.ledger.rotation import ROTATION_NAMES, Rotation
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 
 class QueueLimits(msgspec.Struct, frozen=True):
@@ -50,13 +50,15 @@ class QueueLimits(msgspec.Struct, frozen=True):
 
 
 #: Where a task that is in flight was popped.
-_Flight = tuple[Lane, Place]
+_Flight = tuple[HeldLane, Place]
 
 
 class HostQueues:
     """The queues of all hosts."""
 
-    def __init__(self, store: Store, keys: Keys, limits: QueueLimits, marks: Marks, requests: KeptRequests) -> None:
+    def __init__(
+        self, store: RocksStore, keys: LedgerKeys, limits: QueueLimits, marks: Marks, requests: KeptRequests
+    ) -> None:
         self.marks = marks
         self.requests = requests
         self._requesting: set[str] = set()
@@ -64,14 +66,14 @@ class HostQueues:
         self.limits = limits
         self._store = store
         self._keys = keys
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, HeldHost] = {}
         self._arrivals: deque[str] = deque()
         self._flights: dict[str, _Flight] = {}
         """By identity, as all that follows."""
         self._doubles: dict[str, list[_Flight]] = {}
         """Other flights of a URL that is in flight already, as where a walk comes back."""
         self._flying = 0
-        self._buffers: OrderedDict[str, Held] = OrderedDict()
+        self._buffers: OrderedDict[str, HeldHost] = OrderedDict()
         self._buffered = 0
         self._moves: dict[str, tuple[Leaving | None, float]] = {}
         self._rotation = Rotation(store, marks)
@@ -153,8 +155,8 @@ class HostQueues:
                 found.append(name)
         return found
 
-    def _hold(self, name: str) -> Held:
-        held = self._held[name] = Held(name, self._keys.host(name))
+    def _hold(self, name: str) -> HeldHost:
+        held = self._held[name] = HeldHost(name, self._keys.host(name))
         return held
 
     # -- tasks go
@@ -188,7 +190,7 @@ class HostQueues:
         self._trim()
         return taken
 
-    def _take(self, lane: Lane, most: int, taken: list[Task]) -> None:
+    def _take(self, lane: HeldLane, most: int, taken: list[Task]) -> None:
         """Move up to `most` buffered tasks of a lane into `taken`: they are in flight."""
         flights = self._flights
         for place, task in lane.take(most):
@@ -234,7 +236,7 @@ class HostQueues:
             entry.until = until
             self._leave(entry, Leaving.REST)
 
-    def _read(self, entry: Held, most: int) -> bool:
+    def _read(self, entry: HeldHost, most: int) -> bool:
         """Buffer what comes next of a host, at least `most` tasks where there are so many; False where nothing is left."""
         if entry.cursors is None:
             entry.cursors = unpack_cursors(self._store.get("hosts", entry.key + CURSOR))
@@ -264,12 +266,12 @@ class HostQueues:
             _, entry = self._buffers.popitem(last=False)
             self._buffered -= entry.empty_buffers()
 
-    def _leave(self, entry: Held, why: Leaving) -> None:
+    def _leave(self, entry: HeldHost, why: Leaving) -> None:
         entry.leaving = why
         if not entry.is_flying:
             self._let_go(entry)
 
-    def _let_go(self, entry: Held) -> None:
+    def _let_go(self, entry: HeldHost) -> None:
         """A host that leaves, and of which nothing is in flight any more, goes to its next place."""
         assert entry.leaving is not None
         if entry.leaving is not Leaving.REST:
@@ -283,14 +285,14 @@ class HostQueues:
 
     # -- a commit
 
-    def plan(self, changes: Changes) -> Plan:
+    def plan(self, changes: QueueChanges) -> Plan:
         """What is to be written for these changes, and for the hosts that came and went."""
         plan = Plan(changes, self.marks)
         plan.moves, plan.spent = dict(self._moves), list(self._rotation.spent)
         for lane, places in self._ended(changes.ended).items():
             ending = plan.ended.get(lane.entry.name)
             if ending is None:
-                ending = plan.ended[lane.entry.name] = Ending(lane.entry)
+                ending = plan.ended[lane.entry.name] = HostEnding(lane.entry)
             ending.places[lane] = places
         for ending in plan.ended.values():
             ending.decide()
@@ -302,9 +304,9 @@ class HostQueues:
                 plan.rotated.append(name)
         return plan
 
-    def _ended(self, ended: Mapping[str, int]) -> dict[Lane, set[Place]]:
+    def _ended(self, ended: Mapping[str, int]) -> dict[HeldLane, set[Place]]:
         """The places by lane of so many flights of each URL."""
-        found: dict[Lane, set[Place]] = {}
+        found: dict[HeldLane, set[Place]] = {}
         for url, count in ended.items():
             lane, place = self._flights[url]
             found.setdefault(lane, set()).add(place)
@@ -339,7 +341,7 @@ class HostQueues:
             batch.put("frontier", serial_key(ROTATION, marks.serial), names)
             marks.serial += 1
 
-    def _write_requests(self, changes: Changes, batch: Batch) -> None:
+    def _write_requests(self, changes: QueueChanges, batch: Batch) -> None:
         ended = {url: n for url, n in changes.ended.items() if url in self._requesting} if self._requesting else {}
         if changes.requests or ended or changes.begun:
             self.requests.write(changes.requests, ended, changes.begun, batch)
@@ -396,7 +398,7 @@ class HostQueues:
         if left[1:]:
             self._doubles[url] = left[1:]
 
-    def _more(self, entry: Held, level: int, serial: int) -> None:
+    def _more(self, entry: HeldHost, level: int, serial: int) -> None:
         """A held host has more to read; one that was found empty is held again by whoever admits it."""
         entry.pushed(level, serial)
         if entry.leaving is Leaving.EMPTY:

@@ -7,7 +7,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Remembered(Generic[K, V]):
+class RecentlyUsed(Generic[K, V]):
     """At most `capacity` entries: the half that was used last stays, what was not used since is forgotten together."""
 
     __slots__ = ("_half", "_old", "_young")

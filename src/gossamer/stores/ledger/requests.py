@@ -11,8 +11,8 @@ import msgspec
 
 from gossamer.model.requesting import Requested
 from gossamer.model.task import Task
-from gossamer.stores.ledger.keys import Keys
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.keys import LedgerKeys
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 
 class _Kept(msgspec.Struct, array_like=True, gc=False):
@@ -32,7 +32,7 @@ _decode = msgspec.msgpack.Decoder(_Kept).decode
 class KeptRequests:
     """Requests by identity."""
 
-    def __init__(self, store: Store, keys: Keys, session: bytes) -> None:
+    def __init__(self, store: RocksStore, keys: LedgerKeys, session: bytes) -> None:
         """`session` names this opening of the ledger: no other one has it."""
         self._store = store
         self._keys = keys

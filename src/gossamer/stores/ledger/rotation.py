@@ -12,8 +12,8 @@ import msgspec
 
 from gossamer.stores.ledger.keys import RESTING, ROTATION, after, due_key, serial_key, time_of
 from gossamer.stores.ledger.plan import Marks
-from gossamer.stores.ledger.remembered import Remembered
-from gossamer.stores.ledger.store import Store
+from gossamer.stores.ledger.remembered import RecentlyUsed
+from gossamer.stores.ledger.store import RocksStore
 
 #: Names in one value of the rotation: it is read whole.
 ROTATION_NAMES = 512
@@ -25,13 +25,13 @@ WAITING_REMEMBERED = 65_536
 class Rotation:
     """Names of hosts, in the order in which their turns come."""
 
-    def __init__(self, store: Store, marks: Marks) -> None:
+    def __init__(self, store: RocksStore, marks: Marks) -> None:
         self.marks = marks
         self.spent: list[bytes] = []
         """Keys of what was taken since the last commit."""
         self.is_over = False
         """Whether nobody waits, as far as was looked."""
-        self.waiting: Remembered[str, bool] = Remembered(WAITING_REMEMBERED)
+        self.waiting: RecentlyUsed[str, bool] = RecentlyUsed(WAITING_REMEMBERED)
         self._store = store
         self._turns: deque[str] = deque()
         self._turns_key = b""

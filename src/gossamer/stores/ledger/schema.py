@@ -7,16 +7,16 @@ from gossamer.flow.crashing import Point, crash_at
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores.ledger.keys import SCHEMA_KEY
 from gossamer.stores.ledger.lanes import to_lanes
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 #: The version that this program writes.
 VERSION = 5
 
 #: Takes a store to the next version: it may write as many batches as it needs, if it can go on where a kill interrupted it.
-Migration = Callable[[Store], None]
+Migration = Callable[[RocksStore], None]
 
 
-def _as_it_is(store: Store) -> None:
+def _as_it_is(store: RocksStore) -> None:
     """Nothing has another form, but a program that knows the older version would not understand what is new."""
 
 
@@ -30,7 +30,7 @@ def stamp(batch: Batch, version: int = VERSION, following: int | None = None) ->
     batch.put("meta", SCHEMA_KEY, f"{version}{'' if following is None else f'>{following}'}".encode())
 
 
-def migrate(store: Store, version: int = VERSION, migrations: Mapping[int, Migration] = MIGRATIONS) -> int:
+def migrate(store: RocksStore, version: int = VERSION, migrations: Mapping[int, Migration] = MIGRATIONS) -> int:
     """Take a store to `version`; returns the version that it had.
 
     Raises:
@@ -45,7 +45,7 @@ def migrate(store: Store, version: int = VERSION, migrations: Mapping[int, Migra
     return found
 
 
-def version_of(store: Store, known: int = VERSION) -> int:
+def version_of(store: RocksStore, known: int = VERSION) -> int:
     """The version of a store; of one that was on its way to another, the one that it had.
 
     Raises:
@@ -69,7 +69,7 @@ def parse_version(text: bytes) -> tuple[int | None, int]:
     return int(numbers[0]), int(numbers[-1])
 
 
-def _stamp(store: Store, version: int, following: int | None = None) -> None:
+def _stamp(store: RocksStore, version: int, following: int | None = None) -> None:
     batch = store.batch()
     stamp(batch, version, following)
     store.write(batch)

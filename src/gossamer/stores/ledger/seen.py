@@ -5,8 +5,8 @@ Where depths are kept, the lowest depth that each URL was met at stands beside i
 
 from collections.abc import Mapping, Sequence
 
-from gossamer.stores.ledger.keys import Keys
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.keys import LedgerKeys
+from gossamer.stores.ledger.store import Batch, RocksStore
 from gossamer.stores.second_chance import SecondChance
 
 #: New URLs that are remembered between question and commit, about 250 bytes each; then all are forgotten.
@@ -19,7 +19,7 @@ DEEPEST = 0xFFFF
 class SeenUrls:
     """Which URLs are seen. What is put becomes so with the batch, and known in front with `applied`."""
 
-    def __init__(self, store: Store, keys: Keys, recent: int, *, depths: bool = False) -> None:
+    def __init__(self, store: RocksStore, keys: LedgerKeys, recent: int, *, depths: bool = False) -> None:
         self.asked = 0
         self.missed = 0
         self.keeps_depths = depths

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from gossamer.contracts.spaces import KEY_BYTES, Migration, Space, SpaceFigures
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.ledger.keys import COMMON_PREFIX, HOST_ID_BYTES, SPACE_VERSION_PREFIX, Keys, after
+from gossamer.stores.ledger.keys import COMMON_PREFIX, HOST_ID_BYTES, SPACE_VERSION_PREFIX, LedgerKeys, after
 from gossamer.stores.ledger.schema import parse_version
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 #: What an owner may be called: it stands in keys behind its length.
 _OWNER = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
@@ -41,7 +41,7 @@ def _label(space: Space) -> bytes:
 class KeptSpaces:
     """The spaces of one ledger. Contract: `spaces.Spaces`."""
 
-    def __init__(self, store: Store, keys: Keys) -> None:
+    def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
         self._store = store
         self._keys = keys
         self._open: dict[str, Space] = {}

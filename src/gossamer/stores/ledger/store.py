@@ -73,7 +73,7 @@ class Batch:
         database.write(self._batch)
 
 
-class Store:
+class RocksStore:
     """One open database."""
 
     batch_type: ClassVar[type[Batch]] = Batch

@@ -10,8 +10,8 @@ import msgspec
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.stores.ledger.chunks import PLACE_BITS, Cursor, unpack, unpack_cursors
-from gossamer.stores.ledger.keys import CHUNK, CURSOR, LATER, Keys, after, time_of
-from gossamer.stores.ledger.store import Store
+from gossamer.stores.ledger.keys import CHUNK, CURSOR, LATER, LedgerKeys, after, time_of
+from gossamer.stores.ledger.store import RocksStore
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -22,7 +22,7 @@ class Waiting(msgspec.Struct, frozen=True):
     """Seconds since the epoch before which it is not queued; 0 where it is."""
 
 
-def find_waiting(store: Store, keys: Keys, url: str, most: int) -> Waiting | None:
+def find_waiting(store: RocksStore, keys: LedgerKeys, url: str, most: int) -> Waiting | None:
     """The task of a URL among the first `most` chunks of its host, then among `most` tasks for later."""
     host = keys.host(host_of(url))
     cursors = unpack_cursors(store.get("hosts", host + CURSOR))

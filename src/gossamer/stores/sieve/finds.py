@@ -18,7 +18,7 @@ from gossamer.stores.sieve.merging import Sifted
 Ends = Callable[[str], int | None]
 
 
-class Found(msgspec.Struct):
+class FindsFile(msgspec.Struct):
     """A file of finds, and how far it was drained."""
 
     file: str
@@ -34,8 +34,8 @@ class Finds:
     def __init__(self, directory: Path, ends: Ends) -> None:
         self._directory = directory
         self._ends = ends
-        self._found: deque[Found] = deque()
-        self._drained: list[Found] = []
+        self._found: deque[FindsFile] = deque()
+        self._drained: list[FindsFile] = []
 
     def __repr__(self) -> str:
         return f"<Finds in {self._directory}: {len(self)} items>"
@@ -47,10 +47,10 @@ class Finds:
         """Go on with a file of an earlier session, where what counts of it ends."""
         with path.open("rb") as file:
             at = file.seek(self._ends(path.name) or 0)
-            found = Found(path.name, path.stat().st_size, at, sum(1 for _ in file))
+            found = FindsFile(path.name, path.stat().st_size, at, sum(1 for _ in file))
         (self._found if found.count else self._drained).append(found)
 
-    def add(self, found: Found) -> None:
+    def add(self, found: FindsFile) -> None:
         """A merge has written this file."""
         self._found.append(found)
 
@@ -69,7 +69,7 @@ class Finds:
                 return lines, found.file, found.at
         return [], "", 0
 
-    def counting(self) -> list[Found]:
+    def counting(self) -> list[FindsFile]:
         """Files that were drained to the end, and count as such; they are taken off the list."""
         counting = []
         for found in self._drained:
@@ -80,7 +80,9 @@ class Finds:
         return counting
 
 
-def write_found(directory: Path, number: int, pieces: Iterable[list[bytes]], sifted: Sifted, *, sync: bool) -> Found:
+def write_found(
+    directory: Path, number: int, pieces: Iterable[list[bytes]], sifted: Sifted, *, sync: bool
+) -> FindsFile:
     """Write what is new of the lines of a log; no file where that is nothing. In the thread of a merge."""
     new, name = sifted.new, f"found-{number:08}.jsonl"
     path, at, size = directory / name, 0, 0
@@ -94,4 +96,4 @@ def write_found(directory: Path, number: int, pieces: Iterable[list[bytes]], sif
             os.fsync(out.fileno())
     if not size:
         path.unlink()
-    return Found(name, size, 0, len(sifted.high))
+    return FindsFile(name, size, 0, len(sifted.high))

@@ -17,7 +17,7 @@ HOST_BYTES = 4
 REMEMBERED = 65_536
 
 
-class Keys:
+class SieveKeys:
     """Fingerprints that were made and not yet put together, in order; 20 bytes each. Putting them together is
     arithmetic on many at a time (:func:`gossamer.stores.sieve.merging.numbers`)."""
 
@@ -33,13 +33,13 @@ class Keys:
     def __repr__(self) -> str:
         return f"<Keys of {len(self)} URLs>"
 
-    def add(self, keys: "Keys") -> None:
+    def add(self, keys: "SieveKeys") -> None:
         """Append others."""
         self.hosts += keys.hosts
         self.digests += keys.digests
 
 
-class Fingerprints:
+class FingerprintMaker:
     """Makes them. XXH3 resists accidents, not people, so it is keyed with a secret that no server knows."""
 
     __slots__ = ("_hosts", "_secret")
@@ -51,9 +51,9 @@ class Fingerprints:
     def __repr__(self) -> str:
         return f"<Fingerprints of {len(self._hosts)} hosts>"
 
-    def of(self, urls: Iterable[str]) -> Keys:
+    def of(self, urls: Iterable[str]) -> SieveKeys:
         """The fingerprints of canonical URLs, in order."""
-        known, secret, keys = self._hosts, self._secret, Keys()
+        known, secret, keys = self._hosts, self._secret, SieveKeys()
         digests: list[bytes] = []
         hosts: list[bytes] = []
         beginning, host = "\n", b""

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.sieve.runs import Entry
+from gossamer.stores.sieve.runs import RunEntry
 
 FILE = "manifest.json"
 
@@ -17,20 +17,20 @@ FILE = "manifest.json"
 VERSION = 1
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class SieveManifest(msgspec.Struct, frozen=True):
     """What stands."""
 
     secret: str
     """Key of the fingerprints, in hexadecimal."""
     merged: int = 0
     """The last log of offers that is merged; later ones wait."""
-    runs: tuple[Entry, ...] = ()
+    runs: tuple[RunEntry, ...] = ()
     mark: int = 0
     """How far the ledger was, at least: an older one went back to a checkpoint."""
     version: int = VERSION
 
 
-def read(directory: Path) -> Manifest | None:
+def read(directory: Path) -> SieveManifest | None:
     """The manifest of a sieve; None where there is no sieve yet.
 
     Raises:
@@ -44,7 +44,7 @@ def read(directory: Path) -> Manifest | None:
             raise CrawlDirectoryError(f"{path} is missing; go back to a checkpoint") from None
         return None
     try:
-        found = msgspec.json.decode(data, type=Manifest)
+        found = msgspec.json.decode(data, type=SieveManifest)
     except msgspec.DecodeError as error:
         raise CrawlDirectoryError(f"{path} is damaged: {error}; go back to a checkpoint") from None
     if found.version > VERSION:
@@ -54,7 +54,7 @@ def read(directory: Path) -> Manifest | None:
     return found
 
 
-def write(directory: Path, manifest: Manifest, *, sync: bool) -> None:
+def write(directory: Path, manifest: SieveManifest, *, sync: bool) -> None:
     """Replace the manifest. With `sync`, it and the names of the other files survive a power cut."""
     replace_file(directory / FILE, msgspec.json.format(msgspec.json.encode(manifest)), sync=sync)
 

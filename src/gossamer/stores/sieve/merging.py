@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
-from gossamer.stores.sieve.fingerprints import Keys
-from gossamer.stores.sieve.runs import Highs, Lows, Mask, Run
+from gossamer.stores.sieve.fingerprints import SieveKeys
+from gossamer.stores.sieve.runs import Highs, Lows, Mask, SieveRun
 
 #: Runs of about one size that become one. Each entry is rewritten once for each factor of so much: twice at 10^8.
 FAN = 8
@@ -25,7 +25,7 @@ class Sifted(msgspec.Struct):
     """For each entry of the buffer, in the order of the offers: it is the first of its URL, and new."""
 
 
-def numbers(keys: Keys) -> tuple[Highs, Lows]:
+def numbers(keys: SieveKeys) -> tuple[Highs, Lows]:
     """The fingerprints put together: host 3 and URL 5 bytes that sort, 4 bytes of the URL that confirm."""
     hosts = np.frombuffer(keys.hosts, ">u4").astype(np.uint64)
     digests = np.frombuffer(keys.digests, ">u8").reshape(-1, 2)
@@ -34,7 +34,7 @@ def numbers(keys: Keys) -> tuple[Highs, Lows]:
     return high, low
 
 
-def sift(keys: Keys, runs: Iterable[Run]) -> Sifted:
+def sift(keys: SieveKeys, runs: Iterable[SieveRun]) -> Sifted:
     """Which of these fingerprints, in the order of the offers, no run holds; each once."""
     high, low = numbers(keys)
     order = np.argsort(high)

@@ -41,17 +41,17 @@ Places = NDArray[np.intp]
 Records = NDArray[np.void]
 
 
-class Entry(msgspec.Struct, frozen=True):
+class RunEntry(msgspec.Struct, frozen=True):
     """A run as the manifest names it."""
 
     file: str
     count: int
 
 
-class Run:
+class SieveRun:
     """One open run."""
 
-    def __init__(self, directory: Path, entry: Entry) -> None:
+    def __init__(self, directory: Path, entry: RunEntry) -> None:
         """Open it and read the beginnings of its blocks.
 
         Raises:
@@ -136,7 +136,7 @@ def _held(records: Records, high: Highs, low: Lows) -> Mask:
     return found
 
 
-def write_run(directory: Path, file: str, parts: Iterable[tuple[Highs, Lows]], *, sync: bool) -> Run:
+def write_run(directory: Path, file: str, parts: Iterable[tuple[Highs, Lows]], *, sync: bool) -> SieveRun:
     """Write sorted parts, one behind another, as a new run, and open it. What stood under the name was never named in a
     manifest, and is replaced."""
     path, count = directory / file, 0
@@ -152,10 +152,10 @@ def write_run(directory: Path, file: str, parts: Iterable[tuple[Highs, Lows]], *
         out.flush()
         if sync:
             os.fsync(out.fileno())
-    return Run(directory, Entry(file, count))
+    return SieveRun(directory, RunEntry(file, count))
 
 
-def in_order(runs: Iterable[Run]) -> Iterator[tuple[Highs, Lows]]:
+def in_order(runs: Iterable[SieveRun]) -> Iterator[tuple[Highs, Lows]]:
     """All entries of several runs, sorted; a bounded part of each is in memory."""
     heads = [_Head(run) for run in runs]
     while heads := [head for head in heads if head.fill()]:
@@ -171,7 +171,7 @@ def in_order(runs: Iterable[Run]) -> Iterator[tuple[Highs, Lows]]:
 class _Head:
     """How far a merge has read a run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: SieveRun) -> None:
         self._run = run
         self._next = 0
         self._high: Highs = np.empty(0, np.uint64)

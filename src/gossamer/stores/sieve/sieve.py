@@ -24,12 +24,12 @@ import msgspec
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores.files import AppendFile
 from gossamer.stores.sieve import manifest as manifests
-from gossamer.stores.sieve.finds import Ends, Finds, Found, write_found
-from gossamer.stores.sieve.fingerprints import Fingerprints, Keys
-from gossamer.stores.sieve.manifest import Manifest
+from gossamer.stores.sieve.finds import Ends, Finds, FindsFile, write_found
+from gossamer.stores.sieve.fingerprints import FingerprintMaker, SieveKeys
+from gossamer.stores.sieve.manifest import SieveManifest
 from gossamer.stores.sieve.merging import crowded, sift
 from gossamer.stores.sieve.recent import Recent
-from gossamer.stores.sieve.runs import Run, in_order, write_run
+from gossamer.stores.sieve.runs import SieveRun, in_order, write_run
 
 #: A log grows to so many times its capacity while a merge runs; then the offer waits for the merge, to bound memory.
 OVERFLOW = 2
@@ -63,11 +63,11 @@ class _Merge(msgspec.Struct):
     """What a merge has changed."""
 
     number: int
-    runs: list[Run]
-    dropped: list[Run]
-    found: Found
+    runs: list[SieveRun]
+    dropped: list[SieveRun]
+    found: FindsFile
     new: int
-    leaving: list[Found]
+    leaving: list[FindsFile]
 
 
 class Sieve(Generic[T]):
@@ -101,12 +101,12 @@ class Sieve(Generic[T]):
         self._encoder = msgspec.json.Encoder()
         self._decoder = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]  # a class that is known at run time
         self._front = Recent(limits.recent)
-        self._keys = Keys()
+        self._keys = SieveKeys()
         self._backlog: deque[int] = deque()
         self._finds = Finds(directory, ends)
-        self._leaving: list[Found] = []
+        self._leaving: list[FindsFile] = []
         """Finds that can be removed after a merge which notes that they count."""
-        self._settling: tuple[list[Found], int] = [], 0
+        self._settling: tuple[list[FindsFile], int] = [], 0
         self._mark = 0
         """The progress that the next manifest notes: no crash of any kind takes it back."""
         self._job: Future[_Merge] | None = None
@@ -131,7 +131,7 @@ class Sieve(Generic[T]):
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         known = manifests.read(self.directory)
-        self._manifest = known or Manifest(os.urandom(8).hex())
+        self._manifest = known or SieveManifest(os.urandom(8).hex())
         if known is None:
             manifests.write(self.directory, self._manifest, sync=self.limits.sync)
         if self._progress() < self._manifest.mark:
@@ -141,8 +141,8 @@ class Sieve(Generic[T]):
             )
         self._mark = self._manifest.mark
         self._secret = int(self._manifest.secret, 16)
-        self._fingerprints = Fingerprints(self._secret)
-        self._runs = [Run(self.directory, entry) for entry in self._manifest.runs]
+        self._fingerprints = FingerprintMaker(self._secret)
+        self._runs = [SieveRun(self.directory, entry) for entry in self._manifest.runs]
         self._tidy()
         for _, path in self._numbered("found"):
             self._finds.open(path)
@@ -310,7 +310,7 @@ class Sieve(Generic[T]):
             self._wanted = False
             self._log.close()
             number, keys = self._number, self._keys
-            self._keys = Keys()
+            self._keys = SieveKeys()
             self._begin_log(number + 1)
             self._begin_merge(number, keys)
 
@@ -320,7 +320,7 @@ class Sieve(Generic[T]):
         counts = self._ends(name)
         return counts is None or counts >= end
 
-    def _begin_merge(self, number: int, keys: Keys | None) -> None:
+    def _begin_merge(self, number: int, keys: SieveKeys | None) -> None:
         self._in_job = len(keys) if keys is not None else 1
         if not self.limits.sync:
             self._leaving += self._finds.counting()
@@ -347,7 +347,7 @@ class Sieve(Generic[T]):
         if merge.found.size:
             self._finds.add(merge.found)
 
-    def _merge(self, number: int, keys: Keys | None, mark: int, leaving: list[Found]) -> _Merge:
+    def _merge(self, number: int, keys: SieveKeys | None, mark: int, leaving: list[FindsFile]) -> _Merge:
         """One merge, in the thread: it reads what no one changes, and writes files that no one knows until the manifest."""
         if keys is None:
             keys = self._keys_of(number)
@@ -356,7 +356,7 @@ class Sieve(Generic[T]):
         found = write_found(self.directory, number, self._pieces(number), sifted, sync=sync)
         if len(sifted.high):
             runs.append(write_run(self.directory, f"run-{number:08}-0", [(sifted.high, sifted.low)], sync=sync))
-        dropped: list[Run] = []
+        dropped: list[SieveRun] = []
         while places := crowded([run.count for run in runs]):
             joined = [runs[place] for place in places]
             name = f"run-{number:08}-{len(dropped) + 1}"
@@ -364,7 +364,7 @@ class Sieve(Generic[T]):
             runs = [*(run for run in runs if run not in joined), one]
             dropped += joined
         entries = tuple(run.entry for run in runs)
-        manifests.write(self.directory, Manifest(self._manifest.secret, number, entries, mark), sync=sync)
+        manifests.write(self.directory, SieveManifest(self._manifest.secret, number, entries, mark), sync=sync)
         return _Merge(number, runs, dropped, found, len(sifted.high), leaving)
 
     def _pieces(self, number: int) -> Iterator[list[bytes]]:
@@ -375,9 +375,9 @@ class Sieve(Generic[T]):
                 *lines, rest = (rest + data).split(b"\n")
                 yield lines
 
-    def _keys_of(self, number: int) -> Keys:
+    def _keys_of(self, number: int) -> SieveKeys:
         """The fingerprints of a log, as they were when it was written."""
-        keys, fingerprints = Keys(), Fingerprints(self._secret)
+        keys, fingerprints = SieveKeys(), FingerprintMaker(self._secret)
         for lines in self._pieces(number):
             items: list[T] = self._decoder.decode(b"[" + b",".join(lines) + b"]")
             keys.add(fingerprints.of(map(self._url_of, items)))

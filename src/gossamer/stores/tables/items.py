@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.contracts.tables import Table, Told, column
+from gossamer.contracts.tables import RowSource, Table, column
 from gossamer.stores.lines import MAX_LINE_BYTES
 
 #: Characters of a kind that stand in the row of an item that is too large.
@@ -23,7 +23,7 @@ class ItemRow(
     visit: Annotated[str, column("The visit that found it, as in `pages`.")] = ""
 
 
-def _rows(told: Told) -> Iterable[ItemRow]:
+def _rows(told: RowSource) -> Iterable[ItemRow]:
     visit = told.visit.id
     return [ItemRow(kind=item.kind, url=item.url, data=item.value, visit=visit) for item in told.visit.items]
 

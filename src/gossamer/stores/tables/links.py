@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.contracts.tables import Table, Told, column
+from gossamer.contracts.tables import RowSource, Table, column
 from gossamer.model.visit import Link
 
 #: Links in one frame: 500 of the longest URLs with anchors that are all escapes stay below what a reader takes as one line.
@@ -30,14 +30,14 @@ class LinksRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     target_host: Annotated[list[str], column("Host name of the link, without port.", host_of="target")] = []
 
 
-def _rows(told: Told) -> Iterable[LinksRow]:
+def _rows(told: RowSource) -> Iterable[LinksRow]:
     """The frames of a page's links, those that the filters refused at the end."""
     visit = told.visit
     links = [*visit.links, *visit.refused]
     return [_frame(told, links[at : at + MAX_FRAME_LINKS]) for at in range(0, len(links), MAX_FRAME_LINKS)]
 
 
-def _frame(told: Told, links: list[Link]) -> LinksRow:
+def _frame(told: RowSource, links: list[Link]) -> LinksRow:
     relations = [link.relation for link in links]
     anchors = [link.anchor for link in links]
     nofollow = [link.nofollow for link in links]

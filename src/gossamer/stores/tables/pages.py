@@ -5,19 +5,19 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.contracts.tables import Table, Told, column
+from gossamer.contracts.tables import RowSource, Table, column
 from gossamer.model import body as bodies
 from gossamer.model.dates import utc_text
 from gossamer.model.domains import registered_domain
 from gossamer.model.outcome import Outcome
-from gossamer.model.robots_tags import keeps_copy
 from gossamer.model.task import ROBOTS
+from gossamer.reading.robots_tags import keeps_copy
 
 #: Characters of ETag and Last-Modified that are kept (FAULTS 78).
 MAX_VALIDATOR = 512
 
 
-def _sha256(told: Told) -> str:
+def _sha256(told: RowSource) -> str:
     body = told.response.body
     return bodies.sha256(body) if told.hashes and body else ""
 
@@ -183,7 +183,7 @@ class RobotsRow(PageRow, frozen=True, kw_only=True, omit_defaults=True, gc=False
     """A request for robots.txt: indexed like a page, and none."""
 
 
-def _rows(told: Told) -> Iterable[msgspec.Struct]:
+def _rows(told: RowSource) -> Iterable[msgspec.Struct]:
     return (PAGES.row_of(told, RobotsRow if told.visit.is_robots else PageRow),)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.contracts.tables import Table, Told, column
+from gossamer.contracts.tables import RowSource, Table, column
 from gossamer.model.visit import Triple
 from gossamer.stores.lines import MAX_LINE_BYTES
 
@@ -29,7 +29,7 @@ class TriplesRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     visit: Annotated[str, column("The visit that found it, as in `pages`.")] = ""
 
 
-def _rows(told: Told) -> Iterable[TriplesRow]:
+def _rows(told: RowSource) -> Iterable[TriplesRow]:
     return [_frame(told, triples) for triples in _framed(told.visit.triples)]
 
 
@@ -48,7 +48,7 @@ def _framed(triples: Iterable[Triple]) -> Iterator[list[Triple]]:
         yield frame
 
 
-def _frame(told: Told, triples: list[Triple]) -> TriplesRow:
+def _frame(told: RowSource, triples: list[Triple]) -> TriplesRow:
     subjects, predicates, objects, datatypes, languages = (list(each) for each in zip(*triples, strict=True))
     return TriplesRow(
         graph=told.task.url,

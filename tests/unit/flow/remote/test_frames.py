@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gossamer.flow.errors import BrokenFrame
-from gossamer.flow.remote.frames import HANDSHAKE_LIMIT, FramePipe, Kind, LinkLost
+from gossamer.flow.remote.frames import HANDSHAKE_LIMIT, FrameKind, FramePipe, LinkLost
 
 Run = Callable[[Any], Any]
 
@@ -21,10 +21,14 @@ def frame(kind: int, payload: bytes) -> bytes:
 def test_frames_are_read_however_they_were_cut(piece: int, run: Run, lone_pipe: Any) -> None:
     async def test() -> None:
         pipe, _ = lone_pipe()
-        data = frame(Kind.ACK, b"abc") + frame(Kind.END, b"") + frame(Kind.DATA, b"x" * 500)
+        data = frame(FrameKind.ACK, b"abc") + frame(FrameKind.END, b"") + frame(FrameKind.DATA, b"x" * 500)
         for start in range(0, len(data), piece):
             pipe.data_received(data[start : start + piece])
-        assert [await pipe.read() for _ in range(3)] == [(Kind.ACK, b"abc"), (Kind.END, b""), (Kind.DATA, b"x" * 500)]
+        assert [await pipe.read() for _ in range(3)] == [
+            (FrameKind.ACK, b"abc"),
+            (FrameKind.END, b""),
+            (FrameKind.DATA, b"x" * 500),
+        ]
 
     run(test())
 
@@ -44,14 +48,14 @@ def test_frames_are_read_however_they_were_cut(piece: int, run: Run, lone_pipe: 
 def test_hostile_bytes_drop_the_connection(data: bytes, run: Run, lone_pipe: Any) -> None:
     async def test() -> None:
         pipe, transport = lone_pipe()
-        pipe.data_received(frame(Kind.ACK, b"good"))
+        pipe.data_received(frame(FrameKind.ACK, b"good"))
         pipe.data_received(data)
         assert transport.is_closing()
-        assert await pipe.read() == (Kind.ACK, b"good")
+        assert await pipe.read() == (FrameKind.ACK, b"good")
         for _ in range(2):
             with pytest.raises(BrokenFrame):
                 await pipe.read()
-        pipe.data_received(frame(Kind.ACK, b"late"))
+        pipe.data_received(frame(FrameKind.ACK, b"late"))
         with pytest.raises(BrokenFrame):
             await pipe.read()
 
@@ -61,9 +65,9 @@ def test_hostile_bytes_drop_the_connection(data: bytes, run: Run, lone_pipe: Any
 def test_a_truncated_frame_is_never_read(run: Run, lone_pipe: Any) -> None:
     async def test() -> None:
         pipe, transport = lone_pipe()
-        pipe.data_received(frame(Kind.DATA, b"whole") + frame(Kind.DATA, b"truncated")[:-1])
+        pipe.data_received(frame(FrameKind.DATA, b"whole") + frame(FrameKind.DATA, b"truncated")[:-1])
         transport.close()
-        assert await pipe.read() == (Kind.DATA, b"whole")
+        assert await pipe.read() == (FrameKind.DATA, b"whole")
         with pytest.raises(LinkLost):
             await pipe.read()
 
@@ -75,7 +79,7 @@ def test_reading_pauses_while_nobody_reads_and_goes_on_after(run: Run, lone_pipe
         pipe, transport = lone_pipe()
         frames = 0
         while transport.reading:
-            pipe.data_received(frame(Kind.DATA, b"x" * 100))
+            pipe.data_received(frame(FrameKind.DATA, b"x" * 100))
             frames += 1
             assert frames < 10_000
         for _ in range(frames):
@@ -89,13 +93,13 @@ def test_writing_waits_while_the_peer_does_not_read(run: Run, lone_pipe: Any) ->
     async def test() -> None:
         pipe, transport = lone_pipe()
         pipe.pause_writing()
-        writing = asyncio.ensure_future(pipe.write(Kind.DATA, b"x"))
+        writing = asyncio.ensure_future(pipe.write(FrameKind.DATA, b"x"))
         await asyncio.sleep(0)
         assert not writing.done()
         pipe.resume_writing()
         await writing
         pipe.pause_writing()
-        cut_off = asyncio.ensure_future(pipe.write(Kind.DATA, b"y"))
+        cut_off = asyncio.ensure_future(pipe.write(FrameKind.DATA, b"y"))
         transport.close()
         with pytest.raises(LinkLost):
             await cut_off
@@ -106,12 +110,12 @@ def test_writing_waits_while_the_peer_does_not_read(run: Run, lone_pipe: Any) ->
 def test_frames_of_one_tick_leave_in_one_write(run: Run, lone_pipe: Any) -> None:
     async def test() -> None:
         pipe, transport = lone_pipe()
-        pipe.put(Kind.ACK, b"1")
-        pipe.put(Kind.ACK, b"2")
+        pipe.put(FrameKind.ACK, b"1")
+        pipe.put(FrameKind.ACK, b"2")
         assert not transport.written
         await asyncio.sleep(0)
-        assert transport.written == frame(Kind.ACK, b"1") + frame(Kind.ACK, b"2")
+        assert transport.written == frame(FrameKind.ACK, b"1") + frame(FrameKind.ACK, b"2")
         lost = FramePipe()
-        lost.put(Kind.ACK, b"into nothing")
+        lost.put(FrameKind.ACK, b"into nothing")
 
     run(test())

@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.flow.errors import BrokenFrame, RemoteRefused, WiringError
 from gossamer.flow.remote import handshake
-from gossamer.flow.remote.frames import FramePipe, Kind
+from gossamer.flow.remote.frames import FrameKind, FramePipe
 from gossamer.flow.remote.messages import VERSION, About, Challenge, Hello, decode, encode
 
 Run = Callable[[Any], Any]
@@ -119,9 +119,9 @@ def test_without_the_same_secret_nobody_gets_in(
 
 def test_an_acceptor_that_cannot_prove_itself_is_left(run: Run, joined_pipes: Any) -> None:
     async def impostor(pipe: FramePipe) -> None:
-        pipe.put(Kind.CHALLENGE, encode(Challenge(VERSION, bytes(32))))
+        pipe.put(FrameKind.CHALLENGE, encode(Challenge(VERSION, bytes(32))))
         hello = decode((await pipe.read())[1], Hello)
-        pipe.put(Kind.WELCOME, encode((RECEIVER, hello.proof)))
+        pipe.put(FrameKind.WELCOME, encode((RECEIVER, hello.proof)))
 
     async def test() -> None:
         ours, theirs = joined_pipes()
@@ -137,7 +137,7 @@ def test_a_recorded_proof_is_worth_nothing_on_another_connection(run: Run, joine
         recorded: list[bytes] = []
 
         async def recorder(pipe: FramePipe) -> None:
-            pipe.put(Kind.CHALLENGE, encode(Challenge(VERSION, bytes(32))))
+            pipe.put(FrameKind.CHALLENGE, encode(Challenge(VERSION, bytes(32))))
             recorded.append((await pipe.read())[1])
             pipe.close()
 
@@ -146,8 +146,8 @@ def test_a_recorded_proof_is_worth_nothing_on_another_connection(run: Run, joine
         await asyncio.gather(introduced, recorder(theirs), return_exceptions=True)
         ours, theirs = joined_pipes()
         accepting = asyncio.ensure_future(handshake.accept(theirs, SECRET, {"urls": FakeParty(RECEIVER)}))
-        assert (await ours.read())[0] is Kind.CHALLENGE
-        ours.put(Kind.HELLO, recorded[0])
+        assert (await ours.read())[0] is FrameKind.CHALLENGE
+        ours.put(FrameKind.HELLO, recorded[0])
         with pytest.raises(RemoteRefused, match="secret"):
             await accepting
 
@@ -157,16 +157,16 @@ def test_a_recorded_proof_is_worth_nothing_on_another_connection(run: Run, joine
 @pytest.mark.parametrize(
     ("kind", "payload"),
     [
-        (Kind.HELLO, b""),
-        (Kind.HELLO, b"\xc1"),
-        (Kind.HELLO, b"\xc7\x05\x01hello"),
-        (Kind.HELLO, b"\xdd\xff\xff\xff\xff"),
-        (Kind.HELLO, b"\x91" * 3000),
-        (Kind.HELLO, encode((VERSION, SENDER, b"short nonce", b""))),
-        (Kind.DATA, b"items already"),
+        (FrameKind.HELLO, b""),
+        (FrameKind.HELLO, b"\xc1"),
+        (FrameKind.HELLO, b"\xc7\x05\x01hello"),
+        (FrameKind.HELLO, b"\xdd\xff\xff\xff\xff"),
+        (FrameKind.HELLO, b"\x91" * 3000),
+        (FrameKind.HELLO, encode((VERSION, SENDER, b"short nonce", b""))),
+        (FrameKind.DATA, b"items already"),
     ],
 )
-def test_hostile_first_words_are_broken_frames(kind: Kind, payload: bytes, run: Run, joined_pipes: Any) -> None:
+def test_hostile_first_words_are_broken_frames(kind: FrameKind, payload: bytes, run: Run, joined_pipes: Any) -> None:
     async def test() -> None:
         ours, theirs = joined_pipes()
         ours.put(kind, payload)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.flow.errors import ConnectorError, WiringError
-from gossamer.flow.remote.journal import FileJournal, Journal, Kept, MemoryJournal
+from gossamer.flow.remote.journal import FileJournal, Journal, KeptFrame, MemoryJournal
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -40,7 +40,7 @@ def test_a_file_goes_on_where_its_process_was_killed(tmp_path: Path) -> None:
     after = FileJournal(tmp_path / "journal", "urls")
     loaded = after.open()
     assert (loaded.stream, loaded.acknowledged) == (stream, 10)
-    assert list(loaded.frames) == [Kept(11, 12, 9)]
+    assert list(loaded.frames) == [KeptFrame(11, 12, 9)]
     after.close()
 
 

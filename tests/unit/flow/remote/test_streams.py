@@ -12,12 +12,12 @@ from gossamer.flow.connector import Receipts
 from gossamer.flow.errors import BrokenFrame, EndOfItems, RemoteRefused, WrongItem
 from gossamer.flow.receipt import Receipt
 from gossamer.flow.remote.codec import Codec
-from gossamer.flow.remote.frames import FRAME_LIMIT, FramePipe, Kind
+from gossamer.flow.remote.frames import FRAME_LIMIT, FrameKind, FramePipe
 from gossamer.flow.remote.journal import FileJournal, Journal, MemoryJournal
-from gossamer.flow.remote.messages import About, Ack, Refused, decode, encode
-from gossamer.flow.remote.receiving import Expected, Receiver
-from gossamer.flow.remote.sending import Limits, Sender
-from gossamer.flow.remote.watch import Watch
+from gossamer.flow.remote.messages import About, Ack, LinkRefused, decode, encode
+from gossamer.flow.remote.receiving import ExpectedSenders, Receiver
+from gossamer.flow.remote.sending import Sender, SendingLimits
+from gossamer.flow.remote.watch import Waiters
 
 Run = Callable[[Any], Any]
 
@@ -29,14 +29,14 @@ CODEC: Codec[int] = Codec("numbers", int, int, FRAME_LIMIT)
 
 def make_sender(journal: Journal | None = None, slot: str = "a", batch: int = 2, window: int = 6) -> Sender[int]:
     about = About("numbers", "int", True, slot, "", 1)
-    sender = Sender(about, CODEC, journal or MemoryJournal(), 100, Limits(batch, window), Watch())
+    sender = Sender(about, CODEC, journal or MemoryJournal(), 100, SendingLimits(batch, window), Waiters())
     sender.open()
     return sender
 
 
 def make_receiver(senders: int | frozenset[str] = 1, capacity: int = 100) -> Receiver[int]:
     about = About("numbers", "int", False, "b", "", 0)
-    receiver = Receiver(about, int, CODEC, capacity, FRAME_LIMIT, Expected(senders), Watch())
+    receiver = Receiver(about, int, CODEC, capacity, FRAME_LIMIT, ExpectedSenders(senders), Waiters())
     receiver.make_ready()
     return receiver
 
@@ -200,7 +200,7 @@ def test_a_journal_older_than_its_receiver_is_told_so(run: Run, joined_pipes: An
         await sender.send([1], None)
         ours, theirs = joined_pipes()
         serving = asyncio.ensure_future(sender.serve(ours, About("numbers", "int", False, "b", "", 0)))
-        theirs.put(Kind.ACK, encode(Ack(17)))
+        theirs.put(FrameKind.ACK, encode(Ack(17)))
         await serving
         with pytest.raises(RemoteRefused, match="older"):
             sender.offer([2], None)
@@ -293,11 +293,11 @@ def test_frames_that_hold_no_items_are_refused_aloud(payload: bytes, run: Run, j
         receiver = make_receiver()
         ours, theirs = joined_pipes()
         serving = asyncio.ensure_future(receiver.serve(theirs, About("numbers", "int", True, "a", "s", 1)))
-        assert (await ours.read())[0] is Kind.ACK
-        ours.put(Kind.DATA, payload)
+        assert (await ours.read())[0] is FrameKind.ACK
+        ours.put(FrameKind.DATA, payload)
         kind, answer = await ours.read()
-        assert kind is Kind.REFUSED
-        assert decode(answer, Refused).reason
+        assert kind is FrameKind.REFUSED
+        assert decode(answer, LinkRefused).reason
         await serving
         assert receiver.inbox.poll(1) == ([], None)
 
@@ -309,7 +309,7 @@ def test_a_gap_drops_the_link_and_takes_nothing(run: Run, joined_pipes: Any) -> 
         receiver = make_receiver()
         ours, theirs = joined_pipes()
         serving = asyncio.ensure_future(receiver.serve(theirs, About("numbers", "int", True, "a", "s", 1)))
-        ours.put(Kind.DATA, CODEC.pack(5, CODEC.encode([5])))
+        ours.put(FrameKind.DATA, CODEC.pack(5, CODEC.encode([5])))
         await serving
         assert receiver.inbox.poll(1) == ([], None)
         assert list(receiver.position().values()) == [0]
@@ -322,8 +322,8 @@ def test_frames_that_overlap_are_cut_to_what_is_new(run: Run, joined_pipes: Any)
         receiver = make_receiver()
         ours, theirs = joined_pipes()
         serving = asyncio.ensure_future(receiver.serve(theirs, About("numbers", "int", True, "a", "s", 1)))
-        ours.put(Kind.DATA, CODEC.pack(1, CODEC.encode([1, 2, 3])))
-        ours.put(Kind.DATA, CODEC.pack(2, CODEC.encode([2, 3, 4, 5])))
+        ours.put(FrameKind.DATA, CODEC.pack(1, CODEC.encode([1, 2, 3])))
+        ours.put(FrameKind.DATA, CODEC.pack(2, CODEC.encode([2, 3, 4, 5])))
         items, _ = await take(receiver, 5)
         assert items == [1, 2, 3, 4, 5]
         assert receiver.repeated == 2

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from gossamer.services.robots.reading import parse
-from gossamer.services.robots.rules import Form
+from gossamer.services.robots.rules import PathForm
 
 _TOKEN = re.compile(r'\s*(?:#[^\n]*|(?P<string>"(?:[^"\\]|\\.)*")|(?P<word>\w+)|(?P<mark>[\[\]{}:,]))', re.DOTALL)
 _ESCAPE = re.compile(rb"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
@@ -90,7 +90,7 @@ def google(test_data: Path) -> list[Case]:
 def test_every_case_comes_out_as_google_expects(google: list[Case]) -> None:
     assert len(google) >= 146
     wrong = [
-        case for case in google if parse(case.body, Form.BYTES).decide(case.agent, case.url).allowed != case.allowed
+        case for case in google if parse(case.body, PathForm.BYTES).decide(case.agent, case.url).allowed != case.allowed
     ]
     assert wrong == []
 
@@ -103,5 +103,5 @@ def test_the_form_of_the_rfc_differs_only_where_its_text_does(google: list[Case]
 
 def test_what_is_kept_for_an_agent_decides_as_the_whole_file_does(google: list[Case]) -> None:
     for case in google:
-        rules = parse(case.body, Form.BYTES)
+        rules = parse(case.body, PathForm.BYTES)
         assert rules.for_agent(case.agent).decide(case.agent, case.url) == rules.decide(case.agent, case.url), case

@@ -7,12 +7,12 @@ import pytest
 
 from gossamer.services.robots.matching import path_of
 from gossamer.services.robots.reading import MAX_BYTES, MAX_DELAY, parse
-from gossamer.services.robots.rules import Decision, Form, Rules
+from gossamer.services.robots.rules import Decision, PathForm, Rules
 
 HOST = "http://a.test"
 
 
-def allowed(text: str | bytes, path: str, agent: str = "gossamer", form: Form = Form.RFC9309) -> bool:
+def allowed(text: str | bytes, path: str, agent: str = "gossamer", form: PathForm = PathForm.RFC9309) -> bool:
     data = text if isinstance(text, bytes) else text.encode()
     return parse(data, form).decide(agent, HOST + path).allowed
 
@@ -88,13 +88,13 @@ def test_equivalent_escapes_are_equal_in_the_rfcs_form() -> None:
     assert allowed(everyone("Disallow: /a%2Ab$"), "/axb")
     assert not allowed(everyone("Disallow: /a%24"), "/a$")
     assert not allowed(everyone("Disallow: /a$b"), "/a$b")
-    assert allowed(everyone("Disallow: /%7Ejoe/"), "/~joe/", form=Form.BYTES)
+    assert allowed(everyone("Disallow: /%7Ejoe/"), "/~joe/", form=PathForm.BYTES)
 
 
 def test_robots_txt_itself_is_always_allowed() -> None:
     assert allowed(everyone("Disallow: /"), "/robots.txt")
     assert not allowed(everyone("Disallow: /"), "/robots.txt?x")
-    assert not allowed(everyone("Disallow: /"), "/robots.txt", form=Form.BYTES)
+    assert not allowed(everyone("Disallow: /"), "/robots.txt", form=PathForm.BYTES)
 
 
 def test_misspelt_names_are_read_as_google_reads_them() -> None:

@@ -7,11 +7,11 @@ import msgspec
 
 from gossamer.contracts.filtering import TaskGate
 from gossamer.model.aside import Family
-from gossamer.model.document import Document
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.url import host_of, path_of
 from gossamer.model.visit import Found, Response, Visit, sha1_base32
+from gossamer.reading.document import Document
 from gossamer.services.template import LearntTemplates
 from gossamer.services.traps.provider import LearntTraps, TrapSheet
 from gossamer.simweb import SimWeb, WebSpec, traps

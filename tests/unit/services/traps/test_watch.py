@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.model.aside import Family
 from gossamer.model.task import Task
-from gossamer.model.words import words_of, words_of_urls
+from gossamer.reading.words import words_of, words_of_urls
 from gossamer.services.template import LearntTemplates
 from gossamer.services.traps.families import depth_of, parts_of, shared_beginning, trace
 from gossamer.services.traps.memory import KEPT_BYTES, PARTS_OF_HOST

@@ -12,7 +12,7 @@ from gossamer.model.kept import HostState
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.stores.ledger.deleting import delete
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.storing import visit
 
 HOSTS = ["gone.test", "www.gone.test", "a.www.gone.test", "begone.test", "kept.test", "gone.test.kept.test"]
@@ -26,8 +26,8 @@ TARGETS = [
 ]
 
 
-def opened(directory: Path) -> Ledger:
-    ledger = Ledger(LedgerSheet(directory=str(directory)))
+def opened(directory: Path) -> RocksLedger:
+    ledger = RocksLedger(LedgerSheet(directory=str(directory)))
     ledger.open()
     return ledger
 
@@ -51,7 +51,7 @@ class Filled:
             self._fetch(ledger)
         ledger.abandon()  # what is in flight is found again by the next opening
 
-    def _discover(self, ledger: Ledger, part: int) -> None:
+    def _discover(self, ledger: RocksLedger, part: int) -> None:
         for host in HOSTS:
             urls = [f"http://{host}/{number}" for number in range(part * 200, part * 200 + self.random.randint(1, 200))]
             tasks = [task_of(url, self.random.choice((0, 3))) for url in urls]
@@ -67,7 +67,7 @@ class Filled:
             self.waiting.update(task.url for task in tasks if task not in aside)
             self.aside.update(task.url for task in aside)
 
-    def _fetch(self, ledger: Ledger) -> None:
+    def _fetch(self, ledger: RocksLedger) -> None:
         ledger.queues.admit(0.0, 100)
         for host in self.random.sample(HOSTS, 3):
             tasks = ledger.queues.pop(host, self.random.randint(1, 250))
@@ -80,7 +80,7 @@ class Filled:
             self.waiting.difference_update(task.url for task in ended)
 
 
-def drained(ledger: Ledger) -> list[Task]:
+def drained(ledger: RocksLedger) -> list[Task]:
     """Every task that is handed out, each ended."""
     found: list[Task] = []
     while True:

@@ -8,30 +8,30 @@ import msgspec
 import pytest
 
 from gossamer.model.kept import document_row
-from gossamer.model.simhash import THRESHOLD
+from gossamer.reading.simhash import THRESHOLD
 from gossamer.stores.ledger.fingerprints import LEAST_CROWD, SLOTS, KeptFingerprints
-from gossamer.stores.ledger.keys import Keys
-from gossamer.stores.ledger.store import Store, StoreLimits
+from gossamer.stores.ledger.keys import LedgerKeys
+from gossamer.stores.ledger.store import RocksStore, StoreLimits
 from gossamer.testing.seen import check_fingerprint_index
 from gossamer.testing.storing import visit
 
-KEYS = Keys(1)
+KEYS = LedgerKeys(1)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store(tmp_path / "ledger", StoreLimits(1 << 20, 1 << 20, 1 << 20), create=True)
+def store(tmp_path: Path) -> Iterator[RocksStore]:
+    made = RocksStore(tmp_path / "ledger", StoreLimits(1 << 20, 1 << 20, 1 << 20), create=True)
     yield made
     made.close()
 
 
-def opened(store: Store, capacity: int = 1_000) -> KeptFingerprints:
+def opened(store: RocksStore, capacity: int = 1_000) -> KeptFingerprints:
     index = KeptFingerprints(store, KEYS)
     index.compare(capacity)
     return index
 
 
-def keep(store: Store, index: KeptFingerprints, pages: dict[int, str], *, are_claimed: bool = False) -> None:
+def keep(store: RocksStore, index: KeptFingerprints, pages: dict[int, str], *, are_claimed: bool = False) -> None:
     """Commit pages with these fingerprints, as a group does."""
     batch = store.batch()
     for fingerprint, url in pages.items():
@@ -45,7 +45,7 @@ def keep(store: Store, index: KeptFingerprints, pages: dict[int, str], *, are_cl
 class Committing:
     """An index whose pages are kept some time after they were compared."""
 
-    def __init__(self, store: Store, every: int) -> None:
+    def __init__(self, store: RocksStore, every: int) -> None:
         self.store = store
         self.every = every
         self.index = opened(store)
@@ -63,7 +63,7 @@ class Committing:
 
 
 @pytest.mark.parametrize("every", [1, 7, 1_000])
-def test_it_keeps_the_promises_of_the_contract(store: Store, every: int) -> None:
+def test_it_keeps_the_promises_of_the_contract(store: RocksStore, every: int) -> None:
     check_fingerprint_index(Committing(store, every), seed=every)
 
 
@@ -73,7 +73,7 @@ def near_to(fingerprint: int, choose: random.Random) -> int:
     return fingerprint
 
 
-def test_what_was_kept_is_found_by_who_goes_on_and_what_was_claimed_is_not(store: Store) -> None:
+def test_what_was_kept_is_found_by_who_goes_on_and_what_was_claimed_is_not(store: RocksStore) -> None:
     choose = random.Random(1)
     given = {choose.getrandbits(64): f"http://a.test/{number}" for number in range(500)}
     first = opened(store)
@@ -88,7 +88,7 @@ def test_what_was_kept_is_found_by_who_goes_on_and_what_was_claimed_is_not(store
     assert second.near(lost, "http://a.test/lost") == "", "a page that was never kept is a new one"
 
 
-def test_the_oldest_are_forgotten_and_the_keys_are_bounded(store: Store) -> None:
+def test_the_oldest_are_forgotten_and_the_keys_are_bounded(store: RocksStore) -> None:
     choose = random.Random(2)
     index = opened(store, capacity=80)
     given = [choose.getrandbits(64) for _ in range(1_000)]
@@ -102,7 +102,7 @@ def test_the_oldest_are_forgotten_and_the_keys_are_bounded(store: Store) -> None
     assert found[-60:] == [f"http://a.test/{number}" for number in range(940, 1_000)]
 
 
-def test_pages_that_are_made_to_look_alike_cost_a_bounded_look(store: Store) -> None:
+def test_pages_that_are_made_to_look_alike_cost_a_bounded_look(store: RocksStore) -> None:
     choose = random.Random(3)
     index = opened(store)
     alike = [choose.getrandbits(48) << 16 | 0xABCD for _ in range(SLOTS * LEAST_CROWD)]
@@ -114,7 +114,7 @@ def test_pages_that_are_made_to_look_alike_cost_a_bounded_look(store: Store) -> 
     assert opened(store).near(alike[-1], "http://b.test/") == f"http://a.test/{len(alike) - 1}"
 
 
-def test_the_nearest_is_named_be_it_kept_or_in_flight(store: Store) -> None:
+def test_the_nearest_is_named_be_it_kept_or_in_flight(store: RocksStore) -> None:
     index = opened(store)
     near, nearer = 0b1111, 0b1111 ^ (0b111111 << 30)
     keep(store, index, {near: "http://a.test/near"})
@@ -123,7 +123,7 @@ def test_the_nearest_is_named_be_it_kept_or_in_flight(store: Store) -> None:
     assert index.near(near ^ 1, "page") == "http://a.test/near"
 
 
-def test_another_capacity_forgets_nothing_at_once(store: Store) -> None:
+def test_another_capacity_forgets_nothing_at_once(store: RocksStore) -> None:
     choose = random.Random(4)
     given = {choose.getrandbits(64): f"http://a.test/{number}" for number in range(100)}
     keep(store, opened(store, capacity=800), given)

@@ -8,18 +8,18 @@ import pytest
 from gossamer.model.task import Task
 from gossamer.model.visit import Location
 from gossamer.stores.ledger.forgetting import forget
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.mirror import readable
 from gossamer.testing.storing import visit
 
 
-def opened(directory: Path) -> Ledger:
-    ledger = Ledger(LedgerSheet(directory=str(directory)))
+def opened(directory: Path) -> RocksLedger:
+    ledger = RocksLedger(LedgerSheet(directory=str(directory)))
     ledger.open()
     return ledger
 
 
-def keep(ledger: Ledger, url: str, digest: str, place: Location | None, duplicate_of: str = "") -> None:
+def keep(ledger: RocksLedger, url: str, digest: str, place: Location | None, duplicate_of: str = "") -> None:
     """Let a page be discovered, fetched and kept."""
     one = msgspec.structs.replace(visit(url), digest=digest, duplicate_of=duplicate_of)
     with ledger.group() as group:
@@ -34,7 +34,7 @@ def keep(ledger: Ledger, url: str, digest: str, place: Location | None, duplicat
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
+def ledger(tmp_path: Path) -> RocksLedger:
     """One document in a file that is lost, its copy in one that is not, and one that has nothing to do with either."""
     ledger = opened(tmp_path)
     keep(ledger, "http://a.test/lost", "LOST", Location("warc/1", 0, 10))
@@ -48,7 +48,7 @@ def is_gone(place: Location) -> bool:
     return place.file == "warc/1"
 
 
-def test_lost_documents_and_copies_of_them_are_fetched_again_and_no_others(ledger: Ledger) -> None:
+def test_lost_documents_and_copies_of_them_are_fetched_again_and_no_others(ledger: RocksLedger) -> None:
     pages = ledger.counters()["pages"]
     assert forget(ledger, is_gone, {"warc/1": None}) == 2
     assert ledger.document("http://a.test/lost") is None
@@ -64,7 +64,7 @@ def test_lost_documents_and_copies_of_them_are_fetched_again_and_no_others(ledge
     ledger.abandon()
 
 
-def test_forgetting_survives_the_process_and_twice_is_once(ledger: Ledger, tmp_path: Path) -> None:
+def test_forgetting_survives_the_process_and_twice_is_once(ledger: RocksLedger, tmp_path: Path) -> None:
     forget(ledger, is_gone, {})
     ledger.abandon()
     again = opened(tmp_path)
@@ -75,14 +75,14 @@ def test_forgetting_survives_the_process_and_twice_is_once(ledger: Ledger, tmp_p
 
 
 def test_a_ledger_where_nothing_can_be_written_is_read_through_a_folder_of_our_own(
-    ledger: Ledger, tmp_path: Path
+    ledger: RocksLedger, tmp_path: Path
 ) -> None:
     ledger.close()
     there = ledger.places.ledger
     before = {path.name for path in there.iterdir()}
     with readable(there, lambda path, mode: False) as beside:
         assert beside != there
-        mirrored = Ledger(LedgerSheet(directory=str(beside.parent), agent="agent-00"))
+        mirrored = RocksLedger(LedgerSheet(directory=str(beside.parent), agent="agent-00"))
         mirrored.places.ledger = beside
         with mirrored.looking():
             assert mirrored.document("http://c.test/kept") is not None
@@ -90,7 +90,7 @@ def test_a_ledger_where_nothing_can_be_written_is_read_through_a_folder_of_our_o
     assert not beside.exists()
 
 
-def test_a_task_is_found_again_as_it_was_found_first(ledger: Ledger) -> None:
+def test_a_task_is_found_again_as_it_was_found_first(ledger: RocksLedger) -> None:
     forget(ledger, is_gone, {})
     [found] = [
         task for host in ledger.queues.admit(0.0, 100) for task in ledger.queues.pop(host, 100) if "a.test" in task.url

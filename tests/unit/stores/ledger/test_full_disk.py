@@ -10,9 +10,9 @@ import rocksdict
 
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.ledger.store import Batch, Store
+from gossamer.stores.ledger.store import Batch, RocksStore
 
 #: The child may write files of so many bytes only, which the system reports as it reports a full disk.
 CHILD = """
@@ -59,7 +59,7 @@ assert len({task.url for task in queues.pop("a.test", 10**6)}) == kept
 """
 
 
-def opened(directory: Path, kind: type[Ledger] = Ledger) -> tuple[Ledger, LedgerFrontier]:
+def opened(directory: Path, kind: type[RocksLedger] = RocksLedger) -> tuple[RocksLedger, LedgerFrontier]:
     ledger = kind(LedgerSheet(directory=str(directory)))
     ledger.open()
     queues = LedgerFrontier()
@@ -84,10 +84,10 @@ def test_a_failed_write_that_reached_the_disk_all_the_same_is_taken_up(tmp_path:
             if is_full:
                 raise OSError("No space left on device")
 
-    class FullStore(Store):
+    class FullStore(RocksStore):
         batch_type = Full
 
-    class FullLedger(Ledger):
+    class FullLedger(RocksLedger):
         store_type = FullStore
 
     ledger, queues = opened(tmp_path, FullLedger)

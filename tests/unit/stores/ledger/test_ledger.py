@@ -12,21 +12,21 @@ from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.kept import HostState
 from gossamer.model.task import Task
 from gossamer.stores.ledger import schema
-from gossamer.stores.ledger.keys import SCHEMA_KEY, Keys, due_key, time_key
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
-from gossamer.stores.ledger.store import Store, StoreLimits
+from gossamer.stores.ledger.keys import SCHEMA_KEY, LedgerKeys, due_key, time_key
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.stores.ledger.store import RocksStore, StoreLimits
 from gossamer.testing.storing import visit
 
 LIMITS = StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20)
 
 
-def opened(directory: Path, kind: type[Ledger] = Ledger, *, existing: bool = False) -> Ledger:
+def opened(directory: Path, kind: type[RocksLedger] = RocksLedger, *, existing: bool = False) -> RocksLedger:
     ledger = kind(LedgerSheet(directory=str(directory), existing=existing))
     ledger.open()
     return ledger
 
 
-def keep(ledger: Ledger, *urls: str) -> list[str]:
+def keep(ledger: RocksLedger, *urls: str) -> list[str]:
     with ledger.group() as group:
         new = group.offer(urls)
         group.push(Task(url, "a.test") for url in new)
@@ -56,7 +56,7 @@ def test_a_killed_holder_leaves_no_lock_behind(tmp_path: Path) -> None:
 
 def test_a_newer_ledger_is_refused(tmp_path: Path) -> None:
     opened(tmp_path).close()
-    store = Store(tmp_path / "state/agent-00/ledger", LIMITS)
+    store = RocksStore(tmp_path / "state/agent-00/ledger", LIMITS)
     batch = store.batch()
     schema.stamp(batch, schema.VERSION + 1)
     store.write(batch)
@@ -67,12 +67,12 @@ def test_a_newer_ledger_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_older_ledger_is_migrated_step_by_step(tmp_path: Path) -> None:
-    store = Store(tmp_path, LIMITS, create=True)
+    store = RocksStore(tmp_path, LIMITS, create=True)
     batch = store.batch()
     schema.stamp(batch, 1)
     store.write(batch)
 
-    def step(store: Store) -> None:
+    def step(store: RocksStore) -> None:
         batch = store.batch()
         batch.put(
             "meta", b"steps", (store.get("meta", b"steps") or b"") + (store.get("meta", SCHEMA_KEY) or b"") + b" "
@@ -199,15 +199,15 @@ def test_one_group_is_open_at_a_time(tmp_path: Path) -> None:
 
 
 def test_keys_of_a_domain_and_of_a_host_lie_together() -> None:
-    keys = Keys(1)
+    keys = LedgerKeys(1)
     same = [keys.url(f"https://{host}.example.co.uk/{n}") for host in ("a", "b") for n in range(3)]
     assert len({key[:4] for key in same}) == 1
     assert len({key[:10] for key in same}) == 2
     assert len(set(same)) == 6
     assert keys.url("http://a.example.co.uk:8080/0")[:10] == same[0][:10], "a host goes by name"
     assert keys.url("foo://a/1")[:10] != keys.url("foo://b/1")[:10]
-    assert keys.host("a.example.co.uk")[:4] == Keys(2).host("a.example.co.uk")[:4], "agents agree on domains"
-    assert keys.host("a.example.co.uk") != Keys(2).host("a.example.co.uk")
+    assert keys.host("a.example.co.uk")[:4] == LedgerKeys(2).host("a.example.co.uk")[:4], "agents agree on domains"
+    assert keys.host("a.example.co.uk") != LedgerKeys(2).host("a.example.co.uk")
 
 
 def test_any_time_makes_a_key() -> None:
@@ -227,7 +227,7 @@ def test_looking_changes_nothing_and_needs_no_lock(tmp_path: Path) -> None:
     ledger = opened(tmp_path)
     keep(ledger, "http://a.test/1", "http://a.test/2")
     ledger.abandon()
-    looked = Ledger(LedgerSheet(directory=str(tmp_path)))
+    looked = RocksLedger(LedgerSheet(directory=str(tmp_path)))
     for _ in range(2):
         with looked.looking():
             assert (len(looked.queues), looked.is_seen("http://a.test/1"), looked.is_clean) == (2, True, False)
@@ -242,7 +242,10 @@ def test_looking_changes_nothing_and_needs_no_lock(tmp_path: Path) -> None:
 
 
 def test_there_is_nothing_to_look_at_where_no_ledger_is(tmp_path: Path) -> None:
-    with pytest.raises(CrawlDirectoryError, match="no ledger"), Ledger(LedgerSheet(directory=str(tmp_path))).looking():
+    with (
+        pytest.raises(CrawlDirectoryError, match="no ledger"),
+        RocksLedger(LedgerSheet(directory=str(tmp_path))).looking(),
+    ):
         pass
     assert not list(tmp_path.iterdir())
 
@@ -271,12 +274,12 @@ def test_a_waiting_task_is_found_until_it_is_finished(tmp_path: Path) -> None:
 def test_a_document_that_is_new_is_looked_for_on_the_disk_once(tmp_path: Path) -> None:
     asked: list[str] = []
 
-    class Watched(Store):
+    class Watched(RocksStore):
         def get(self, family: str, key: bytes) -> bytes | None:
             asked.append(family)
             return super().get(family, key)
 
-    class WatchedLedger(Ledger):
+    class WatchedLedger(RocksLedger):
         store_type = Watched
 
     ledger = opened(tmp_path, WatchedLedger)

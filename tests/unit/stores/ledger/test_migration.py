@@ -12,10 +12,10 @@ from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.kept import HostState
 from gossamer.model.task import Task
 from gossamer.stores.ledger import lanes, schema
-from gossamer.stores.ledger.keys import Keys
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.keys import LedgerKeys
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.ledger.store import Store, StoreLimits
+from gossamer.stores.ledger.store import RocksStore, StoreLimits
 
 LIMITS = StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20)
 HOSTS = [f"h{number}.test" for number in range(5)]
@@ -33,8 +33,8 @@ def old(tmp_path: Path) -> Path:
     """Hosts with four chunks of three tasks; of each, the first chunk and the second task of the second are finished."""
     folder = tmp_path / "state/agent-00/ledger"
     folder.parent.mkdir(parents=True)
-    store = Store(folder, LIMITS, create=True)
-    batch, keys, serial = store.batch(), Keys(7), 1
+    store = RocksStore(folder, LIMITS, create=True)
+    batch, keys, serial = store.batch(), LedgerKeys(7), 1
     for host in HOSTS:
         first = serial
         for chunk in range(CHUNKS):
@@ -55,7 +55,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def check(directory: Path) -> None:
-    ledger = Ledger(LedgerSheet(directory=str(directory)))
+    ledger = RocksLedger(LedgerSheet(directory=str(directory)))
     ledger.open()
     queues = LedgerFrontier()
     queues.ledger = ledger
@@ -81,13 +81,13 @@ def test_nothing_is_lost_on_the_way_from_version_1(old: Path) -> None:
 
 
 def test_a_ledger_of_version_2_goes_on_as_it_is(tmp_path: Path) -> None:
-    ledger = Ledger(LedgerSheet(directory=str(tmp_path)))
+    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path)))
     ledger.open()
     with ledger.group() as group:
         group.push([Task("http://a.test/1", "a.test"), Task("http://a.test/2", "a.test")])
     ledger.put_meta("x", b"y")
     ledger.close()
-    store = Store(tmp_path / "state/agent-00/ledger", LIMITS)
+    store = RocksStore(tmp_path / "state/agent-00/ledger", LIMITS)
     batch = store.batch()
     schema.stamp(batch, 2)
     store.write(batch)
@@ -115,14 +115,14 @@ def test_a_migration_that_a_kill_interrupts_goes_on(old: Path, passing: int) -> 
 
 
 def check_version(directory: Path) -> None:
-    store = Store(directory / "state/agent-00/ledger", LIMITS)
+    store = RocksStore(directory / "state/agent-00/ledger", LIMITS)
     assert store.get("meta", b"schema") == str(schema.VERSION).encode()
     assert not [key for key, _ in store.scan("frontier", b"q", b"r") if len(key) == lanes.OLD_CHUNK_KEY]
     store.close()
 
 
 def test_a_ledger_on_its_way_to_a_newer_version_is_refused(old: Path) -> None:
-    store = Store(old / "state/agent-00/ledger", LIMITS)
+    store = RocksStore(old / "state/agent-00/ledger", LIMITS)
     batch = store.batch()
     schema.stamp(batch, schema.VERSION, schema.VERSION + 1)
     store.write(batch)

@@ -11,7 +11,7 @@ from gossamer.model.errors import UsageError
 from gossamer.model.requesting import MAX_BODY, MAX_DATA, Requested, requested
 from gossamer.model.task import Task
 from gossamer.stores.ledger.chunks import pack, unpack
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.ledger.requests import waiting
 from gossamer.testing.storing import visit
@@ -35,15 +35,15 @@ def task(request: Requested | None = None, url: str = URL) -> Task:
     return Task(url, "a.test", depth=1, source="http://a.test/", relation="form action", request=request)
 
 
-def opened(directory: Path) -> tuple[Ledger, LedgerFrontier]:
-    ledger = Ledger(LedgerSheet(directory=str(directory)))
+def opened(directory: Path) -> tuple[RocksLedger, LedgerFrontier]:
+    ledger = RocksLedger(LedgerSheet(directory=str(directory)))
     ledger.open()
     queues = LedgerFrontier()
     queues.ledger = ledger
     return ledger, queues
 
 
-def push(ledger: Ledger, tasks: list[Task]) -> None:
+def push(ledger: RocksLedger, tasks: list[Task]) -> None:
     with ledger.group() as group:
         known = {one.identity: one for one in tasks}
         group.push(known[identity] for identity in group.offer(list(known)))
@@ -54,7 +54,7 @@ def popped(queues: LedgerFrontier) -> list[Task]:
     return queues.pop("a.test", 100)
 
 
-def kept_requests(ledger: Ledger) -> int:
+def kept_requests(ledger: RocksLedger) -> int:
     return sum(1 for _ in ledger._store.scan("requests", b"", b"\xff" * 32))
 
 

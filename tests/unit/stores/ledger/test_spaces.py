@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from gossamer.contracts.spaces import OWED, Space, SpaceFigures
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.task import Task
-from gossamer.stores.ledger.keys import Keys
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
-from gossamer.stores.ledger.store import Store, StoreLimits
+from gossamer.stores.ledger.keys import LedgerKeys
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.stores.ledger.store import RocksStore, StoreLimits
 
 LIMITS = StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20)
 
@@ -30,13 +30,13 @@ def longer(key: bytes, value: bytes) -> tuple[bytes, bytes] | None:
 SECOND = Space("plug-in", version=2, migrations=(longer,))
 
 
-def opened(directory: Path) -> Ledger:
-    ledger = Ledger(LedgerSheet(directory=str(directory)))
+def opened(directory: Path) -> RocksLedger:
+    ledger = RocksLedger(LedgerSheet(directory=str(directory)))
     ledger.open()
     return ledger
 
 
-def filled(directory: Path, entries: int = 10) -> Ledger:
+def filled(directory: Path, entries: int = 10) -> RocksLedger:
     """A ledger with entries of the first version under two hosts and under none."""
     ledger = opened(directory)
     ledger.spaces.open(FIRST)
@@ -62,7 +62,7 @@ def test_what_a_newer_program_wrote_is_refused_and_stays(tmp_path: Path) -> None
 
 def test_a_space_that_only_looks_is_not_migrated(tmp_path: Path) -> None:
     filled(tmp_path).close()
-    ledger = Ledger(LedgerSheet(directory=str(tmp_path)))
+    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path)))
     with ledger.looking():
         ledger.spaces.open(FIRST)
         assert ledger.spaces.get(FIRST, "a.test", b"1") == b"v1"
@@ -134,9 +134,9 @@ def test_what_is_under_a_host_lies_in_the_range_of_its_domain(tmp_path: Path) ->
     """What a hand-over moves is one range for each family of keys."""
     ledger = filled(tmp_path)
     ledger.close()
-    store = Store(tmp_path / "state/agent-00/ledger", LIMITS)
+    store = RocksStore(tmp_path / "state/agent-00/ledger", LIMITS)
     secret = int.from_bytes(store.get("meta", b"secret") or b"")
-    domains = {Keys(secret).host(host)[:4] for host in ("a.test", "b.test")}
+    domains = {LedgerKeys(secret).host(host)[:4] for host in ("a.test", "b.test")}
     assert {key[:4] for key, _ in store.scan("spaces", b"", b"\xff" * 11)} == domains
     store.close()
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.sieve.fingerprints import Fingerprints, Keys
+from gossamer.stores.sieve.fingerprints import FingerprintMaker, SieveKeys
 from gossamer.stores.sieve.merging import FAN, SMALLEST, crowded, numbers, sift
-from gossamer.stores.sieve.runs import BLOCK, CHUNK, SLICE, Entry, Highs, Lows, Run, in_order, write_run
+from gossamer.stores.sieve.runs import BLOCK, CHUNK, SLICE, Highs, Lows, RunEntry, SieveRun, in_order, write_run
 
 #: Few values of `high`, so that many entries share one.
 PAIRS = st.sets(st.tuples(st.integers(0, 12), st.integers(0, 5)), max_size=60)
@@ -20,7 +20,7 @@ def arrays(pairs: list[tuple[int, int]]) -> tuple[Highs, Lows]:
     return np.array([h for h, _ in pairs], np.uint64), np.array([low for _, low in pairs], np.uint32)
 
 
-def run_of(directory: Path, pairs: set[tuple[int, int]], name: str = "run-1") -> Run:
+def run_of(directory: Path, pairs: set[tuple[int, int]], name: str = "run-1") -> SieveRun:
     """Sorted by `high` alone: entries that share it stand in the order of the set."""
     return write_run(directory, name, [arrays(sorted(pairs, key=lambda pair: pair[0]))], sync=False)
 
@@ -78,7 +78,7 @@ def test_a_merge_of_runs_has_all_entries_in_order(tmp_path: Path) -> None:
 def test_the_first_offer_of_a_new_url_is_new(
     tmp_path_factory: pytest.TempPathFactory, before: list[int], offered: list[int]
 ) -> None:
-    directory, fingerprints = tmp_path_factory.mktemp("runs"), Fingerprints(5)
+    directory, fingerprints = tmp_path_factory.mktemp("runs"), FingerprintMaker(5)
     old = sift(fingerprints.of(map(url, before)), [])
     run = write_run(directory, "run-1", [(old.high, old.low)], sync=False)
     sifted = sift(fingerprints.of(map(url, offered)), [run])
@@ -93,7 +93,7 @@ def url(number: int) -> str:
 
 
 def test_fingerprints_that_differ_in_their_second_number_alone_are_two() -> None:
-    keys = Keys()
+    keys = SieveKeys()
     for low in (9, 4, 9, 4, 7):
         keys.hosts += b"\0\0\0\1"
         keys.digests += (1).to_bytes(8) + low.to_bytes(4) + bytes(4)
@@ -102,7 +102,7 @@ def test_fingerprints_that_differ_in_their_second_number_alone_are_two() -> None
 
 def test_the_urls_of_a_host_lie_together_whatever_the_scheme() -> None:
     urls = ["http://a.test/1", "http://b.test/1", "https://a.test/2", "https://a.test", "http://a.test/9"]
-    high, _ = numbers(Fingerprints(1).of(urls))
+    high, _ = numbers(FingerprintMaker(1).of(urls))
     hosts = (high >> np.uint64(40)).tolist()
     assert hosts[0] == hosts[2] == hosts[3] == hosts[4] != hosts[1]
     assert len(set(high.tolist())) == 5
@@ -111,12 +111,12 @@ def test_the_urls_of_a_host_lie_together_whatever_the_scheme() -> None:
 @settings(deadline=None)
 @given(st.lists(st.from_regex(r"(http|ftp|s):/?/?[ab]{0,2}(/[ab]?){0,3}", fullmatch=True), max_size=12))
 def test_a_fingerprint_does_not_depend_on_the_urls_beside_it(urls: list[str]) -> None:
-    together = numbers(Fingerprints(1).of(urls))[0].tolist()
-    assert together == [int(numbers(Fingerprints(1).of([url]))[0][0]) for url in urls]
+    together = numbers(FingerprintMaker(1).of(urls))[0].tolist()
+    assert together == [int(numbers(FingerprintMaker(1).of([url]))[0][0]) for url in urls]
 
 
 def test_another_secret_makes_other_fingerprints() -> None:
-    [one], [two] = (numbers(Fingerprints(secret).of(["http://a.test/"]))[0] for secret in (1, 2))
+    [one], [two] = (numbers(FingerprintMaker(secret).of(["http://a.test/"]))[0] for secret in (1, 2))
     assert one != two
 
 
@@ -145,4 +145,4 @@ def test_a_damaged_run_is_refused_by_name(tmp_path: Path, harm: str) -> None:
     else:
         run.path.write_bytes(run.path.read_bytes()[:-1] if harm == "short" else run.path.read_bytes() + b"x")
     with pytest.raises(CrawlDirectoryError, match="run-1 is damaged"):
-        Run(tmp_path, Entry("run-1", 2))
+        SieveRun(tmp_path, RunEntry("run-1", 2))

@@ -12,7 +12,7 @@ import pytest
 
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.sieve.manifest import FILE
 from gossamer.stores.sieve.providers import LedgerSieve, SieveSeen, SieveSheet
 from gossamer.stores.sieve.sieve import OVERFLOW, Sieve, SieveLimits, _Merge
@@ -206,7 +206,7 @@ def test_a_lost_manifest_is_damage_not_a_new_sieve(tmp_path: Path, harm: str) ->
 
 
 def test_a_url_offered_in_a_group_that_failed_is_kept_with_the_next_that_offers_it(tmp_path: Path) -> None:
-    ledger, sieve = Ledger(LedgerSheet(directory=str(tmp_path))), LedgerSieve(SieveSheet(directory=str(tmp_path)))
+    ledger, sieve = RocksLedger(LedgerSheet(directory=str(tmp_path))), LedgerSieve(SieveSheet(directory=str(tmp_path)))
     ledger.open()
     sieve.ledger = ledger
     sieve.open()
@@ -231,7 +231,7 @@ def test_a_url_offered_in_a_group_that_failed_is_kept_with_the_next_that_offers_
     ledger.close()
 
 
-def merged(sieve: LedgerSieve, ledger: Ledger, url: str) -> None:
+def merged(sieve: LedgerSieve, ledger: RocksLedger, url: str) -> None:
     """One offer, merged and drained."""
     with ledger.group() as group:
         sieve.offer([Task(url, "a.test")], group)
@@ -244,7 +244,7 @@ def merged(sieve: LedgerSieve, ledger: Ledger, url: str) -> None:
 @pytest.mark.parametrize("sync", [False, True])
 def test_finds_stay_until_a_merge_has_noted_that_they_were_drained_for_good(tmp_path: Path, sync: bool) -> None:
     sheet = SieveSheet(directory=str(tmp_path), sync=sync)
-    ledger = Ledger(LedgerSheet(directory=str(tmp_path), durability="power" if sync else "kill"))
+    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path), durability="power" if sync else "kill"))
     sieve = LedgerSieve(sheet)
     ledger.open()
     sieve.ledger = ledger
@@ -261,7 +261,7 @@ def test_finds_stay_until_a_merge_has_noted_that_they_were_drained_for_good(tmp_
 
 
 def test_a_ledger_that_went_back_to_a_checkpoint_is_told_from_one_that_was_killed(tmp_path: Path) -> None:
-    ledger, sieve = Ledger(LedgerSheet(directory=str(tmp_path))), LedgerSieve(SieveSheet(directory=str(tmp_path)))
+    ledger, sieve = RocksLedger(LedgerSheet(directory=str(tmp_path))), LedgerSieve(SieveSheet(directory=str(tmp_path)))
     ledger.open()
     sieve.ledger = ledger
     sieve.open()
@@ -283,7 +283,7 @@ def test_a_ledger_that_went_back_to_a_checkpoint_is_told_from_one_that_was_kille
 
 @pytest.mark.parametrize("harm", ["missing", "short"])
 def test_a_log_that_lost_what_was_committed_is_damage(tmp_path: Path, harm: str) -> None:
-    ledger, sieve = Ledger(LedgerSheet(directory=str(tmp_path))), LedgerSieve(SieveSheet(directory=str(tmp_path)))
+    ledger, sieve = RocksLedger(LedgerSheet(directory=str(tmp_path))), LedgerSieve(SieveSheet(directory=str(tmp_path)))
     ledger.open()
     sieve.ledger = ledger
     sieve.open()

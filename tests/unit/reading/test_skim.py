@@ -2,9 +2,9 @@
 
 import pytest
 
-from gossamer.model.document import Document
-from gossamer.model.markup import MAX_ATTRIBUTES
-from gossamer.model.skim import MAX_KEPT, MAX_PECULIAR, Skim, Tag
+from gossamer.reading.document import Document
+from gossamer.reading.markup import MAX_ATTRIBUTES
+from gossamer.reading.skim import MAX_KEPT, MAX_PECULIAR, Skim, Tag
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
 from gossamer.testing.storing import visit
 

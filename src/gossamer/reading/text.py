@@ -1,10 +1,10 @@
 """The text of an HTML page as a reader means it: without boilerplate (menus, footers, link lists) and without code (MISSION S14).
 
-Place in the flow: :class:`~gossamer.model.document.Document` asks for it; language, fingerprint and index read it. It works
+Place in the flow: :class:`~gossamer.reading.document.Document` asks for it; language, fingerprint and index read it. It works
 on the markup, not on the tree, so that pages in trouble have a text too, and in linear time.
 
 Navigation, footers, asides and `pre` are left out. The rest falls into blocks, at every tag that is not inline
-(:mod:`gossamer.model.blocks`), and blocks are kept or dropped by number of words and share of words in links, of a block and
+(:mod:`gossamer.reading.blocks`), and blocks are kept or dropped by number of words and share of words in links, of a block and
 of its neighbours: the decision tree `NumWordsRules` of C. Kohlschütter, P. Fankhauser, W. Nejdl, "Boilerplate Detection
 using Shallow Text Features", WSDM 2010, algorithm 2. Words in `code` count as words in links do.
 
@@ -14,7 +14,7 @@ NumPy is imported on the first text, so that a plain crawl does without it.
 import html
 from collections.abc import Sequence
 
-from gossamer.model.language import SAMPLE
+from gossamer.reading.language import SAMPLE
 
 #: Characters of text that are kept of a page (FAULTS 76): longer ones are lists and dumps.
 MAX_TEXT = 100_000
@@ -47,7 +47,7 @@ def main_text(markup: bytes, enough: int = MAX_TEXT) -> str:
         markup: well-formed UTF-8.
         enough: characters behind which no further part is read.
     """
-    from gossamer.model.blocks import Part
+    from gossamer.reading.blocks import Part
 
     texts: list[str] = []
     spare: list[bytes] = []

@@ -1,11 +1,11 @@
 """The tags of a page that a crawler asks for, found without a tree.
 
-Place in the flow: :class:`~gossamer.model.document.Document` skims a page once; its title, base and robots tags are read from
+Place in the flow: :class:`~gossamer.reading.document.Document` skims a page once; its title, base and robots tags are read from
 that, and :mod:`gossamer.stages.process.html` reads links from it. The parser is for processors that ask for a tree.
 
 **How.** In most of a page a tag is whatever stands between `<` and the next `>`. So one search by automaton (RE2) goes from
 one *peculiar* place to the next: a comment or a tag that holds `<` or `>`, an element whose content is text (`script`), a tag
-that is read one by one (`link`, `title`). Those are taken exactly, by the rules of :mod:`gossamer.model.markup`. What lies between
+that is read one by one (`link`, `title`). Those are taken exactly, by the rules of :mod:`gossamer.reading.markup`. What lies between
 two of them is a :data:`Span`: a stretch in which `<a[^<>]*>` is right, so that whoever wants links runs one regular
 expression over it. The head is taken exactly throughout, to know where it ends. A page with very many peculiar places is
 taken exactly from there on. All of it is linear.
@@ -31,8 +31,8 @@ from typing import Any
 import msgspec
 import re2
 
-from gossamer.model.graphics import Graphics
-from gossamer.model.markup import (
+from gossamer.reading.graphics import Graphics
+from gossamer.reading.markup import (
     ATTRIBUTE,
     CDATA,
     DECLARES,
@@ -144,7 +144,7 @@ class Skim:
         self.complete = True
         """False where :data:`MAX_KEPT` cut it."""
         self.is_crowded = False
-        """A tag has more than :data:`~gossamer.model.markup.MAX_ATTRIBUTES`."""
+        """A tag has more than :data:`~gossamer.reading.markup.MAX_ATTRIBUTES`."""
         self._templates = 0
         self._in_form = False
         self._takes_frames: bool | None = None
@@ -320,7 +320,7 @@ class Skim:
 
 
 def has_too_many_attributes(tag: bytes) -> bool:
-    """More than :data:`~gossamer.model.markup.MAX_ATTRIBUTES` in one tag, given from its `<`."""
+    """More than :data:`~gossamer.reading.markup.MAX_ATTRIBUTES` in one tag, given from its `<`."""
     return sum(1 for _ in islice(ATTRIBUTE.finditer(tag, 1), MAX_ATTRIBUTES + 2)) > MAX_ATTRIBUTES + 1
 
 

@@ -1,6 +1,6 @@
 """The blocks of an HTML page: runs of text between two tags that are not inline, with their numbers of words.
 
-Place in the flow: :mod:`gossamer.model.text` imports it on the first text, and asks for a page part by part. All tags of a
+Place in the flow: :mod:`gossamer.reading.text` imports it on the first text, and asks for a page part by part. All tags of a
 part are looked at together, with NumPy: half the time of a loop over them.
 
 Linear, whatever a page holds: every array has one element for each byte or tag, and there is a fixed number of steps. Elements
@@ -116,7 +116,7 @@ def _kinds() -> tuple[Any, Any]:
     slots = _slots(every)
     if len(set(slots.tolist())) < len(kinds):
         raise RuntimeError(
-            "two names of tags share a slot of the table: choose another odd _SPREAD in gossamer.model.blocks"
+            "two names of tags share a slot of the table: choose another odd _SPREAD in gossamer.reading.blocks"
         )
     names[slots], found[slots] = every, list(kinds.values())
     return names, found

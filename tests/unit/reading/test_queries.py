@@ -5,12 +5,12 @@ import pytest
 from webencodings.labels import LABELS
 
 from gossamer.contracts.processing import Processor
-from gossamer.model import legacy
-from gossamer.model.document import Document
-from gossamer.model.queries import in_charset
 from gossamer.model.url import canonical
 from gossamer.model.visit import Visit
-from gossamer.stages.links.component import Links
+from gossamer.reading import legacy
+from gossamer.reading.document import Document
+from gossamer.reading.queries import in_charset
+from gossamer.stages.links.component import LinkResolver
 from gossamer.stages.process.feeds import FeedLinks
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
 from gossamer.stages.process.reading import filled, read
@@ -24,7 +24,7 @@ def links(page: bytes) -> list[str]:
     """The URLs of a page's links, as the crawl asks for them."""
     made: Visit = visit(PAGE, page)
     findings = read(Document(made), [HtmlLinks(HtmlLinksSheet(requisites=True, forms=True))], "plain")
-    [done] = Links().filter(filled(made, findings))
+    [done] = LinkResolver().filter(filled(made, findings))
     return [link.url for link in done.links]
 
 
@@ -66,7 +66,7 @@ def test_base_and_canonical_url_are_read_as_links_are() -> None:
 )
 def test_sitemaps_and_feeds_ask_in_utf8_whatever_they_are_written_in(processor: Processor, body: str) -> None:
     made = msgspec.structs.replace(visit("http://a.test/", body.encode("koi8-r")), mime="application/xml")
-    [done] = Links().filter(filled(made, read(Document(made), [processor], "plain")))
+    [done] = LinkResolver().filter(filled(made, read(Document(made), [processor], "plain")))
     assert [link.url for link in done.links] == ["http://a.test/?%D1%8F"]
 
 

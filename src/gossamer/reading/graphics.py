@@ -1,13 +1,13 @@
 """Graphics and formulas in a page (`svg`, `math`), in which the tokenizer's rules differ: no raw text, but CDATA.
 
-Place in the flow: :mod:`gossamer.model.skim` asks, where it matters, whether a place lies in them. They are followed by their
+Place in the flow: :mod:`gossamer.reading.skim` asks, where it matters, whether a place lies in them. They are followed by their
 tags (HTML, 13.2.6.5), and so is what is open around them, since its end tags end them; the parser's repairs of what is
 misnested are not.
 """
 
 import re2
 
-from gossamer.model.markup import CDATA, DECLARES, RAW, SPACE, TAG, end_of_declaration, end_of_raw
+from gossamer.reading.markup import CDATA, DECLARES, RAW, SPACE, TAG, end_of_declaration, end_of_raw
 
 # HTML tags that end graphics and formulas, and elements in these that hold HTML again (13.2.6.5, 13.2.4.2).
 _BREAKS_OUT = frozenset(

@@ -1,6 +1,6 @@
 """XHTML: pages that are XML, rewritten as the HTML that says the same, so that everything behind reads one language.
 
-Place in the flow: :class:`~gossamer.model.document.Document` calls :func:`as_html` on the text of a page of the type
+Place in the flow: :class:`~gossamer.reading.document.Document` calls :func:`as_html` on the text of a page of the type
 `application/xhtml+xml`; the process stage calls :func:`type_of_xml` to know XHTML that is sent as plain XML. What is not
 well-formed stays as it is, and is read as HTML.
 
@@ -13,8 +13,8 @@ import re
 from html.entities import html5
 from xml.parsers import expat
 
-from gossamer.model.charset import of_mark, to_utf8
 from gossamer.model.visit import XHTML
+from gossamer.reading.charset import of_mark, to_utf8
 
 #: Bytes in which the root of XHTML is looked for: a DOCTYPE and a few comments come before it.
 ROOT_BYTES = 4_096

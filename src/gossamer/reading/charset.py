@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import webencodings
 
-from gossamer.model import legacy
+from gossamer.reading import legacy
 
 #: How far a declaration is looked for. The standard's prescan ends at 1,024 bytes, but its parser obeys a later `meta`
 #: too and starts again ("change the encoding"); looking further at once comes to the same.

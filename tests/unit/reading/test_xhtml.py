@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from gossamer.model.document import Document
 from gossamer.model.visit import Visit
-from gossamer.model.xhtml import MAX_MADE, XHTML, as_html, type_of_xml
+from gossamer.reading.document import Document
+from gossamer.reading.xhtml import MAX_MADE, XHTML, as_html, type_of_xml
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
 from gossamer.testing.storing import visit
 

@@ -1,6 +1,6 @@
 """How HTML is written: tags, attributes, comments and raw text as the standard's tokenizer reads them. Nothing of trees.
 
-Place in the flow: the rules by which :mod:`gossamer.model.skim` finds tags and :mod:`gossamer.model.suspicion` counts them.
+Place in the flow: the rules by which :mod:`gossamer.reading.skim` finds tags and :mod:`gossamer.reading.suspicion` counts them.
 Every search here is linear whatever the bytes (FAULTS 56): quantifiers are possessive, and what begins to match does match,
 if need be to the end of the page. Numbers of sections are those of the HTML standard.
 """

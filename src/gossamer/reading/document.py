@@ -6,15 +6,15 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
-from gossamer.model import charset, language, robots_tags, simhash
 from gossamer.model.errors import ParseSkipped, UnreadableUrl
-from gossamer.model.markup import resolved
-from gossamer.model.queries import in_charset
-from gossamer.model.skim import Skim
-from gossamer.model.suspicion import suspicion
-from gossamer.model.text import GIST, main_text
 from gossamer.model.url import canonical, host_of, scheme_of
 from gossamer.model.visit import XHTML, Response, Visit
+from gossamer.reading import charset, language, robots_tags, simhash
+from gossamer.reading.markup import resolved
+from gossamer.reading.queries import in_charset
+from gossamer.reading.skim import Skim
+from gossamer.reading.suspicion import suspicion
+from gossamer.reading.text import GIST, main_text
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -87,17 +87,17 @@ class Document:
 
     @cached_property
     def markup(self) -> bytes:
-        """The content as HTML in well-formed UTF-8, XHTML rewritten (:mod:`gossamer.model.xhtml`): what the tree is parsed from."""
+        """The content as HTML in well-formed UTF-8, XHTML rewritten (:mod:`gossamer.reading.xhtml`): what the tree is parsed from."""
         text = charset.to_utf8(self.content, self.charset)
         if self.mime != XHTML:
             return text
-        from gossamer.model.xhtml import as_html  # most crawls meet none
+        from gossamer.reading.xhtml import as_html  # most crawls meet none
 
         return as_html(text)
 
     @cached_property
     def skim(self) -> Skim:
-        """The tags of the page that a crawler asks for, found without a tree (:mod:`gossamer.model.skim`)."""
+        """The tags of the page that a crawler asks for, found without a tree (:mod:`gossamer.reading.skim`)."""
         return Skim(self.markup)
 
     @cached_property
@@ -197,12 +197,12 @@ class Document:
 
     @cached_property
     def text(self) -> str:
-        """The prose of the page, without boilerplate and code, one block a line (:mod:`gossamer.model.text`)."""
+        """The prose of the page, without boilerplate and code, one block a line (:mod:`gossamer.reading.text`)."""
         return main_text(self.markup)
 
     @cached_property
     def gist(self) -> str:
-        """The beginning of :attr:`text`, as far as language and fingerprint need it (:data:`gossamer.model.text.GIST`)."""
+        """The beginning of :attr:`text`, as far as language and fingerprint need it (:data:`gossamer.reading.text.GIST`)."""
         return main_text(self.markup, GIST)
 
     @cached_property
@@ -220,7 +220,7 @@ class Document:
 
     @cached_property
     def fingerprint(self) -> int:
-        """64 bits of the gist, close for near-duplicates (:mod:`gossamer.model.simhash`); 0 for short texts."""
+        """64 bits of the gist, close for near-duplicates (:mod:`gossamer.reading.simhash`); 0 for short texts."""
         return simhash.fingerprint(self.gist)
 
     def css(self, selector: str) -> "list[LexborNode]":

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gossamer.model.markup import MAX_ATTRIBUTES
-from gossamer.model.suspicion import MAX_DEPTH, MAX_TAGS, suspicion
+from gossamer.reading.markup import MAX_ATTRIBUTES
+from gossamer.reading.suspicion import MAX_DEPTH, MAX_TAGS, suspicion
 
 DEEP = 2 * MAX_DEPTH
 

@@ -1,15 +1,15 @@
 """Query strings in the encoding of their document: links of a page in EUC-KR ask for `?q=%C7%D1%B1%DB`, not for UTF-8.
 
 Place in the flow: the links stage calls :func:`in_charset` on the links of a page before it resolves them, and
-:class:`~gossamer.model.document.Document` on those that it resolves itself. Sources: HTML, "encoding-parse a URL"; URL standard,
+:class:`~gossamer.reading.document.Document` on those that it resolves itself. Sources: HTML, "encoding-parse a URL"; URL standard,
 "query state" and "percent-encode after encoding". Everything but HTML speaks UTF-8: style sheets (CSS Values 4, 4.5), feeds
 (RFC 3987, 3.1), sitemaps (sitemaps.org: "must be UTF-8 encoded"), header fields.
 """
 
 import re
 
-from gossamer.model import legacy
 from gossamer.model.url import MAX_TEXT
+from gossamer.reading import legacy
 
 #: Encodings of documents whose URLs are in UTF-8 (Encoding standard, "get an output encoding"); empty where none is known.
 _UTF_8 = frozenset(["", "utf-8", "utf-16be", "utf-16le", "replacement"])

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.model import legacy
-from gossamer.model.charset import DETECTED_BYTES, _letters, sniff, to_utf8
+from gossamer.reading import legacy
+from gossamer.reading.charset import DETECTED_BYTES, _letters, sniff, to_utf8
 
 
 @pytest.mark.parametrize("name", ["tests1.dat", "tests2.dat", "test-yahoo-jp.dat"])

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gossamer.model import markup
+from gossamer.reading import markup
 
 _TOKEN = re.compile(
     rb"<!--.*?(?:-->|\Z)"
@@ -23,7 +23,7 @@ _TOKEN = re.compile(
 _REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
 
 
-class Event(NamedTuple):
+class XmlTag(NamedTuple):
     """A tag with the text right behind it."""
 
     name: str
@@ -39,7 +39,7 @@ class Event(NamedTuple):
         return markup.attributes(self.attributes).get(name, "")
 
 
-def events(content: bytes) -> Iterator[Event]:
+def events(content: bytes) -> Iterator[XmlTag]:
     """Every tag, in order. `content` is well-formed UTF-8."""
     tag: re.Match[bytes] | None = None
     texts: list[bytes] = []
@@ -56,9 +56,9 @@ def events(content: bytes) -> Iterator[Event]:
         yield _event(tag, texts)
 
 
-def _event(tag: re.Match[bytes], texts: list[bytes]) -> Event:
+def _event(tag: re.Match[bytes], texts: list[bytes]) -> XmlTag:
     prefix, _, name = tag["name"].decode("utf-8", "replace").lower().rpartition(":")
     text = b"".join(texts).strip().decode("utf-8", "replace") if texts else ""
     if "&" in text:
         text = _REFERENCE.sub(lambda reference: html.unescape(reference[0]), text)
-    return Event(name, prefix, bool(tag["closing"]), tag["attributes"], text)
+    return XmlTag(name, prefix, bool(tag["closing"]), tag["attributes"], text)

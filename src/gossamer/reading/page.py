@@ -3,8 +3,8 @@
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gossamer.model.document import Document
 from gossamer.model.visit import Item, Link, Location, Record
+from gossamer.reading.document import Document
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode

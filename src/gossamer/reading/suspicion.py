@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from gossamer.model.markup import ATTRIBUTES, SPACE
-from gossamer.model.skim import Skim, Span
+from gossamer.reading.markup import ATTRIBUTES, SPACE
+from gossamer.reading.skim import Skim, Span
 
 #: More `<` than this is a tree of over 100 MB (16 MB of `<br>`: 746 MB), whatever its shape (DESIGN 5).
 MAX_TAGS = 150_000

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model import simhash
-from gossamer.model.language import detect, primary
-from gossamer.model.text import GIST, MAX_MARKUP, MAX_PARTS, MAX_TEXT, PART, main_text
+from gossamer.reading import simhash
+from gossamer.reading.language import detect, primary
+from gossamer.reading.text import GIST, MAX_MARKUP, MAX_PARTS, MAX_TEXT, PART, main_text
 
 PROSE = "The committee has decided that the old bridge over the river will be replaced by a new one in the coming year, because"
 PROSE += " it is no longer safe for the many people who walk across it every day on their way to work."
