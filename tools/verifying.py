@@ -1,4 +1,4 @@
-"""Whether a crawl directory agrees with itself: ledger = archive = log = tables = counters (FAULTS section 3, I4 to I6, I8).
+"""Whether a crawl directory agrees with itself: ledger = archive = log = tables = counters (docs/design/kills.md, I4 to I6, I8).
 
 `gossamer verify --deep` comes first: committed ends, what was made, every record. What follows is for the kill loop, and holds the
 whole log in memory: counters as sums over the log, rows against lines, and a second reader. Everything is read and nothing

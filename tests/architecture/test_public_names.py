@@ -1,7 +1,9 @@
 """Every public name can be loaded, and every contract's suite is one of them."""
 
+import ast
 import importlib
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,8 @@ import pytest
 import gossamer
 import gossamer.testing
 
-CONTRACTS = Path(__file__).resolve().parents[2] / "src" / "gossamer" / "contracts"
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "gossamer"
+CONTRACTS = PACKAGE / "contracts"
 
 
 @pytest.mark.parametrize("name", gossamer.__all__)
@@ -34,3 +37,12 @@ def test_a_contract_names_its_suites_and_they_are_public(contract: str) -> None:
 def test_an_unknown_name_lists_the_public_ones() -> None:
     with pytest.raises(AttributeError, match="crawl_sync"):
         _ = gossamer.crawll
+
+
+def test_a_class_name_means_one_thing_in_the_package() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(str(path.relative_to(PACKAGE)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -1,4 +1,4 @@
-"""Accuracy, as seed 002 measured it (section 6.3, table 7): of a site whose pages are known, a crawl finds every one."""
+"""Accuracy, as Ridgway 2010 measured it (section 6.3, table 7): of a site whose pages are known, a crawl finds every one."""
 
 import json
 from pathlib import Path

@@ -316,7 +316,7 @@ def test_an_unreachable_seed_ends_at_once_with_4_and_no_directory(tmp_path: Path
     assert status == 4
     assert json.loads(out)["state"] == "incomplete"
     assert not (tmp_path / "c").exists()
-    assert f"gossamer: {seed}robots.txt: connect_failed; " in err
+    assert f"gossamer: seed {seed}: connect_failed\n" in err
     assert "is removed" in err
 
 
@@ -324,7 +324,7 @@ def test_a_report_names_no_directory_that_is_not_there(tmp_path: Path) -> None:
     with FakeWeb({}) as web:
         seed = web.url("/")
     _, out, _ = gossamer("crawl", seed, "-o", str(tmp_path / "c"))
-    assert out.startswith("incomplete: 0 pages")
+    assert out.startswith("incomplete: nothing was fetched: 0 pages")
     assert str(tmp_path / "c") not in out
 
 

@@ -88,7 +88,7 @@ def test_on_a_terminal_progress_is_live_and_ctrl_c_ends_with_the_report(tmp_path
     with contextlib.suppress(OSError):  # how a terminal says that its last writer has gone
         while piece := os.read(ours, 4096):
             shown += piece
-            if b" ok" in shown and not asked:
+            if b"pages/s" in shown and not asked:
                 # As a terminal does it: to the whole group, the simulated web's process included.
                 os.killpg(process.pid, signal.SIGINT)
                 asked = True

@@ -1,6 +1,6 @@
 """A crawl whose stages stand in two processes fetches the same pages, also when one of the two is killed.
 
-Every arrow that may leave the main process (DESIGN 9.1) is listed here with the stages whose move makes it cross; the suite
+Every arrow that may leave the main process (design question 1) is listed here with the stages whose move makes it cross; the suite
 moves one set, `./gossamer dev divided` moves them all.
 """
 

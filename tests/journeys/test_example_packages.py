@@ -26,7 +26,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 PACKAGES = sorted(path.parent.name for path in EXAMPLES.glob("*/pyproject.toml"))
 
-#: Lines of a whole package, README apart (MISSION M12).
+#: Lines of a whole package, README apart (row M12).
 MOST_LINES = 360
 
 Command = Callable[..., str]

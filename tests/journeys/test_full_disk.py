@@ -1,4 +1,4 @@
-"""A disk that is full makes a crawl wait, and nothing is doubled or lost by it (FAULTS 68, 104)."""
+"""A disk that is full makes a crawl wait, and nothing is doubled or lost by it (faults 68, 104)."""
 
 import errno
 from collections import Counter

@@ -25,7 +25,7 @@ from gossamer.testing.clock import FakeClock
 #: Bytes of a body that the fetcher of these tests keeps: enough for a ratio stop, small enough for many cases at once.
 CAP = 2 << 20
 
-#: FAULTS, section 2: the most by which memory may rise for a hostile answer.
+#: docs/design/faults.md: the most by which memory may rise for a hostile answer.
 RISE = 64 << 20
 
 

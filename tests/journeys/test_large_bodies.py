@@ -1,4 +1,4 @@
-"""Bodies far larger than memory is meant to be: archived whole, and memory does not follow them (MISSION M2)."""
+"""Bodies far larger than memory is meant to be: archived whole, and memory does not follow them (row M2)."""
 
 import asyncio
 import base64

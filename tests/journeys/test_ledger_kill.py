@@ -36,13 +36,13 @@ SHEET = {
 CHILD = """
 import json, random, sys, time
 from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import RocksLedger, LedgerSheet
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.testing.storing import visit
 
 directory, seed, sheet = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 chance = random.Random(seed)
-ledger = Ledger(LedgerSheet(directory=directory, **sheet))
+ledger = RocksLedger(LedgerSheet(directory=directory, **sheet))
 ledger.open()
 queues = LedgerFrontier()
 queues.ledger = ledger

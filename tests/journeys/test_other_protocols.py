@@ -1,4 +1,4 @@
-"""ftp, gopher and file: each crawled whole from real servers, archived as resources, and kept in its bounds (MISSION M1)."""
+"""ftp, gopher and file: each crawled whole from real servers, archived as resources, and kept in its bounds (row M1)."""
 
 import asyncio
 import contextlib

@@ -17,12 +17,12 @@ KILLS = 12
 CHILD = """
 import random, sys
 from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import RocksLedger, LedgerSheet
 from gossamer.stores.sieve.providers import LedgerSieve, SieveSheet
 
 directory, seed = sys.argv[1:]
 chance = random.Random(seed)
-ledger, sieve = Ledger(LedgerSheet(directory=directory)), LedgerSieve(SieveSheet(directory=directory, capacity=50, recent=20))
+ledger, sieve = RocksLedger(LedgerSheet(directory=directory)), LedgerSieve(SieveSheet(directory=directory, capacity=50, recent=20))
 ledger.open()
 sieve.ledger = ledger
 sieve.open()

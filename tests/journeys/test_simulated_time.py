@@ -1,4 +1,4 @@
-"""Crawls on a simulated clock: the order of events is the test's, hours take a second, and a crawl repeats exactly (MISSION R6)."""
+"""Crawls on a simulated clock: the order of events is the test's, hours take a second, and a crawl repeats exactly (row R6)."""
 
 import asyncio
 import itertools
@@ -141,7 +141,7 @@ def test_one_agent_on_a_simulated_clock_repeats_exactly(tmp_path: Path) -> None:
     assert (one.summary.outcomes, one.summary.cuts) == (two.summary.outcomes, two.summary.cuts)
 
 
-# -- the racing graph of seed 002, figures 14 and 15: a page is found on a long way first, and its links count from the short one
+# -- the racing graph of Ridgway 2010, figures 14 and 15: found on a long way first, links count from the short one
 
 RACING = {"/": ["/2", "/3"], "/2": ["/3"], "/3": ["/4", "/5", "/6", "/7", "/8"]}
 

@@ -155,6 +155,10 @@ def test_settings_change_at_once_and_for_every_later_run(tmp_path: Path) -> None
     def script(control: Control) -> None:
         told = control.do(Change({"delay": "50ms", "frontier.concurrency": "3"}))
         assert told == "politeness.delay = 0.05, frontier.concurrency = 3"
+        assert control.do(Change({"retries": "0"})) == "politeness.retries = []"
+        assert control.do(Change({"user-agent": "Gossamer/2.0"})) == 'http.user_agent = "Gossamer/2.0"'
+        with pytest.raises(SteeringRefused, match=r"robots\.txt was read for 'Gossamer'"):
+            control.do(Change({"user-agent": "Other/2.0"}))
         control.do(Change({"delay": "0", "max-pages": "60"}))
         assert look(control).limits == {"max_pages": 60.0}
 
@@ -165,7 +169,7 @@ def test_settings_change_at_once_and_for_every_later_run(tmp_path: Path) -> None
         assert again.graph.components["frontier"].sheet.concurrency == 3  # type: ignore[attr-defined]
         assert crawl([], tmp_path / "c", resume=True, max_pages=70).pages == 70
     log = [json.loads(line) for line in (tmp_path / "c" / "logs" / "steering.jsonl").read_text().splitlines()]
-    assert [entry["do"] for entry in log] == ["set", "set"]
+    assert [entry["do"] for entry in log] == ["set", "set", "set", "set"]
     assert log[0]["values"] == {"delay": "50ms", "frontier.concurrency": "3"}
 
 

@@ -23,7 +23,7 @@ from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 NO_ROBOTS = FakePage("", status=404)
 
-#: FAULTS 40: pages of a trap before it is set aside.
+#: fault 40: pages of a trap before it is set aside.
 KNOWN_AFTER = 50
 
 

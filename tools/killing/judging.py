@@ -1,6 +1,6 @@
 """What must hold of a crawl that was killed, judged from its web's log and from looks at it between two lives. Pure.
 
-The numbers of the invariants are those of FAULTS section 3.
+The numbers of the invariants are those of docs/design/kills.md.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class How(StrEnum):
     END = "ended by itself"
 
 
-#: How often of 100: FAULTS section 3 without one child alone (there is none) and memory that runs out.
+#: How often of 100: docs/design/kills.md without one child alone (there is none) and memory that runs out.
 MIX = {How.WORKING: 45, How.STARTING: 20, How.POINT: 22, How.PAUSED: 5, How.ENDING: 8}
 
 #: At which passing of a point the process dies, at most. The start passes few, work passes one with each group.

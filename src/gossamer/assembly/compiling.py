@@ -1,4 +1,4 @@
-"""Options to wiring: a plain crawl is a wiring that its options filled in (MISSION C4).
+"""Options to wiring: a plain crawl is a wiring that its options filled in (row C4).
 
 An option is a line of :data:`SETTINGS` where its value becomes one or more settings of named units, and otherwise a small function
 in :data:`RULES`. A wiring of the user's own takes the same options as long as it has these units; one that lacks them says so.
@@ -20,6 +20,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.protocols import with_protocols
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
+from gossamer.flow.graph import ComponentNode, ProviderNode
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UnreadableUrl, UsageError
@@ -43,13 +44,14 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "sitemaps": (("commit", "sitemaps"),),
     "max_pages_per_host": (("commit", "max_per_host"),),
     "max_time": (("frontier", "max_time"),),
+    "total_time": (("frontier", "total_time"),),
     "max_bytes": (("frontier", "max_bytes"),),
     "max_page_size": (("http", "max_body"), ("ftp", "max_body"), ("gopher", "max_body"), ("file", "max_body")),
     "max_links": (("links", "max_links"),),
     "concurrency": (("frontier", "concurrency"),),
     "per_host": (("politeness", "per_host"),),
     "min_free_disk": (("frontier", "min_free_disk"),),
-    "keep_trying": (("frontier", "keep_trying"),),
+    "linger": (("frontier", "linger"),),
     "delay": (("politeness", "delay"),),
     "domain_delay": (("politeness", "domain_delay"),),
     "ip_delay": (("politeness", "ip_delay"),),
@@ -132,7 +134,7 @@ def default_directory(seeds: Sequence[str], today: datetime.date) -> str:
 
 
 def user_agent(options: CrawlOptions) -> str:
-    """The product token, the version, and whom to complain to (DESIGN 8)."""
+    """The product token, the version, and whom to complain to (design question 15)."""
     if options.user_agent:
         return options.user_agent
     contact = contact_of(options)
@@ -144,7 +146,7 @@ _CONTACT = re.compile(r"https?://[^\s/]+\S*|(?:mailto:)?[^\s@<>,;:]+@[^\s@<>,;:]
 
 
 def contact_of(options: CrawlOptions) -> str:
-    """From the option, or the environment (DESIGN 9.15).
+    """From the option, or the environment (design question 15).
 
     Raises:
         UsageError: it is neither a URL nor a mail address.
@@ -260,7 +262,7 @@ def _no_warc(builder: Builder) -> None:
 
 
 def _strategy(builder: Builder) -> None:
-    """Another traversal. A random walk may come where it was: neither URL-seen nor content-seen (seed 000, 2.1)."""
+    """Another traversal. A random walk may come where it was: neither URL-seen nor content-seen (Hunyadi 2007, 2.1)."""
     builder.put("strategy", "traversal", builder.options.strategy)
     if builder.options.strategy == "random-walk":
         builder.set("strategy", "commit", {"again": True})
@@ -323,7 +325,7 @@ def _identity(builder: Builder) -> None:
 
 
 def _permission(builder: Builder) -> None:
-    """Off this machine a crawl needs a contact, and robots.txt unless its hosts are one's own (DESIGN 8, INTERFACE)."""
+    """Off this machine a crawl needs a contact, and robots.txt unless its hosts are one's own (design question 15)."""
     options = builder.options
     named = contact_of(options) or options.user_agent
     if named and (options.robots == "obey" or options.i_own_these_hosts):
@@ -345,6 +347,35 @@ RULES: dict[str, Callable[[Builder], None]] = {
 
 #: What is done for every crawl, after its options: it depends on several of them, or on none.
 ALWAYS: tuple[Callable[[Builder], None], ...] = (_documents, _header, _seeds, _identity, _permission)
+
+
+#: Options that come to more than the setting that they name, and can be changed while a crawl runs.
+LIVE_OPTIONS = ("retries", "user_agent")
+
+
+def live_option(
+    option: str, value: str, units: Mapping[str, ComponentNode | ProviderNode]
+) -> dict[str, dict[str, Any]]:
+    """The settings that such an option comes to in a running crawl with these units; empty for any other option.
+
+    Raises:
+        SettingError: the value does not do.
+        UsageError: likewise.
+    """
+    if option not in LIVE_OPTIONS:
+        return {}
+    options = build(CrawlOptions, {option: value})
+    if option == "retries":
+        return {"politeness": {"retries": list(WAITS[: options.retries])}}
+    if not options.user_agent:
+        raise UsageError("user-agent: give a product token, as Gossamer/1.0")
+    agent, known = options.user_agent, getattr(units["robots"].sheet, "agent", "") if "robots" in units else ""
+    if known and token_of(agent) != known:
+        raise UsageError(
+            f"user-agent: robots.txt was read for {known!r}, so its product token stays while the crawl runs; "
+            "stop it, and give the other one to gossamer resume"
+        )
+    return {"http": {"user_agent": agent}}
 
 
 def _steps(words: Sequence[str]) -> list[str]:

@@ -8,9 +8,10 @@ import contextlib
 import datetime
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -21,13 +22,16 @@ from gossamer.assembly.compiling import (
     read_seeds,
 )
 from gossamer.assembly.control.server import ControlServer
+from gossamer.assembly.control.sizes import sizes_of, walked_sizes
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
+from gossamer.assembly.ending import RunEnding, has_documents, option_name
 from gossamer.assembly.followers import Followers
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.placing import with_directory, with_durability, with_told_tls
 from gossamer.assembly.processes import Fleet, check_bodies_cross, check_children_can_import, with_pre_filters
 from gossamer.assembly.protocols import hostless, with_protocols
+from gossamer.assembly.pulse import WATCHED, Counts, Pulse
 from gossamer.assembly.seeds import check_addresses, check_schemes
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.subscribing import with_subscribers, without_subscribers
@@ -35,7 +39,7 @@ from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, cuts_of, peak
 from gossamer.assembly.tables import TableMaker, write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.catalog import Catalog
-from gossamer.flow.clock import Clock
+from gossamer.flow.clock import Clock, SystemClock
 from gossamer.flow.connector import Statistics
 from gossamer.flow.difference import Difference
 from gossamer.flow.errors import FlowError, WiringError
@@ -46,6 +50,7 @@ from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring, with_settings
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
+from gossamer.model.visit import Record
 from gossamer.query.places import CRAWL_FILE
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.traps.provider import LearntTraps
@@ -54,6 +59,7 @@ from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.deletions import refuse_unfinished
+from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.recovery import QUARANTINE, Restored
 from gossamer.stores.scratch import scratch
@@ -62,8 +68,19 @@ if TYPE_CHECKING:
     from gossamer.assembly.control.messages import Answered, ControlRequest
     from gossamer.assembly.control.standing import CrawlStanding
 
-#: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (FAULTS 116).
+U = TypeVar("U")
+
+#: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (fault 116).
 GRACE = 8.0
+
+#: Lines that are said once more at the end of a crawl: the latest.
+WARNINGS = 10
+
+#: Seconds that a page in flight has to come in when the time of a crawl is up.
+BEYOND = 10.0
+
+#: Seconds between two looks at the limits of time, which may be changed while a crawl runs.
+LOOK_AT_LIMITS = 5.0
 
 
 class Crawl:
@@ -87,8 +104,10 @@ class Crawl:
         unit goes by: the machine's, unless a simulated one is given.
         """
         self.options = options or CrawlOptions()
-        self.report = report
         self._clock = clock
+        self.warnings: deque[str] = deque(maxlen=WARNINGS)
+        """What was told while the crawl was at work, to be said once more at the end."""
+        self._report = report
         if self.options.resume:
             wiring = wiring or kept_wiring(self.options.output)
         self._hostless = hostless(wiring)
@@ -121,9 +140,15 @@ class Crawl:
         self.followers.check(overwrite=self.options.overwrite)
         self.fleet: Fleet | None = None
         self._state = ""
+        self._is_torn = False
+        self._cut_by = ""
         self._began = 0.0
         self._pages_before = 0
         self._work: asyncio.Future[None] | None = None
+        self.pulse = Pulse(self._count, self._measure, self._survey, SystemClock())
+        """What it does over the last seconds, while it works; by the machine's clock, since people look at it."""
+        self.told: Callable[[Record], None] | None = None
+        """Called with the record of each URL as soon as it is committed; to be set before the run."""
         self.connector_statistics: dict[str, Statistics] = {}
         """What every connector passed; filled in at the end of the run."""
 
@@ -184,7 +209,7 @@ class Crawl:
         """Crawl to the end, or to :meth:`stop`."""
         self._began = time.monotonic()
         with scratch() as folder:
-            # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (DESIGN 9.13).
+            # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (design question 13).
             self.fleet = Fleet(self.wiring, self.catalog, folder, self.directory, self.report)
             self.running = RunningGraph(
                 self._planned,
@@ -194,6 +219,12 @@ class Crawl:
                 aside=setting_aside(self.directory),
             )
             return await self._run(self.running, self.fleet)
+
+    def report(self, line: str) -> None:
+        """Tell a line; one of while the crawl was at work is said once more at the end."""
+        if self.working:
+            self.warnings.append(line)
+        self._report(line)
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
         await check_addresses(self.seeds, self.graph, self.options, self.report)
@@ -211,12 +242,21 @@ class Crawl:
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")
             await self.followers.start()
+            self._tell_records()
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
-            summary = self._summary()
+            summary = self._last_summary()
             if summary.set_aside:
                 self._tell_aside()
-            is_vain = made and summary.state == "incomplete" and not summary.fetched
+            is_vain = (
+                made
+                and summary.state == "incomplete"
+                and not summary.fetched
+                and not summary.limit
+                and self._is_unfinished(summary)
+            )
+            for line in self._ending().lines(summary, is_kept=not is_vain):
+                self.report(line)
             if not self._aborted:
                 write_hosts(running)
             self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
@@ -235,6 +275,16 @@ class Crawl:
             summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak_rss())
         return summary
 
+    def _tell_records(self) -> None:
+        """Let the tally tell each record; a wiring may have none, or have it in another process."""
+        if self.told is None:
+            return
+        tallies = self.components(Tally)
+        for tally in tallies:
+            tally.told = self.told
+        if not tallies:
+            self.report("this wiring has no tally in the main process, so no line for each URL is told")
+
     def _tell_aside(self) -> None:
         from gossamer.assembly.suspicions import told
 
@@ -242,8 +292,6 @@ class Crawl:
         self.report(told((row for row in self.ledger.aside() if row.family.key not in confirmed), self.directory))
 
     def _tell_vain(self) -> None:
-        for line in self._place.failures():
-            self.report(line)
         rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
         self.report(f"nothing came, so nothing is kept: {rest}")
 
@@ -266,14 +314,31 @@ class Crawl:
         """Wait for the end of the work, or for :meth:`abort`. Meanwhile it can be steered from outside."""
         self._work = asyncio.ensure_future(work)
         control = ControlServer(self.directory, self._steer, self.report)
+        watch = asyncio.create_task(self._cut_in_time(self._work))
         try:
             await control.start()
-            await self._work
+            async with self.pulse.beating():
+                await self._work
         except asyncio.CancelledError:
             if not self._aborted:
                 raise
         finally:
+            watch.cancel()
             await control.stop()
+
+    async def _cut_in_time(self, work: "asyncio.Future[None]") -> None:
+        """What is in flight when the time is up has :data:`BEYOND` to come in; then it is cut. Limits may change meanwhile."""
+        while not work.done():
+            left = self.frontier.ends_at() + BEYOND - self.frontier.clock.monotonic()
+            if left <= 0.0:
+                self._cut_by = self.frontier.time_limit
+                self.report(
+                    f"what was in flight {BEYOND:g} s after the end of {option_name(self._cut_by)} is cut; "
+                    "it is fetched when the crawl goes on"
+                )
+                self._tear()
+                return
+            await self.frontier.clock.sleep(min(left, LOOK_AT_LIMITS))
 
     async def _steer(self, request: "ControlRequest") -> "Answered":
         """Do what is asked from outside: few crawls are, so what it takes is imported then."""
@@ -283,11 +348,15 @@ class Crawl:
 
     @property
     def _aborted(self) -> bool:
-        return self._state == "stopped" and self._work is not None and self._work.cancelled()
+        return self._is_torn and self._work is not None and self._work.cancelled()
 
     def abort(self) -> None:
         """Stop at once: what is in flight is dropped, what is committed is kept."""
         self._state = "stopped"
+        self._tear()
+
+    def _tear(self) -> None:
+        self._is_torn = True
         if self.tables is not None:
             self.tables.abort()
         if self._work is not None:
@@ -409,11 +478,19 @@ class Crawl:
     @property
     def ledger(self) -> RocksLedger:
         """What keeps what the crawl must not forget."""
-        ledgers = (unit for unit in self._running.providers.values() if isinstance(unit, RocksLedger))
-        ledger = next(ledgers, None)
+        ledger = next(iter(self.providers(RocksLedger)), None)
         if ledger is None:
             raise WiringError("the wiring has no ledger; a crawl needs one")
         return ledger
+
+    def providers(self, kind: type[U]) -> list[U]:
+        """The providers of this class at work in the main process."""
+        return [unit for unit in self._running.providers.values() if isinstance(unit, kind)]
+
+    def components(self, kind: type[U]) -> list[U]:
+        """The components of this class, likewise."""
+        found = (runner.component for runner in self._running.runners.values())
+        return [component for component in found if isinstance(component, kind)]
 
     @property
     def _running(self) -> RunningGraph:
@@ -421,9 +498,8 @@ class Crawl:
         return self.running
 
     def _component(self, kind: type[Any]) -> Any:
-        for runner in self._running.runners.values():
-            if isinstance(runner.component, kind):
-                return runner.component
+        for component in self.components(kind):
+            return component
         raise WiringError(f"the wiring has no component of class {kind.__name__}; a crawl needs one")
 
     def _summary(self) -> Summary:
@@ -431,9 +507,10 @@ class Crawl:
         frontier = self.frontier
         queued = len(frontier.queues)
         if self._state != "stopped":
-            lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}")
-            self._state = "limit" if frontier.limit else "incomplete" if lost else "finished"
-        ended_by = f"limit:{frontier.limit}" if frontier.limit else "stopped" if self._state == "stopped" else ""
+            lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}") or not has_documents(counters)
+            self._state = "limit" if frontier.limit or self._cut_by else "incomplete" if lost else "finished"
+        ended_by = frontier.limit or self._cut_by
+        ended_by = f"limit:{ended_by}" if ended_by else "stopped" if self._state == "stopped" else ""
         set_aside = self._set_aside(counters)
         seconds = time.monotonic() - self._began
         pages = counters.get("pages", 0)
@@ -456,7 +533,22 @@ class Crawl:
             peak_rss_bytes=peak_rss(),
             set_aside=set_aside,
             cuts=cuts_of(counters, ended_by, queued, set_aside),
+            limit=(frontier.limit or self._cut_by) if self._state == "limit" else "",
         )
+
+    def _last_summary(self) -> Summary:
+        """The summary of the end: it also says what waits, which takes a look at every host that has tasks."""
+        summary = self._summary()
+        if summary.state == "limit" and not has_documents(self._counters()):
+            summary = msgspec.structs.replace(summary, state="incomplete")
+        return msgspec.structs.replace(summary, waiting=self.frontier.waiting() if summary.queued else None)
+
+    @staticmethod
+    def _is_unfinished(summary: Summary) -> bool:
+        return bool(summary.queued or summary.outcomes.get(Outcome.GONE_AFTER_RETRIES))
+
+    def _ending(self) -> RunEnding:
+        return RunEnding(self.directory, self.seeds, has_lingered=self.frontier.has_lingered)
 
     def _set_aside(self, counters: Mapping[str, int]) -> int:
         """URLs that are set aside by a guess: what a person has confirmed to be a trap is refused."""
@@ -464,7 +556,18 @@ class Crawl:
         return counters.get("set_aside", 0) - sum(self.ledger.set_aside(family).count for family in confirmed)
 
     def _traps(self) -> list[LearntTraps]:
-        return [unit for unit in self._running.providers.values() if isinstance(unit, LearntTraps)]
+        return self.providers(LearntTraps)
+
+    def _count(self) -> Counts:
+        counters = self._counters()
+        flights = [url for unit in self.providers(MemoryFlights) for url in unit.oldest(WATCHED)]
+        return Counts(counters.get("pages", 0), counters.get("fetched", 0), flights)
+
+    def _measure(self) -> Mapping[str, int]:
+        return sizes_of(self.ledger)
+
+    def _survey(self) -> Mapping[str, int]:
+        return walked_sizes(self.directory)
 
     def _counters(self) -> Mapping[str, int]:
         return self.ledger.counters()
@@ -491,13 +594,13 @@ class Crawl:
 
     def slowest_hosts(self, count: int) -> list[tuple[str, float]]:
         """The hosts that answer slowest, with their mean seconds an answer."""
-        tallies = [r.component for r in self._running.runners.values() if isinstance(r.component, Tally)]
-        return sorted((pair for tally in tallies for pair in tally.slowest.items()), key=lambda pair: -pair[1])[:count]
+        return sorted(
+            (pair for tally in self.components(Tally) for pair in tally.slowest.items()), key=lambda pair: -pair[1]
+        )[:count]
 
     def slowed_hosts(self, count: int) -> list[tuple[str, float, str]]:
         """The hosts that are left alone for longest because of their errors or refusals: name, seconds, reason."""
-        polite = (unit for unit in self._running.providers.values() if isinstance(unit, HostPoliteness))
-        return [one for unit in polite for one in unit.slowed(count)][:count]
+        return [one for unit in self.providers(HostPoliteness) for one in unit.slowed(count)][:count]
 
     def progress(self) -> Summary:
         """The summary as of now; its state is that of a crawl that would end here."""

@@ -44,7 +44,10 @@ def with_roles(wiring: Wiring) -> Wiring:
         }
         if missing:
             providers[name] = msgspec.structs.replace(plan, providers={**plan.providers, **missing})
-    components = {name: _with_keepers(_without_depth(_bound(plan, gone))) for name, plan in wiring.components.items()}
+    components = {
+        name: _with_linger(_with_keepers(_without_depth(_bound(plan, gone))))
+        for name, plan in wiring.components.items()
+    }
     return msgspec.structs.replace(wiring, providers=providers, components=components)
 
 
@@ -83,6 +86,16 @@ def _with_keepers(plan: ComponentPlan) -> ComponentPlan:
         return plan
     roles = {role: bound for role, bound in plan.providers.items() if role != "log"}
     return msgspec.structs.replace(plan, providers={**roles, "keepers": {"visits": [log]}})
+
+
+def _with_linger(plan: ComponentPlan) -> ComponentPlan:
+    """A frontier that was to keep trying lingers for ever."""
+    if plan.use != "frontier" or "keep_trying" not in plan.settings:
+        return plan
+    settings = {name: value for name, value in plan.settings.items() if name != "keep_trying"}
+    if plan.settings["keep_trying"]:
+        settings["linger"] = "forever"
+    return msgspec.structs.replace(plan, settings=settings)
 
 
 def _without_depth(plan: ComponentPlan) -> ComponentPlan:

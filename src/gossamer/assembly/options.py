@@ -94,7 +94,10 @@ class CrawlOptions(Sheet, frozen=True):
     max_pages_per_host: (
         Annotated[int, setting("Take so many URLs of one host.", unit="pages", restart=_START, ge=1)] | None
     ) = None
-    max_time: Annotated[float, setting("Stop after this time.", unit="s", restart=_START, gt=0)] | None = None
+    max_time: Annotated[float, setting("Stop this run after this time.", unit="s", restart=_START, gt=0)] | None = None
+    total_time: (
+        Annotated[float, setting("Stop after this time, over all runs.", unit="s", restart=_START, gt=0)] | None
+    ) = None
     max_bytes: (
         Annotated[int, setting("Stop after so many bytes of bodies.", unit="bytes", restart=_START, ge=1)] | None
     ) = None
@@ -140,11 +143,20 @@ class CrawlOptions(Sheet, frozen=True):
     rate: Annotated[float, setting("Pages a second in all.", unit="pages/s", restart=_START, gt=0)] | None = None
     bandwidth: Annotated[float, setting("Bytes a second in all.", unit="bytes/s", restart=_START, gt=0)] | None = None
     retries: Annotated[
-        int, setting("Further tries of what failed, after 1, 10 and 60 minutes.", restart=_START, ge=0, le=3)
+        int, setting("Try what failed so many times more, after 10 s, 10 and 60 minutes.", restart=_START, ge=0, le=3)
     ] = 3
-    keep_trying: Annotated[
-        bool, setting("Wait for seeds that do not answer, instead of giving up at once.", restart=_START)
-    ] = False
+    linger: (
+        Annotated[
+            float,
+            setting(
+                "Wait so long for retries alone, then end; resume asks for them when they are due. Or `forever`.",
+                unit="s",
+                restart=_START,
+                ge=0,
+            ),
+        ]
+        | Literal["forever"]
+    ) = 30.0
     strategy: Annotated[
         Strategy, setting("What is fetched first: breadth, depth, host-breadth, priority, random-walk.", restart=_START)
     ] = "breadth"

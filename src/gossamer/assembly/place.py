@@ -4,11 +4,8 @@ Place in the flow: :mod:`crawl` asks here what may be done with the directory th
 into it: that file makes a directory a crawl.
 """
 
-import itertools
 import shutil
 from pathlib import Path
-
-import msgspec
 
 from gossamer.assembly.olden import with_roles
 from gossamer.assembly.options import CrawlOptions
@@ -18,13 +15,9 @@ from gossamer.flow.sheet import properties
 from gossamer.flow.wiring import Wiring, read, write
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.places import CRAWL_FILE
-from gossamer.stores.rowlog import LOG_PATH
 
 #: What a run leaves alone in its directory that was killed before that was a crawl.
 _UNFINISHED = f"{CRAWL_FILE}.new"
-
-#: Failed fetches that are told of a crawl that nothing came of.
-TOLD = 5
 
 
 def kept_wiring(output: str) -> Wiring:
@@ -153,17 +146,6 @@ class CrawlPlace:
         elif self.holds_another:
             shutil.rmtree(self._aside, ignore_errors=True)
         self.holds_another = False
-
-    def failures(self) -> list[str]:
-        """How the first fetches ended, in words: of a crawl that nothing came of, before it is removed."""
-        try:
-            with (self.path / LOG_PATH).open("rb") as log:
-                rows = [msgspec.json.decode(line) for line in itertools.islice(log, TOLD)]
-        except (OSError, msgspec.DecodeError):
-            return []
-        # Errors may quote what a server sent.
-        texts = (f"{row['url']}: {row['outcome']}; {row.get('error', '')}".rstrip("; ") for row in rows)
-        return ["".join(one if one.isprintable() else ascii(one)[1:-1] for one in text) for text in texts]
 
 
 def _holds_secrets(wiring: Wiring, graph: Graph) -> bool:

@@ -25,7 +25,7 @@ def with_durability(wiring: Wiring) -> Wiring:
 
 
 def with_told_tls(wiring: Wiring) -> Wiring:
-    """A copy whose archive tells where servers' certificates are not verified (FAULTS 98)."""
+    """A copy whose archive tells where servers' certificates are not verified (fault 98)."""
     archive = wiring.providers.get("archive")
     if archive is None or archive.use != "warc":
         return wiring

@@ -28,7 +28,7 @@ from gossamer.model.visit import Record, Visit
 OUTSIDE = "outside"
 
 #: Parts of the ledger, which one process has open, and what stands in for them elsewhere: a stage there only filters ahead
-#: of the committer, who decides (DESIGN 9.1).
+#: of the committer, who decides (design question 1).
 HINTS = {"ledger-seen": "memory-seen", "ledger-contents": "memory-contents"}
 
 #: Files for the children in the folder where they meet: the wiring, and classes of the program's own by name.
@@ -69,7 +69,7 @@ def check_bodies_cross(graph: Graph) -> None:
 def with_pre_filters(wiring: Wiring) -> Wiring:
     """A copy in which a stage that stands elsewhere asks a stand-in of its own, in the place of a part of the ledger.
 
-    The stand-in only filters ahead: it forgets, and the committer's check-and-put decides (DESIGN 9.1).
+    The stand-in only filters ahead: it forgets, and the committer's check-and-put decides (design question 1).
     """
     for process in wiring.processes:
         if process != MAIN_PROCESS and not is_outside(process):
@@ -100,7 +100,7 @@ def divide(wiring: Wiring, components: Collection[str], process: str) -> Wiring:
     """A copy in which some components run in another process, and every arrow that now crosses is a socket.
 
     A provider that keeps state and is used on both sides gets a copy for the other side, as the URL-seen stage may have
-    one that only filters ahead of the committer's check-and-put (DESIGN 9.1).
+    one that only filters ahead of the committer's check-and-put (design question 1).
 
     Raises:
         WiringError: the wiring has no such component.

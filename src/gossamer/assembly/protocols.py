@@ -1,4 +1,4 @@
-"""What the protocol modules of a wiring mean for the other stages: whoever adds a module changes nothing else (MISSION M1).
+"""What the protocol modules of a wiring mean for the other stages: whoever adds a module changes nothing else (row M1).
 
 Place in the flow: compiling asks here. Which schemes are served is said once, by the roles of the fetch stage; from that
 follow the links that are kept though they name no host, and the names that are looked up by nobody.

@@ -1,4 +1,4 @@
-"""Processors over the stored archive, without a request (MISSION R11): the stages between fetch and commit, run again.
+"""Processors over the stored archive, without a request (row R11): the stages between fetch and commit, run again.
 
 The wiring of the crawl, or another one, is cut at both ends: a producer that reads visits out of the archive stands where fetch
 was, a consumer that writes rows where commit was. What remembers other pages (content-seen, URL-seen) is left out: what it

@@ -64,7 +64,7 @@ class Asking:
                 return verdict
 
     def _open_as_seed(self, url: str) -> None:
-        """Hosts that a person gives may be loopback (DESIGN 9.8)."""
+        """Hosts that a person gives may be loopback (design question 8)."""
         host, port = endpoint_of(url)
         seed = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         before = self._resolver.sheet

@@ -1,7 +1,7 @@
 """Credentials that a person gave, bound to sites: `--auth`, and such fields of `--header` as prove who asks.
 
 They become `SITE Name: value` entries of the protocol module's sheet, so that no link, redirect or downgrade takes them to
-another host, scheme or port (FAULTS 30, 100).
+another host, scheme or port (faults 30, 100).
 """
 
 import base64

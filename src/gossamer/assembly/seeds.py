@@ -1,4 +1,4 @@
-"""Seeds, judged before a crawl touches anything: somebody serves their scheme, and their addresses may be asked (DESIGN 8)."""
+"""Seeds, judged before a crawl touches anything: a module serves the scheme, and the address is allowed (design question 8)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 import msgspec
 
+from gossamer.stages.frontier.lingering import RetriesWaiting
+
 #: Under this name the ledger keeps the summary of the run that ended last; empty while one is at work.
 ENDED = "ended"
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """What INTERFACE prints with `--json`, field for field."""
+    """The line that `--json` prints at the end, field for field."""
 
     crawl: str
     state: str
@@ -32,10 +34,14 @@ class Summary(msgspec.Struct, frozen=True):
     """URLs that look like parts of traps, and were not fetched."""
     cuts: dict[str, int] = {}
     """What was left out because of the order in which things happened, and how many of each: see :func:`cuts_of`."""
+    limit: str = ""
+    """The limit that ended the run, by the name of its option; empty where none did."""
+    waiting: RetriesWaiting | None = None
+    """Retries that are due later, when the run has ended."""
 
     @property
     def exit_code(self) -> int:
-        """As INTERFACE says: 0 finished or limit, 3 stopped, 4 incomplete."""
+        """The exit status of the crawl: 0 finished or limit, 3 stopped, 4 incomplete."""
         return {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}[self.state]
 
 
@@ -44,7 +50,7 @@ _CUTS = ("cut:budget:", "cut:near-duplicate")
 
 
 def cuts_of(counters: Mapping[str, int], ended_by: str, queued: int, set_aside: int) -> dict[str, int]:
-    """Cuts that another run of the same crawl might have made elsewhere (MISSION R6): by rule, how many it left out.
+    """Cuts that another run of the same crawl might have made elsewhere (row R6): by rule, how many it left out.
 
     Scope, filters and depth lead to the same pages in whatever order they come, so that they make no such cut.
 

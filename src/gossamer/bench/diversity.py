@@ -1,4 +1,4 @@
-"""How evenly hosts come out of the task queues: the ledger's own, and by pages with a diversity threshold (seed 002, table 2).
+"""How evenly hosts come out of the task queues: the ledger's own, and by pages with a diversity threshold (Ridgway 2010, table 2).
 
 So many tasks of a thousand hosts, popped by a frontier that stays with a host as long as it gives something (the worst
 case), and by one that takes hosts in turn, as politeness does. No network, no delays. A page's *diversity* is the share of

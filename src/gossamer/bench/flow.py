@@ -1,4 +1,4 @@
-"""What the machine room costs: provider call, connectors, filters, remote links, beside the tables 6.2 and 6.3 of seed 000.
+"""What the machine room costs: provider call, connectors, filters, remote links, beside the tables 6.2 and 6.3 of Hunyadi 2007.
 
 The thesis measured on an Athlon64 3000+ under Windows XP in 2007; its figures stand beside ours because it asks the
 question, not because the machines compare. As there, remote connectors are measured over loopback.
@@ -195,7 +195,7 @@ def run() -> BenchReport:
 async def _measure() -> BenchReport:
     report = BenchReport("flow")
     table = report.table(
-        "Building blocks (seed 000, table 6.3)", "action", "thesis us", "bound us", "here us", "here 1/s"
+        "Building blocks (Hunyadi 2007, table 6.3)", "action", "thesis us", "bound us", "here us", "here 1/s"
     )
     for action, thesis, bound, measure in (
         ("calling a provider method", "6", "0.5", provider_call),
@@ -207,7 +207,7 @@ async def _measure() -> BenchReport:
         cost = await _median(measure)
         table.add(action, thesis, bound, f"{cost:.2f}", f"{1e6 / cost:,.0f}")
     table = report.table(
-        "Remote connector, one URL (seed 000, table 6.2)", "link", "batch", "thesis us", "here us", "here 1/s"
+        "Remote connector, one URL (Hunyadi 2007, table 6.2)", "link", "batch", "thesis us", "here us", "here 1/s"
     )
     for batch, told in THESIS_REMOTE:
         items = 20_000 if batch == 1 else 300_000

@@ -29,10 +29,10 @@ DOMAIN_DELAY = 0.25
 #: Seconds in which the healthy hosts are found, and those that count after it, in which the hostile ones are there too.
 WARM, WINDOW = 4.0, 10.0
 
-#: Hosts that answer a byte a second, all at once (FAULTS 11), and what they are called beside the chapters.
+#: Hosts that answer a byte a second, all at once (fault 11), and what they are called beside the chapters.
 SLOW, MANY = 500, "SLOW"
 
-#: FAULTS, section 2: healthy hosts keep this much of their pace, and memory rises by so many bytes at most.
+#: docs/design/faults.md: healthy hosts keep this much of their pace, and memory rises by so many bytes at most.
 KEPT, RISE = 0.95, 64 << 20
 
 

@@ -31,7 +31,7 @@ from gossamer.stores.ledger.providers import LedgerContents, LedgerFrontier, Led
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.warc import WarcArchive, WarcSheet
 
-#: Pages, those of one commit, links of a page, and how many of these are new (DESIGN 5).
+#: Pages, those of one commit, links of a page, and how many of these are new.
 PAGES, GROUP, LINKS, NEW = 2_000, 8, 58, 5
 
 #: Words of a page and of a paragraph.

@@ -33,7 +33,7 @@ BULK, POP_BULK = 10_000, 64
 #: URLs that are queued and seen at the small and the large end; `GOSSAMER_BENCH_URLS` sets another large one.
 SMALL, LARGE = 100_000, 1_000_000
 
-#: Pages of one commit, distinct links of a page, and how many of these are new (DESIGN 5).
+#: Pages of one commit, distinct links of a page, and how many of these are new.
 PAGES, LINKS, NEW = 32, 58, 5
 
 #: Links of a page that leave its host, and that all pages of its site have.

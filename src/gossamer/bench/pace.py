@@ -4,8 +4,8 @@ The gates of a crawl ask simulated servers (:mod:`gossamer.bench.servers`) on a 
 simulated. The bounds are those of the issue that this was built for, and the tests hold a smaller version to them.
 """
 
+import heapq
 import random
-from collections import deque
 from collections.abc import Iterator
 from math import inf
 from statistics import fmean
@@ -52,12 +52,12 @@ class PaceRequest(NamedTuple):
 def crawl(server: Server, delay: float | None, until: float, seed: int = 1) -> Iterator[PaceRequest]:
     """Every request that a crawl makes of this server up to an instant, in seconds; `delay` None is `auto`."""
     gates = Gates(GateRules(pace=PaceRules(delay=delay), domain=_FREE, address=_FREE), draw=random.Random(seed).random)
-    later: deque[tuple[float, int, int]] = deque()
+    later: list[tuple[float, int, int]] = []
     now, fresh = 0.0, 0
     while now < until:
         now = gates.ready_at(_HOST, _HOST, _ADDRESS, now)
         if later and later[0][0] <= now:
-            _, page, attempt = later.popleft()
+            _, page, attempt = heapq.heappop(later)
         else:
             page, attempt, fresh = fresh, 1, fresh + 1
         gates.begin(_HOST, _HOST, _ADDRESS, now)
@@ -66,9 +66,9 @@ def crawl(server: Server, delay: float | None, until: float, seed: int = 1) -> I
         answer = Answer(str(page), _HOST, reply.outcome, reply.elapsed, reply.retry_after, is_met=True)
         ruling = gates.end(_HOST, _HOST, _ADDRESS, answer, ended, ended, attempt)
         if ruling.what is What.RETRY:
-            later.append((ended + ruling.wait, page, attempt + 1))
+            heapq.heappush(later, (ended + ruling.wait, page, attempt + 1))
         elif ruling.what is What.KEEP:
-            later.appendleft((ended, page, attempt))
+            heapq.heappush(later, (ended, page, attempt))
         yield PaceRequest(now, ended, reply.outcome)
         now = ended
 

@@ -28,7 +28,7 @@ from gossamer.stores.memory import MemorySeen
 from gossamer.stores.sieve.providers import SieveSeen, SieveSheet
 from gossamer.stores.trie import TrieSeen
 
-#: Distinct links of a page, how many of them are new, lead elsewhere, are on every page of the site (DESIGN 5).
+#: Distinct links of a page, how many of them are new, lead elsewhere, are on every page of the site.
 LINKS, NEW, OUTWARD, NAVIGATION = 58, 5, 8, 30
 
 #: New URLs of a page while a set is filled: more than in a crawl's course, to come so far.

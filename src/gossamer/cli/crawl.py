@@ -4,6 +4,7 @@ Options are read before the crawler is imported: who asks for help, or mistypes,
 """
 
 import contextlib
+import shlex
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +36,11 @@ EPILOG = (
 def _told(command: F) -> F:
     """Options that say what is told."""
     for option in (
-        click.option("--verbose", is_flag=True, help="Also say what each part of the crawl did."),
+        click.option(
+            "--verbose",
+            is_flag=True,
+            help="Print a line for each URL when it is committed, and at the end what passed each connector.",
+        ),
         click.option("--quiet", is_flag=True, help="No progress."),
         click.option("--json", "as_json", is_flag=True, help="Print nothing but one line of JSON at the end."),
     ):
@@ -128,6 +133,10 @@ def _run(job: "Crawl", *, as_json: bool, quiet: bool, verbose: bool) -> int:
     """Run a crawl and report how it went; returns its exit status."""
     import asyncio
 
+    if verbose:
+        from gossamer.cli.progress import url_teller
+
+        job.told = url_teller(job)
     tune_collector()
     allow_open_files()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -178,11 +187,38 @@ async def run_interruptible(job: "Crawl", *, show: bool) -> "Summary":
             loop.remove_signal_handler(number)
 
 
+def _print_undone(job: "Crawl", summary: "Summary") -> None:
+    """What was not done, why, and the command that would do it; then the warnings once more."""
+    from gossamer.assembly.ending import option_name
+
+    lost = summary.outcomes.get("gone_after_retries", 0)
+    if lost:
+        print(
+            f"lost:     {show_count(lost, 'URL')} failed in every try; `gossamer query` on the table pages lists them"
+        )
+    is_kept = Path(summary.crawl).exists()
+    if summary.queued:
+        why = f" ({option_name(summary.limit)} was reached)" if summary.limit else ""
+        print(f"queued:   {show_count(summary.queued, 'URL')} found and not fetched{why}")
+        if is_kept:
+            more = f" {option_name(summary.limit)} MORE" if summary.limit else ""
+            print(f"go on:    gossamer resume {shlex.quote(summary.crawl)}{more}")
+    if summary.set_aside and is_kept:
+        print(
+            f"aside:    {show_count(summary.set_aside, 'URL')}; gossamer resume {shlex.quote(summary.crawl)} --release all"
+        )
+    for line in dict.fromkeys(job.warnings):
+        print(f"warning:  {line}")
+
+
 def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
     outcomes = ", ".join(
         f"{count} {name}" for name, count in sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
     )
     pages = show_count(summary.pages, "page")
+    if not summary.pages:
+        documents = summary.unique_documents
+        pages = f"no page, {show_count(documents, 'other document')}" if documents else "nothing was fetched: 0 pages"
     print(f"{summary.state}: {pages}, {summary.fetched:,} fetched, {show_bytes(summary.bytes)}", end=" ")
     print(f"in {show_seconds(summary.seconds)} ({summary.pages_per_second:.1f} pages/s)", end="")
     print(f" into {summary.crawl}" if Path(summary.crawl).exists() else "")
@@ -192,11 +228,10 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
         print(
             f"trouble:  {show_count(job.troubled, 'page')} could not be processed in full; `trouble` in the log says why"
         )
-    if summary.queued:
-        print(f"queued:   {show_count(summary.queued, 'URL')} found and not fetched")
     if summary.cuts:
         cuts = ", ".join(f"{count} by {name}" for name, count in summary.cuts.items())
         print(f"cut:      {cuts}; another order of events would have cut other URLs")
+    _print_undone(job, summary)
     if verbose:
         for name, figures in job.connector_statistics.items():
             print(f"  {name:<12} {figures.passed:>9} passed, peak {figures.peak}, stalled {figures.stalled:.2f} s")

@@ -14,5 +14,5 @@ def given_urls(urls: tuple[str, ...]) -> Iterator[str]:
 
 
 def shown(text: str) -> str:
-    """Without control characters: neither a URL nor a rule can forge a line, or speak to the terminal (FAULTS 70)."""
+    """Without control characters: neither a URL nor a rule can forge a line, or speak to the terminal (fault 70)."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

@@ -116,7 +116,7 @@ def commands() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status of INTERFACE. Without `arguments` the process is this command's alone."""
+    """Run the command line; returns its exit status. Without `arguments` the process is this command's alone."""
     if arguments is None:
         load_without_collecting()
         print_anything()

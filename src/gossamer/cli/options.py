@@ -26,7 +26,7 @@ def crawl_options(command: F) -> F:
     """Add an option for every field of :class:`CrawlOptions`."""
     for prop in reversed(properties(CrawlOptions)):
         command = _option(prop)(command)
-    return command
+    return _gone(command)
 
 
 def resume_options(command: F) -> F:
@@ -34,7 +34,12 @@ def resume_options(command: F) -> F:
     for prop in reversed(properties(CrawlOptions)):
         if prop.name not in SETTLED:
             command = _option(msgspec.structs.replace(prop, default=None))(command)
-    return command
+    return _gone(command)
+
+
+def _gone(command: F) -> F:
+    """Take options of earlier versions, so that :func:`read_options` can say what stands in their place."""
+    return click.option("--keep-trying", is_flag=True, default=None, hidden=True)(command)
 
 
 def options_named(names: Sequence[str]) -> Callable[[F], F]:
@@ -83,6 +88,8 @@ def read_options(given: dict[str, Any], config: str | None) -> CrawlOptions:
     values |= {name: value for name, value in given.items() if value is not None and value != ()}
     known = {p.name for p in properties(CrawlOptions)}
     for name in values:
+        if name == "keep_trying":
+            raise UsageError("there is no --keep-trying any more; write --linger forever")
         if name not in known:
             raise UsageError(f"{config}: unknown option {name!r}{nearest(name, known)}")
     return build(CrawlOptions, values)

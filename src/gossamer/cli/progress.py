@@ -1,21 +1,35 @@
-"""Progress of a crawl on standard error: a live panel on a terminal, one line every ten seconds elsewhere."""
+"""Progress of a crawl on standard error: a live panel on a terminal, one line every ten seconds elsewhere.
+
+Place in the flow: both show the value that `status` shows (:mod:`gossamer.assembly.control.standing`), in the words of
+:mod:`gossamer.cli.showing`.
+"""
 
 import asyncio
 import contextlib
+import os
 import sys
-from collections.abc import AsyncIterator
-from typing import Any
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING
 
 from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.summary import Summary
-from gossamer.cli.telling import has_gone, tell_plain
-from gossamer.flow.quantities import show_bytes, show_count, show_seconds
+from gossamer.cli.telling import beneath, has_gone, tell_plain
 
-#: Seconds between lines where nobody looks at a terminal (INTERFACE).
+if TYPE_CHECKING:
+    from gossamer.assembly.control.standing import CrawlStanding
+    from gossamer.model.visit import Record
+
+#: Seconds between lines where nobody looks at a terminal.
 LINE_INTERVAL = 10.0
 
 #: Seconds between redraws: often enough to look alive, too seldom to cost.
-PANEL_INTERVAL = 0.5
+PANEL_INTERVAL = 1.0
+
+#: Part of the crawl's time that redraws may take: with thousands of hosts that wait, there are fewer of them.
+SHARE = 0.01
+
+#: Reasons to wait that a line names.
+REASONS = 3
 
 
 @contextlib.asynccontextmanager
@@ -38,46 +52,128 @@ async def _shown(job: Crawl) -> None:
             job.stop()
 
 
+def _standing(job: Crawl) -> "CrawlStanding":
+    # Imported when there is something to show: most crawls of a program show nothing.
+    from gossamer.assembly.control.standing import glance_at
+
+    return glance_at(job, os.getpid())
+
+
 async def _lines(job: Crawl) -> None:
+    is_first = True
     while True:
         await asyncio.sleep(LINE_INTERVAL)
-        if job.working and not tell_plain(line_of(job.progress())):
+        if not job.working:
+            continue
+        now = _standing(job)
+        text = line_of(now, time.time())
+        if is_first:
+            from gossamer.cli.showing import shown_hint
+
+            text, is_first = f"{now.crawl}: {shown_hint(now.crawl)}\n{text}", False
+        if not tell_plain(text):
             job.stop()
             return
 
 
-def line_of(now: Summary) -> str:
-    """One line of progress."""
-    return (
-        f"{show_seconds(now.seconds)}: {show_count(now.pages, 'page')}, {now.pages_per_second:.1f} pages/s, {now.queued:,} queued, "
-        f"{show_count(now.hosts, 'host')}, {show_bytes(now.bytes)}"
-    )
+def line_of(now: "CrawlStanding", at: float) -> str:
+    """One line of progress; `at` is in seconds since the epoch."""
+    from gossamer.cli import showing
+    from gossamer.flow.quantities import show_bytes, show_count, show_seconds
+
+    pieces = [
+        show_count(now.pages, "page"),
+        showing.shown_speed(now),
+        f"{now.queued:,} queued",
+        f"{now.in_flight:,} in flight",
+        show_count(now.hosts, "host"),
+        show_bytes(now.bytes),
+        showing.shown_left(now),
+    ]
+    errors, hosts = showing.shown_errors(now), showing.shown_failing(now)
+    waits = [showing.shown_wait(wait, at, now.crawl) for wait in now.waits[:REASONS]]
+    told = (f"errors: {errors}" if errors else "") + (f" (most at {hosts})" if hosts else "")
+    parts = [", ".join(filter(None, pieces)), told, *waits]
+    state = f" {now.state}" if now.state != "running" else ""
+    return f"{show_seconds(now.seconds)}{state}: {'; '.join(filter(None, parts))}"
 
 
 async def _panel(job: Crawl) -> None:
-    from rich.console import Console
-    from rich.live import Live
+    from gossamer.cli.panel import Panel, size_of
 
-    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
-        while True:
-            await asyncio.sleep(PANEL_INTERVAL)
-            if job.working:
-                live.update(_table(job), refresh=True)
+    def write(text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+    panel = Panel(write, lambda: size_of(sys.stderr))
+    with beneath(panel):
+        try:
+            took = 0.0
+            while True:
+                await asyncio.sleep(max(PANEL_INTERVAL, took / SHARE))
+                if job.working:
+                    began = time.process_time()
+                    panel.draw(panel_lines(_standing(job), panel.width, time.time()))
+                    took = time.process_time() - began
+        finally:
+            with contextlib.suppress(OSError, ValueError):
+                panel.clear()
 
 
-def _table(job: Crawl) -> Any:
-    from rich.table import Table
+def panel_lines(now: "CrawlStanding", width: int, at: float) -> list[str]:
+    """Four lines for a terminal of so many columns; `at` is in seconds since the epoch."""
+    from gossamer.cli import showing
+    from gossamer.cli.panel import Piece, fitted
+    from gossamer.flow.quantities import show_bytes, show_count, show_seconds
 
-    now = job.progress()
-    table = Table.grid(padding=(0, 2))
-    table.add_row(
-        "pages", f"{now.pages} ({now.pages_per_second:.1f}/s)", "queued", str(now.queued), "hosts", str(now.hosts)
+    waits = [showing.shown_wait(wait, at, now.crawl) for wait in now.waits]
+    errors, hosts = showing.shown_errors(now), showing.shown_failing(now)
+    slowest = ", ".join(f"{one.host} {one.seconds * 1000:.0f} ms" for one in now.slowest[:2])
+    state = now.state if now.state != "running" else ""
+    hint = showing.shown_hint(now.crawl)
+    lines: list[list[Piece]] = [
+        [
+            show_count(now.pages, "page"),
+            (showing.shown_speed(now), f"{now.recent_pages_per_second:.1f}/s"),
+            f"{now.queued:,} queued",
+            f"{now.in_flight:,} in flight",
+            show_bytes(now.bytes),
+            show_count(now.hosts, "host"),
+            showing.shown_outcomes(now),
+        ],
+        [
+            show_seconds(now.seconds),
+            state,
+            (f"errors: {errors}", f"{now.errors:,} errors") if errors else "",
+            showing.shown_left(now),
+            f"most at {hosts}" if hosts else "",
+            f"slowest: {slowest}" if slowest else "",
+        ],
+        [f"waits: {waits[0]}", *waits[1:]] if waits else ["waits: for nothing"],
+        [(hint, hint.partition(";")[0]), *(showing.shown_size(one) for one in now.sizes)],
+    ]
+    return [fitted(pieces, width) for pieces in lines]
+
+
+def url_teller(job: Crawl) -> "Callable[[Record], None]":
+    """What tells one line for each URL that is committed; when its reader has gone the crawl stops."""
+    is_told = True
+
+    def tell_url(record: "Record") -> None:
+        nonlocal is_told
+        if is_told and not tell_plain(url_line(record)):
+            is_told = False
+            job.stop()
+
+    return tell_url
+
+
+def url_line(record: "Record") -> str:
+    """What became of one request: outcome, status, bytes, milliseconds, depth, URL."""
+    visit = record.visit
+    response = visit.response
+    status = response.status or "-"
+    return (
+        f"{response.outcome:<14} {status:>3} {len(response.body):>9,} B {response.elapsed * 1000:>7,.0f} ms  "
+        f"depth {visit.task.depth}  {visit.task.url}"
     )
-    left = job.time_left(now)
-    table.add_row("bytes", show_bytes(now.bytes), "time", show_seconds(now.seconds), *(("left", left) if left else ()))
-    outcomes = sorted(now.outcomes.items(), key=lambda pair: -pair[1])[:6]
-    table.add_row("outcomes", ", ".join(f"{count} {name}" for name, count in outcomes))
-    slowest = job.slowest_hosts(3)
-    if slowest:
-        table.add_row("slowest", ", ".join(f"{host} {seconds * 1000:.0f} ms" for host, seconds in slowest))
-    return table

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ _SHOWN_IN = {"max_time": show_seconds, "max_bytes": show_bytes, "min_free_disk":
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each look.")
 def status(directory: str, units: bool, watch: bool, interval: float, as_json: bool) -> None:
-    """Say how a crawl stands: pages, queue, hosts, speed, outcomes, errors, slowest hosts, limits.
+    """Say how a crawl stands: pages, queue, hosts, speed, outcomes, errors, why it waits and until when, limits, sizes.
 
     Works while the crawl runs, and after. States: running, paused, stopping; finished, limit, stopped, incomplete; killed,
     where it ended without a word. `gossamer resume` goes on with all that is not finished.
@@ -58,45 +59,73 @@ def _ask(control: Control, units: bool) -> "CrawlStanding":
 def _print(now: "CrawlStanding", *, as_json: bool, screen: bool) -> None:
     if screen:
         click.clear()
-    print(msgspec.json.encode(now).decode() if as_json else "\n".join(lines_of(now)), flush=True)
+    print(msgspec.json.encode(now).decode() if as_json else "\n".join(lines_of(now, time.time())), flush=True)
 
 
-def lines_of(now: "CrawlStanding") -> list[str]:
-    """A standing, for people."""
+def lines_of(now: "CrawlStanding", at: float) -> list[str]:
+    """A standing, for people; `at` is in seconds since the epoch."""
+    from gossamer.cli import showing
+
+    left, errors, failing = showing.shown_left(now), showing.shown_errors(now), showing.shown_failing(now, most=5)
     lines = [
         f"{now.crawl}: {now.state}" + (f", process {now.process}" if now.is_at_work else ""),
         f"pages:    {now.pages} ({now.fetched} fetched, {now.unique_documents} unique, {show_bytes(now.bytes)})",
-        f"speed:    {now.pages_per_second:.1f} pages/s in {show_seconds(now.seconds)}",
+        f"speed:    {_speed(now)} in {show_seconds(now.seconds)}",
         f"queue:    {now.queued} of {now.discovered} discovered"
-        + (f", {now.in_flight} in flight" if now.is_at_work else ""),
+        + (f", {now.in_flight} in flight" if now.is_at_work else "")
+        + (f", {left}" if left and not now.limits else ""),
         f"hosts:    {now.hosts}",
     ]
     if now.outcomes:
         ranked = sorted(now.outcomes.items(), key=lambda pair: -pair[1])
         lines.append("outcomes: " + ", ".join(f"{count} {name}" for name, count in ranked))
-    if now.set_aside:
-        lines.append(f"aside:    {now.set_aside} URLs look like parts of traps (gossamer traps {now.crawl})")
-    lines.append(f"errors:   {now.errors}")
+    lines.append(
+        f"errors:   {now.errors}" + (f": {errors}" if errors else "") + (f" (most at {failing})" if failing else "")
+    )
+    lines += _hanging("waits:    ", [showing.shown_wait(wait, at, now.crawl) for wait in now.waits])
     if now.limits:
         shown = [f"{name} {_SHOWN_IN.get(name, '{:g}'.format)(value)}" for name, value in now.limits.items()]
-        left = f" ({now.time_left} left)" if now.time_left else ""
-        lines.append("limits:   " + ", ".join(shown) + left)
+        lines.append("limits:   " + ", ".join(shown) + (f" ({left})" if left else ""))
+    return [*lines, *_hosts(now), *_stores(now), *_figures(now)]
+
+
+def _speed(now: "CrawlStanding") -> str:
+    from gossamer.cli.showing import shown_speed
+
+    return shown_speed(now) if now.is_at_work else f"{now.pages_per_second:.1f} pages/s"
+
+
+def _hanging(title: str, texts: list[str]) -> list[str]:
+    """One text a line beside a title."""
+    return [f"{title if index == 0 else ' ' * len(title)}{text}" for index, text in enumerate(texts)]
+
+
+def _hosts(now: "CrawlStanding") -> Iterator[str]:
     if now.slowest:
-        lines.append("slowest:  " + ", ".join(f"{one.host} {one.seconds * 1000:.0f} ms" for one in now.slowest[:5]))
+        yield "slowest:  " + ", ".join(f"{one.host} {one.seconds * 1000:.0f} ms" for one in now.slowest[:5])
     if now.slowed:
         shown = [f"{one.host} {show_seconds(one.delay)} ({one.reason})" for one in now.slowed[:5]]
-        lines.append("slowed:   " + ", ".join(shown))
+        yield "slowed:   " + ", ".join(shown)
     if now.blocked:
-        lines.append(f"blocked:  {', '.join(now.blocked)}")
+        yield f"blocked:  {', '.join(now.blocked)}"
+
+
+def _stores(now: "CrawlStanding") -> Iterator[str]:
+    from gossamer.cli.showing import shown_size
+
+    if now.sizes:
+        yield "sizes:    " + ", ".join(map(shown_size, now.sizes))
     if now.checkpoints:
-        lines.append(f"kept:     {', '.join(now.checkpoints)} (checkpoints)")
+        yield f"kept:     {', '.join(now.checkpoints)} (checkpoints)"
     if now.cpu_seconds:
-        lines.append(f"used:     {now.cpu_seconds:.1f} s of CPU, {show_bytes(now.peak_rss_bytes)} of memory")
+        yield f"used:     {now.cpu_seconds:.1f} s of CPU, {show_bytes(now.peak_rss_bytes)} of memory"
+
+
+def _figures(now: "CrawlStanding") -> Iterator[str]:
     for unit in now.units:
         figures = ", ".join(f"{name} {value:g}" for name, value in unit.metrics.items())
-        lines.append(f"  {unit.name} ({unit.use}): {figures or 'nothing'}")
-    lines += [
-        f"  {one.name}: {one.passed} passed, {one.waiting} waiting, peak {one.peak}, stalled {one.stalled:.2f} s"
-        for one in now.connectors
-    ]
-    return lines
+        yield f"  {unit.name} ({unit.use}): {figures or 'nothing'}"
+    for one in now.connectors:
+        yield (
+            f"  {one.name}: {one.passed} passed, {one.waiting} waiting, peak {one.peak}, stalled {one.stalled:.2f} s"
+        )

@@ -4,9 +4,12 @@ Place in the flow: every command speaks through here where its work must not dep
 pipe may go (`| head`), a disk behind a file may be full; the crawl and its exit status are the same in each case.
 """
 
+import contextlib
 import errno
 import os
 import sys
+from collections.abc import Iterator
+from typing import Protocol
 
 #: Errors by which the reader of an output has gone for good: a closed pipe, a closed terminal.
 _GONE = frozenset({errno.EPIPE, errno.EIO, errno.EBADF})
@@ -23,7 +26,10 @@ def tell(text: str) -> bool:
 def tell_plain(text: str) -> bool:
     """As :func:`tell`, without the program's name."""
     try:
-        print(text, file=sys.stderr, flush=True)
+        if _panels:
+            print(_panels[-1].above(text), end="", file=sys.stderr, flush=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
     except OSError as error:
         _abandon(sys.stderr.fileno())
         if has_gone(error):
@@ -31,6 +37,28 @@ def tell_plain(text: str) -> bool:
     except ValueError as error:  # the stream is closed
         _left.append(error)
     return not _left
+
+
+class Beneath(Protocol):
+    """Lines that stay beneath what is told."""
+
+    def above(self, text: str) -> str:
+        """What to write so that a text comes above them."""
+        ...
+
+
+#: What is shown beneath: one panel, or none.
+_panels: list[Beneath] = []
+
+
+@contextlib.contextmanager
+def beneath(panel: Beneath) -> Iterator[None]:
+    """Let all that is told come above a panel while the block runs."""
+    _panels.append(panel)
+    try:
+        yield
+    finally:
+        _panels.remove(panel)
 
 
 #: The error by which the reader of standard error was seen to be gone; later lines go nowhere without one.

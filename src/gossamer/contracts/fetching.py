@@ -1,4 +1,4 @@
-"""Protocol modules, chosen by URL scheme (MISSION M1). Suite: `gossamer.testing.check_protocol_module`."""
+"""Protocol modules, chosen by URL scheme (row M1). Suite: `gossamer.testing.check_protocol_module`."""
 
 from typing import Protocol, runtime_checkable
 

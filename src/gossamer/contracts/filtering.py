@@ -1,4 +1,4 @@
-"""Filters at the gates of a crawl (MISSION M5). Suites: `gossamer.testing.check_url_filter`, `check_gate_filter`.
+"""Filters at the gates of a crawl (row M5). Suites: `gossamer.testing.check_url_filter`, `check_gate_filter`.
 
 A gate is a place where something may be kept out, and what is known there differs: of a link only its URL, of a task also
 its depth, of a visit the whole answer. `UrlFilter` stands at `follow`, where nearly all of the work is; `TaskFilter` and

@@ -1,4 +1,4 @@
-"""The durable heart: what a crawl must not forget (DESIGN 4.1). Suites: `gossamer.testing.check_ledger`, `check_depths`,
+"""The durable heart: what a crawl must not forget (design promise 1). Suites: `gossamer.testing.check_ledger`, `check_depths`,
 `check_task_queues`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

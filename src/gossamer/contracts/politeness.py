@@ -4,7 +4,7 @@ The frontier puts hosts in that have tasks, takes out the one whose turn it is, 
 answer is there. The committer asks what was ruled on a page, and keeps what must outlive the process.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from gossamer.model.ruling import Ruling
@@ -50,8 +50,8 @@ class Politeness(Protocol):
         """The robots part found this `Crawl-delay`, 0 where there is none; returns until when the host waits (monotonic)."""
         ...
 
-    def hold(self, host: str, seconds: float) -> None:
-        """Do not ask this host for so long: its robots.txt is out of reach, say."""
+    def hold(self, task: Task, seconds: float) -> None:
+        """Do not ask the endpoint of this task for so long: its robots.txt is out of reach, say."""
         ...
 
     def missed(self, host: str) -> None:
@@ -102,8 +102,26 @@ class Politeness(Protocol):
         """Whether a crawl need not stay alive for this host: it was given its chances."""
         ...
 
-    def all_spent(self) -> bool:
-        """Whether all hosts that have tasks are spent."""
+    def closed(self, task: Task, now: float) -> float:
+        """Seconds for which the endpoint (scheme, host, port) of a task is not asked, because it did not answer; 0 where it may
+        be. Another endpoint of the host may be well."""
+        ...
+
+    def is_closed(self, host: str, now: float) -> bool:
+        """Whether a host waits because none of the endpoints that are known of it answers."""
+        ...
+
+    def meet(self, host: str, urls: Iterable[str]) -> None:
+        """There are tasks for these URLs of a host: it need not wait for endpoints that did not answer, if others are among
+        them."""
+        ...
+
+    def retry_wait(self, host: str, now: float) -> float:
+        """Seconds that a failure, a refusal or a robots.txt out of reach keeps this host waiting; 0 where only its delay does."""
+        ...
+
+    def at_work(self) -> Iterable[str]:
+        """Hosts that were put in, and whose turn has not come."""
         ...
 
     def note(self, host: str) -> bytes:

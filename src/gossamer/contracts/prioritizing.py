@@ -1,4 +1,4 @@
-"""How urgent a task is (DESIGN 4.7; seed 003, URL frontier). Suite: `gossamer.testing.check_prioritizer`."""
+"""How urgent a task is (design promise 7; the system-design chapter, URL frontier). Suite: `gossamer.testing.check_prioritizer`."""
 
 from collections.abc import Sequence
 from typing import Protocol

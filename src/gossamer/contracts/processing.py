@@ -1,4 +1,4 @@
-"""Processing modules, chosen by MIME type, several for each (MISSION M4). Suite: `gossamer.testing.check_processor`."""
+"""Processing modules, chosen by MIME type, several for each (row M4). Suite: `gossamer.testing.check_processor`."""
 
 from collections.abc import Iterable
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Names to addresses (MISSION M8). Suite: `gossamer.testing.check_resolver`."""
+"""Names to addresses (row M8). Suite: `gossamer.testing.check_resolver`."""
 
 from collections.abc import Iterable
 from typing import Protocol

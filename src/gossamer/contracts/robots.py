@@ -2,7 +2,7 @@
 
 The gate fetches nothing. Before the frontier hands a task out, it asks the gate; when robots.txt is needed first, it
 hands out that URL instead, as an ordinary task (relation `model.task.ROBOTS`) that goes before all others of its host, and
-brings the answer back. A *site* is a scheme, host and port (DESIGN 9.5), named by `model.url.site_of`.
+brings the answer back. A *site* is a scheme, host and port (design question 5), named by `model.url.site_of`.
 """
 
 from enum import StrEnum
@@ -57,7 +57,7 @@ class Lesson(msgspec.Struct, frozen=True):
     """Its URLs can be judged now; otherwise the next verdict says what to do."""
     delay: float = 0.0
     is_slow: bool = False
-    """The delay is so long that people should know of it (DESIGN 9.9)."""
+    """The delay is so long that people should know of it (design question 9)."""
     sitemaps: tuple[str, ...] = ()
     """As the file wrote them, each once."""
 

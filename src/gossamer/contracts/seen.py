@@ -1,4 +1,4 @@
-"""Seen tests for URLs and for contents (MISSION M3, M6, S12). Suites: `gossamer.testing.check_seen_set`, `check_content_index`."""
+"""Seen tests for URLs and for contents (rows M3, M6, S12). Suites: `gossamer.testing.check_seen_set`, `check_content_index`."""
 
 from collections.abc import Sequence
 from typing import Protocol

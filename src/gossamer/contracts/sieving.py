@@ -1,4 +1,4 @@
-"""Seen tests that answer later, in bulk (MISSION P2). Suites: `gossamer.testing.check_seen_set`, `check_task_sieve`."""
+"""Seen tests that answer later, in bulk (row P2). Suites: `gossamer.testing.check_seen_set`, `check_task_sieve`."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable

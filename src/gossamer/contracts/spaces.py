@@ -37,8 +37,8 @@ class Space(msgspec.Struct, frozen=True):
     """Bytes of keys and values under no host at most."""
 
 
-#: URLs that were found here and belong to another agent which has not committed them yet, under their host (DESIGN 10.4). The
-#: key is the URL's, the value is the owner's own. They are seen: see promise 3 of :class:`gossamer.contracts.ledger.Ledger`.
+#: URLs that were found here and belong to another agent which has not committed them yet, under their host (design question 20).
+#: The key is the URL's, the value is the owner's own. They are seen: see promise 3 of :class:`gossamer.contracts.ledger.Ledger`.
 OWED = Space("owed", host_bytes=256 << 20)
 
 #: The last number that was committed of each stream that comes in from another process, under no host. The key is the name of

@@ -1,4 +1,4 @@
-"""Where things rest (DESIGN 7). Suites: `gossamer.testing.check_archive`, `check_row_log`."""
+"""Where things rest (docs/kept.md). Suites: `gossamer.testing.check_archive`, `check_row_log`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Crawler traps: what is set aside of a host, and what comes back (MISSION S13). Suite: `gossamer.testing.check_traps`.
+"""Crawler traps: what is set aside of a host, and what comes back (row S13). Suite: `gossamer.testing.check_traps`.
 
 Trap detection stands among the filters of tasks. It refuses only what a person has confirmed; what it suspects itself it sets
 aside: those tasks wait in the ledger behind everything else, some of them are fetched as probes, and news free them all.

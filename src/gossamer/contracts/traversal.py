@@ -1,4 +1,4 @@
-"""In which order a crawl goes through the web (MISSION C8; seed 000, section 2.1). Suite: `gossamer.testing.check_traversal`.
+"""In which order a crawl goes through the web (row C8; Hunyadi 2007, section 2.1). Suite: `gossamer.testing.check_traversal`.
 
 A traversal decides only what is followed and in which order; when a host may be asked is politeness, a unit of its own.
 """

@@ -1,4 +1,4 @@
-"""Watchers: what learns from every visit that is committed, and decides nothing about it (MISSION S13).
+"""Watchers: what learns from every visit that is committed, and decides nothing about it (row S13).
 
 Suites: `gossamer.testing.check_watcher`, `check_learner`.
 """

@@ -1,6 +1,6 @@
 """The machine room: components, connectors, providers, wiring. It knows nothing of the web.
 
-After the component architecture of seed 000 (Crawler.NET, chapter 4), in modern Python. Read in this order:
+After the component architecture of Hunyadi 2007 (Crawler.NET, chapter 4), in modern Python. Read in this order:
 
 1. :mod:`~gossamer.flow.sheet`, :mod:`~gossamer.flow.metrics`, :mod:`~gossamer.flow.unit`: what every unit has;
 2. :mod:`~gossamer.flow.ports`, :mod:`~gossamer.flow.component`: what components declare, and their kinds;

@@ -18,7 +18,7 @@ class Clock(Protocol):
     def steady(self) -> float:
         """Seconds since the epoch that never jump: wall time when this clock was made, and monotonic time since then.
 
-        For waits that are kept on the disk: another process can read them, and no jump of the wall clock (FAULTS 94) makes
+        For waits that are kept on the disk: another process can read them, and no jump of the wall clock (fault 94) makes
         this one wait an hour more, or not at all.
         """
         ...

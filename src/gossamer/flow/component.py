@@ -1,4 +1,4 @@
-"""Components: the active units, and the kinds of them that seed 000 names (section 4.6.2).
+"""Components: the active units, and the kinds of them that Hunyadi 2007 names (section 4.6.2).
 
 A component says *what* to do with items; its :class:`~gossamer.flow.runner.Runner` does the rest: receiving, pooling,
 suspending, sending, counting, restarting. The kinds differ in when they are given items:
@@ -232,12 +232,12 @@ class AsynchronousFilter(SemiSynchronousFilter[S]):
     """Inputs in any order; outputs when slots are free.
 
     `take_<output>(free)` returns up to `free` items. It is asked after :meth:`signal`, and again until it returns none.
-    All methods run on the event loop, so that they share state without locks (seed 000, appendix B needed them).
+    All methods run on the event loop, so that they share state without locks (Hunyadi 2007, appendix B needed them).
     """
 
     kind = "asynchronous"
     spills: ClassVar[frozenset[str]] = frozenset()
-    """Inputs that accept always, whatever the outputs do: what breaks a ring of bounded queues (DESIGN 1)."""
+    """Inputs that accept always, whatever the outputs do: what breaks a ring of bounded queues (ARCHITECTURE.md)."""
 
     def __init__(self, sheet: S | None = None) -> None:
         super().__init__(sheet)

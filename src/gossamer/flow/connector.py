@@ -1,4 +1,4 @@
-"""Connectors: what items pass through on their way from component to component (seed 000, section 4.4).
+"""Connectors: what items pass through on their way from component to component (Hunyadi 2007, section 4.4).
 
 A connector is typed, bounded and closable, takes many producers and consumers, and reports itself. Components never see
 it: they hold one of its ends (:mod:`gossamer.flow.ends`), and cannot tell a queue in memory from a link to another machine.
@@ -81,7 +81,7 @@ def class_of(item_type: Any) -> type:
 
     Raises:
         WiringError: the type is no class, or msgspec has no codec for it: every item type must be able to cross a
-            process, also on `local:` (MISSION C2).
+            process, also on `local:` (row C2).
     """
     bare = typing.get_origin(item_type) or item_type
     if not isinstance(bare, type) or bare in (types.UnionType, Any):

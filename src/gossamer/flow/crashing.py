@@ -1,4 +1,4 @@
-"""Crash points: where a process kills itself when a test asks for it, to prove that nothing is lost there (FAULTS section 3).
+"""Crash points: where a process kills itself when a test asks for it, to prove that nothing is lost there (docs/design/kills.md).
 
 `GOSSAMER_CRASH=POINT:N` in the environment means: at the N-th passing of this point the process ends by SIGKILL, without a
 word to anybody. Nobody sets it but tests; where it is unset, a point is a call of an empty function.

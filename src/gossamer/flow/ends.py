@@ -211,7 +211,7 @@ class In(Generic[T]):
         return items
 
     def receive_soon(self, callback: Callable[[T], object]) -> "asyncio.Task[T]":
-        """Receive one item in the background and call back with it (`ConsumeAsynchronously` of seed 000, section 4.4)."""
+        """Receive one item in the background and call back with it (`ConsumeAsynchronously` of Hunyadi 2007, section 4.4)."""
 
         def hand_over(task: "asyncio.Task[T]") -> None:
             if not task.cancelled() and task.exception() is None:

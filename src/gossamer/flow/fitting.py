@@ -120,7 +120,7 @@ def _fused(graph: Graph) -> Iterator[Finding]:
 
 
 def _rings(graph: Graph) -> Iterator[Finding]:
-    """A ring of bounded queues can stop dead: one input on it accepts always, and spills (DESIGN 1)."""
+    """A ring of bounded queues can stop dead: one input on it accepts always, and spills (ARCHITECTURE.md)."""
     try:
         in_flow_order(graph)
     except graphlib.CycleError as error:

@@ -1,6 +1,6 @@
 """`fused:`, the connector that is none: the consumer is called in place, in the producer's own task.
 
-It saves the queue and the task switch where an arrow costs more than it gives (DESIGN 1). Back-pressure is the call
+It saves the queue and the task switch where an arrow costs more than it gives (ARCHITECTURE.md). Back-pressure is the call
 itself. The counters go on counting, so that the crawl's arrows stay visible. One consumer only: a filter or a consumer.
 """
 

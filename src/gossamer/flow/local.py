@@ -1,6 +1,6 @@
 """`local:`, the connector between components of one process: a bounded queue that the event loop alone guards.
 
-The three gates of seed 000, section 4.4 (producer mutex, free slots, critical section) become two: producers take turns
+The three gates of Hunyadi 2007, section 4.4 (producer mutex, free slots, critical section) become two: producers take turns
 while one of them is suspended, so that a bulk put stays contiguous, and they wait for free slots. The third is the
 event loop: between two awaits nothing else runs.
 """

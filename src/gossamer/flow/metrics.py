@@ -1,4 +1,4 @@
-"""Counters and gauges of a unit. Reading them gives a value; it never disturbs the unit (MISSION C5)."""
+"""Counters and gauges of a unit. Reading them gives a value; it never disturbs the unit (row C5)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping

@@ -128,7 +128,7 @@ class Runner:
     # -- pools
 
     async def _pool(self, port: In[Any]) -> None:
-        """As many workers as are needed, until the input ends (the worker-thread model of seed 000, section 2.2)."""
+        """As many workers as are needed, until the input ends (the worker-thread model of Hunyadi 2007, section 2.2)."""
         async with asyncio.TaskGroup() as group:
             shrinking: asyncio.Task[None] | None = None
 

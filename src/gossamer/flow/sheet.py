@@ -1,4 +1,4 @@
-"""Property sheets: all settings of a unit, as one frozen, typed, documented value (MISSION C5).
+"""Property sheets: all settings of a unit, as one frozen, typed, documented value (row C5).
 
 A unit names its sheet class; the wiring fills it in, checked; while the unit runs, a *new* sheet replaces the old one::
 

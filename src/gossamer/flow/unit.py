@@ -1,7 +1,7 @@
 """What components and providers have in common: a name, a sheet, metrics, a clock, providers of their own, a lifetime.
 
 The framework makes a unit, sets these, then calls :meth:`Unit.start` before it is used and :meth:`Unit.stop` after.
-(`GenericBase` of seed 000, section 4.5.)
+(`GenericBase` of Hunyadi 2007, section 4.5.)
 """
 
 from collections.abc import Callable

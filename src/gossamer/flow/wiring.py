@@ -1,4 +1,4 @@
-"""The wiring: a plan of units and connectors as data, read from TOML (seed 000, appendix A, without recompiling anything).
+"""The wiring: a plan of units and connectors as data, read from TOML (Hunyadi 2007, appendix A, without recompiling anything).
 
 ::
 

@@ -1,4 +1,4 @@
-"""The rewindable body: a document that any number of readers read from byte 0, small in memory, large on disk (MISSION M2).
+"""The rewindable body: a document that any number of readers read from byte 0, small in memory, large on disk (row M2).
 
 Nearly every body is a few ten kilobytes, and stays what it is: `bytes`. What outgrows a threshold while it streams in goes
 to an anonymous file, which no kill leaves behind and which lasts as long as anything refers to it. Both kinds have a
@@ -25,7 +25,7 @@ THRESHOLD = 1 << 20
 #: Bytes of a stored body that are handed over at once.
 PIECE = 256 * 1024
 
-#: Bytes of a document that are read into memory at most: what parsers get of a larger one (DESIGN 9.12).
+#: Bytes of a document that are read into memory at most: what parsers get of a larger one (design question 12).
 MAX_READ = 16 << 20
 
 

@@ -2,7 +2,7 @@
 
 An error says whose fault it is by its class, what happened to what in its text, and what to do in the same line.
 The command line turns each into one line on standard error and the exit code that the class carries
-(INTERFACE: 2 usage or configuration, 4 incomplete, 5 the directory is in use or damaged).
+(exit status: 2 usage or configuration, 4 incomplete, 5 the directory is in use or damaged).
 Bad input *from the web* is never an error here: it ends in an :class:`~gossamer.model.outcome.Outcome`.
 """
 
@@ -41,9 +41,13 @@ class ResolutionFailed(Exception):
     """A host name that has no address now. The message is the resolver's own word; the outcome is `dns_failed`."""
 
 
+class NoSuchName(ResolutionFailed):
+    """A host name that does not exist (NXDOMAIN): a name server has said so. Links to it are dead."""
+
+
 class AddressRefused(Exception):
-    """A host whose address this crawl must not talk to (DESIGN 9.8). The outcome is `address_refused`."""
+    """A host whose address this crawl must not talk to (design question 8). The outcome is `address_refused`."""
 
 
 class ParseSkipped(Exception):
-    """A page whose markup would cost the parser too much (FAULTS 54, 55). It is kept, and says `parse_skipped`."""
+    """A page whose markup would cost the parser too much (faults 54, 55). It is kept, and says `parse_skipped`."""

@@ -31,7 +31,7 @@ class DocumentRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class HostState(msgspec.Struct, frozen=True, array_like=True):
-    """What must not be forgotten of a host when the process ends (DESIGN 4.3). Times are in seconds since the epoch."""
+    """What must not be forgotten of a host when the process ends (design promise 3). Times are in seconds since the epoch."""
 
     host: str
     note: bytes = b""
@@ -58,7 +58,7 @@ class Meeting(msgspec.Struct, frozen=True):
     new: list[Task]
     """Those whose URL was never met, in order, each once, at its lowest depth."""
     nearer: list[Task]
-    """Those whose URL is known at a greater depth than theirs, likewise: to be announced again (DESIGN 9.4)."""
+    """Those whose URL is known at a greater depth than theirs, likewise: to be announced again (design question 4)."""
 
 
 def document_row(visit: Visit, location: Location | None) -> DocumentRow:

@@ -4,7 +4,7 @@ Place in the flow: the process stage asks once for each document and chooses its
 claims stays in the response.
 
 Two rules are ours. A server that says `application/octet-stream` says nothing, so its bytes are looked at as if it had been
-silent. And a claim of HTML is believed only where the bytes do not begin as another format does (FAULTS 65: a zip archive
+silent. And a claim of HTML is believed only where the bytes do not begin as another format does (fault 65: a zip archive
 that is called HTML must not reach the parser), or as a feed (section 8.3).
 """
 

@@ -1,9 +1,9 @@
-"""The normal form of a URL: what is left when spellings of one page are folded into one (MISSION R2, FAULTS 37).
+"""The normal form of a URL: what is left when spellings of one page are folded into one (row R2, fault 37).
 
 Place in the flow: the links stage calls it on every canonical URL (`url.canonical`), the seeds are read through it, and
 `gossamer normalize` shows it. The WHATWG parser has done what cannot be a choice, since a URL is not one without it: scheme and
 host in lower case (names in ASCII, addresses in numbers), default port and dot segments gone, an empty path made `/`, white space
-and backslashes mended; and fragment and user-info are never kept. What remains of RFC 3986, section 6, and of seed 002, section
+and backslashes mended; and fragment and user-info are never kept. What remains of RFC 3986, section 6, and of Ridgway 2010, section
 2.2.1, are the steps below: each may fold two pages into one that a server tells apart, so each is a choice.
 
 Pure: the lists of parameters are handed in.

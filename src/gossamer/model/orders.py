@@ -1,4 +1,4 @@
-"""What a processor asks of the crawl beside links and items: to block a host, or to ask it less often (MISSION M4).
+"""What a processor asks of the crawl beside links and items: to block a host, or to ask it less often (row M4).
 
 Place in the flow: a processor yields it, the visit carries it, and it takes effect with the commit of the visit, where the
 wiring has a keeper that takes orders (:mod:`gossamer.services.orders`).

@@ -1,4 +1,4 @@
-"""How a fetch ended: a closed list, the same word in ledger, tables, log, metrics and JSON (DESIGN 9.11)."""
+"""How a fetch ended: a closed list, the same word in ledger, tables, log, metrics and JSON (design question 11)."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -44,7 +44,7 @@ class Traits(msgspec.Struct, frozen=True):
     is_error: bool = False
     """The fetch was meant to bring something, nobody decided against it, and it failed, on either side."""
     is_transient: bool = False
-    """A later try could bring a page: a crawl that ends with it is incomplete (DESIGN 9.7)."""
+    """A later try could bring a page: a crawl that ends with it is incomplete (design question 7)."""
 
 
 _ANSWER = Traits(is_answered=True)

@@ -1,4 +1,4 @@
-"""Requests that are no plain GET: what they send, and what they are known by (DESIGN 10.9).
+"""Requests that are no plain GET: what they send, and what they are known by (design question 25).
 
 A plain GET is known by its URL alone, everywhere: in seen sets, queues and flights. Any other request is known by its URL and
 a *mark* of its method, the digest of its body and a key of the user's own. A canonical URL has no line break, so no page can

@@ -14,9 +14,9 @@ class Task(msgspec.Struct, frozen=True, gc=False):
 
     url: str
     host: str
-    """Politeness key: the host name without port (DESIGN 9.5), or what stands for it: :func:`gossamer.model.url.host_of`."""
+    """Politeness key: the host name without port (design question 5), or what stands for it: :func:`gossamer.model.url.host_of`."""
     depth: int = 0
-    """Links from the nearest seed; a redirect's target keeps the depth of its source (DESIGN 9.4)."""
+    """Links from the nearest seed; a redirect's target keeps the depth of its source (design question 4)."""
     source: str = ""
     """The URL that it was found on; empty for seeds."""
     relation: str = "seed"
@@ -34,7 +34,7 @@ class Task(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def identity(self) -> str:
-        """What seen sets, queues and flights know it by: the URL of a plain GET (DESIGN 10.9)."""
+        """What seen sets, queues and flights know it by: the URL of a plain GET (design question 25)."""
         request = self.request
         return self.url if request is None else identity_of(self.url, request.mark)
 

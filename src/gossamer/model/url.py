@@ -2,7 +2,7 @@
 
 A canonical URL is the WHATWG serialisation without fragment and without user-info. It is a plain string because
 tens of links a page are compared, hashed and stored: an object for each would cost more than the page's parse.
-The scheme, host and port of a canonical URL are found by slicing, never by a second parser (FAULTS 34:
+The scheme, host and port of a canonical URL are found by slicing, never by a second parser (fault 34:
 one parser for the check and for the fetch).
 """
 
@@ -12,11 +12,11 @@ import ada_url
 
 from gossamer.model.errors import UnreadableUrl, UrlTooLong
 
-#: Bytes of the longest URL that is kept (DESIGN 9.12); servers and archives of the field agree on about 2 KB.
+#: Bytes of the longest URL that is kept (design question 12); servers and archives of the field agree on about 2 KB.
 MAX_URL_BYTES = 2048
 
 #: Characters of the longest text that is parsed at all. Dot segments and white space let a URL shrink, but nobody writes so
-#: many; a link of a megabyte costs 30 ms (FAULTS 32, 39).
+#: many; a link of a megabyte costs 30 ms (faults 32, 39).
 MAX_TEXT = 16 * MAX_URL_BYTES
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
@@ -63,7 +63,7 @@ def of_field(value: str) -> str:
 
 
 def _without_user(url: str) -> str:
-    """Drop `user:password@`: a crawler that met credentials in a link must not use them (FAULTS 34)."""
+    """Drop `user:password@`: a crawler that met credentials in a link must not use them (fault 34)."""
     scheme, _, rest = url.partition("://")
     if ":" in scheme or not rest:
         return url
@@ -115,7 +115,7 @@ def authority_of(url: str) -> str:
 
 
 def site_of(url: str) -> str:
-    """Scheme, host and port of a canonical URL, as `http://a.test:8080`: what robots.txt goes by (DESIGN 9.5).
+    """Scheme, host and port of a canonical URL, as `http://a.test:8080`: what robots.txt goes by (design question 5).
 
     Canonical URLs leave a default port out, so that one site has one name. Empty where the scheme has no host.
     """
@@ -139,7 +139,7 @@ def split_authority(scheme: str, authority: str) -> tuple[str, int]:
 
 
 def host_of(url: str) -> str:
-    """The host name of a canonical URL, without port: what politeness and scope go by (DESIGN 9.5).
+    """The host name of a canonical URL, without port: what politeness and scope go by (design question 5).
 
     A URL without an authority (`echo:x`) goes by its scheme with the colon, `echo:`, which is the name of no host; files of
     this machine (`file:///x`) go by the empty name. :func:`is_machine` tells such names from those of hosts.

@@ -1,4 +1,4 @@
-"""The visit: one envelope for everything that a page causes, enriched stage by stage, committed once (DESIGN 1).
+"""The visit: one envelope for everything that a page causes, enriched stage by stage, committed once (ARCHITECTURE.md).
 
 Every stage takes a visit and hands on a copy with its own part filled in; none writes on another's part.
 A stage therefore may stand in another process, and the commit stays atomic.
@@ -42,7 +42,7 @@ class Response(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
     """Header fields in order, names in lower case. For schemes other than HTTP the module says here what it knows."""
     body: Body = b""
-    """The body as it came, with its content coding, without chunk framing (DESIGN 9.10); a large one is on disk."""
+    """The body as it came, with its content coding, without chunk framing (design question 10); a large one is on disk."""
     decoded: Body | None = None
     """The body without content coding, where it had one."""
     address: str = ""

@@ -1,7 +1,7 @@
 """Rows as text: a table for people, CSV for spreadsheets, JSON lines for programs. Every cell was written by a stranger.
 
-In CSV, a cell that a spreadsheet would take for a formula gets an apostrophe in front, unless it is asked for raw (FAULTS 73);
-in a table, in JSON, and in CSV on a terminal, characters that a terminal would obey are escaped (FAULTS 70).
+In CSV, a cell that a spreadsheet would take for a formula gets an apostrophe in front, unless it is asked for raw (fault 73);
+in a table, in JSON, and in CSV on a terminal, characters that a terminal would obey are escaped (fault 70).
 """
 
 import base64

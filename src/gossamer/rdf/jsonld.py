@@ -15,7 +15,7 @@ from gossamer.rdf.terms import LANG_STRING, Gathered, clean_iri
 
 #: Bytes of a script that is read; the largest of real shops stay below a tenth of it.
 MAX_SCRIPT = 4_000_000
-#: Objects and lists in each other (FAULTS 62).
+#: Objects and lists in each other (fault 62).
 MAX_DEPTH = 200
 
 

@@ -2,7 +2,7 @@
 
 Order (HTML standard, section 13.2.3.2): byte order mark, `Content-Type`, a `meta` or XML declaration near the
 beginning, then a guess, by the detector that Firefox uses (chardetng). Labels are those of the Encoding standard
-(`webencodings`), so UTF-7 is never an answer (FAULTS 59).
+(`webencodings`), so UTF-7 is never an answer (fault 59).
 """
 
 import re
@@ -54,7 +54,7 @@ def of_content_type(value: str) -> str:
     """The encoding that a `Content-Type` field names; empty where it names none that is known."""
     if "charset" not in value and "charset" not in value.lower():
         return ""
-    match = _PARAMETER.search(value[:1024])  # a field of 1 MiB says nothing more (FAULTS 65)
+    match = _PARAMETER.search(value[:1024])  # a field of 1 MiB says nothing more (fault 65)
     return lookup(match[1] or match[2] or match[3] or "") if match else ""
 
 

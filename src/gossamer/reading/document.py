@@ -19,7 +19,7 @@ from gossamer.reading.text import GIST, main_text
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-#: Characters of the longest title that is kept: no index shows more, and a page can send megabytes (FAULTS 76).
+#: Characters of the longest title that is kept: no index shows more, and a page can send megabytes (fault 76).
 MAX_TITLE = 1_000
 #: Bytes of markup that are looked at for it: every character may be a reference, with white space around.
 MAX_RAW_TITLE = 50 * MAX_TITLE
@@ -45,7 +45,7 @@ class Document:
 
         Args:
             visit: the visit that fetched it.
-            agent: the product token that the page may speak to (DESIGN 8).
+            agent: the product token that the page may speak to (design question 15).
             trouble: what is known of the page already; `""` where the tree may be built whatever the page looks like.
         """
         self.visit = visit
@@ -87,7 +87,7 @@ class Document:
 
     @cached_property
     def markup(self) -> bytes:
-        """The content as HTML in well-formed UTF-8, XHTML rewritten (:mod:`gossamer.reading.xhtml`): what the tree is parsed from."""
+        """The content that the tree is parsed from: HTML in well-formed UTF-8, XHTML rewritten by :mod:`gossamer.reading.xhtml`."""
         text = charset.to_utf8(self.content, self.charset)
         if self.mime != XHTML:
             return text
@@ -102,7 +102,7 @@ class Document:
 
     @cached_property
     def trouble(self) -> str:
-        """Why there is no tree: `parse_skipped` where it would cost the parser too much (FAULTS 54, 55); empty if there is."""
+        """Why there is no tree: `parse_skipped` where it would cost the parser too much (faults 54, 55); empty if there is."""
         return "parse_skipped" if suspicion(self.markup, self.skim) else ""
 
     @cached_property

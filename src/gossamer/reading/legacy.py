@@ -1,8 +1,8 @@
 """The legacy encodings as the Encoding standard has them, where the codecs of Python differ from it.
 
-Place in the flow: :mod:`gossamer.reading.charset` decodes documents by it, :mod:`gossamer.reading.queries` encodes the query strings of
-their links. Tables are made of Python's codecs when they are first needed (20 ms for the largest), and hold one entry for
-each character of an encoding. Numbers of sections are those of the standard.
+Place in the flow: :mod:`gossamer.reading.charset` decodes documents by it, :mod:`gossamer.reading.queries` encodes the query
+strings of their links. Tables are made of Python's codecs when they are first needed (20 ms for the largest), and hold one entry
+for each character of an encoding. Numbers of sections are those of the standard.
 """
 
 import codecs

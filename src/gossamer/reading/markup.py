@@ -1,7 +1,7 @@
 """How HTML is written: tags, attributes, comments and raw text as the standard's tokenizer reads them. Nothing of trees.
 
 Place in the flow: the rules by which :mod:`gossamer.reading.skim` finds tags and :mod:`gossamer.reading.suspicion` counts them.
-Every search here is linear whatever the bytes (FAULTS 56): quantifiers are possessive, and what begins to match does match,
+Every search here is linear whatever the bytes (fault 56): quantifiers are possessive, and what begins to match does match,
 if need be to the end of the page. Numbers of sections are those of the HTML standard.
 """
 
@@ -9,7 +9,7 @@ import re
 from html.entities import html5
 
 #: Attributes of one tag that are read: 9 ms for the parser, which is quadratic in them (5,000: 57 ms, 20,000: 906 ms). Real
-#: ones stay below 100; inline graphics have long values, not many (FAULTS 55).
+#: ones stay below 100; inline graphics have long values, not many (fault 55).
 MAX_ATTRIBUTES = 2_000
 
 #: White space as the tokenizer knows it, for character classes; `\s` would take the vertical tab for it, too.

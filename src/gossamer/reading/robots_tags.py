@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 #: Directives that have a value behind a colon: anything else before a colon is an agent's name.
 _VALUED = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
 
-#: Directives of a page that are kept: more are no statement but a load (FAULTS 76).
+#: Directives of a page that are kept: more are no statement but a load (fault 76).
 MAX_DIRECTIVES = 64
 MAX_DIRECTIVE = 256
 
@@ -50,7 +50,7 @@ def keeps_copy(said: Iterable[str], headers: Iterable[tuple[str, str]], agent: s
     Args:
         said: the directives of its meta tags.
         headers: fields of the answer, names in lower case.
-        agent: product token (DESIGN 8).
+        agent: product token (design question 15).
     """
     if "noarchive" in said:
         return False

@@ -5,8 +5,8 @@ that, and :mod:`gossamer.stages.process.html` reads links from it. The parser is
 
 **How.** In most of a page a tag is whatever stands between `<` and the next `>`. So one search by automaton (RE2) goes from
 one *peculiar* place to the next: a comment or a tag that holds `<` or `>`, an element whose content is text (`script`), a tag
-that is read one by one (`link`, `title`). Those are taken exactly, by the rules of :mod:`gossamer.reading.markup`. What lies between
-two of them is a :data:`Span`: a stretch in which `<a[^<>]*>` is right, so that whoever wants links runs one regular
+that is read one by one (`link`, `title`). Those are taken exactly, by the rules of :mod:`gossamer.reading.markup`. What lies
+between two of them is a :data:`Span`: a stretch in which `<a[^<>]*>` is right, so that whoever wants links runs one regular
 expression over it. The head is taken exactly throughout, to know where it ends. A page with very many peculiar places is
 taken exactly from there on. All of it is linear.
 
@@ -46,7 +46,7 @@ from gossamer.reading.markup import (
     is_end_tag,
 )
 
-#: Tags taken one by one that are kept of a page: five times the links that are, so that nothing else crowds them out (FAULTS 76).
+#: Tags taken one by one that are kept of a page: five times the links that are, so that nothing else crowds them out (fault 76).
 MAX_KEPT = 250_000
 
 #: Peculiar places (4 us each) after which everything is taken exactly (1 us a tag): a hostile page, or a very odd one.

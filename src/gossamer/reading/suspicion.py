@@ -1,6 +1,6 @@
 """Whether the parser may see a page: a check of what a tree would cost, before one is built.
 
-The parser is quadratic on nesting and on attributes of one tag (FAULTS 54, 55; measured with lexbor: 5,000 open
+The parser is quadratic on nesting and on attributes of one tag (faults 54, 55; measured with lexbor: 5,000 open
 elements 50 ms, 20,000 765 ms; 5,000 attributes 57 ms, 20,000 906 ms; a million `<br>` are 50 times their bytes in
 memory). :func:`suspicion` is asked before it, and for the flag that a page carries (`trouble`); for ordinary pages it
 costs one count. Its answer errs to the safe side. It knows the tokenizer's rules but not the tree builder's, so who writes
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from gossamer.reading.markup import ATTRIBUTES, SPACE
 from gossamer.reading.skim import Skim, Span
 
-#: More `<` than this is a tree of over 100 MB (16 MB of `<br>`: 746 MB), whatever its shape (DESIGN 5).
+#: More `<` than this is a tree of over 100 MB (16 MB of `<br>`: 746 MB), whatever its shape.
 MAX_TAGS = 150_000
 
 #: Up to this many `<` cost the parser 0.13 s at the very worst, so nothing more is looked at.

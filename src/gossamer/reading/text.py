@@ -1,4 +1,4 @@
-"""The text of an HTML page as a reader means it: without boilerplate (menus, footers, link lists) and without code (MISSION S14).
+"""The text of an HTML page as a reader means it: without boilerplate (menus, footers, link lists) and without code (row S14).
 
 Place in the flow: :class:`~gossamer.reading.document.Document` asks for it; language, fingerprint and index read it. It works
 on the markup, not on the tree, so that pages in trouble have a text too, and in linear time.
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from gossamer.reading.language import SAMPLE
 
-#: Characters of text that are kept of a page (FAULTS 76): longer ones are lists and dumps.
+#: Characters of text that are kept of a page (fault 76): longer ones are lists and dumps.
 MAX_TEXT = 100_000
 
 #: Bytes of markup that are read at once: for most pages they are enough to tell language and fingerprint.

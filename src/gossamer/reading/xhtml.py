@@ -5,7 +5,7 @@ Place in the flow: :class:`~gossamer.reading.document.Document` calls :func:`as_
 well-formed stays as it is, and is read as HTML.
 
 The parser is expat, without a DTD: nothing is fetched, and a page that declares anything of its own (entities, attributes) is
-refused at its DOCTYPE and read as HTML, so that no entity is ever expanded (FAULTS 60). The names that HTML has for characters
+refused at its DOCTYPE and read as HTML, so that no entity is ever expanded (fault 60). The names that HTML has for characters
 are resolved where a public DOCTYPE of XHTML stands, as browsers do. Input and output are bounded, and the work is linear.
 """
 

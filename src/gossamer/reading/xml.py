@@ -1,7 +1,7 @@
 """XML without a parser: tags and texts of a feed or sitemap, in order, by one linear scan.
 
 There is no entity to expand and nothing to fetch: of references only the five of XML and numbers are resolved, a DTD is
-skipped whole (FAULTS 60). What is not well-formed is read as far as it goes, since half of the feeds of the web are not.
+skipped whole (fault 60). What is not well-formed is read as far as it goes, since half of the feeds of the web are not.
 """
 
 import html

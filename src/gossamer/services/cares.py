@@ -1,4 +1,4 @@
-"""Names by c-ares: asked without a thread for each, good for as long as the answer says (MISSION M8).
+"""Names by c-ares: asked without a thread for each, good for as long as the answer says (row M8).
 
 The usual source of addresses; :class:`~gossamer.services.dns.SystemResolver` is the other one, for networks whose names come
 by other ways than DNS and the hosts file. All judging, caching and looking ahead is the same, and stands there.
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import setting
-from gossamer.model.errors import ResolutionFailed
+from gossamer.model.errors import NoSuchName, ResolutionFailed
 from gossamer.services import guard
 from gossamer.services.dns import FoundAddresses, GuardedResolver, ResolverSheet, split_target
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import aiodns
     import pycares
 
-#: Aliases (CNAME) on the way to an address (FAULTS 46).
+#: Aliases (CNAME) on the way to an address (fault 46).
 MAX_ALIASES = 8
 
 #: Seconds that a name server has for its first answer, and how often it is asked: 1.5 and 3 s, within the deadline of 5.
@@ -113,6 +113,8 @@ class DnsResolver(GuardedResolver[DnsSheet]):
         try:
             result = await self._ask(host)
         except aiodns.error.DNSError as error:
+            if error.args[0] == aiodns.error.ARES_ENOTFOUND:
+                raise NoSuchName(f"{host}: {error.args[-1]}") from None
             raise ResolutionFailed(f"{host}: {error.args[-1]}") from None
         if len(result.cnames) > MAX_ALIASES:
             raise ResolutionFailed(f"{host}: more than {MAX_ALIASES} aliases")

@@ -1,4 +1,4 @@
-"""Shortest depths: what happens when a URL is met again nearer to the seeds (DESIGN 9.4; MISSION R6, no racing).
+"""Shortest depths: what happens when a URL is met again nearer to the seeds (design question 4; row R6, no racing).
 
 Place in the flow: frontier (for seeds) and commit call this inside an open group of the ledger. Without it the first way to
 a page would decide its depth, so which pages a crawl with `--depth` reaches would depend on which server was quicker. A page

@@ -20,11 +20,11 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.errors import AddressRefused, ResolutionFailed
+from gossamer.model.errors import AddressRefused, NoSuchName, ResolutionFailed
 from gossamer.services import guard
 from gossamer.services.answers import Answers, Dated
 
-#: Addresses of one name that are kept (FAULTS 46); judged are all of them.
+#: Addresses of one name that are kept (fault 46); judged are all of them.
 MAX_ADDRESSES = 16
 
 
@@ -47,7 +47,9 @@ class ResolverSheet(Sheet, frozen=True):
     ttl: Annotated[float, setting("How long an answer is good for that does not say so itself.", unit="s", ge=0)] = (
         300.0
     )
-    negative_ttl: Annotated[float, setting("How long a failure or refusal is remembered.", unit="s", ge=0)] = 60.0
+    negative_ttl: Annotated[
+        float, setting("Remember a failure or refusal for so long; less than the first retry waits.", unit="s", ge=0)
+    ] = 5.0
     deadline: Annotated[float, setting("For one look-up.", unit="s", gt=0)] = 5.0
     capacity: Annotated[int, setting("Answers kept.", unit="answers", ge=1)] = 65536
     ahead: Annotated[int, setting("Look-ups ahead of need under way at once.", unit="look-ups", ge=0)] = 32
@@ -254,6 +256,8 @@ class SystemResolver(GuardedResolver[ResolverSheet]):
         try:
             found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
+            if isinstance(error, socket.gaierror) and error.errno == socket.EAI_NONAME:
+                raise NoSuchName(f"{host}: {error.strerror}") from None
             raise ResolutionFailed(f"{host}: {getattr(error, 'strerror', None) or error}") from None
         addresses = dict.fromkeys(str(address[0]) for *_, address in found)
         return sorted(addresses, key=lambda address: ":" in address)
@@ -263,7 +267,7 @@ class CachedSheet(Sheet, frozen=True):
     """Settings of :class:`CachedResolver`."""
 
     ttl: Annotated[float, setting("How long an answer is good for.", unit="s", ge=0)] = 300.0
-    negative_ttl: Annotated[float, setting("How long a failure or refusal is remembered.", unit="s", ge=0)] = 60.0
+    negative_ttl: Annotated[float, setting("Remember a failure or refusal for so long.", unit="s", ge=0)] = 5.0
     capacity: Annotated[int, setting("Answers kept.", unit="answers", ge=1)] = 65536
 
 

@@ -1,8 +1,8 @@
 """The address guard: which addresses and ports a crawl may talk to. Pure; the resolver asks it before it answers.
 
 What pages link to is written by strangers, and the machine that crawls often stands where strangers may not reach:
-beside data bases, behind a firewall, in a cloud with a metadata service (FAULTS D, 41-53). So the *resolved* address
-is judged, after every indirection that a name can hide (DESIGN 9.8). What opens a closed address is never a link:
+beside data bases, behind a firewall, in a cloud with a metadata service (faults 41-53). So the *resolved* address
+is judged, after every indirection that a name can hide (design question 8). What opens a closed address is never a link:
 a host given as a seed may be loopback or private, and `allow_networks` opens what it lists. Metadata services stay
 closed to both.
 """
@@ -32,10 +32,10 @@ class AddressKind(StrEnum):
     UNSPECIFIED = "unspecified"
 
 
-#: Opened by a host that was given as a seed (DESIGN 9.8).
+#: Opened by a host that was given as a seed (design question 8).
 OPEN_TO_SEEDS = frozenset({AddressKind.LOOPBACK, AddressKind.PRIVATE})
 
-#: Where clouds hand out credentials to whoever asks from inside (FAULTS 48): Amazon and most others, its containers,
+#: Where clouds hand out credentials to whoever asks from inside (fault 48): Amazon and most others, its containers,
 #: Alibaba, Oracle, Azure's host agent (in a public range), and the IPv6 ones of Amazon and Google.
 _METADATA = frozenset(
     map(
@@ -54,7 +54,7 @@ _METADATA = frozenset(
     )
 )
 
-#: IANA's special-purpose registry for IPv4 (RFC 6890 and later entries), and FAULTS 41.
+#: IANA's special-purpose registry for IPv4 (RFC 6890 and later entries), and fault 41.
 _KINDS_4: tuple[tuple[IPv4Network, AddressKind], ...] = tuple(
     (IPv4Network(network), kind)
     for network, kind in (
@@ -100,7 +100,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 _6TO4 = IPv6Network("2002::/16")
 _TEREDO = IPv6Network("2001::/32")
 
-#: Ports that are never dialled (FAULTS 49): the Fetch standard's bad ports, where other protocols could be made to
+#: Ports that are never dialled (fault 49): the Fetch standard's bad ports, where other protocols could be made to
 #: read a request as commands, and data bases and control ports that trust whoever reaches them. 21 is not among
 #: them, since ftp is crawled.
 BLOCKED_PORTS = frozenset(
@@ -115,11 +115,11 @@ BLOCKED_PORTS = frozenset(
 )
 
 #: Name endings that only a local network answers for (RFC 6761, 6762; ICANN's `.internal`): refused before any
-#: question is asked (FAULTS 50).
+#: question is asked (fault 50).
 _LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa", ".onion")
 
 #: A host name as libcurl and every DNS server understand it. The URL parser lets more through; what two parsers could
-#: read differently is not asked for (FAULTS 34). Underscores do occur.
+#: read differently is not asked for (fault 34). Underscores do occur.
 _HOST_NAME = re.compile(r"(?=.{1,254}\Z)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?\Z")
 
 
@@ -139,7 +139,7 @@ def networks(texts: Iterable[str]) -> tuple[Network, ...]:
 
 
 def embedded(address: IPv6Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses inside a transition address (FAULTS 42): where its packets really go. Empty for others."""
+    """The IPv4 addresses inside a transition address (fault 42): where its packets really go. Empty for others."""
     bits = int(address)
     if address in _MAPPED or address in _NAT64 or (address in _COMPATIBLE and bits > 1):
         return (IPv4Address(bits & 0xFFFFFFFF),)
@@ -167,7 +167,7 @@ def kinds(address: str) -> frozenset[AddressKind]:
     """What an address is for, embedded IPv4 extracted; more than one kind only for Teredo.
 
     Raises:
-        ValueError: it is no address, or carries a zone (`fe80::1%eth0`, FAULTS 52).
+        ValueError: it is no address, or carries a zone (`fe80::1%eth0`, fault 52).
     """
     return frozenset(map(_kind, _really(_parse(address))))
 
@@ -182,7 +182,7 @@ def _parse(address: str) -> Address:
 def judge(address: str, allowed_networks: tuple[Network, ...] = (), *, seed: bool = False) -> str:
     """May this crawl connect to `address`? An empty string, or the reason why not.
 
-    The reason names the kind and never the address: it may end up where a page's author can read it (FAULTS 48).
+    The reason names the kind and never the address: it may end up where a page's author can read it (fault 48).
 
     Args:
         address: as text, as a resolver gave it.
@@ -247,7 +247,7 @@ def is_loopback(address: str) -> bool:
 
 
 def refusal(addresses: Sequence[str], allowed: tuple[Network, ...], *, seed: bool, only_loopback: bool) -> str:
-    """The verdict on a name with all its addresses: one closed address closes the whole name (FAULTS 43)."""
+    """The verdict on a name with all its addresses: one closed address closes the whole name (fault 43)."""
     for address in addresses:
         if reason := judge(address, allowed, seed=seed):
             return reason

@@ -1,7 +1,7 @@
 """Small sites whose pages are known one by one, to prove that a crawl finds every page and nothing else.
 
 Place in the flow: beside the simulated web, which is too large to list. A journey serves these sites, crawls them, and
-compares. `powers` are the sites of seed 002, section 6.3, table 7, whose crawler was measured by the share of the
+compares. `powers` are the sites of Ridgway 2010, section 6.3, table 7, whose crawler was measured by the share of the
 known pages that it found; `scattered` are sites at random, with every spelling of a link that people write.
 """
 

@@ -1,4 +1,4 @@
-"""The place of a crawling *application* in the wiring: a program of the user's own that says what to fetch next (MISSION P1).
+"""The place of a crawling *application* in the wiring: a program of the user's own that says what to fetch next (row P1).
 
 The crawl is the crawling *system*: it knows how to fetch politely. The application stands in a process that somebody else starts
 (`process = "outside"`), sends tasks, and receives each committed visit with its document. Neither knows how the other

@@ -1,6 +1,6 @@
-"""Content-seen: has a document with these very bytes been seen under another URL (MISSION M3)? Before any processing.
+"""Content-seen: has a document with these very bytes been seen under another URL (row M3)? Before any processing.
 
-A duplicate goes on: it is archived as `revisit`, and its links are followed against its own URL (DESIGN 9.3).
+A duplicate goes on: it is archived as `revisit`, and its links are followed against its own URL (design question 3).
 """
 
 import msgspec

@@ -1,4 +1,4 @@
-"""Near-duplicates: has a page with nearly this text been seen (MISSION S12)? Between process, which made fingerprints, and links.
+"""Near-duplicates: has a page with nearly this text been seen (row S12)? Between process, which made fingerprints, and links.
 
 Wired only where somebody asks for it: without fingerprints there is nothing to compare. Exact duplicates are content-seen's
 matter, and name their original already.

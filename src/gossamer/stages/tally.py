@@ -3,6 +3,8 @@
 It feeds progress (which hosts are slow) and metrics (what kinds of documents came), and decides nothing.
 """
 
+from collections.abc import Callable
+
 from gossamer.flow.component import Consumer
 from gossamer.flow.ports import In
 from gossamer.flow.sheet import NoSettings
@@ -23,9 +25,13 @@ class Tally(Consumer[NoSettings]):
     def __init__(self, sheet: NoSettings | None = None) -> None:
         super().__init__(sheet)
         self.slowest: dict[str, float] = {}
+        self.told: Callable[[Record], None] | None = None
+        """Called with each record, where somebody wants to see every one."""
 
     def consume(self, record: Record) -> None:
         """One more."""
+        if self.told is not None:
+            self.told(record)
         visit = record.visit
         counters = self.metrics.counters
         if visit.is_answered:

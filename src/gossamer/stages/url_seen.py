@@ -1,4 +1,4 @@
-"""URL-seen: which links are new? Their tasks go on in the visit; the committer's check-and-put decides (DESIGN 9.1)."""
+"""URL-seen: which links are new? Their tasks go on in the visit; the committer's check-and-put decides (design question 1)."""
 
 from typing import Annotated
 

@@ -21,10 +21,10 @@ from gossamer.model.outcome import Outcome
 from gossamer.stores.printable import printable
 from gossamer.stores.surt import surt
 
-#: The index, inside the crawl directory (DESIGN 7).
+#: The index, inside the crawl directory (docs/kept.md).
 INDEX = "index.cdxj"
 
-#: Files that are merged at once: far below what a process may open (FAULTS 105).
+#: Files that are merged at once: far below what a process may open (fault 105).
 FAN_IN = 64
 
 #: Bytes that a merge reads ahead in each of them.

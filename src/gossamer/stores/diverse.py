@@ -1,4 +1,4 @@
-"""Queues by pages with a diversity threshold (seed 002, section 5.2.2; MISSION R3), in front of other task queues.
+"""Queues by pages with a diversity threshold (Ridgway 2010, section 5.2.2; row R3), in front of other task queues.
 
 So many tasks that are popped make a *page*; of a page no host has more than a share, the *diversity threshold*, as long as another
 host has tasks. A host that has had its share steps back until the next page. The seed writes pages out sorted, and carries what is

@@ -1,7 +1,7 @@
 """Files that only grow, a whole group of bytes at a time: under the archive and the row log.
 
 A group is on disk whole or not at all as far as this process can see to it: when a write fails in the middle (disk
-full), the file is cut back to where the group began, and the error goes up (FAULTS 68). What a kill tears is cut back
+full), the file is cut back to where the group began, and the error goes up (fault 68). What a kill tears is cut back
 by whoever opens the file again.
 """
 
@@ -20,7 +20,7 @@ class AppendFile:
     def __init__(self, path: Path, *, fresh: bool) -> None:
         """Open `path`, creating it and its directories. `fresh` refuses a file that exists (FileExistsError)."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        # No O_APPEND: a write after a cut-back must land at `end`. No symbolic link is followed (FAULTS 69).
+        # No O_APPEND: a write after a cut-back must land at `end`. No symbolic link is followed (fault 69).
         flags = os.O_RDWR | os.O_CREAT | (os.O_EXCL if fresh else 0) | getattr(os, "O_NOFOLLOW", 0)
         self._descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), 0o644)
         self.path = path

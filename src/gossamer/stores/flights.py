@@ -1,5 +1,7 @@
 """Flights in memory: what is between hand-out and commit, bounded by the crawl's concurrency."""
 
+from itertools import islice
+
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
 
@@ -17,6 +19,10 @@ class MemoryFlights(Provider[NoSettings]):
     def depart(self, identity: str) -> None:
         """This task was handed out: twice at once where walks cross."""
         self._open[identity] = self._open.get(identity, 0) + 1
+
+    def oldest(self, most: int) -> list[str]:
+        """The identities that have been under way for longest, the oldest first."""
+        return list(islice(self._open, most))
 
     def arrive(self, identity: str) -> bool:
         """True once for each departure."""

@@ -3,9 +3,9 @@
 Place in the flow: :mod:`gossamer.stores.tablelog` and :mod:`gossamer.stores.rowlog` write these lines; which rows a visit gives
 is said by its tables (:mod:`gossamer.stores.tables`).
 
-Everything in a row was written by a stranger (FAULTS 70). JSON escapes C0 controls; :func:`line` also escapes every
+Everything in a row was written by a stranger (fault 70). JSON escapes C0 controls; :func:`line` also escapes every
 other character that is not printable: DEL, C1 controls, line separators, bidirectional and other format controls, which
-a terminal or a pager would obey. Lone surrogates become U+FFFD, since no strict JSON reader takes them (FAULTS 58).
+a terminal or a pager would obey. Lone surrogates become U+FFFD, since no strict JSON reader takes them (fault 58).
 """
 
 import re
@@ -15,7 +15,7 @@ import msgspec
 from gossamer.contracts.tables import RowSource, Table
 from gossamer.stores.printable import printable
 
-#: Bytes of a line. Whoever reads rows holds a line in memory, and one page must not fill the log (FAULTS 74).
+#: Bytes of a line. Whoever reads rows holds a line in memory, and one page must not fill the log (fault 74).
 MAX_LINE_BYTES = 4 << 20
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

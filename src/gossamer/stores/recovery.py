@@ -1,4 +1,4 @@
-"""After a kill: archive and row logs are brought back to exactly what was committed (DESIGN 4.1, FAULTS 68).
+"""After a kill: archive and row logs are brought back to exactly what was committed (design promise 1, fault 68).
 
 Place in the flow: whoever opens an agent's ledger for a crawl that goes on calls :func:`restore` with the ends that the
 ledger committed, before any store opens a file. Nothing is read but names and lengths, so it costs the same for any crawl.
@@ -141,7 +141,7 @@ def restore(
         directory: the crawl directory.
         committed_ends: file, as a path inside the directory -> byte; as `contracts.ledger.Ledger.committed_ends` has it.
         agent: whose ledger it is.
-        disks: further directories that archive files lie in; links to anywhere else are refused (FAULTS 69).
+        disks: further directories that archive files lie in; links to anywhere else are refused (fault 69).
         further: patterns of files that keepers write besides, as `glob` takes them inside the directory.
         others: what the ledgers of other agents have committed.
         are_tables: as :func:`find_losses` takes it.
@@ -223,7 +223,7 @@ def _set_aside(directory: Path, path: Path, end: int) -> None:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """The file itself, never what a planted link points to (FAULTS 69)."""
+    """The file itself, never what a planted link points to (fault 69)."""
     return os.fdopen(os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)), "r+b")
 
 

@@ -20,7 +20,7 @@ from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.lines import lines
 from gossamer.stores.tables.catalog import shipped
 
-#: The log's place inside the crawl directory (DESIGN 7).
+#: The log's place inside the crawl directory (docs/kept.md).
 LOG_PATH = "logs/crawl.jsonl"
 
 

@@ -1,4 +1,4 @@
-"""A bounded table of recent and popular strings: the memory in front of a seen set (seed 000, section 5.3.1).
+"""A bounded table of recent and popular strings: the memory in front of a seen set (Hunyadi 2007, section 5.3.1).
 
 Links follow Zipf's law, so a small table answers most questions. It holds the strings themselves, never fingerprints.
 Full, it replaces by second chance: a hit sets the entry's reference bit; the hand that looks for a place clears bits

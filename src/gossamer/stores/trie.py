@@ -1,4 +1,4 @@
-"""A trie of URLs with reversed host names (seed 002, section 4.6.1; MISSION R3): an exact seen set that knows prefixes.
+"""A trie of URLs with reversed host names (Ridgway 2010, section 4.6.1; row R3): an exact seen set that knows prefixes.
 
 `https://www.example.org/docs/a.html` stands under `org`, `example`, `www`, `https:`, then `docs`, `a.html`: what belongs together
 lies under one node. The seed's trie has a node for each character; this one has a node for each part, so that a walk takes

@@ -1,7 +1,7 @@
 """The archive: every answer as it came, in WARC/1.1 files that grow by whole groups of visits.
 
 Place in the flow: the committing component calls `append` with the visits of a group *before* it commits them, so that
-what the ledger points to is there (DESIGN 4.1), and notes the ends in the same commit. Bytes of records:
+what the ledger points to is there (design promise 1), and notes the ends in the same commit. Bytes of records:
 :mod:`gossamer.stores.warc_records`; what a kill leaves behind: :mod:`gossamer.stores.recovery`.
 
 An answer whose body is on disk is *laid down* before its group, in a thread and into a file for such answers alone: packing

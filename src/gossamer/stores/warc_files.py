@@ -15,10 +15,10 @@ from gossamer.flow.unit import Unit
 from gossamer.stores.files import AppendFile
 from gossamer.stores.warc_records import warcinfo
 
-#: Directory of the WARC files inside the crawl directory (DESIGN 7).
+#: Directory of the WARC files inside the crawl directory (docs/kept.md).
 WARC_DIRECTORY = "warc"
 
-#: What the archive says where nobody judged servers' certificates, of the crawl and of each answer (FAULTS 98).
+#: What the archive says where nobody judged servers' certificates, of the crawl and of each answer (fault 98).
 UNVERIFIED = "certificates not verified"
 
 #: What says that a disk is full or broken, and another may not be.

@@ -3,7 +3,7 @@
 Written by hand because a record costs less than a library's call: one join of bytes, one SHA-1 over the block, one gzip
 member. Format: ISO 28500:2017 (WARC/1.1); revisit profile: section 6.7.2.
 
-Nothing that a server sends reaches a field unjudged (FAULTS 67): URIs are printable ASCII, addresses are made of
+Nothing that a server sends reaches a field unjudged (fault 67): URIs are printable ASCII, addresses are made of
 address characters, truncation words come from a closed list, and the header block of the server is either well-formed
 or rewritten line by line. Block lengths are counted from the bytes that are written.
 
@@ -39,7 +39,7 @@ NOT_MODIFIED_PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modif
 TRUNCATION_WORDS = frozenset({"length", "time", "disconnect", "unspecified"})
 
 #: Chunk framing is gone from the archived body, so a reader that trusted this field would try to take it off again.
-#: The field is kept under a name that tells what it was (DESIGN 9.10).
+#: The field is kept under a name that tells what it was (design question 10).
 ORIGINAL_TRANSFER_ENCODING = b"X-Archive-Orig-Transfer-Encoding"
 
 # The alternatives never overlap, so matching is linear although `re` backtracks.
@@ -63,7 +63,7 @@ class RecordForm(Enum):
     NOT_MODIFIED = auto()
     """A revisit record: the server says that nothing changed since (section 6.7.3)."""
     HEAD_ONLY = auto()
-    """A response record cut behind its header block: the page asks that no copy of it be kept (MISSION C9)."""
+    """A response record cut behind its header block: the page asks that no copy of it be kept (row C9)."""
 
 
 class Written(msgspec.Struct, frozen=True, gc=False):
@@ -102,7 +102,7 @@ def http_head(head: bytes) -> bytes:
     """A header block that ends once, at its end.
 
     A well-formed one passes byte for byte, but for the name of `Transfer-Encoding`. In any other, bare CR and LF end a
-    line as CR LF does, empty lines go, and control characters are written as `%XX` (FAULTS 19).
+    line as CR LF does, empty lines go, and control characters are written as `%XX` (fault 19).
     """
     if _WELL_FORMED_HEAD.fullmatch(head) is None:
         lines = [_CONTROL_BYTE.sub(lambda m: b"%%%02X" % m[0][0], line) for line in _LINE_END.split(head)]

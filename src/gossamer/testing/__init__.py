@@ -9,8 +9,8 @@ from typing import Any
 #: Where each public name lives.
 _HOMES = {
     "FakeClock": "clock",
+    "FakePage": "fakeweb",
     "FakeWeb": "fakeweb",
-    "Page": "fakeweb",
     "SimulatedLoop": "simulated",
     "Stand": "components",
     "check_archive": "storing",

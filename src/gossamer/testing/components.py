@@ -1,4 +1,4 @@
-"""A stand for one component, and conformance suites for the six kinds (seed 000, section 4.6.2).
+"""A stand for one component, and conformance suites for the six kinds (Hunyadi 2007, section 4.6.2).
 
 ::
 

@@ -12,7 +12,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Item, Location, Response, Visit, sha1_base32
 
-#: What servers send in order to end a record, begin one, or forge a field (FAULTS 19, 67, 70).
+#: What servers send in order to end a record, begin one, or forge a field (faults 19, 67, 70).
 HOSTILE_TEXTS = (
     "a\r\nWARC-Type: warcinfo",
     "a\nb",

@@ -14,7 +14,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response, Visit
 
-#: Pages of a host after which a trap must be known (FAULTS 40).
+#: Pages of a host after which a trap must be known (fault 40).
 KNOWN_AFTER = 50
 
 

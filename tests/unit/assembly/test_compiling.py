@@ -24,7 +24,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "no_warc": (True, {"archive": "no-archive"}),
     "strategy": ("depth", {"traversal": "depth"}),
     "robots": ("ignore", {"robots": "ignore-robots"}),
-    "retries": (2, {"politeness.retries": [60.0, 600.0]}),
+    "retries": (2, {"politeness.retries": [10.0, 600.0]}),
     "header": (["X-A: 1"], {"http.header": ("X-A: 1",)}),
     "auth": ("me:secret", {}),
     "page_requisites": (True, {"html.requisites": True, "css.requisites": True, "scope.requisites": True}),

@@ -20,7 +20,7 @@ def folded(text: str, normaliser: Normaliser = PLAIN) -> str:
 @pytest.mark.parametrize(
     ("spelling", "expected"),
     [
-        # Seed 002, section 2.2.1, in its order.
+        # Ridgway 2010, section 2.2.1, in its order.
         ("HTTP://WWW.Example.Com/", "http://www.example.com/"),
         ("http://www.example.com", "http://www.example.com/"),
         ("http://www.example.com/%3a", "http://www.example.com/%3A"),
@@ -106,7 +106,7 @@ def test_ten_thousand_spellings_of_a_page_are_one() -> None:
 
 
 def _spelling(dice: random.Random) -> str:
-    """One of the ways in which pages write the same link (FAULTS 37)."""
+    """One of the ways in which pages write the same link (fault 37)."""
 
     def cased(text: str) -> str:
         return "".join(dice.choice((letter.lower(), letter.upper())) for letter in text)

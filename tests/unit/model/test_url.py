@@ -1,4 +1,4 @@
-"""Canonical URLs under attack (FAULTS 32-36): what is judged is what is fetched, and no text costs much."""
+"""Canonical URLs under attack (faults 32-36): what is judged is what is fetched, and no text costs much."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_what_is_judged_is_what_is_fetched(text: str, url: str | None, host: str
 def test_a_link_of_a_megabyte_is_refused_before_it_is_parsed(text: str) -> None:
     with pytest.raises(UrlTooLong):
         canonical(text)
-    assert len(text) > MAX_TEXT, "otherwise the parser has had 30 ms of work, and FAULTS 36 allows 10"
+    assert len(text) > MAX_TEXT, "otherwise the parser has had 30 ms of work, and fault 36 allows 10"
 
 
 @pytest.mark.parametrize(

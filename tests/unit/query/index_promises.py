@@ -22,7 +22,7 @@ COLUMNS = (
     "discarded", "visit",
 )  # fmt: skip
 
-WHEN = datetime.datetime(2026, 3, 1)
+WHEN = datetime.datetime.fromisoformat("2026-03-01")
 
 
 class Titles:

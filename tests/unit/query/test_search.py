@@ -1,4 +1,4 @@
-"""The full-text index holds the latest documents, is asked in words, phrases and filters, and is told apart when it is not sound."""
+"""The full-text index holds the latest documents, is asked in words, phrases and filters, and says when it is not sound."""
 
 import shutil
 import subprocess

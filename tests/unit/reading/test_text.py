@@ -98,7 +98,7 @@ def test_the_gist_is_the_beginning() -> None:
 
 
 def test_no_more_than_some_parts_are_read() -> None:
-    """FAULTS 76: a page is as long as its author likes."""
+    """Fault 76: a page is as long as its author likes."""
     assert text("<a href=x>link</a> " * (MAX_PARTS * PART) + f"<p>{PROSE}</p>") == ""
 
 

@@ -1,4 +1,4 @@
-"""Names by c-ares, against a name server that may do anything (FAULTS D, 41-53)."""
+"""Names by c-ares, against a name server that may do anything (faults 41-53)."""
 
 import asyncio
 import socket

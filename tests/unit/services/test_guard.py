@@ -1,4 +1,4 @@
-"""The guard lets nothing through that a link must not open (FAULTS D)."""
+"""The guard lets nothing through that a link must not open (faults, chapter D)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Cookies go back to who set them, within bounds (RFC 6265; FAULTS 27)."""
+"""Cookies go back to who set them, within bounds (RFC 6265; fault 27)."""
 
 import pytest
 

@@ -7,14 +7,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import What
 from gossamer.model.task import Answer, Committed, Task
+from gossamer.model.url import host_of
 from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
 from gossamer.services.robots.provider import IgnoreRobots
 from gossamer.stages.frontier.component import Frontier
+from gossamer.stages.frontier.lingering import RetriesWaiting
 from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stages.frontier.traversals import BreadthFirst
 from gossamer.stores.flights import MemoryFlights
@@ -48,14 +51,24 @@ class SoonCrowded(Frontier):
 class Ring:
     """Fetches and commits what a frontier hands out: what each host says, after so many seconds."""
 
-    def __init__(self, folder: Path, says: Says, kind: type[Frontier] = Frontier, **settings: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        says: Says,
+        linger: Any = "forever",
+        step: float = 60.0,
+        kind: type[Frontier] = Frontier,
+        **settings: Any,
+    ) -> None:
+        self.step = step
         self.clock = FakeClock()
         self.says = says
         self.asked: dict[str, int] = {}
+        self.urls: list[str] = []
         self.ledger = RocksLedger(LedgerSheet(directory=str(folder)))
         self.ledger.open()
         self.politeness = HostPoliteness(PolitenessSheet(delay=0.0, **settings))
-        self.frontier = kind(FrontierSheet(proxied=True))
+        self.frontier = kind(FrontierSheet(proxied=True, linger=linger))
         queues = LedgerFrontier()
         queues.ledger = self.ledger
         given = {"ledger": self.ledger, "queues": queues, "seen": Everything(), "resolver": Everything(), "gates": {}}
@@ -70,18 +83,19 @@ class Ring:
         under_way: list[tuple[float, int, Task, Answer]] = []
         order = count()
         async with Stand(self.frontier) as stand:
-            await stand.give("seeds", *(Task(url, url.split("/")[2]) for url in seeds))
+            await stand.give("seeds", *(Task(url, host_of(url)) for url in seeds))
             stand.end("seeds")
             while not self.frontier.finished:
                 for task in await stand.made("tasks"):
                     number = self.asked[task.host] = self.asked.get(task.host, -1) + 1
+                    self.urls.append(task.url)
                     answer = self.says(task.host, number)
                     answer = Answer(task.url, task.host, answer.outcome, answer.elapsed, is_met=answer.is_met)
                     ends = self.clock.monotonic() + answer.elapsed
                     heapq.heappush(under_way, (ends, next(order), task, answer))
                 now = self.clock.monotonic()
                 assert now < at_most, f"still at it after {now:g} s: {self.politeness.gates.network}"
-                await self.clock.advance(max(0.0, min([now + 60.0, *(ends for ends, *_ in under_way[:1])]) - now))
+                await self.clock.advance(max(0.0, min([now + self.step, *(ends for ends, *_ in under_way[:1])]) - now))
                 while under_way and under_way[0][0] <= self.clock.monotonic():
                     await self._commit(stand, *heapq.heappop(under_way)[2:])
                 await stand.settle()
@@ -94,10 +108,14 @@ class Ring:
 
     async def _commit(self, stand: Stand, task: Task, answer: Answer) -> None:
         await stand.give("answers", answer)
-        is_kept = self.politeness.ruling(answer).what is What.KEEP
+        ruling = self.politeness.ruling(answer)
+        is_kept = ruling.what is What.KEEP
         if not is_kept:
             with self.ledger.group() as group:
                 group.done(task.url)
+                if ruling.what is What.RETRY:
+                    again = msgspec.structs.replace(task, attempt=task.attempt + 1)
+                    group.later(again, self.clock.steady() + ruling.wait)
         await stand.give("committed", Committed(task, answer.outcome, is_kept=is_kept))
 
 
@@ -128,7 +146,7 @@ def pages(hosts: int, of_each: int) -> list[str]:
 
 
 def test_a_crawl_ends_whose_hosts_rested_before_they_were_spent(run: Any, tmp_path: Path) -> None:
-    ring = Ring(tmp_path, dead(), SoonCrowded, retries=(600.0,))
+    ring = Ring(tmp_path, dead(), kind=SoonCrowded, retries=(600.0,))
     run(ring.crawl(pages(12, 7), at_most=HOUR))
     assert ring.unfinished == 12 * 7
     assert {ring.asked[f"h{host}.test"] for host in range(12)} == {5}, (
@@ -141,7 +159,7 @@ def test_hosts_that_rest_with_chances_left_are_waited_for(run: Any, tmp_path: Pa
     def says(host: str, number: int) -> Answer:
         return Answer("", host, Outcome.CONNECT_FAILED if 0 <= number < 5 and host != "alive.test" else Outcome.OK, 1.0)
 
-    ring = Ring(tmp_path, says, SoonCrowded, retries=(600.0,))
+    ring = Ring(tmp_path, says, kind=SoonCrowded, retries=(600.0,))
     assert run(ring.crawl(pages(12, 7), at_most=HOUR)) > 600.0
     assert ring.unfinished == 0
 
@@ -158,3 +176,69 @@ def test_a_crawl_of_hosts_that_let_us_in_and_stall_ends(run: Any, tmp_path: Path
     ring = Ring(tmp_path, well_then(outcome, 30.0, is_met=True), retries=())
     run(ring.crawl(pages(20, 12), at_most=HOUR))
     assert not ring.politeness.gates.network.is_down
+
+
+def broken_page(host: str, number: int) -> Answer:
+    """A site whose page number 3 is broken."""
+    return Answer("", host, Outcome.SERVER_ERROR if number == 3 or number >= 39 else Outcome.OK, 0.1, is_met=True)
+
+
+SITE = [f"http://a.test/{page}" for page in range(39)]
+
+
+def test_a_site_with_one_broken_page_ends_after_the_first_retry(run: Any, tmp_path: Path) -> None:
+    ring = Ring(tmp_path, broken_page, linger=30.0, step=1.0)
+    seconds = run(ring.crawl(SITE, at_most=HOUR))
+    assert seconds < 120.0 and len(ring.urls) == 40 and ring.unfinished == 1
+    assert ring.frontier.has_lingered
+
+
+def test_a_crawl_that_lingers_for_ever_gives_every_retry_its_time(run: Any, tmp_path: Path) -> None:
+    ring = Ring(tmp_path, broken_page, linger="forever")
+    seconds = run(ring.crawl(SITE, at_most=3 * HOUR))
+    assert seconds > 4200.0 and len(ring.urls) == 42 and ring.unfinished == 0
+
+
+def test_linger_0s_does_what_is_due(run: Any, tmp_path: Path) -> None:
+    ring = Ring(tmp_path, broken_page, linger=0.0, step=0.2)
+    run(ring.crawl(SITE, at_most=HOUR))
+    assert len(ring.urls) == 39 and ring.unfinished == 1
+
+
+def test_what_waits_is_told_with_the_next_instant_and_the_reason(run: Any, tmp_path: Path) -> None:
+    ring = Ring(tmp_path, broken_page, linger=0.0, step=0.2)
+    told: list[object] = []
+    finish = ring.frontier.finish
+    ring.frontier.finish = lambda: (told.append(ring.frontier.waiting()), finish())[1]  # type: ignore[method-assign]
+    run(ring.crawl(SITE, at_most=HOUR))
+    waiting = told[0]
+    assert isinstance(waiting, RetriesWaiting)
+    assert waiting.urls == 1 and waiting.hosts == {"http://a.test": "server_error"} and waiting.next.endswith("Z")
+
+
+def test_a_long_delay_of_a_host_is_no_retry(run: Any, tmp_path: Path) -> None:
+    ring = Ring(tmp_path, lambda host, number: Answer("", host, Outcome.OK, 0.1, is_met=True), linger=0.0, floor=600.0)
+    ring.politeness.gates.set_crawl_delay("a.test", 600.0)
+    assert run(ring.crawl(SITE[:4], at_most=HOUR)) > 1800.0
+    assert ring.unfinished == 0
+
+
+def test_a_dead_host_beside_a_live_one_does_not_keep_the_crawl_alive(run: Any, tmp_path: Path) -> None:
+    ring = Ring(tmp_path, dead(elapsed=0.1), linger=30.0, step=1.0)
+    assert run(ring.crawl(pages(1, 3), at_most=HOUR)) < 200.0
+    assert ring.unfinished == 3
+
+
+def test_one_dead_port_does_not_throw_away_a_good_seed(run: Any, tmp_path: Path) -> None:
+    class Ports(Ring):
+        async def _commit(self, stand: Stand, task: Task, answer: Answer) -> None:
+            is_dead = ":8999" in task.url
+            outcome = Outcome.CONNECT_FAILED if is_dead else Outcome.OK
+            await super()._commit(stand, task, Answer(task.url, task.host, outcome, 0.1, is_met=not is_dead))
+
+    seeds = [f"http://127.0.0.1:8999/{page}" for page in range(40)] + [f"http://127.0.0.1:8901/{n}" for n in "abc"]
+    ring = Ports(tmp_path, lambda host, number: Answer("", host, Outcome.OK, 0.1), linger=30.0, step=1.0)
+    assert run(ring.crawl(seeds, at_most=HOUR)) < 300.0
+    assert {url for url in ring.urls if ":8901" in url} == set(seeds[40:])
+    assert ring.unfinished == 40
+    assert len([url for url in ring.urls if ":8999" in url]) < 10, "five strikes and a probe"

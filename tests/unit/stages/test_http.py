@@ -1,4 +1,4 @@
-"""http: what is sent, what is kept, and the outcome of everything that a server can do (FAULTS A, B)."""
+"""http: what is sent, what is kept, and the outcome of everything that a server can do (faults, chapters A and B)."""
 
 import asyncio
 import gzip

@@ -1,4 +1,4 @@
-"""HTTP/2, where it is switched on: spoken by libcurl, kept and judged as 1.1 (DESIGN 9.10; FAULTS 23)."""
+"""HTTP/2, where it is switched on: spoken by libcurl, kept and judged as 1.1 (design question 10; fault 23)."""
 
 import asyncio
 import ssl

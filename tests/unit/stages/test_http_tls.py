@@ -1,4 +1,4 @@
-"""https: names and certificates are verified, whatever the address (FAULTS G)."""
+"""https: names and certificates are verified, whatever the address (faults, chapter G)."""
 
 import asyncio
 import datetime

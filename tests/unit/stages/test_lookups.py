@@ -42,7 +42,7 @@ def test_every_host_goes_on_and_what_broke_is_told(run: Callable[..., Any]) -> N
     answers, known, missing, broken = Answers(), list[FrontierHost](), list[FrontierHost](), list[Exception]()
 
     async def body() -> None:
-        lookups = Lookups(lambda: answers, known.append, missing.append, broken.append)
+        lookups = Lookups(lambda: answers, known.append, missing.append, missing.append, broken.append)
         for name in names:
             lookups.seek(FrontierHost(name), Task(f"http://{name}/", name), 80)
         while len(lookups):
@@ -64,7 +64,7 @@ def test_a_page_that_names_thousands_of_hosts_keeps_nobody_elses_waiting(run: Ca
     answers, known = Answers(), list[FrontierHost]()
 
     async def body() -> None:
-        lookups = Lookups(lambda: answers, known.append, known.append, broken=lambda error: None)
+        lookups = Lookups(lambda: answers, known.append, known.append, known.append, broken=lambda error: None)
         for number in range(2000):
             name = f"nowhere{number}.test"
             lookups.seek(FrontierHost(name), Task(f"http://{name}/", name, source="http://flood.test/page"), 80)

@@ -1,4 +1,4 @@
-"""Tables 4 and 5 of seed 002, row by row: what its downloader and its link extractor were tested with.
+"""Tables 4 and 5 of Ridgway 2010, row by row: what its downloader and its link extractor were tested with.
 
 The waits of table 4 are those of a clock that the test moves; its network rate (row 3) is the benchmarks' matter.
 """

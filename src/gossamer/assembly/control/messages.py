@@ -5,7 +5,7 @@ short steps that hold nothing up. Whoever adds one writes a class here and, for 
 
 On the wire a message is JSON with its length before it. A request names no code, no class, no file and no environment: only
 what stands here, with fields of these types. A field that is not known is refused. Lengths are checked before anything is
-allocated (FAULTS 113).
+allocated (fault 113).
 """
 
 import functools

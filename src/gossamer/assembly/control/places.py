@@ -1,7 +1,7 @@
 """Where a crawl's control socket lies: in the user's runtime directory, under a name made from the crawl's directory.
 
 Not in the crawl's directory, since paths of sockets are limited to some 100 bytes, and since a directory may lie where
-sockets cannot (DESIGN 9.13). Who asks may live in another session than the crawl, with another environment: it looks in
+sockets cannot (design question 13). Who asks may live in another session than the crawl, with another environment: it looks in
 every folder where the crawl could have put it.
 """
 

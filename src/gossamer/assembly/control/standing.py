@@ -3,9 +3,11 @@
 The names are those of the line that `--json` ends a crawl with, and mean the same.
 """
 
+import heapq
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,22 +15,28 @@ import msgspec
 
 from gossamer.assembly.children import Figures, figures_of
 from gossamer.assembly.compiling import SETTINGS
+from gossamer.assembly.control.sizes import WALKED, DataSet, data_sets, sizes_of, walked_sizes
 from gossamer.assembly.control.steering import blocked
+from gossamer.assembly.control.waits import MOST_COUNTED, Wait, waits_at_rest, waits_of
 from gossamer.assembly.summary import ENDED, Summary
 from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.outcome import ERRORS
 from gossamer.services.orders import blocked_by_orders
+from gossamer.stages.frontier.lingering import RetriesWaiting
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 
 if TYPE_CHECKING:
     from gossamer.assembly.crawl import Crawl
 
-#: Hosts that are named as the slowest.
+#: Hosts that are named as the slowest, or as those with the most errors.
 SLOWEST = 10
 
+#: Hosts of a ledger at rest that are asked for their errors and waits: reading one takes some microseconds.
+LOOKED_AT = 100_000
+
 #: Options that bound a crawl.
-LIMITS = ("max_pages", "max_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
+LIMITS = ("max_pages", "max_time", "total_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
 
 
 class SlowHost(msgspec.Struct, frozen=True):
@@ -37,6 +45,14 @@ class SlowHost(msgspec.Struct, frozen=True):
     host: str
     seconds: float
     """Mean of its last answers."""
+
+
+class FailingHost(msgspec.Struct, frozen=True):
+    """A host whose fetches failed."""
+
+    host: str
+    errors: int
+    """In the whole life of the crawl."""
 
 
 class SlowedHost(msgspec.Struct, frozen=True):
@@ -81,17 +97,26 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     outcomes: dict[str, int] = {}
     errors: int = 0
     """Requests that failed, on either side, and names without an address (`is_error` of :data:`gossamer.model.outcome.TRAITS`)."""
+    failing: list[FailingHost] = []
+    """The hosts with the most errors; while it runs, of those that failed in this run."""
     discovered: int = 0
     queued: int = 0
     set_aside: int = 0
     """URLs that look like parts of traps: they wait behind everything else."""
     cuts: dict[str, int] = {}
     """Cuts that depend on the order of events: :func:`gossamer.assembly.summary.cuts_of`."""
+    limit: str = ""
+    """The limit that ended the last run, by the name of its setting; empty where none did."""
+    waiting: RetriesWaiting | None = None
+    """Retries that were due later when the last run ended."""
     in_flight: int = 0
     hosts: int = 0
     seconds: float = 0.0
     """Of this run, or of the last one."""
     pages_per_second: float = 0.0
+    """The mean of this run, or of the last one."""
+    recent_pages_per_second: float = 0.0
+    """Over the last ten seconds; 0 at rest."""
     cpu_seconds: float = 0.0
     peak_rss_bytes: int = 0
     process: int = 0
@@ -99,6 +124,14 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     limits: dict[str, float] = {}
     """Limits of the crawl that are set, by the names of their options."""
     time_left: str = ""
+    """Until a limit of time or pages is reached at this speed; empty where there is none."""
+    estimate: float = 0.0
+    """Without such a limit: seconds in which the queue would be fetched at the speed of the last ten seconds, if nothing new came;
+    0 where that says nothing."""
+    waits: list[Wait] = []
+    """Why something waits, and until when; the weightiest reason first."""
+    sizes: list[DataSet] = []
+    """The main data sets."""
     slowest: list[SlowHost] = []
     slowed: list[SlowedHost] = []
     """The hosts that errors or refusals slow down most; only of a crawl that is at work."""
@@ -115,25 +148,47 @@ class CrawlStanding(msgspec.Struct, frozen=True):
 
 
 def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequence[Figures] = ()) -> CrawlStanding:
-    """How a running crawl stands; `elsewhere` is what other processes of it have counted."""
-    summary = crawl.progress()
-    frontier = crawl.frontier
-    state = "stopping" if crawl.is_stopping else "paused" if frontier.is_paused else "running"
-    return CrawlStanding(
-        **_shared(summary),
-        state=state,
-        errors=_errors(summary.outcomes),
-        in_flight=int(frontier.metrics.snapshot()["in_flight"]),
-        process=process,
-        limits=_limits(crawl.graph),
-        time_left=crawl.time_left(summary),
-        slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in crawl.slowest_hosts(SLOWEST)],
-        slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in crawl.slowed_hosts(SLOWEST)],
-        blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
+    """How a running crawl stands, with all that takes a look at the disk or at other processes.
+
+    `elsewhere` is what other processes of it have counted.
+    """
+    return msgspec.structs.replace(
+        glance_at(crawl, process),
         checkpoints=crawl.ledger.checkpoints(),
         units=_units(crawl, elsewhere) if units else [],
         connectors=_connectors(crawl, elsewhere) if units else [],
     )
+
+
+def glance_at(crawl: "Crawl", process: int) -> CrawlStanding:
+    """How a running crawl stands, by what is in memory: cheap enough for every redraw of a terminal."""
+    summary, frontier, pulse = crawl.progress(), crawl.frontier, crawl.pulse
+    state = "stopping" if crawl.is_stopping else "paused" if frontier.is_paused else "running"
+    in_flight = int(frontier.metrics.snapshot()["in_flight"])
+    time_left, (pages_a_second, fetched_a_second) = crawl.time_left(summary), pulse.speeds
+    estimate = summary.queued / fetched_a_second if fetched_a_second > 0 and not time_left else 0.0
+    return CrawlStanding(
+        **_shared(summary),
+        state=state,
+        errors=_errors(summary.outcomes),
+        failing=_failing(crawl.ledger.failing_hosts()),
+        in_flight=in_flight,
+        process=process,
+        recent_pages_per_second=round(pages_a_second, 2),
+        limits=_limits(crawl.graph),
+        time_left=time_left,
+        estimate=round(estimate, 1),
+        waits=waits_of(crawl, set_aside=summary.set_aside, queued=summary.queued, in_flight=in_flight),
+        sizes=data_sets(pulse.sizes, pulse.growth, discovered=summary.discovered, queued=summary.queued),
+        slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in crawl.slowest_hosts(SLOWEST)],
+        slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in crawl.slowed_hosts(SLOWEST)],
+        blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
+    )
+
+
+def _failing(errors: Mapping[str, int]) -> list[FailingHost]:
+    most = heapq.nlargest(SLOWEST, errors.items(), key=lambda pair: pair[1])
+    return [FailingHost(host, count) for host, count in most]
 
 
 def _limits(graph: Graph) -> dict[str, float]:
@@ -220,6 +275,11 @@ def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
         counters, told = ledger.counters(), ledger.meta(ENDED)
         outcomes = {name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")}
         ended = msgspec.json.decode(told, type=CrawlStanding) if told else CrawlStanding(str(directory), "killed")
+        queued, discovered = len(ledger.queues), counters.get("discovered", 0)
+        # What a person has confirmed to be a trap was left out when the last run ended.
+        set_aside = ended.set_aside if told else counters.get("set_aside", 0)
+        hosts = [state for state in islice(ledger.hosts(), LOOKED_AT) if state.note or state.counters.get("errors")]
+        sizes = {**sizes_of(ledger), **walked_sizes(directory)}
         return CrawlStanding(
             crawl=str(directory),
             state=ended.state,
@@ -229,8 +289,14 @@ def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             bytes=counters.get("bytes", 0),
             outcomes=outcomes,
             errors=_errors(outcomes),
-            discovered=counters.get("discovered", 0),
-            queued=len(ledger.queues),
+            failing=_failing(
+                {state.host: state.counters.get("errors", 0) for state in hosts if state.counters.get("errors")}
+            ),
+            discovered=discovered,
+            queued=queued,
+            set_aside=set_aside,
+            waits=waits_at_rest(ledger.owed(MOST_COUNTED), hosts if queued else [], ledger.clock.now(), set_aside),
+            sizes=data_sets(sizes, {}, discovered=discovered, queued=queued),
             cuts=ended.cuts,
             hosts=counters.get("hosts", 0),
             seconds=ended.seconds,
@@ -244,7 +310,9 @@ def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
 
 def _sum(directory: Path, parts: list[CrawlStanding]) -> CrawlStanding:
     """Several agents' ledgers as one."""
-    added = ("pages", "fetched", "unique_documents", "bytes", "errors", "discovered", "queued", "hosts", "cpu_seconds")
+    added = (
+        "pages", "fetched", "unique_documents", "bytes", "errors", "discovered", "queued", "set_aside", "hosts", "cpu_seconds"
+    )  # fmt: skip
     outcomes, cuts = Counter[str](), Counter[str]()
     for part in parts:
         outcomes.update(part.outcomes)
@@ -254,11 +322,26 @@ def _sum(directory: Path, parts: list[CrawlStanding]) -> CrawlStanding:
         crawl=str(directory),
         outcomes=dict(outcomes),
         cuts=dict(cuts),
+        failing=_failing({one.host: one.errors for part in parts for one in part.failing}),
+        waits=[wait for part in parts for wait in part.waits],
+        sizes=_added(part.sizes for part in parts),
         blocked=sorted({name for part in parts for name in part.blocked})[:100],
         seconds=max(part.seconds for part in parts),
         peak_rss_bytes=sum(part.peak_rss_bytes for part in parts),
         **{name: sum(getattr(part, name) for part in parts) for name in added},
     )
+
+
+def _added(parts: Iterable[list[DataSet]]) -> list[DataSet]:
+    """Data sets of several agents by name; what is walked over is the crawl's, and each part has all of it."""
+    sums: dict[str, DataSet] = {}
+    for one in chain.from_iterable(parts):
+        other = sums.get(one.name)
+        if other is None or one.name in WALKED:
+            sums[one.name] = one
+        else:
+            sums[one.name] = DataSet(one.name, one.bytes + other.bytes, items=one.items + other.items)
+    return list(sums.values())
 
 
 def checkpoint_name() -> str:

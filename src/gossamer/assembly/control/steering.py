@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from gossamer.assembly.compiling import SETTINGS, SWITCHES
+from gossamer.assembly.compiling import LIVE_OPTIONS, SETTINGS, SWITCHES, live_option
 from gossamer.assembly.control.messages import Answered, ControlRequest
 from gossamer.flow.difference import Difference
 from gossamer.flow.errors import SettingError
@@ -105,6 +105,10 @@ async def set_values(crawl: Steerable, values: Mapping[str, str]) -> str:
     """
     by_unit: dict[str, dict[str, Any]] = {}
     for key, value in values.items():
+        if made := live_option(key.replace("-", "_"), value, {**crawl.graph.components, **crawl.graph.providers}):
+            for unit, settings in made.items():
+                by_unit.setdefault(unit, {}).update(settings)
+            continue
         for unit, setting in _targets(crawl, key):
             is_switch = setting in SWITCHES and "." not in key
             by_unit.setdefault(unit, {})[setting] = value not in ("", "none") if is_switch else value
@@ -132,6 +136,8 @@ def _targets(crawl: Steerable, key: str) -> tuple[tuple[str, str], ...]:
             raise UsageError(f"no unit {unit!r} runs here{nearest(unit, nodes)}")
         return ((unit, setting),)
     option = key.replace("-", "_")
+    if option in LIVE_OPTIONS:
+        return ()
     if option not in SETTINGS:
         raise UsageError(f"no option {key!r} sets a unit{nearest(option, SETTINGS)}; or write UNIT.SETTING")
     targets = SETTINGS[option]

@@ -1,6 +1,6 @@
 """Remote connectors: `unix:` and `tcp:`, for ends that are in two processes or on two machines.
 
-After seed 000, figure 4.3: a local queue and a sender on one side, a receiver and a local queue on the other. Read in
+After Hunyadi 2007, figure 4.3: a local queue and a sender on one side, a receiver and a local queue on the other. Read in
 the order in which an item travels::
 
     sending     takes items from the queue of the producers' side, numbers them, keeps them until they are acknowledged

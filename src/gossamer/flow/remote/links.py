@@ -1,7 +1,7 @@
 """Links: the connections of one process to others, shared by all its remote connectors. Above :mod:`.handshake`.
 
 Connectors of one address share a listening socket; which one a peer wants is in its first message. Two connectors over
-one address, one for each direction, make a link that runs both ways (the bi-directional connector of seed 000).
+one address, one for each direction, make a link that runs both ways (the bi-directional connector of Hunyadi 2007).
 """
 
 import asyncio

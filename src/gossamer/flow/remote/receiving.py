@@ -1,4 +1,4 @@
-"""The receiving side of a remote connector (seed 000, figure 4.3: the receiver and the local connection of site B).
+"""The receiving side of a remote connector (Hunyadi 2007, figure 4.3: the receiver and the local connection of site B).
 
 Frames are put into a local queue, each item once: items are numbered by stream, and what comes again after a mended
 link is dropped. Every frame has a receipt; when it and all frames before it are handled, their sender is told so. When

@@ -1,4 +1,4 @@
-"""The sending side of a remote connector (seed 000, figure 4.3: the local connection and the sender of site A).
+"""The sending side of a remote connector (Hunyadi 2007, figure 4.3: the local connection and the sender of site A).
 
 Items wait in a local queue, encoded. A task takes them in batches, numbers them, keeps them in the journal and writes
 them to the connection, if there is one. At most `window` items are under way; their receipts, and in the journal their

@@ -14,7 +14,7 @@ import tantivy
 
 from gossamer.model.errors import UsageError
 from gossamer.query.search.fields import MARK, boosts, stem_field
-from gossamer.query.search.index import open_index
+from gossamer.query.search.index import count_of, open_index
 from gossamer.rdf.initial import PREFIXES
 
 #: Characters of a snippet.
@@ -118,7 +118,7 @@ class Search:
         )
         found = self._searcher.search(query, most, offset=start, weight_by_field="weight")
         hits = [self._hit(asked, score, self._searcher.doc(place)) for score, place in found.hits]
-        return SearchAnswer(found.count, hits, {name: self._facet(query, name) for name in facets})
+        return SearchAnswer(count_of(found), hits, {name: self._facet(query, name) for name in facets})
 
     def _asked(self, words: str) -> tantivy.Query:
         if len(words) > LONGEST_QUESTION:

@@ -163,7 +163,7 @@ class SearchIndex:
         query = tantivy.Query.boolean_query(
             [(tantivy.Occur.Must, tantivy.Query.all_query()), (tantivy.Occur.MustNot, is_mark)]
         )
-        return int(self._index.searcher().search(query, 1).count)
+        return count_of(self._index.searcher().search(query, 1))
 
     def mark(self) -> FeedMark:
         """See the contract."""
@@ -200,7 +200,7 @@ class SearchIndex:
         self._index.reload()
 
     def _put(self, row: Mapping[str, Any]) -> None:
-        """Bring one visit into the index: it replaces what earlier ones of its URL brought, where it says anything of the document."""
+        """Bring one visit into the index, in the place of earlier ones of its URL, where it says anything of the document."""
         if row["outcome"] not in TELLING:
             return
         self._writer.delete_documents_by_term("url", row["url"])
@@ -241,6 +241,12 @@ class SearchIndex:
     def close(self) -> None:
         """Let others write."""
         self._writer.wait_merging_threads()
+
+
+def count_of(result: tantivy.SearchResult) -> int:
+    """How many documents a question found, which the stubs of tantivy do not know."""
+    count: int = result.count  # type: ignore[attr-defined]
+    return count
 
 
 def document_of(row: Mapping[str, Any], text: str) -> tantivy.Document:

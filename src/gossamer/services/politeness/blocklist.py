@@ -1,4 +1,4 @@
-"""Hosts and domains that are not asked any more: an opt-out takes effect at the next pop (FAULTS 96).
+"""Hosts and domains that are not asked any more: an opt-out takes effect at the next pop (fault 96).
 
 Place in the flow: the frontier asks before a task is queued, and :mod:`schedule` when a host's turn comes. An entry
 closes the name itself and everything below it; an IP address closes itself alone. Entries are kept as plain lines, so

@@ -1,9 +1,9 @@
-"""The circuit of one host: five failures to connect in a row open it, then single probes decide (FAULTS 26).
+"""The circuit of an endpoint, or of a name: five failures to connect in a row open it, then single probes decide (fault 26).
 
-Place in the flow: :mod:`gates` keeps a circuit for each host whose last try failed, and none for the others. While a
-circuit is open nothing is asked before `until`, then one request alone: the probe. The host's pages are kept all the
-while. After the three waits of the retry table the host is *spent*: its pages still wait, and probes still go out at
-doubling distances while the crawl runs, but the crawl need not stay alive for it (DESIGN 9.7, 9.12).
+Place in the flow: :mod:`gates` keeps a circuit for each name that was not found, and for each endpoint (scheme, host, port)
+whose last try failed. While a circuit is open nothing is asked before `until`, then one request alone: the probe. The pages
+are kept all the while. After the three waits of the retry table it is *spent*: its pages still wait, and probes still go out at
+doubling distances while the crawl runs, but the crawl need not stay alive for it (design question 7, design question 12).
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import msgspec
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.services.politeness.retries import WAITS, host_wait
 
-#: Failures in a row that open a circuit (FAULTS 26): fewer are a hiccup.
+#: Failures in a row that open a circuit (fault 26): fewer are a hiccup.
 STRIKES = 5
 
 #: Outcomes that say "nobody there who speaks to us": a strike each.
@@ -32,7 +32,7 @@ CLOSING = ANSWERED | {Outcome.TOO_SLOW}
 
 
 class Circuit(msgspec.Struct, frozen=True, gc=False):
-    """A host that failed. Whoever has no circuit is well."""
+    """A name or endpoint that failed. Whoever has no circuit is well."""
 
     strikes: int = 0
     probes: int = 0

@@ -1,8 +1,8 @@
-"""Front queues: one for each level of urgency, chosen at random with a bias (seed 003, URL frontier).
+"""Front queues: one for each level of urgency, chosen at random with a bias (the system-design chapter, URL frontier).
 
 Place in the flow: :mod:`schedule` keeps its ready hosts in them; they hold anything. A strict order would starve what
 is less urgent for as long as urgent things keep coming; with the bias, each level is chosen half as often as the one
-before it, and none never. Randomness is seeded, so a crawl on a simulated clock repeats exactly (DESIGN 4.4).
+before it, and none never. Randomness is seeded, so a crawl on a simulated clock repeats exactly (design promise 4).
 """
 
 from collections import deque

@@ -3,8 +3,9 @@
 Place in the flow: the frontier asks before it hands out a task, says `begin` when it does, and `end` at the answer. A
 request goes out when every layer allows it:
 
-- *host*: one live request (`per_host` where the user owns it), its own delay (:mod:`pace`), its circuit (:mod:`circuit`);
-- *domain* and *address*: at most 4 live and 0.25 s between two starts each (DESIGN 9.12; FAULTS 92);
+- *host*: one live request (`per_host` where the user owns it), its own delay (:mod:`pace`), the circuits of its name and of its
+  endpoints (:mod:`circuit`);
+- *domain* and *address*: at most 4 live and 0.25 s between two starts each (design question 12; fault 92);
 - *crawl*: pages/s, bytes/s (:mod:`buckets`), and our own network is there (:mod:`network`).
 
 The delay of a host counts from the end of its last request, and with `per_host` > 1 from its last start too; the gap that
@@ -12,7 +13,7 @@ refusals have taught counts from its last start. Only what
 has begun has an entry here, so memory follows the hosts that were asked, and :meth:`Gates.forget` gives it back.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 
 import msgspec
@@ -20,10 +21,12 @@ import msgspec
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.ruling import DONE, KEEP, Ruling
 from gossamer.model.task import Answer
+from gossamer.model.url import site_of
 from gossamer.services.guard import is_loopback
 from gossamer.services.politeness import circuit, notes, pace, retries
 from gossamer.services.politeness.buckets import Bucket, Reserve
 from gossamer.services.politeness.circuit import Circuit
+from gossamer.services.politeness.held import Held, why_held
 from gossamer.services.politeness.network import Network
 from gossamer.services.politeness.notes import HostNote
 from gossamer.services.politeness.pace import FRESH, Pace, PaceRules, Reason
@@ -50,10 +53,15 @@ REACHED = ANSWERED | {Outcome.TLS_FAILED, Outcome.PROTOCOL_FAILED, Outcome.TOO_S
 
 #: Seconds that a host waits whose name was not found while our own network seemed down: a resolver's answer that there is
 #: no address is remembered for as long.
-SPARED = 60.0
+SPARED = 5.0
 
 #: Refusals in a row after which a host is spent: by then our own back-off alone has made it wait for 21 minutes.
 PATIENCE = 10
+
+
+Circuits = Mapping[str, Circuit]
+Known = tuple[Pace, Circuit | None, Circuits]
+"""What failures teach of a host, and what it gets back where they were not its own."""
 
 
 class GateRules(msgspec.Struct, frozen=True):
@@ -65,7 +73,7 @@ class GateRules(msgspec.Struct, frozen=True):
     address: Share = Share()
     domain_on_loopback: Share = Share(gap=0.0)
     address_on_loopback: Share = Share(live=inf, gap=0.0)
-    """This machine is ours, and all of a simulated web lives on one address (DESIGN 9.12)."""
+    """This machine is ours, and all of a simulated web lives on one address (design question 12)."""
     pages_per_second: float | None = None
     bytes_per_second: float | None = None
     waits: tuple[float, ...] = WAITS
@@ -75,12 +83,16 @@ class GateRules(msgspec.Struct, frozen=True):
 
 
 class _Host(Place):
-    __slots__ = ("begun", "circuit", "is_due", "last", "pace", "prior")
+    __slots__ = ("begun", "circuit", "circuits", "is_due", "last", "pace", "prior")
 
     def __init__(self, limit: float) -> None:
         super().__init__(limit)
         self.pace = FRESH
         self.circuit: Circuit | None = None
+        """Of its name: whether that has an address."""
+        self.circuits: Circuits = {}
+        """Of its endpoints, by scheme, name and port. Empty while none of them has failed; then also those that are well, as far
+        as they are known. Never changed, only replaced: what was known before a failure may be restored."""
         self.last = -inf
         """From when the delay counts: the last end, or with several live requests the last start."""
         self.begun = -inf
@@ -99,7 +111,7 @@ class Gates:
         self,
         rules: GateRules | None = None,
         *,
-        network: Network[tuple[Pace, Circuit | None]] | None = None,
+        network: Network[Known] | None = None,
         draw: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """Open gates.
@@ -233,20 +245,20 @@ class Gates:
                 entry.last, entry.begun = entry.prior
         else:
             entry.last = now
-            self._learn(host, entry, answer, now, wall, attempt=attempt)
+            self._learn(host, entry, answer, now, wall, (domain, address), attempt=attempt)
         self._settle(entry)
         ruled = retries.ruling(outcome, attempt, self.rules.waits)
         if ruled is DONE:
             return ruled
         return KEEP if outcome is Outcome.TIMED_OUT and not answer.is_met and self.network.is_suspect else ruled
 
-    def missed(self, host: str, now: float, wall: float) -> None:
+    def missed(self, host: str, now: float, wall: float, domain: str = "") -> None:
         """A host's name has no address. No request is live; one failure is enough, for the name was asked for more than
         once. Where our own network seems down the host is not blamed, and waits for as long as the answer is remembered.
         """
         entry = self._hosts.setdefault(host, _Host(self.rules.per_host))
         entry.is_due = False
-        self._learn(host, entry, Answer("", host, Outcome.DNS_FAILED, 0.0), now, wall, strikes=1)
+        self._learn(host, entry, Answer("", host, Outcome.DNS_FAILED, 0.0), now, wall, (domain, ""), strikes=1)
         if entry.circuit is None:
             entry.pace = msgspec.structs.replace(entry.pace, until=max(entry.pace.until, now + SPARED))
         self._settle(entry)
@@ -271,10 +283,13 @@ class Gates:
         if entry is not None and entry.pace.crawl_delay < seconds:
             self.set_crawl_delay(host, seconds)
 
-    def hold(self, host: str, until: float) -> None:
-        """Do not ask this host before that instant: its robots.txt is out of reach, say, and is due again then."""
+    def hold(self, host: str, until: float, url: str = "") -> None:
+        """Do not ask the endpoint of this URL before that instant: its robots.txt is out of reach, say, and is due again then."""
         entry = self._hosts.setdefault(host, _Host(self.rules.per_host))
-        entry.pace = msgspec.structs.replace(entry.pace, until=max(entry.pace.until, until))
+        endpoint = site_of(url)
+        before = entry.circuits.get(endpoint) or Circuit()
+        held = msgspec.structs.replace(before, strikes=max(1, before.strikes), until=max(before.until, until))
+        entry.circuits = {**entry.circuits, endpoint: held}
         self._settle(entry)
 
     def change(self, rules: GateRules) -> None:
@@ -307,14 +322,52 @@ class Gates:
                 if reason in (Reason.ERRORS, Reason.REFUSALS):
                     yield host, delay, reason
 
+    def held(self, hosts: Iterable[str], now: float) -> Iterator[Held]:
+        """Those of these hosts that must wait, until when, and why."""
+        for host in hosts:
+            entry = self._hosts.get(host)
+            if entry is not None and entry.next > now:
+                why = why_held(entry.pace, entry.circuit, entry.circuits, now)[0] or self.told_delay(host)[1]
+                yield Held(host, entry.next - now, why)
+
     def is_spent(self, host: str) -> bool:
         """Whether a crawl need not stay alive for this host: it was given its chances, and in this run one if it was due."""
         entry = self._hosts.get(host)
         if entry is None or entry.is_due:
             return False
+        waits, circuits = self.rules.waits, entry.circuits.values()
         return (
-            entry.circuit is not None and entry.circuit.is_spent(self.rules.waits)
-        ) or entry.pace.refusals >= PATIENCE
+            (entry.circuit is not None and entry.circuit.is_spent(waits))
+            or (bool(circuits) and all(one.is_spent(waits) for one in circuits))
+            or entry.pace.refusals >= PATIENCE
+        )
+
+    def closed(self, host: str, url: str, now: float) -> float:
+        """Seconds for which the endpoint of this URL is not asked because it did not answer; 0 where it may be."""
+        entry = self._hosts.get(host)
+        if entry is None or not entry.circuits:
+            return 0.0
+        broken = entry.circuits.get(site_of(url))
+        return 0.0 if broken is None else max(0.0, broken.until - now)
+
+    def is_closed(self, host: str, now: float) -> bool:
+        """Whether this host waits because none of the endpoints that are known of it answers."""
+        entry = self._hosts.get(host)
+        return entry is not None and bool(entry.circuits) and _closed_until(entry.circuits) > now
+
+    def meet(self, host: str, urls: Iterable[str]) -> None:
+        """There are tasks for these URLs: endpoints that did not fail are no reason for them to wait."""
+        entry = self._hosts.get(host)
+        if entry is not None and entry.circuits:
+            entry.circuits = {**{site_of(url): Circuit() for url in urls}, **entry.circuits}
+            self._settle(entry)
+
+    def retry_wait(self, host: str, now: float) -> float:
+        """Seconds that a failure, a refusal or a robots.txt out of reach keeps this host waiting; 0 where only its delay does."""
+        entry = self._hosts.get(host)
+        if entry is None or entry.live:
+            return 0.0
+        return max(0.0, entry.pace.until - now, self._closed_until(entry) - now)
 
     def note(self, host: str, now: float, wall: float) -> HostNote | None:
         """What the ledger should keep of this host; None where there is nothing to keep."""
@@ -322,7 +375,7 @@ class Gates:
         if entry is None:
             return None
         rest = _longest(entry.pace, self.rules.pace) if entry.live else self._opens(entry) - now
-        return notes.written(rest, entry.pace, entry.circuit, now=now, wall=wall)
+        return notes.written(rest, entry.pace, entry.circuit, entry.circuits, now=now, wall=wall)
 
     def restore(self, host: str, note: HostNote, now: float, wall: float, *, clean: bool = True) -> None:
         """Take up what the ledger kept of this host.
@@ -334,12 +387,12 @@ class Gates:
             wall: seconds since the epoch.
             clean: False after a kill: a request may have gone out after the note, so the host waits its whole delay.
         """
-        rest, known, broken = notes.read(note, now=now, wall=wall)
+        rest, known, broken, circuits = notes.read(note, now=now, wall=wall)
         entry = self._hosts.setdefault(host, _Host(self.rules.per_host))
-        entry.pace, entry.circuit = known, broken
+        entry.pace, entry.circuit, entry.circuits = known, broken, circuits
         longest = _longest(known, self.rules.pace)
         entry.last = now + (min(rest, longest) if clean else longest) - pace.delay_of(known, self.rules.pace)
-        entry.is_due = known.until <= now and (broken is None or broken.until <= now)
+        entry.is_due = known.until <= now and self._closed_until(entry) <= now
         self._settle(entry)
 
     def hush(self, now: float) -> None:
@@ -375,6 +428,7 @@ class Gates:
         answer: Answer,
         now: float,
         wall: float,
+        place: tuple[str, str],
         strikes: int | None = None,
         attempt: int = 1,
     ) -> None:
@@ -383,19 +437,36 @@ class Gates:
             self.network.reached(host)
         elif outcome in UNREACHED or outcome is Outcome.TIMED_OUT:
             # Silence on a connection of before is what a stalling server and a lost network have in common: it proves nothing.
-            known = (entry.pace, entry.circuit)
-            spared = self.network.failed(host, known, now, is_proof=outcome in UNREACHED)
+            known = (entry.pace, entry.circuit, entry.circuits)
+            spared = self.network.failed(host, known, now, place=place, is_proof=outcome in UNREACHED)
             for name, before in spared.items():
                 other = self._hosts.get(name)
                 if other is not None:
-                    other.pace, other.circuit = before
+                    other.pace, other.circuit, other.circuits = before
                     self._settle(other)
             if spared:
                 self.changes += len(spared) > 1
                 return
         entry.pace = pace.after(entry.pace, answer, now, wall, self.rules.pace, self._draw, attempt)
-        if entry.circuit is not None or outcome in circuit.STRIKING:
+        if outcome is Outcome.DNS_FAILED:
             entry.circuit = circuit.after(entry.circuit, outcome, now, self.rules.waits, strikes or self.rules.strikes)
+            return
+        if outcome in circuit.CLOSING or outcome in circuit.STRIKING:
+            entry.circuit = None  # its name has an address
+        if entry.circuits or outcome in circuit.STRIKING:
+            self._judge_endpoint(entry, site_of(answer.url) if answer.url else "", outcome, now)
+
+    def _judge_endpoint(self, entry: _Host, endpoint: str, outcome: Outcome, now: float) -> None:
+        """Liveness belongs to the endpoint: another port of the same host may be well (design question 31)."""
+        before = entry.circuits.get(endpoint)
+        known = circuit.after(before, outcome, now, self.rules.waits, self.rules.strikes) or Circuit()
+        circuits = {**entry.circuits, endpoint: known}
+        entry.circuits = circuits if any(one.strikes for one in circuits.values()) else {}
+
+    def _closed_until(self, entry: _Host) -> float:
+        """When name and some endpoint of a host may be asked again, as far as failures are concerned."""
+        by_name = entry.circuit.until if entry.circuit is not None else 0.0
+        return max(by_name, _closed_until(entry.circuits)) if entry.circuits else by_name
 
     def _begun(self, entry: _Host, now: float) -> float:
         """What counts as the start of a request that begins now."""
@@ -413,15 +484,21 @@ class Gates:
 
     def _settle(self, entry: _Host) -> None:
         """Work out when this host is next."""
-        known, broken = entry.pace, entry.circuit
+        known, closed = entry.pace, self._closed_until(entry)
         opens = self._opens(entry)
         if known.until > opens:
             opens = known.until
-        if broken is not None and broken.until > opens:
-            opens = broken.until
+        if closed > opens:
+            opens = closed
         entry.next = opens
-        is_probed = broken is not None and broken.is_open
+        is_probed = (entry.circuit is not None and entry.circuit.is_open) or (
+            bool(entry.circuits) and all(one.is_open for one in entry.circuits.values())
+        )
         entry.limit = 1 if is_probed or known.is_alone else self.rules.per_host
+
+
+def _closed_until(circuits: Circuits) -> float:
+    return min((one.until for one in circuits.values()), default=0.0)
 
 
 def _longest(known: Pace, rules: PaceRules) -> float:

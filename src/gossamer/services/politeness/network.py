@@ -1,8 +1,9 @@
-"""Is it the hosts, or is it us? When our own network is down the crawl waits: no host is blamed (MISSION G10).
+"""Is it the hosts, or is it us? When our own network is down the crawl waits: no host is blamed (row G10).
 
 Place in the flow: :mod:`gates` reports every request that reached its host and every one that did not. While failures
 come over many hosts without one success between them, what was known of each host before its first failure is
-remembered. Once there are enough the network counts as down: the hosts get back what was known of them, pages are put
+remembered. Many are domains and addresses, not names: one dead server with twelve names is one.
+Once there are enough the network counts as down: the hosts get back what was known of them, pages are put
 back, and single probes at growing distances find out when it is over.
 
 Only names that are not found and connections that are not made tell of our network. A server that lets us in and
@@ -29,9 +30,9 @@ class NetworkRules(msgspec.Struct, frozen=True):
     failures: int = 12
     """In a row, without one success."""
     hosts: int = 4
-    """Different hosts among them."""
+    """Different domains among them, and different addresses."""
     familiar: int = 2
-    """Of these, such as have answered before."""
+    """Of both, such as belong to hosts that have answered before."""
     first_probe: float = 1.0
     """Seconds until the first probe; then doubling."""
     longest_probe: float = 60.0
@@ -48,7 +49,8 @@ class Network(Generic[T]):
         """Monotonic seconds; None while it is up."""
         self._failures = 0
         self._suspects: dict[str, T] = {}
-        self._familiar_suspects = 0
+        self._places = _Places()
+        self._familiar_places = _Places()
         self._familiar: dict[str, None] = {}
         self._probe_at = 0.0
         self._probe_wait = 0.0
@@ -75,6 +77,11 @@ class Network(Generic[T]):
             return now
         return float("inf") if self._probe else self._probe_at
 
+    @property
+    def next_probe(self) -> float:
+        """Monotonic seconds of the next probe while the network is down."""
+        return self._probe_at
+
     def begun(self, host: str) -> None:
         """A request goes out. While the network is down it is the probe."""
         if self.down_since is not None and not self._probe:
@@ -98,13 +105,16 @@ class Network(Generic[T]):
         if host == self._probe:
             self._probe = ""
 
-    def failed(self, host: str, before: T, now: float, *, is_proof: bool = True) -> dict[str, T]:
+    def failed(
+        self, host: str, before: T, now: float, *, place: tuple[str, str] = ("", ""), is_proof: bool = True
+    ) -> dict[str, T]:
         """A host was not reached.
 
         Args:
             host: its name.
             before: what is known of it without this failure.
             now: monotonic seconds.
+            place: its registered domain (empty: its name) and its address (empty where it is not known).
             is_proof: False where the host was silent and may have been there: while the network is up that is no sign
                 against it.
 
@@ -129,7 +139,9 @@ class Network(Generic[T]):
         # as blamed as a few failures make them.
         if host not in self._suspects and len(self._suspects) < _REMEMBERED:
             self._suspects[host] = before
-            self._familiar_suspects += host in self._familiar
+            self._places.add(host, place)
+            if host in self._familiar:
+                self._familiar_places.add(host, place)
         if not (self._failures >= self.rules.failures and self._is_wide()):
             return {}
         restored = self._suspects
@@ -143,7 +155,7 @@ class Network(Generic[T]):
         return restored
 
     def _is_wide(self) -> bool:
-        return len(self._suspects) >= self.rules.hosts and self._familiar_suspects >= self.rules.familiar
+        return len(self._places) >= self.rules.hosts and len(self._familiar_places) >= self.rules.familiar
 
     def _give_in(self) -> None:
         self._is_out_of_patience = True
@@ -152,5 +164,25 @@ class Network(Generic[T]):
 
     def _clear(self) -> None:
         self._failures = 0
-        self._familiar_suspects = 0
+        self._places = _Places()
+        self._familiar_places = _Places()
         self._suspects.clear()
+
+
+class _Places:
+    """Where hosts failed."""
+
+    def __init__(self) -> None:
+        self._domains: set[str] = set()
+        self._addresses: set[str] = set()
+
+    def add(self, host: str, place: tuple[str, str]) -> None:
+        """A host failed that belongs to this domain and has this address, as far as that is known."""
+        domain = place[0] or host
+        self._domains.add(domain)
+        # Of a name that was not found nobody knows the address: its domain stands for it.
+        self._addresses.add(place[1] or domain)
+
+    def __len__(self) -> int:
+        """How many there are at least."""
+        return min(len(self._domains), len(self._addresses))

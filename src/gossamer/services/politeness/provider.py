@@ -1,6 +1,6 @@
 """The politeness provider: gates, schedule and blocklist of one crawl behind one contract, with their settings.
 
-Place in the flow: frontier and committer share it, in the process that owns the state (DESIGN 9.1). The frontier asks
+Place in the flow: frontier and committer share it, in the process that owns the state (design question 1). The frontier asks
 whose turn it is; whoever of the two sees an answer first brings it here, so that a page's ruling is there when its visit
 is committed, whatever took longer.
 """
@@ -8,7 +8,7 @@ is committed, whatever took longer.
 import heapq
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -23,6 +23,7 @@ from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.politeness.circuit import STRIKES
 from gossamer.services.politeness.domains import registered_domain
 from gossamer.services.politeness.gates import GateRules, Gates
+from gossamer.services.politeness.held import Held
 from gossamer.services.politeness.notes import HostNote
 from gossamer.services.politeness.pace import PaceRules, Reason
 from gossamer.services.politeness.places import Share
@@ -30,7 +31,7 @@ from gossamer.services.politeness.retries import WAITS
 from gossamer.services.politeness.schedule import Schedule
 from gossamer.services.politeness.waiting import DAY
 
-#: Of the draws that choose among levels and jitter waits: a crawl on a simulated clock repeats exactly (DESIGN 4.4).
+#: Of the draws that choose among levels and jitter waits: a crawl on a simulated clock repeats exactly (design promise 4).
 SEED = 1
 
 
@@ -61,7 +62,8 @@ class PolitenessSheet(Sheet, frozen=True):
         Annotated[float, setting("Bytes of bodies a second, of the whole crawl.", unit="bytes/s", gt=0)] | None
     ) = None
     retries: Annotated[
-        tuple[float, ...], setting("Before the second and each further try, of a page or of a host, in seconds.")
+        tuple[float, ...],
+        setting("Wait so long before the second and each further try of a page or of an endpoint, in seconds."),
     ] = WAITS
     strikes: Annotated[int, setting("Failures in a row after which a host is only probed.", unit="failures", ge=1)] = (
         STRIKES
@@ -166,13 +168,13 @@ class HostPoliteness(Provider[PolitenessSheet]):
         place = self.gates.place(host)
         return place.next if place is not None else self.clock.monotonic()
 
-    def hold(self, host: str, seconds: float) -> None:
+    def hold(self, task: Task, seconds: float) -> None:
         """See the contract."""
-        self.gates.hold(host, self.clock.monotonic() + seconds)
+        self.gates.hold(task.host, self.clock.monotonic() + seconds, task.url)
 
     def missed(self, host: str) -> None:
         """See the contract."""
-        self.gates.missed(host, self.clock.monotonic(), self.clock.now())
+        self.gates.missed(host, self.clock.monotonic(), self.clock.now(), registered_domain(host))
 
     def received(self, url: str, size: int) -> None:
         """See the contract."""
@@ -209,6 +211,16 @@ class HostPoliteness(Provider[PolitenessSheet]):
         """See the contract."""
         return heapq.nlargest(count, self.gates.slowed(), key=lambda one: one[1])
 
+    def held(self) -> Iterator[Held]:
+        """The hosts that have tasks and must wait. `O(n)` in the hosts that take turns."""
+        return self.gates.held(self._schedule, self.clock.monotonic())
+
+    @property
+    def network_probe(self) -> float | None:
+        """Seconds until our own network is probed again; None while it is up."""
+        network = self.gates.network
+        return max(0.0, network.next_probe - self.clock.monotonic()) if network.is_down else None
+
     def rule_against(self, host: str) -> str:
         """See the contract."""
         return self._blocklist.rule(host) or self._closed.rule(host)
@@ -225,9 +237,25 @@ class HostPoliteness(Provider[PolitenessSheet]):
         """See the contract."""
         return self.gates.is_spent(host)
 
-    def all_spent(self) -> bool:
+    def closed(self, task: Task, now: float) -> float:
         """See the contract."""
-        return all(map(self.gates.is_spent, self._schedule))
+        return self.gates.closed(task.host, task.url, now)
+
+    def is_closed(self, host: str, now: float) -> bool:
+        """See the contract."""
+        return self.gates.is_closed(host, now)
+
+    def meet(self, host: str, urls: Iterable[str]) -> None:
+        """See the contract."""
+        self.gates.meet(host, urls)
+
+    def retry_wait(self, host: str, now: float) -> float:
+        """See the contract."""
+        return self.gates.retry_wait(host, now)
+
+    def at_work(self) -> Iterable[str]:
+        """See the contract."""
+        return self._schedule
 
     # -- what outlives the process
 
@@ -257,7 +285,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
 
 def rules_of(sheet: PolitenessSheet) -> GateRules:
-    """What the gates go by. Without a setting of the user's, domains and addresses on loopback have no gap (DESIGN 9.12)."""
+    """What the gates go by. Without a setting of the user's, domains and addresses on loopback have no gap (design question 12)."""
     usual = GateRules()
     delay = None if sheet.delay == "auto" else sheet.delay
     domain = usual.domain.gap if sheet.domain_delay is None else sheet.domain_delay

@@ -3,7 +3,7 @@
 Place in the flow: :mod:`gates` rules by it on every answer; the frontier puts the page back, or ends its story. A page's
 try is spent where the page may be the cause. Where the *host* is, the page goes back untouched and the host waits: by
 its circuit (:mod:`circuit`), its pace (:mod:`pace`) or the robots part. So a dead host of 1,000 pages costs a few
-connects and not 4,000 (FAULTS 22, 26; DESIGN 9.12).
+connects and not 4,000 (faults 22, 26; design question 12).
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from enum import Enum
 from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import DONE, GONE, KEEP, Ruling, What
 
-#: Seconds before the second, third and fourth try: a restart of the server, a repair, a longer one.
-WAITS = (60.0, 600.0, 3600.0)
+#: Seconds before the second, third and fourth try: a hiccup, a restart of the server, a repair.
+WAITS = (10.0, 600.0, 3600.0)
 
 #: Seconds of the longest wait of a host that does not answer; from the end of `WAITS` on, waits double up to it.
 LONGEST_WAIT = 6 * 3600.0

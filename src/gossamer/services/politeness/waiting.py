@@ -1,4 +1,4 @@
-"""`Retry-After`, as strangers write it: seconds, a date, a date long past, ten years, or junk (FAULTS 88)."""
+"""`Retry-After`, as strangers write it: seconds, a date, a date long past, ten years, or junk (fault 88)."""
 
 from datetime import UTC
 

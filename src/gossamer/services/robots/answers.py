@@ -11,7 +11,7 @@ from gossamer.services.robots.machine import Answered
 from gossamer.services.robots.policies import RobotsEvent
 from gossamer.services.robots.reading import MAX_BYTES, parse
 
-#: Bytes of a validator that are kept: a longer one is not worth its memory on every host (FAULTS 78).
+#: Bytes of a validator that are kept: a longer one is not worth its memory on every host (fault 78).
 _MAX_VALIDATOR = 128
 
 #: Events that need no look at the answer but its outcome. Every other outcome means that there was none.
@@ -24,7 +24,7 @@ _BY_OUTCOME: Mapping[Outcome, RobotsEvent] = {
     Outcome.BLOCKED: RobotsEvent.SHUT,
     Outcome.ADDRESS_REFUSED: RobotsEvent.SHUT,
 }
-#: Statuses that seed 001, section 3.4, and FAULTS 81 tell from others of their class.
+#: Statuses that Agarwal and others, section 3.4, and fault 81 tell from others of their class.
 _BY_STATUS: Mapping[int, RobotsEvent] = {
     400: RobotsEvent.MISSING,
     404: RobotsEvent.MISSING,

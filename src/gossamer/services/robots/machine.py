@@ -1,6 +1,6 @@
 """The qualification machine: may a site be crawled now, and what must be asked first? Pure: no clock, no network.
 
-After seed 001, section 3.4, and RFC 9309, sections 2.3 and 2.4. Answers go in as :class:`Answered`, and out comes the
+After Agarwal and others, section 3.4, and RFC 9309, sections 2.3 and 2.4. Answers go in as :class:`Answered`, and out comes the
 site's new :class:`RobotsState`; :func:`look` turns a state and the time into an :class:`Instruction`. What an answer
 means stands in the policy's table, where it leads in :data:`TRANSITIONS`; :func:`to_mermaid` draws both. Times are
 seconds since the epoch, since they outlive the process; a state that lies in the future by more than any interval
@@ -15,7 +15,7 @@ import msgspec
 from gossamer.services.robots.policies import DAY, EVENTS, Effect, RobotsEvent, RobotsPolicy
 from gossamer.services.robots.rules import Rules
 
-#: Seconds; a server's own `Retry-After` beyond this is not believed (FAULTS 88).
+#: Seconds; a server's own `Retry-After` beyond this is not believed (fault 88).
 LONGEST_WAIT = DAY
 
 #: Seconds by which a state may lie further ahead than its interval: clocks are put right by as much, and answers and

@@ -1,6 +1,6 @@
 """What every answer to a robots.txt request means for its site, by policy: tables, and nothing else.
 
-`rfc9309` is the default. `paper` is the qualification of seed 001, section 3.4, where anything unclear disqualifies a
+`rfc9309` is the default. `paper` is the qualification of Agarwal and others, section 3.4, where anything unclear disqualifies a
 site for the time being. `rfc9309-strict` differs from the RFC in one row: who asks for a password wants no crawler.
 The machine (:mod:`gossamer.services.robots.machine`) reads these tables, and so does the reference.
 """
@@ -85,17 +85,17 @@ class RobotsPolicy(msgspec.Struct, frozen=True):
     redirects: int = 5
     """Followed in a row (RFC 9309, 2.3.1.2)."""
     rounds: int = 2
-    """Times that all addresses are asked before the site counts as unreachable (seed 001, 3.4)."""
+    """Times that all addresses are asked before the site counts as unreachable (Agarwal and others, 3.4)."""
     pause: float = 2.0
     """Seconds between the rounds (the same)."""
     keep: float = DAY
     """Seconds for which an answer is good (RFC 9309, 2.4: at most 24 hours)."""
     first_retry: float = 60.0
-    """Seconds until an unreachable site is asked again for the first time (DESIGN 9.12)."""
+    """Seconds until an unreachable site is asked again for the first time (design question 12)."""
     growth: float = 2.0
     """Factor of the retry interval, from failure to failure."""
     longest_retry: float = 6 * 3600.0
-    """Seconds; FAULTS 26."""
+    """Seconds; fault 26."""
     max_failures: int = 0
     """Successive failures after which a site is given up; 0 for never."""
     absent_after: float = 0.0
@@ -127,7 +127,7 @@ _RFC9309: Mapping[RobotsEvent, Effect] = {
     RobotsEvent.MISSING: Effect.ALLOW,
     RobotsEvent.FORBIDDEN: Effect.ALLOW,
     RobotsEvent.REFUSED: Effect.ALLOW,
-    # FAULTS 83: a server that is asked too often has not said that it has no rules. At once, without further addresses.
+    # fault 83: a server that is asked too often has not said that it has no rules. At once, without further addresses.
     RobotsEvent.LIMITED: Effect.POSTPONE,
     # 2.3.1.4, unreachable: "the crawler MUST assume complete disallow".
     RobotsEvent.BROKEN: Effect.AGAIN,

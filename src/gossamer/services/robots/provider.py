@@ -25,7 +25,7 @@ from gossamer.services.robots.rules import ROBOTS_PATH
 #: Schemes whose hosts have a robots.txt (RFC 9309, 2.3).
 SCHEMES = ("http://", "https://", "ftp://")
 
-#: Seconds; a site that asks for this much between requests is reported as slow (DESIGN 9.9).
+#: Seconds; a site that asks for this much between requests is reported as slow (design question 9).
 SLOW_DELAY = 300.0
 
 #: Bytes that a site takes beside its encoded state and its name: two strings, a table entry.

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from gossamer.services.robots.rules import EVERYONE, PathForm, Rule, RuleGroup, Rules
 
-#: Bytes that are read, and parsed all (DESIGN 9.9); RFC 9309, 2.5, demands at least 500 KiB.
+#: Bytes that are read, and parsed all (design question 9); RFC 9309, 2.5, demands at least 500 KiB.
 MAX_BYTES = 1 << 20
 
-#: Seconds. A longer Crawl-delay counts as this: one page a day is the slowest crawl that still is one (DESIGN 9.9).
+#: Seconds. A longer Crawl-delay counts as this: one page a day is the slowest crawl that still is one (design question 9).
 MAX_DELAY = 86_400.0
 
 #: Of lines that are only recorded: more, or longer ones, are no statement but a load.

@@ -1,4 +1,4 @@
-"""Traps learnt from what pages bring: endless parts of a host that say nothing new (MISSION S13, FAULTS 38, 40, 47).
+"""Traps learnt from what pages bring: endless parts of a host that say nothing new (row S13, faults 38, 40, 47).
 
 Place in the flow: the committer shows each visit and asks about its new tasks, the frontier asks about tasks before they go out.
 Plain code without I/O and clock. `families` names the parts of a host that a URL belongs to, and what is suspicious in it; `shapes`

@@ -40,7 +40,7 @@ from gossamer.services.traps.shapes import shape_of
 GRACE = 8
 
 #: Pages that are judged together. With grace, and requests that are under way when they are judged, a trap costs less than
-#: the fifty pages of FAULTS 40.
+#: the fifty pages of fault 40.
 WINDOW = 24
 
 #: How many of them must have said nothing of their own.

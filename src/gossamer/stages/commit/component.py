@@ -1,4 +1,4 @@
-"""The commit: the one place where a visit's consequences become durable, in groups (DESIGN 4.1).
+"""The commit: the one place where a visit's consequences become durable, in groups (design promise 1).
 
 Place in the flow: the last stage; which links become tasks is said in :mod:`gossamer.stages.commit.queueing`, what is kept of
 hosts in :mod:`gossamer.stages.commit.hosts`.
@@ -69,7 +69,7 @@ class Commit(Filter[CommitSheet]):
     gates: UsesMany[VisitFilter]
     task_gates: UsesMany[TaskFilter]
 
-    #: Small groups: a slot is free only after its group's commit (DESIGN 4.1 asks for about half the slots).
+    #: Small groups: a slot is free only after its group's commit (design promise 1 asks for about half the slots).
     batch = 32
 
     def __init__(self, sheet: CommitSheet | None = None) -> None:
@@ -81,6 +81,9 @@ class Commit(Filter[CommitSheet]):
         self._hosts = HostNotes(lambda: self.politeness, lambda: self.robots)
         self._learnt: dict[tuple[str, str], Learnt] = {}
         """What watchers have learnt and no group has kept yet, by host and name."""
+        self._starved = 0
+        """Groups that wait for room on the disk."""
+        self.metrics.gauge("waits_for_disk", lambda: self._starved)
         self.metrics.gauge("pages", lambda: self.ledger.counters().get("pages", 0))
         self.metrics.gauge("bytes", lambda: self.ledger.counters().get("bytes", 0))
 
@@ -152,6 +155,7 @@ class Commit(Filter[CommitSheet]):
                     ) from error
                 if not is_waiting:
                     is_waiting = True
+                    self._starved += 1
                     self.metrics.count("disk_full")
                     self.report(f"the disk is full ({error}); the crawl waits, and goes on when there is room")
                 for ended, visit in zip(group, decided, strict=True):
@@ -161,6 +165,7 @@ class Commit(Filter[CommitSheet]):
                 for keeper, those in ends:
                     keeper.committed(those)
                 if is_waiting:
+                    self._starved -= 1
                     self.report("there is room on the disk again; the crawl goes on")
                 return records
 

@@ -13,7 +13,7 @@ class CommitSheet(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Links from the nearest seed; then pages' links are kept, so that a nearer way counts (DESIGN 9.4).",
+                "Links from the nearest seed; then pages' links are kept, so that a nearer way counts (design question 4).",
                 unit="links",
                 ge=0,
             ),

@@ -1,8 +1,9 @@
 """Content codings, undone with stops: what a server packs small must not unpack into the machine's memory. Pure.
 
-The body is archived as it came (DESIGN 9.10), so it is decoded here and not by libcurl: a small one in one call when it is
-complete, a large one piece by piece while it comes. Four stops (FAULTS A): the output's cap, a ratio no honest page reaches,
-the members of one body, and the number of codings one inside the other. Every decoder is asked for a bounded piece at a time.
+The body is archived as it came (design question 10), so it is decoded here and not by libcurl: a small one in one call when it is
+complete, a large one piece by piece while it comes. Four stops (faults, chapter A): the output's cap, a ratio no honest page
+reaches, the members of one body, and the number of codings one inside the other. Every decoder is asked for a bounded piece at
+a time.
 """
 
 from abc import ABC, abstractmethod
@@ -19,15 +20,15 @@ from gossamer.stages.fetch.keeping import Keeping
 #: What is asked for, in the words and the order of browsers.
 ACCEPTED = "gzip, deflate, br, zstd"
 
-#: Codings one inside the other (DESIGN 9.12): gzip of gzip reached 247,000:1.
+#: Codings one inside the other (design question 12): gzip of gzip reached 247,000:1.
 MAX_CODINGS = 2
 
-#: Output to input above which a body is a bomb, once it is larger than :data:`RATIO_FROM` (FAULTS, section 2). Deflate
+#: Output to input above which a body is a bomb, once it is larger than :data:`RATIO_FROM` (docs/design/faults.md). Deflate
 #: can reach 1032:1, the others a million; a page that large and that empty is no page.
 MAX_RATIO = 200
 RATIO_FROM = 1 << 20
 
-#: gzip members or Zstandard frames in one body (FAULTS 6): a million empty ones fit in 20 MB, log files joined by the
+#: gzip members or Zstandard frames in one body (fault 6): a million empty ones fit in 20 MB, log files joined by the
 #: day stay below this.
 MAX_MEMBERS = 1000
 

@@ -24,7 +24,7 @@ class Deadlines(msgspec.Struct, frozen=True):
 
 
 def overdue(transfer: Transfer, limits: Deadlines, now: float) -> Cut | None:
-    """Has a transfer outlived one of its deadlines? Each phase has its own, and its own outcome (FAULTS 11-15)."""
+    """Has a transfer outlived one of its deadlines? Each phase has its own, and its own outcome (faults 11-15)."""
     waited = now - transfer.began
     has_head = transfer.head is not None or (bool(transfer.lines) and transfer.judge_head())
     if transfer.verdict is not None:

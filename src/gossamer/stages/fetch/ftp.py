@@ -1,4 +1,4 @@
-"""The protocol module for ftp: files are documents, directories are lists of links (MISSION M1).
+"""The protocol module for ftp: files are documents, directories are lists of links (row M1).
 
 A URL that ends in `/` is a directory, and its listing is a document of the type `text/x-ftp-listing`, which a processor reads
 (:mod:`gossamer.stages.process.listings`). A name that turns out to be a directory redirects to itself with the slash.
@@ -58,7 +58,7 @@ class FtpModule(PlainModule[FtpSheet]):
             (pycurl.USERNAME, "anonymous"),
             (pycurl.PASSWORD, self.sheet.address),
             (pycurl.FTP_FILEMETHOD, pycurl.FTPMETHOD_SINGLECWD),
-            # Data comes from the host that was asked, whatever address its reply names (FAULTS 44).
+            # Data comes from the host that was asked, whatever address its reply names (fault 44).
             (pycurl.FTP_SKIP_PASV_IP, 1),
         ]
         mime = LISTING if path.endswith("/") else mimetypes.guess_type(path)[0] or "application/octet-stream"

@@ -1,4 +1,4 @@
-"""The protocol module for gopher (RFC 1436, RFC 4266): menus are lists of links, everything else is a document (MISSION M1).
+"""The protocol module for gopher (RFC 1436, RFC 4266): menus are lists of links, everything else is a document (row M1).
 
 The first letter of the path is the type of what is there. Menus are documents of the type `application/gopher-menu`, which a
 processor reads (:mod:`gossamer.stages.process.listings`).

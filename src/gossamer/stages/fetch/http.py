@@ -71,7 +71,7 @@ _FEWEST_CONNECTIONS = 8
 
 
 class HttpSheet(Sheet, frozen=True):
-    """Settings of :class:`HttpModule`. Defaults are DESIGN 9.12's and FAULTS section 2's."""
+    """Settings of :class:`HttpModule`. Defaults are design question 12's and docs/design/faults.md's."""
 
     user_agent: Annotated[str, setting("Sent as User-Agent; empty: product, version and contact.")] = ""
     contact: Annotated[str, setting("URL or mail address that people who see our requests can turn to.")] = ""
@@ -267,7 +267,7 @@ class HttpModule(Provider[HttpSheet]):
 
     async def _fetch_from(self, asked: Asked, endpoint: Endpoint, *, is_robots: bool) -> Response:
         """Try the host's addresses in turn, as long as they let nobody in; for a robots.txt also as long as they fail, for
-        one of them may know what the others do not (seed 001, 3.4).
+        one of them may know what the others do not (Agarwal and others, 3.4).
         """
         response = await self._attempt(asked, endpoint.address, endpoint.port)
         for address in endpoint.others if is_robots else endpoint.others[:_SPARE_ADDRESSES]:

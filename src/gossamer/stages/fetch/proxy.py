@@ -1,4 +1,4 @@
-"""The proxy that a person configured: all requests go to it, and it looks names up (FAULTS 51, 103).
+"""The proxy that a person configured: all requests go to it, and it looks names up (faults 51, 103).
 
 Used by the protocol modules that speak through libcurl. Its address is the person's word, so the guard is not asked for it;
 what is asked of it is judged by name, address and port before.

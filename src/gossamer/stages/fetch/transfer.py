@@ -104,7 +104,7 @@ def constants(
         (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if http2 else pycurl.CURL_HTTP_VERSION_1_1),
         (pycurl.FOLLOWLOCATION, 0),
         (pycurl.NETRC, pycurl.NETRC_IGNORED),
-        # The canonical URL is what the server is asked for: libcurl must not fold dots of its own (FAULTS 34).
+        # The canonical URL is what the server is asked for: libcurl must not fold dots of its own (fault 34).
         (pycurl.PATH_AS_IS, 1),
         (pycurl.HTTP_CONTENT_DECODING, 0),
         (pycurl.BUFFERSIZE, _BUFFER),
@@ -117,7 +117,7 @@ def constants(
     if ca_file:
         options.append((pycurl.CAINFO, ca_file))
     if proxy is None:
-        # An empty proxy, and no host to use one for: the environment's is never asked (FAULTS 51).
+        # An empty proxy, and no host to use one for: the environment's is never asked (fault 51).
         options += [(pycurl.PROXY, ""), (pycurl.NOPROXY, "*")]
     else:
         options += [(pycurl.NOPROXY, ""), (_SUPPRESS_CONNECT_HEADERS, 1)]
@@ -362,7 +362,7 @@ class Transfer:
         """Read the head once it is complete. False while it is not, or cannot be believed: then there is a verdict."""
         if self.head is None and self.verdict is None:
             if self.shared.http2:
-                # libcurl writes heads of HTTP/2 like those of 1.1, but for their version (DESIGN 9.10). One that comes
+                # libcurl writes heads of HTTP/2 like those of 1.1, but for their version (design question 10). One that comes
                 # where another version was agreed, it refuses itself.
                 for place, line in enumerate(self.lines):
                     if line.startswith(b"HTTP/2 "):

@@ -18,7 +18,7 @@ def verdict_on(transfer: Transfer, ending: tuple[int, str]) -> Cut:
     if transfer.verdict:
         return beside_status(transfer.verdict, status)
     if status == 206 and not code:
-        # No range was asked for: what this is a part of, only the server knows (FAULTS 25).
+        # No range was asked for: what this is a part of, only the server knows (fault 25).
         return Cut(Outcome.PROTOCOL_FAILED, "a part of the document, which was not asked for")
     if not code:
         return Cut(of_status(status), "" if status else "closed before the end of the head")

@@ -5,8 +5,9 @@ chances: then the crawl need not stay alive.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import chain
+from math import inf
 
 from gossamer.contracts.politeness import Politeness
 from gossamer.stages.frontier.hosts import FrontierHost
@@ -77,4 +78,22 @@ class Aside:
         if not self._is_all_here():
             return False
         polite = self._politeness()
-        return all(map(polite.is_spent, chain(self._resting, self._passed_over))) and polite.all_spent()
+        return all(map(polite.is_spent, self._names()))
+
+    def all_wait(self, seconds: float, now: float) -> bool:
+        """Whether every host that has tasks waits for longer than so many seconds, to be tried again. `O(n)` where it is so."""
+        polite = self._politeness()
+        return all(polite.retry_wait(name, now) > seconds for name in self._names())
+
+    def first_retry(self, now: float) -> float:
+        """Seconds until the first of these hosts is tried again; infinite where there is none. `O(n)`."""
+        polite = self._politeness()
+        return min((polite.retry_wait(name, now) for name in self._names()), default=inf)
+
+    def waiting(self, now: float) -> Iterator[str]:
+        """Hosts that wait to be tried again."""
+        polite = self._politeness()
+        return (name for name in self._names() if polite.retry_wait(name, now) > 0.0)
+
+    def _names(self) -> Iterator[str]:
+        return chain(self._resting, self._passed_over, self._held_back, self._politeness().at_work())

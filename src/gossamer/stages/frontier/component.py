@@ -2,7 +2,7 @@
 
 It is where the ring of the crawl is closed and where it is kept from stopping dead: its inputs accept always, since what
 they bring goes to the ledger's queues on the disk. A *host* is free again when its answer is there; a *slot* only when
-the visit is committed (DESIGN 4.1).
+the visit is committed (design promise 1).
 
 Who decides what: the queues hold tasks by host, politeness says which host is next and when, the robots gate judges each
 task before it goes out, the traversal says which host comes first. :mod:`hosts` keeps what is known of the hosts that
@@ -12,6 +12,8 @@ take turns; :mod:`stopping` says when a crawl stops.
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
 from math import inf
 from typing import ClassVar
 
@@ -32,11 +34,13 @@ from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
 from gossamer.model.visit import Response, Visit
 from gossamer.services.depths import announced
+from gossamer.services.politeness.retries import WAITS
 from gossamer.stages.frontier.alarm import Alarm
 from gossamer.stages.frontier.aside import Aside
 from gossamer.stages.frontier.hosts import FrontierHost, FrontierHosts
 from gossamer.stages.frontier.judging import judged
 from gossamer.stages.frontier.limits import CrawlLimits
+from gossamer.stages.frontier.lingering import USUAL, Failures, RetriesWaiting
 from gossamer.stages.frontier.lookups import Lookups
 from gossamer.stages.frontier.nameless import Nameless
 from gossamer.stages.frontier.probing import Probing
@@ -49,13 +53,19 @@ ADMITTED = 256
 #: Tasks of one host that may be refused in one turn before others get theirs: a site may forbid a million.
 REFUSED_IN_A_TURN = 32
 
+#: Tasks of a host that are looked at for another endpoint when one of them does not answer.
+LOOKED_AT = 256
+
+#: Hosts whose reason to wait is told.
+TOLD = 20
+
 #: Hosts that take turns before those that wait long make room for others, and what is long, in seconds: they come back
 #: from the disk when they are due.
 CROWDED = 8_192
 LONG_WAIT = 300.0
 
 #: One slot in so many is for hosts whose last page came within so many seconds: hundreds of hosts that answer a byte a second
-#: would take all slots for as long as such answers are borne with, and those that are well would wait (FAULTS 11).
+#: would take all slots for as long as such answers are borne with, and those that are well would wait (fault 11).
 KEPT_FREE = 8
 LIVELY = 5.0
 
@@ -95,19 +105,35 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self._in_flight = 0
         self._seeds_ended = False
         self._draining = False
-        self._lookups = Lookups(lambda: self.resolver, self._known, self._missing, self._count_broken)
+        missing, no_such = partial(self._missing, is_none=False), partial(self._missing, is_none=True)
+        self._lookups = Lookups(lambda: self.resolver, self._known, missing, no_such, self._count_broken)
         self._aside = Aside(lambda: self.politeness, self._is_all_here)
         self._nameless = Nameless()
         self._probing: Probing | None = None
         self._alarm: Alarm | None = None
+        self._failures = Failures()
+        self._stepped_over: list[tuple[Task, float]] = []
+        """Tasks whose endpoint does not answer, with the seconds for which it is left alone: others of their hosts go first."""
+        self.has_lingered = False
+        """It ended because all that was left waits for longer than it lingers."""
         self.metrics.gauge("queued", lambda: len(self.queues))
         self.metrics.gauge("hosts", lambda: len(self._hosts))
         self.metrics.gauge("in_flight", lambda: self._in_flight)
+        self.metrics.gauge("lookups", lambda: len(self._lookups))
 
     @property
     def limit(self) -> str:
         """The limit that ended the crawl, by its setting's name; empty while none has."""
         return self._stopping.reached
+
+    @property
+    def time_limit(self) -> str:
+        """The limit of time that is reached first, by its setting's name; empty where there is none."""
+        return self._stopping.time_limit
+
+    def ends_at(self) -> float:
+        """The monotonic instant at which the time is up; infinite where there is no limit."""
+        return self._stopping.ends_at()
 
     # -- life
 
@@ -151,7 +177,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def on_seeds_many(self, tasks: Sequence[Task]) -> None:
         """Seeds are new URLs like any others, kept in one group; a resumed crawl has seen them."""
         for task in tasks:
-            self._stopping.sown(task.host)
+            self._stopping.sown(task.url)
         followed = self.traversal.follow(tasks, None)
         with self.ledger.group() as group:
             if self.sheet.depth is None:
@@ -169,6 +195,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """The host is free again, or waits."""
         self.politeness.answered(answer)
         self._stopping.answered(answer)
+        self._failures.answered(answer.url, answer.outcome)
         host = self._hosts.get(answer.host)
         if host is not None and not answer.is_errand:
             host.is_lively = answer.outcome in ANSWERED and answer.elapsed < LIVELY
@@ -182,6 +209,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             self._stopping.committed(committed)
             if committed.is_kept:
                 self.queues.put_back(committed.task)
+                self._look_around(committed.task.host)
             if committed.site:
                 self._settle(committed.site)
         for host in dict.fromkeys(committed.task.host for committed in group):
@@ -236,6 +264,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._wait(host, now)
                 break
         self._refuse_blocked()
+        self._step_over()
         if self._probing is not None:
             self._probing.flush()
         if self._refused:
@@ -260,6 +289,10 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._leave(host)
                 return None
             if self._probing is not None and self._probing.takes(tasks[0]):
+                continue
+            wait = self.politeness.closed(tasks[0], now)
+            if wait:
+                self._stepped_over.append((tasks[0], wait))
                 continue
             task = tasks[0] if self.sheet.depth is None else self._nearest(tasks[0])
             host.level = self.traversal.host_level(task, task.level)
@@ -288,6 +321,32 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         sheet = self.sheet
         return self._lookups.is_known(host, task, proxied=sheet.proxied, unresolved=sheet.unresolved)
 
+    def _look_around(self, name: str) -> bool:
+        """Where a host waits because an endpoint does not answer: see whether it has tasks for another. False where it has none at
+        all, and is held no more."""
+        host = self._hosts.get(name)
+        if host is None or not host.is_held or not self.politeness.is_closed(name, self.clock.monotonic()):
+            return True
+        tasks = self.queues.pop(name, LOOKED_AT)
+        if not tasks:
+            self._leave(host)
+            return False
+        for task in reversed(tasks):
+            self.queues.put_back(task)
+        self.politeness.meet(name, {task.url for task in tasks})
+        return True
+
+    def _step_over(self) -> None:
+        """What is not to be asked for now comes back when its endpoint may be asked again."""
+        if not self._stepped_over:
+            return
+        steady = self.clock.steady()
+        with self.ledger.group() as group:
+            for task, wait in self._stepped_over:
+                if group.done(task.identity):
+                    group.later(task, steady + wait)
+        self._stepped_over.clear()
+
     def _nearest(self, task: Task) -> Task:
         """The task at the shortest depth that is known of its URL by now."""
         depth = self.ledger.depth_of([task.identity])[0]
@@ -305,8 +364,10 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if verdict.ruling is RobotsRuling.FETCH_FIRST:
             return self._ask_robots(host, site_of(task.url), verdict, now)
         if verdict.ruling is RobotsRuling.WAIT:
-            self.politeness.hold(host.name, verdict.until - self.clock.steady())
+            self.politeness.hold(task, verdict.until - self.clock.steady())
             self.metrics.count("robots_waits")
+            if not self._look_around(host.name):
+                return None
         self._put(host.name)
         return None
 
@@ -399,7 +460,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             self._aside.is_back(state.host)
             self.politeness.restore(state.host, state.note, clean=self.ledger.is_clean)
             self._hosts.enter(state.host, is_held=True)
-            self._put(state.host)
+            if self._look_around(state.host):
+                self._put(state.host)
         return bool(states)
 
     def _wake_due(self) -> None:
@@ -419,16 +481,31 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self._put(host.name)
         self.signal("tasks")
 
-    def _missing(self, host: FrontierHost) -> None:
-        """Its name has no address: it has failed without being asked, and waits like any host that failed (FAULTS 46)."""
+    def _missing(self, host: FrontierHost, *, is_none: bool) -> None:
+        """Its name has no address: it has failed without being asked, and waits like any host that failed (fault 46).
+
+        Of a name that does not exist (`is_none`) the second look-up is the last: its links are dead.
+        """
         if host.errands:
             # Another host's robots.txt led here, and is not to be had.
             host.ports[endpoint_of(host.errands[0].url)[1]] = ""
         else:
+            if is_none and self._is_none_again(host):
+                self._known(host)
+                return
             self.politeness.missed(host.name)
-            self._stopping.answered(Answer("", host.name, Outcome.DNS_FAILED, 0.0))
+            self._stopping.missed(host.name)
+            self._failures.answered(f"http://{host.name}/", Outcome.DNS_FAILED)
             self._nameless.add(host.name)
         self._known(host)
+
+    def _is_none_again(self, host: FrontierHost) -> bool:
+        host.is_none, was_none = True, host.is_none
+        if was_none:
+            self._stopping.missed(host.name)
+            self._failures.answered(f"http://{host.name}/", Outcome.CLIENT_ERROR)
+            host.absent = "the name does not exist"
+        return was_none
 
     # -- when to stop
 
@@ -441,35 +518,71 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def _wait(self, until: float, now: float) -> None:
         """Nothing can be handed out now: see whether anything ever can, and ask again when it may."""
-        if self._is_hopeless():
-            self._draining = True
-            return
+        self._step_over()
+        if self._is_idle():
+            if self._is_hopeless():
+                self._draining = True
+                return
+            if self._is_over(now):
+                if self._probe_last():
+                    return
+                self.has_lingered = self._draining = True
+                return
         due = min(self.queues.next_due(), self.queues.next_rest()) - self.clock.steady() + now
         if self._alarm is not None:
             self._alarm.set(min(until, due, self._stopping.ends_at()))
 
+    def _is_idle(self) -> bool:
+        """Whether all that happens is that queued tasks wait."""
+        return not (self._in_flight or len(self._lookups)) and self._seeds_ended and len(self.queues) > 0
+
     def _is_hopeless(self) -> bool:
         """Whether everything that is left belongs to hosts that were given their chances, or to seeds that nobody serves."""
-        if self._in_flight or len(self._lookups) or not self._seeds_ended or not len(self.queues):
-            return False
-        if self._stopping.is_unserved and not self.sheet.keep_trying:
+        linger = self.sheet.linger
+        if linger != "forever" and linger <= USUAL and self._stopping.is_unserved:
             return True
         return self._aside.is_only_spent()
 
+    def _is_over(self, now: float) -> bool:
+        """Whether all that is left waits to be tried again for longer than the crawl lingers."""
+        linger = self.sheet.linger
+        if linger == "forever" or self.queues.next_due() - self.clock.steady() <= linger:
+            return False
+        return self._aside.all_wait(linger, now)
+
+    def waiting(self) -> RetriesWaiting | None:
+        """Retries that are due later, as things are; None where there are none. `O(n)` in the hosts that have tasks."""
+        now, steady = self.clock.monotonic(), self.clock.steady()
+        first = min(self.queues.next_due(), steady + self._aside.first_retry(now))
+        if first == inf:
+            return None
+        due = datetime.fromtimestamp(max(first, steady), UTC).isoformat(timespec="seconds")
+        hosts = self._failures.reasons(self._aside.waiting(now), TOLD)
+        return RetriesWaiting(len(self.queues), due.replace("+00:00", "Z"), hosts)
+
     def _is_all_here(self) -> bool:
-        """Whether neither a seed nor a task for later will bring another host."""
-        return self._seeds_ended and self.queues.next_due() == inf
+        """Whether neither a seed nor a task for later will bring another host. Endpoints that were given their chances are asked
+        at such distances that no page's own retry is as far away."""
+        return self._seeds_ended and self.queues.next_due() - self.clock.steady() > WAITS[-1]
 
     def _end_if_done(self) -> None:
         nothing_left = self._draining or (self._seeds_ended and not len(self.queues))
         if not nothing_left or self._in_flight:
             return
-        if not self._draining and self._probing is not None and self._probing.last_round():
-            self._is_stirred = True
-            self.signal("tasks")
+        if not self._draining and self._probe_last():
             return
         self.finish()
 
+    def _probe_last(self) -> bool:
+        """Before a crawl ends by itself, queue what was freed of what is set aside, or probe it; False for nothing."""
+        if self._probing is None or not self._probing.last_round():
+            return False
+        self._is_stirred = True
+        self.signal("tasks")
+        return True
+
 
 def _limits(sheet: FrontierSheet) -> CrawlLimits:
-    return CrawlLimits(sheet.max_pages, sheet.max_time, sheet.max_bytes, sheet.min_free_disk)
+    return CrawlLimits(
+        sheet.max_pages, sheet.max_time, sheet.total_time, max_bytes=sheet.max_bytes, min_free_disk=sheet.min_free_disk
+    )

@@ -15,7 +15,19 @@ REMEMBERED = 8_192
 class FrontierHost:
     """One host that takes turns, or that a robots.txt led to."""
 
-    __slots__ = ("address", "asking", "crawl_delay", "errands", "is_held", "is_lively", "level", "name", "ports")
+    __slots__ = (
+        "absent",
+        "address",
+        "asking",
+        "crawl_delay",
+        "errands",
+        "is_held",
+        "is_lively",
+        "is_none",
+        "level",
+        "name",
+        "ports",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -23,6 +35,10 @@ class FrontierHost:
         """Its IP address; empty where none is known."""
         self.ports: dict[int, str] = {}
         """Ports that were looked up -> why they must not be asked; empty where they may."""
+        self.is_none = False
+        """A look-up has said that its name does not exist."""
+        self.absent = ""
+        """Why none of its links leads anywhere; empty where they may."""
         self.is_held = False
         """The queues have handed it over: its tasks may be popped."""
         self.is_lively = False

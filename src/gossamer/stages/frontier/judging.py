@@ -24,6 +24,8 @@ def judged(
     What the ledger kept of a site's robots.txt is taken up when it is first needed. `now`: seconds since the epoch. The host
     is one of which it is known where the task's request would go.
     """
+    if host.absent:
+        return Outcome.DNS_FAILED, host.absent, ALLOWED
     reason = host.ports[endpoint_of(task.url)[1]]
     if reason:
         return Outcome.ADDRESS_REFUSED, reason, ALLOWED

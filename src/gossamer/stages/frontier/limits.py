@@ -1,4 +1,4 @@
-"""When a crawl stops of itself (MISSION R10): pages, time, bytes, and a floor of free disk. Pure.
+"""When a crawl stops of itself (row R10): pages, time, bytes, and a floor of free disk. Pure.
 
 Place in the flow: the frontier asks before it hands out a task. The word that comes back names the setting, and is what
 the summary of the crawl says.
@@ -13,7 +13,9 @@ class CrawlLimits(msgspec.Struct, frozen=True):
     max_pages: int | None = None
     """HTML pages; never one more."""
     max_time: float | None = None
-    """Seconds, monotonic, over all sessions of the crawl."""
+    """Seconds, monotonic, of this run."""
+    total_time: float | None = None
+    """Seconds of all runs of the crawl together."""
     max_bytes: int | None = None
     """Bytes of bodies; reached by the first page that passes it."""
     min_free_disk: int | None = None
@@ -30,6 +32,8 @@ class Progress(msgspec.Struct, frozen=True, gc=False):
     bytes: int = 0
     free_disk: int | None = None
     """None where it is not known."""
+    total: float = 0.0
+    """Seconds of all runs; `elapsed` is of this one."""
 
 
 def reached(limits: CrawlLimits, progress: Progress) -> str:
@@ -38,6 +42,8 @@ def reached(limits: CrawlLimits, progress: Progress) -> str:
         return "max_pages"
     if limits.max_time is not None and progress.elapsed >= limits.max_time:
         return "max_time"
+    if limits.total_time is not None and progress.total >= limits.total_time:
+        return "total_time"
     if limits.max_bytes is not None and progress.bytes >= limits.max_bytes:
         return "max_bytes"
     if limits.min_free_disk is not None and progress.free_disk is not None:
@@ -46,7 +52,7 @@ def reached(limits: CrawlLimits, progress: Progress) -> str:
 
 
 def may_hand_out(limits: CrawlLimits, progress: Progress) -> bool:
-    """Whether one more request may begin. Each in flight reserves a page, so `max_pages` is never exceeded (DESIGN 9.6)."""
+    """Whether one more request may begin. Each in flight reserves a page, so `max_pages` is never exceeded (design question 6)."""
     if reached(limits, progress):
         return False
     return limits.max_pages is None or progress.pages + progress.in_flight < limits.max_pages

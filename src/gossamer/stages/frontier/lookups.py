@@ -1,4 +1,4 @@
-"""Names that are looked up ahead of their hosts' turn (MISSION M8), a bounded number at once.
+"""Names that are looked up ahead of their hosts' turn (row M8), a bounded number at once.
 
 Place in the flow: the frontier asks before it hands out a host's first task, so that the address takes its share of politeness,
 and so that a host that must not be asked, or that does not exist, is known as such before its robots.txt is.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Container
 from functools import partial
 
 from gossamer.contracts.resolving import Resolver
-from gossamer.model.errors import AddressRefused, ResolutionFailed
+from gossamer.model.errors import AddressRefused, NoSuchName, ResolutionFailed
 from gossamer.model.task import Task
 from gossamer.model.url import endpoint_of, host_of, is_machine, scheme_of
 from gossamer.stages.frontier.hosts import FrontierHost
@@ -32,6 +32,7 @@ class Lookups:
         resolver: Callable[[], Resolver],
         known: _Told,
         missing: _Told,
+        no_such: _Told,
         broken: Callable[[Exception], None],
     ) -> None:
         """Nothing is looked up yet.
@@ -40,11 +41,13 @@ class Lookups:
             resolver: gives the present one: it may be exchanged while a crawl runs.
             known: called with each host whose port is known.
             missing: called with each host whose name has no address now; its port is as unknown as it was.
+            no_such: called with each host whose name does not exist, in its place.
             broken: called with what a resolver raised against its contract; its host is not held up by that.
         """
         self._resolver = resolver
         self._known = known
         self._missing = missing
+        self._no_such = no_such
         self._broken = broken
         self._sought: dict[str, deque[tuple[FrontierHost, str, int]]] = {}
         """By the host that named them, whose turn it is first."""
@@ -67,7 +70,7 @@ class Lookups:
             unresolved: schemes whose names are those of no machine.
         """
         port = endpoint_of(task.url)[1]
-        if port in host.ports:
+        if host.absent or port in host.ports:
             return True
         if not is_machine(host.name) or scheme_of(task.url) in unresolved:
             host.ports[port] = ""  # there is nothing to look up, as for files of this machine
@@ -126,6 +129,9 @@ class Lookups:
             host.address = (await self._resolver().resolve(endpoint_of(url)[0], port)).address
         except AddressRefused as error:
             reason = str(error)
+        except NoSuchName:
+            host.address = ""
+            return self._no_such
         except ResolutionFailed:
             host.address = ""
             return self._missing
@@ -133,4 +139,5 @@ class Lookups:
             host.address = ""
             self._broken(error)
         host.ports[port] = reason
+        host.is_none = False
         return self._known

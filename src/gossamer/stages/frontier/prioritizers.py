@@ -1,4 +1,4 @@
-"""Prioritizers: how urgent a task is, from what is cheap to know (seed 003, URL frontier).
+"""Prioritizers: how urgent a task is, from what is cheap to know (the system-design chapter, URL frontier).
 
 Place in the flow: the frontier asks before it queues a task; the traversal decides what becomes of the answer.
 """

@@ -1,4 +1,4 @@
-"""What is set aside, seen from the frontier: tasks that go there, probes, and what comes back (DESIGN 10.6).
+"""What is set aside, seen from the frontier: tasks that go there, probes, and what comes back (design question 22).
 
 Place in the flow: the frontier asks here before a task goes out, tells of commits, and asks for work when nothing else is left. All
 that moves does so in groups of the ledger: a kill finds each task in one place.

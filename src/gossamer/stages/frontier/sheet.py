@@ -1,8 +1,9 @@
 """What can be set of the frontier."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from gossamer.flow.sheet import Sheet, setting
+from gossamer.stages.frontier.lingering import USUAL
 
 
 class FrontierSheet(Sheet, frozen=True):
@@ -14,7 +15,8 @@ class FrontierSheet(Sheet, frozen=True):
     max_pages: Annotated[int, setting("Stop after so many HTML pages; never one more.", unit="pages", ge=1)] | None = (
         None
     )
-    max_time: Annotated[float, setting("Stop after this time, over all runs.", unit="s", gt=0)] | None = None
+    max_time: Annotated[float, setting("Stop this run after this time.", unit="s", gt=0)] | None = None
+    total_time: Annotated[float, setting("Stop after this time, over all runs.", unit="s", gt=0)] | None = None
     max_bytes: Annotated[int, setting("Stop after so many bytes of bodies.", unit="bytes", ge=1)] | None = None
     min_free_disk: (
         Annotated[int, setting("Stop when less is free where the crawl writes.", unit="bytes", ge=0)] | None
@@ -23,7 +25,12 @@ class FrontierSheet(Sheet, frozen=True):
     depth: Annotated[int, setting("Links from the nearest seed, as the commit has it.", unit="links", ge=0)] | None = (
         None
     )
-    keep_trying: Annotated[bool, setting("Wait for seeds that do not answer, instead of giving up at once.")] = False
+    linger: (
+        Annotated[
+            float, setting("Wait so long for retries alone, or `forever`; what is left stays queued.", unit="s", ge=0)
+        ]
+        | Literal["forever"]
+    ) = USUAL
     proxied: Annotated[bool, setting("A proxy looks names up: they are judged here, and no name server is asked.")] = (
         False
     )

@@ -9,13 +9,14 @@ from math import inf
 
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import Answer, Committed
+from gossamer.model.url import host_of, site_of
 from gossamer.stages.frontier import limits
 from gossamer.stages.frontier.limits import CrawlLimits, Progress
 
 #: Seconds between two looks at the free disk.
 DISK_LOOK = 1.0
 
-#: Outcomes after which nobody has said anything: a crawl whose seeds all end so has nothing to wait for (DESIGN 9.7).
+#: Outcomes after which nobody has said anything: a crawl whose seeds all end so has nothing to wait for (design question 7).
 UNANSWERED = frozenset(
     {
         Outcome.DNS_FAILED,
@@ -31,7 +32,7 @@ _NO_LIMITS = CrawlLimits()
 
 
 class Stopping:
-    """Sums of a crawl, all its runs together."""
+    """Sums of a crawl, all its runs together but for `max_time`."""
 
     def __init__(self, rules: CrawlLimits, directory: str) -> None:
         self.rules = rules
@@ -40,12 +41,13 @@ class Stopping:
         self._directory = directory
         self._pages = 0
         self._bytes = 0
-        self._began = 0.0
+        self._began = self._run_began = 0.0
         self._disk_at = -inf
         self._free_disk: int | None = None
         self._answered = 0
-        self._seed_hosts: set[str] = set()
-        self._failed_hosts: set[str] = set()
+        self._seed_sites: set[str] = set()
+        self._failed_sites: set[str] = set()
+        self._missed_hosts: set[str] = set()
 
     def __repr__(self) -> str:
         return f"<Stopping {self._pages} pages, {self.reached or 'no limit'} reached>"
@@ -54,16 +56,22 @@ class Stopping:
         """Go on from what the ledger counted; `now` is monotonic."""
         self._pages, self._bytes = counters.get("pages", 0), counters.get("bytes", 0)
         self._answered = counters.get("fetched", 0)
+        self._run_began = now
         self._began = now - counters.get("elapsed_ms", 0) / 1000
 
-    def sown(self, host: str) -> None:
-        """A seed is at this host."""
-        self._seed_hosts.add(host)
+    def sown(self, url: str) -> None:
+        """This is a seed."""
+        self._seed_sites.add(site_of(url))
+
+    def missed(self, host: str) -> None:
+        """The name of this host has no address."""
+        if not self._answered:
+            self._missed_hosts.add(host)
 
     def answered(self, answer: Answer) -> None:
         """A request has ended."""
         if answer.outcome in UNANSWERED and not self._answered:
-            self._failed_hosts.add(answer.host)
+            self._failed_sites.add(site_of(answer.url))
 
     def committed(self, committed: Committed) -> None:
         """A visit was kept."""
@@ -73,21 +81,33 @@ class Stopping:
 
     @property
     def is_unserved(self) -> bool:
-        """Whether nobody has ever answered, and every host of a seed has failed."""
-        return not self._answered and self._seed_hosts <= self._failed_hosts
+        """Whether nobody has ever answered, and every endpoint of a seed has failed."""
+        return not self._answered and all(
+            site in self._failed_sites or host_of(site) in self._missed_hosts for site in self._seed_sites
+        )
 
     def allows(self, in_flight: int, has_work: bool, now: float) -> bool:
         """Whether one more request may begin; what is reached while there is work left is remembered."""
         if self.rules == _NO_LIMITS:
             return True
-        progress = Progress(self._pages, in_flight, now - self._began, self._bytes, self._disk(now))
+        progress = Progress(
+            self._pages, in_flight, now - self._run_began, self._bytes, self._disk(now), now - self._began
+        )
         if has_work:
             self.reached = self.reached or limits.reached(self.rules, progress)
         return limits.may_hand_out(self.rules, progress)
 
+    @property
+    def time_limit(self) -> str:
+        """The limit of time that is reached first, by its setting's name; empty where there is none."""
+        if self.rules.max_time is not None and self._run_began + self.rules.max_time == self.ends_at():
+            return "max_time"
+        return "" if self.rules.total_time is None else "total_time"
+
     def ends_at(self) -> float:
         """The monotonic instant at which the time is up; infinite where there is no limit."""
-        return inf if self.rules.max_time is None else self._began + self.rules.max_time
+        run = inf if self.rules.max_time is None else self._run_began + self.rules.max_time
+        return run if self.rules.total_time is None else min(run, self._began + self.rules.total_time)
 
     def _disk(self, now: float) -> int | None:
         if self.rules.min_free_disk is not None and now >= self._disk_at:

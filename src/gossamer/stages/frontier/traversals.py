@@ -1,7 +1,7 @@
-"""Traversals, by name: breadth-first, depth-first, host by host, best first, random walk (MISSION C8).
+"""Traversals, by name: breadth-first, depth-first, host by host, best first, random walk (row C8).
 
 Place in the flow: the frontier asks one of them what to follow of a page's new tasks, and where a task waits; the
-schedule of :mod:`gossamer.services.politeness` then says when. Seed 000 (sections 2.1 and 3) describes each.
+schedule of :mod:`gossamer.services.politeness` then says when. Hunyadi 2007 (sections 2.1 and 3) describes each.
 """
 
 import random
@@ -85,7 +85,7 @@ class RandomWalkSheet(Sheet, frozen=True):
 class RandomWalk(Provider[RandomWalkSheet]):
     """From each page to one of its links, drawn evenly. As many walkers as seeds.
 
-    A walk may come where it was: its wiring has neither URL-seen nor content-seen (seed 000, section 2.1).
+    A walk may come where it was: its wiring has neither URL-seen nor content-seen (Hunyadi 2007, section 2.1).
     """
 
     def __init__(self, sheet: RandomWalkSheet | None = None) -> None:

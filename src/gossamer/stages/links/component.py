@@ -22,7 +22,7 @@ MAX_LISTED = 50_000
 
 def _may_redirect(url: str, target: str) -> bool:
     """A redirect out of http leads to http or https, any other stays in its scheme: the rest are attempts on whoever
-    follows them (FAULTS 29)."""
+    follows them (fault 29)."""
     return scheme_of(target) in ("http", "https") or scheme_of(target) == scheme_of(url)
 
 

@@ -16,7 +16,7 @@ from gossamer.model.url import MAX_URL_BYTES, authority_of, canonical, scheme_of
 from gossamer.model.visit import Found, Link
 from gossamer.reading.queries import in_charset
 
-#: Links of a page that are kept (DESIGN 9.12, FAULTS 39).
+#: Links of a page that are kept (design question 12, fault 39).
 MAX_LINKS = 6_000
 
 #: What marks a remembered refusal; no URL begins with it.
@@ -245,13 +245,13 @@ def _join(href: str, base: str, normalise: Normalise, hostless: frozenset[str] =
     if not url.startswith("//", url.find(":") + 1):
         return url if scheme_of(url) in hostless else _REFUSED + scheme_rule(url)
     if url.startswith("file:") and not base.startswith("file:"):
-        # Files of this machine are linked to by files of this machine alone (DESIGN 9.8).
+        # Files of this machine are linked to by files of this machine alone (design question 8).
         return _REFUSED + scheme_rule(url)
     return normalise(url) if _has_host_of_dns(url) else f"{_REFUSED}bad_host"
 
 
 def _has_host_of_dns(url: str) -> bool:
-    """Whether the host could be looked up: at most 253 bytes, labels of at most 63 (RFC 1035, section 2.3.4; FAULTS 36)."""
+    """Whether the host could be looked up: at most 253 bytes, labels of at most 63 (RFC 1035, section 2.3.4; fault 36)."""
     if url.find("/", 8, MAX_LABEL) > 0:
         # It ends before a label could be too long; behind the 8th byte, where that of `https` may begin.
         return True

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gossamer.reading.markup import RAW, TAG, end_of_declaration, end_of_raw, resolved
 
-#: Characters of an anchor text that are kept: enough for an index, bounded whatever the page (FAULTS 76).
+#: Characters of an anchor text that are kept: enough for an index, bounded whatever the page (fault 76).
 MAX_ANCHOR = 500
 
 #: Bytes behind a link that are looked at for its text, where it has to be looked for: inline graphics come before it.

@@ -2,7 +2,7 @@
 
 Processors of the wiring come first; then those that a program registered with `@gossamer.processor`. Keys of the wiring are
 media types, a kind of them as `image/*`, or `*`. A redirect has no document, but a target: that is a link of its own kind,
-which every later stage judges like any other (DESIGN 9.4).
+which every later stage judges like any other (design question 4).
 
 Nearly every page is read in place. A page that its parser could choke on, and whatever a processor named in `isolated`
 reads, goes to a parser process (:mod:`gossamer.stages.process.isolation`), while other pages pass by.
@@ -312,7 +312,7 @@ def _joined(one: Findings, more: Findings) -> Findings:
 
 
 def _refresh(response: Response) -> tuple[Found, ...]:
-    """The target of a `Refresh` field: a link like any other, never obeyed in place (FAULTS 33)."""
+    """The target of a `Refresh` field: a link like any other, never obeyed in place (fault 33)."""
     field = response.header("refresh")
     target = refresh_target(of_field(field)) if field else None
     return (Found(target, "header refresh"),) if target else ()

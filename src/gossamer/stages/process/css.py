@@ -16,7 +16,7 @@ from gossamer.model.requisites import CSS_IMPORT, CSS_URL
 from gossamer.model.visit import Found
 from gossamer.reading.document import Document
 
-#: URLs of one sheet that are yielded: sheets with embedded icon sets have hundreds, none has this many (FAULTS 76).
+#: URLs of one sheet that are yielded: sheets with embedded icon sets have hundreds, none has this many (fault 76).
 MAX_URLS = 6_000
 
 # Comments, strings, `@import "..."`, `url(...)` and `@import url(...)` (CSS Syntax 3, sections 4.3.2 to 4.3.6). Each

@@ -341,7 +341,7 @@ def candidates(srcset: str) -> Iterator[str]:
 
 
 def refresh_target(content: str) -> str | None:
-    """The URL of a `meta` refresh; None where it only reloads the page. Never obeyed in place (FAULTS 33)."""
+    """The URL of a `meta` refresh; None where it only reloads the page. Never obeyed in place (fault 33)."""
     match = _REFRESH.match(content[:4096])
     if match is None:
         return None

@@ -2,7 +2,7 @@
 
 Started by :mod:`gossamer.stages.process.isolation`; it speaks frames (a length in four bytes, then msgpack) on its standard
 input and output. It trusts its parent, which names the classes that it runs;
-the documents, nobody trusts, and what comes out is typed data again: no pickle crosses (FAULTS 113).
+the documents, nobody trusts, and what comes out is typed data again: no pickle crosses (fault 113).
 """
 
 import contextlib

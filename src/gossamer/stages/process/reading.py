@@ -19,7 +19,7 @@ from gossamer.reading.language import primary
 #: in; `full` also the language that it is in, and its fingerprint, which need its text.
 Details = Literal["plain", "full"]
 
-#: Links and items of one page that are taken; far more than are kept, and few enough to hold (FAULTS 39, 76).
+#: Links and items of one page that are taken; far more than are kept, and few enough to hold (faults 39, 76).
 MAX_FOUND = 50_000
 MAX_ITEMS = 10_000
 
@@ -54,7 +54,7 @@ class Findings(msgspec.Struct, frozen=True):
 def read(document: Document, processors: Iterable[Processor], details: Details, *, language: bool = False) -> Findings:
     """Everything that processors and the page itself say.
 
-    A processor that raises costs its own findings on this page, and nothing else (MISSION S10).
+    A processor that raises costs its own findings on this page, and nothing else (row S10).
     """
     found: list[Found] = []
     items: list[Item] = []

@@ -1,7 +1,7 @@
 """Links of sitemaps (sitemaps.org, version 0.9): XML, plain text, either of them with gzip, and indexes of sitemaps.
 
 Place in the flow: a processor for XML, for plain text and for gzip; what is no sitemap yields nothing. A sitemap speaks for
-its own host alone, and an index leads no deeper than to another index: so an index of itself ends (FAULTS 61).
+its own host alone, and an index leads no deeper than to another index: so an index of itself ends (fault 61).
 """
 
 import zlib

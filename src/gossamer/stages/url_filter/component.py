@@ -1,4 +1,4 @@
-"""The filter stage: links that any filter refuses do not go on. It owns the gates `expand` and `follow` (MISSION M5)."""
+"""The filter stage: links that any filter refuses do not go on. It owns the gates `expand` and `follow` (row M5)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Filter by domain constraints (seed 000, section 5.3.2): `--only` and `--never`.
+"""Filter by domain constraints (Hunyadi 2007, section 5.3.2): `--only` and `--never`.
 
 Place in the flow: links ─► **filter** ─► URL-seen; the frontier may ask it for tasks, too, seeds among them. A constraint is
 a host name written backwards, from the top-level domain on, compared label by label and without regard to case:

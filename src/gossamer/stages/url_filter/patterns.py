@@ -1,6 +1,6 @@
 """Filter by the user's own patterns: `--include` and `--exclude`.
 
-Place in the flow: links ─► **filter** ─► URL-seen. Patterns are RE2: linear, whatever they are (FAULTS 63).
+Place in the flow: links ─► **filter** ─► URL-seen. Patterns are RE2: linear, whatever they are (fault 63).
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from gossamer.flow.unit import Provider
 from gossamer.model.task import Task
 from gossamer.model.visit import Link
 
-#: Bytes of the longest pattern (FAULTS 63): longer ones are lists, which belong into a filter of their own.
+#: Bytes of the longest pattern (fault 63): longer ones are lists, which belong into a filter of their own.
 MAX_PATTERN_BYTES = 1024
 
 #: URLs whose verdict is remembered: a match costs 2 us by way of Python, and the pages of a site repeat their links.

@@ -43,7 +43,7 @@ class ScopeSheet(Sheet, frozen=True):
 class ScopeFilter(Provider[ScopeSheet]):
     """Refuses links out of scope (`scope:host`, ...). Contract: `filtering.UrlFilter`.
 
-    Scheme and port do not matter, since hosts go by name (DESIGN 9.5). In scope `page` a
+    Scheme and port do not matter, since hosts go by name (design question 5). In scope `page` a
     seed's redirect passes while it stays on the seeds' hosts, as `http` to `https` does.
     """
 

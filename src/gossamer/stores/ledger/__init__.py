@@ -1,4 +1,4 @@
-"""The ledger: one store for each agent that holds all that a crawl must not forget (DESIGN 4.1, decision 6).
+"""The ledger: one store for each agent that holds all that a crawl must not forget (design promise 1, decision 6).
 
 A group of visits becomes durable in :mod:`group`, which stages into one batch what has to change: :mod:`seen` (URLs and
 their depths), :mod:`queues` (with :mod:`held`, :mod:`chunks`, :mod:`later`, and the :mod:`plan` of a commit), :mod:`hosts`,

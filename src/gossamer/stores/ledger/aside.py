@@ -1,4 +1,4 @@
-"""Tasks that are set aside: those of families that look like traps, behind everything else (DESIGN 10.6).
+"""Tasks that are set aside: those of families that look like traps, behind everything else (design question 22).
 
 Place in the flow: committer and frontier set tasks aside by a group; the frontier brings some back as probes, or all of them. A
 task that is set aside is neither queued nor in flight, and as durable as those that are: it moves with the group that says so.

@@ -87,7 +87,7 @@ def restore(state: Path, name: str, limits: StoreLimits, ends: Mapping[str, int]
         name: of the checkpoint.
         limits: for the moment in which it is opened.
         ends: file of the crawl directory -> its size now. What was archived after the checkpoint is kept: these count as
-            committed ends from now on, and who writes on starts new files (DESIGN 9.10).
+            committed ends from now on, and who writes on starts new files (design question 10).
 
     Raises:
         UsageError: there is no such checkpoint.

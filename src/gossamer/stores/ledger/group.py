@@ -1,4 +1,4 @@
-"""A group: all consequences of some visits, staged in memory, then written in one batch (DESIGN 4.1).
+"""A group: all consequences of some visits, staged in memory, then written in one batch (design promise 1).
 
 Nothing outside the group changes before the write, so a group that fails leaves the ledger as it was.
 """

@@ -16,6 +16,9 @@ from gossamer.stores.ledger.store import Batch, RocksStore
 #: States and tallies that are remembered; about 600 and 150 bytes each.
 REMEMBERED_STATES, REMEMBERED_TALLIES = 8_192, 65_536
 
+#: Hosts that are remembered for their errors, those with the most: people are shown a handful.
+FAILING = 64
+
 _encoder = msgspec.msgpack.Encoder()
 _states = msgspec.msgpack.Decoder(HostState)
 
@@ -28,6 +31,8 @@ class LedgerHosts:
         self._keys = keys
         self._states: RecentlyUsed[str, HostState] = RecentlyUsed(REMEMBERED_STATES)
         self._tallies: RecentlyUsed[tuple[Tallied, str], int] = RecentlyUsed(REMEMBERED_TALLIES)
+        self.failing: dict[str, int] = {}
+        """Errors of hosts that had some since this was opened, all runs together; of the hosts with the most."""
 
     def __repr__(self) -> str:
         return f"<Hosts in {self._store!r}>"
@@ -88,8 +93,17 @@ class LedgerHosts:
         """These were written."""
         for name, state in states.items():
             self._states.set(name, state)
+            errors = state.counters.get("errors", 0)
+            if errors:
+                self._note_errors(name, errors)
         for key, count in tallies.items():
             self._tallies.set(key, count)
+
+    def _note_errors(self, name: str, errors: int) -> None:
+        self.failing[name] = errors
+        if len(self.failing) > 2 * FAILING:
+            most = sorted(self.failing.items(), key=lambda pair: -pair[1])
+            self.failing = dict(most[:FAILING])
 
     def _learnt_key(self, host: str, what: str) -> bytes:
         return self._keys.host(host) + LEARNT + what.encode()

@@ -1,7 +1,7 @@
 """Keys of the ledger: where everything is found, and why it lies beside what it is asked with.
 
 Every key of a URL or a host begins with a hash of the assignable domain, so that handing a domain to another agent is
-one range (DESIGN 9.5); then comes the host, then the URL, so that the links of a page, which mostly stay on their
+one range (design question 5); then comes the host, then the URL, so that the links of a page, which mostly stay on their
 host, meet in few blocks (M6: host and URL fingerprint apart).
 
 =========  ==========================================  ===========================================================

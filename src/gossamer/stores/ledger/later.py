@@ -1,4 +1,4 @@
-"""Tasks that are queued only from a time on: pages that are to be tried again after minutes (DESIGN 9.12).
+"""Tasks that are queued only from a time on: pages that are to be tried again after minutes (design question 12).
 
 They lie in the order of their times, each under a key of its own. Whoever wakes them moves those that are due into the
 queues of their hosts, in one group.
@@ -6,6 +6,8 @@ queues of their hosts, in one group.
 
 from collections.abc import Sequence
 from itertools import islice
+
+import msgspec
 
 from gossamer.model.task import Task
 from gossamer.stores.ledger.chunks import pack, unpack
@@ -17,6 +19,17 @@ WOKEN_AT_ONCE = 1_000
 
 #: A key, its task.
 Due = tuple[bytes, Task]
+
+
+class Owed(msgspec.Struct, frozen=True):
+    """What waits for its time."""
+
+    urls: int = 0
+    hosts: int = 0
+    until: float = 0.0
+    """When the first is due, in seconds since the epoch; 0 where nothing waits."""
+    names: tuple[str, ...] = ()
+    """Some of the hosts, the first that are due first."""
 
 
 class LaterTasks:
@@ -42,6 +55,15 @@ class LaterTasks:
             return []
         rows = self._store.scan("frontier", self._first, due_key(LATER, now))
         return [(key, unpack(value[1:], value[0])[0]) for key, value in islice(rows, WOKEN_AT_ONCE)]
+
+    def owed(self, most: int, names: int = 3) -> Owed:
+        """What waits, counted up to `most` tasks; up to so many hosts by name."""
+        hosts: dict[str, None] = {}
+        urls = 0
+        for _, value in islice(self._store.scan("frontier", self._first, after(LATER)), most):
+            urls += 1
+            hosts[unpack(value[1:], value[0])[0].host] = None
+        return Owed(urls, len(hosts), self._next, tuple(islice(hosts, names))) if urls else Owed()
 
     @staticmethod
     def put(tasks: Sequence[tuple[Task, float]], serial: int, batch: Batch) -> None:

@@ -2,7 +2,7 @@
 
 Place in the flow: the committing component opens a group for the visits it was given, after the archive has their bytes;
 the frontier opens one for seeds, and takes its tasks from the queues; URL-seen asks the seen set. All three live in the
-process that owns the state (DESIGN 9.1).
+process that owns the state (design question 1).
 """
 
 import asyncio
@@ -31,6 +31,7 @@ from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.group import LedgerGroup, Parts
 from gossamer.stores.ledger.hosts import LedgerHosts
 from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, LedgerKeys, after
+from gossamer.stores.ledger.later import Owed
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.mirror import readable
@@ -43,9 +44,9 @@ from gossamer.stores.ledger.spaces import KeptSpaces
 from gossamer.stores.ledger.store import FAMILIES, Batch, RocksStore, StoreLimits
 from gossamer.stores.ledger.waiting import Waiting, find_waiting
 
-__all__ = ["STATE_DIRECTORY", "Ledger", "LedgerSheet"]
+__all__ = ["STATE_DIRECTORY", "LedgerSheet", "RocksLedger"]
 
-#: Where the states of agents lie inside the crawl directory (DESIGN 7).
+#: Where the states of agents lie inside the crawl directory (docs/kept.md).
 STATE_DIRECTORY = "state"
 
 #: Name of the value that says how the last process ended.
@@ -477,6 +478,18 @@ class RocksLedger(Provider[LedgerSheet]):
     def size(self) -> int:
         """Bytes of the store's tables on the disk."""
         return self._store.size()
+
+    def sizes(self) -> Mapping[str, int]:
+        """The same for each family of rows: `seen`, `frontier`, `documents` and so on."""
+        return self._store.sizes()
+
+    def failing_hosts(self) -> Mapping[str, int]:
+        """Errors of the hosts that have had the most of them since the ledger was opened, all runs together; not all hosts."""
+        return dict(self._hosts.failing)
+
+    def owed(self, most: int) -> Owed:
+        """The tasks that wait for a time, as far as the first `most` of them tell."""
+        return self.queues.later.owed(most)
 
     # -- checkpoints
 

@@ -1,5 +1,5 @@
 """Links of visited pages, kept while a depth limit is set: when a page turns out to be nearer to the seeds, its links are
-announced again from here, and it is not fetched again (DESIGN 9.4)."""
+announced again from here, and it is not fetched again (design question 4)."""
 
 from collections.abc import Mapping
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""One process for each ledger, by a lock that the system takes away from a process that dies (FAULTS 107)."""
+"""One process for each ledger, by a lock that the system takes away from a process that dies (fault 107)."""
 
 import fcntl
 import os

@@ -1,7 +1,7 @@
 """What a group has for the queues, and what a commit makes of it: worked out without changing anything.
 
-Place in the flow: a group gathers :class:`QueueChanges`; the queues make a :class:`Plan` of them, put it into the batch, and take it
-up when the batch was written. So a failed write leaves all as it was.
+Place in the flow: a group gathers :class:`QueueChanges`; the queues make a :class:`Plan` of them, put it into the batch, and take
+it up when the batch was written. So a failed write leaves all as it was.
 """
 
 import msgspec

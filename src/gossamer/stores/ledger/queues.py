@@ -1,4 +1,4 @@
-"""Queues by host on the disk, and the window of hosts that are held in memory (seed 004, section 3.2).
+"""Queues by host on the disk, and the window of hosts that are held in memory (Heydon and Najork 1999, section 3.2).
 
 A host is in one of four places, and the store knows which: *held* (in the window, its tasks may be popped), *waiting*
 in the rotation for a place in the window, *resting* until a time, or nowhere, because it has no tasks. A push writes

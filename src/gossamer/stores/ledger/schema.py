@@ -1,4 +1,4 @@
-"""The version of a ledger's layout: older ones are migrated step by step, newer ones refused (FAULTS 108)."""
+"""The version of a ledger's layout: older ones are migrated step by step, newer ones refused (fault 108)."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

@@ -1,6 +1,6 @@
 """The URL-seen test on the disk: fingerprints in key order of their hosts, popular URLs in memory in front (M6).
 
-Where depths are kept, the lowest depth that each URL was met at stands beside its fingerprint (DESIGN 9.4).
+Where depths are kept, the lowest depth that each URL was met at stands beside its fingerprint (design question 4).
 """
 
 from collections.abc import Mapping, Sequence

@@ -19,13 +19,16 @@ R = TypeVar("R")
 
 FAMILIES = ("frontier", "hosts", "seen", "documents", "links", "contents", "meta", "spaces", "requests")
 
+#: Bytes that a table in memory takes while it is empty.
+EMPTY_TABLE = 2_048
+
 #: Bits for each key of a Bloom filter: 1 % of the questions for a new URL still read a block.
 BLOOM_BITS = 10
 
 #: Bytes of a block: a page's links meet in few blocks, and a single look-up does not unpack too much.
 BLOCK_BYTES = 8_192
 
-#: Files that RocksDB keeps open; agents live with a limit of 256 (FAULTS 105).
+#: Files that RocksDB keeps open; agents live with a limit of 256 (fault 105).
 OPEN_FILES = 128
 
 #: Deleted keys in a window of so many that call for compaction: queues leave nothing else behind.
@@ -89,7 +92,7 @@ class RocksStore:
         self.is_read_only = read_only
         self.broken: CrawlDirectoryError | None = None
         """Why the last write failed: the library then refuses to write until it is mended."""
-        # Without this, RocksDB would quietly begin anew where somebody removed a file (FAULTS 108).
+        # Without this, RocksDB would quietly begin anew where somebody removed a file (fault 108).
         if not create and not (path / "CURRENT").exists():
             raise self._damaged("its file CURRENT is missing")
         self._open(create=create)
@@ -200,8 +203,19 @@ class RocksStore:
 
     def size(self) -> int:
         """Bytes of its tables on the disk."""
-        rows = [family.property_int_value("rocksdb.total-sst-files-size") or 0 for family in self._families.values()]
-        return sum(rows)
+        return sum(map(self._tables_of, self._families.values()))
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each family, with what waits in memory. The library keeps these sums: no file is looked at."""
+        return {
+            name: self._tables_of(family)
+            + max(0, (family.property_int_value("rocksdb.cur-size-all-mem-tables") or 0) - EMPTY_TABLE)
+            for name, family in self._families.items()
+        }
+
+    @staticmethod
+    def _tables_of(family: rocksdict.Rdict) -> int:
+        return family.property_int_value("rocksdb.total-sst-files-size") or 0
 
     def close(self) -> None:
         """Close it. Every handle must go first, or the library keeps its own lock on the directory."""

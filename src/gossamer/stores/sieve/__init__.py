@@ -1,4 +1,4 @@
-"""URL-seen in bulk, for the largest crawls (MISSION M6, P2; decision 9): nothing is looked up while a page waits.
+"""URL-seen in bulk, for the largest crawls (rows M6, P2; decision 9): nothing is looked up while a page waits.
 
 Place in the flow: what is offered goes into a log and a bounded buffer of fingerprints; when the buffer is full, a thread
 merges it with the sorted runs on the disk, and what no run holds comes out, in bulk. The idea is Mercator's and BUbiNG's

@@ -1,4 +1,4 @@
-"""Fingerprints of URLs: host and URL apart, so that the URLs of a host lie together in every run (MISSION M6).
+"""Fingerprints of URLs: host and URL apart, so that the URLs of a host lie together in every run (row M6).
 
 Twelve bytes: 3 of the host, 9 of the whole URL. Two different URLs of one host share theirs with odds of 2^-72, of two hosts
 2^-96 at most. A collision would lose a URL: for 10^8 URLs the odds that any is lost are 1e-6 if all are on one host, and

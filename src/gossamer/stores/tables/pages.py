@@ -13,7 +13,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS
 from gossamer.reading.robots_tags import keeps_copy
 
-#: Characters of ETag and Last-Modified that are kept (FAULTS 78).
+#: Characters of ETag and Last-Modified that are kept (fault 78).
 MAX_VALIDATOR = 512
 
 

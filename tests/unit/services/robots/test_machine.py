@@ -1,4 +1,4 @@
-"""The qualification machine: what a site's answers lead to, by policy, and what is remembered (seed 001, 3.4; RFC 9309, 2.3)."""
+"""The qualification machine: what a site's answers lead to, by policy, and what is remembered (RFC 9309, 2.3)."""
 
 import msgspec
 import pytest

@@ -157,7 +157,7 @@ def test_a_crawl_delay_is_for_the_agents_directly_above_it_and_rules_merge() -> 
     assert (rules.delay("slurp"), rules.delay("gossamer")) == (60.0, None)
 
 
-#: Table 3 of seed 002: what its parser was tested on. Its rows 1 and 2 expect a denial that no rule gives: `/bad/` is no
+#: Table 3 of Ridgway 2010: what its parser was tested on. Its rows 1 and 2 expect a denial that no rule gives: `/bad/` is no
 #: beginning of `/bad`, and `/be` none of `/base`. RFC 9309 (2.2.2) matches by beginnings, so both are allowed.
 TABLE_3 = """User-Agent: RDFaSbot
 Allow: /bad/but/ok

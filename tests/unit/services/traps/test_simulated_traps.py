@@ -154,7 +154,7 @@ def test_traps_cost_little_and_no_page_is_lost_to_their_detection() -> None:
     spent, learnt = crawl(web)
     kinds = {web.hosts.host(rank).name: web.hosts.host(rank).trap for rank in range(len(web.hosts))}
     assert {kinds[host] for host in spent.trapped} == set(TRAPS), "every kind of trap was met"
-    assert max(spent.trapped.values()) <= 50, "FAULTS 40: set aside within fifty pages of a host"
+    assert max(spent.trapped.values()) <= 50, "fault 40: set aside within fifty pages of a host"
     harmless, _ = crawl(SimWeb(msgspec.structs.replace(TRAPPED, trap_share=0.0)), cut=False)
     assert harmless.pages - spent.pages == set()
     assert spent.aside > 100

@@ -19,11 +19,11 @@ CHILD = """
 import resource, signal, sys
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import Ledger, LedgerSheet
+from gossamer.stores.ledger.ledger import RocksLedger, LedgerSheet
 from gossamer.stores.ledger.providers import LedgerFrontier
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-ledger = Ledger(LedgerSheet(directory=sys.argv[1], cache=1 << 20, buffers=1 << 20))
+ledger = RocksLedger(LedgerSheet(directory=sys.argv[1], cache=1 << 20, buffers=1 << 20))
 ledger.open()
 queues = LedgerFrontier()
 queues.ledger = ledger

@@ -12,7 +12,9 @@ from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.kept import HostState
 from gossamer.model.task import Task
 from gossamer.stores.ledger import schema
+from gossamer.stores.ledger.hosts import FAILING
 from gossamer.stores.ledger.keys import SCHEMA_KEY, LedgerKeys, due_key, time_key
+from gossamer.stores.ledger.later import Owed
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.store import RocksStore, StoreLimits
 from gossamer.testing.storing import visit
@@ -43,8 +45,8 @@ def test_a_second_opening_is_refused_and_names_the_holder(tmp_path: Path) -> Non
 
 def test_a_killed_holder_leaves_no_lock_behind(tmp_path: Path) -> None:
     program = (
-        "import sys, time\nfrom gossamer.stores.ledger.ledger import Ledger, LedgerSheet\n"
-        f"Ledger(LedgerSheet(directory={str(tmp_path)!r})).open()\nprint('open', flush=True)\nsys.stdin.read()"
+        "import sys, time\nfrom gossamer.stores.ledger.ledger import RocksLedger, LedgerSheet\n"
+        f"RocksLedger(LedgerSheet(directory={str(tmp_path)!r})).open()\nprint('open', flush=True)\nsys.stdin.read()"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == b"open\n"
@@ -304,3 +306,36 @@ def test_a_claim_is_no_ownership_until_its_page_is_kept(tmp_path: Path) -> None:
     again = opened(tmp_path)
     assert again.contents.claim("D" * 32, "http://a.test/later") == "http://a.test/keeps"
     again.close()
+
+
+def test_what_waits_for_its_time_is_counted_with_hosts_and_the_first_instant(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    assert ledger.owed(10) == Owed()
+    with ledger.group() as group:
+        for number, host in enumerate(("c.test", "a.test", "b.test", "a.test")):
+            group.later(Task(f"http://{host}/{number}", host), 100.0 + number)
+    assert ledger.owed(10) == Owed(urls=4, hosts=3, until=100.0, names=("c.test", "a.test", "b.test"))
+    assert ledger.owed(2) == Owed(urls=2, hosts=2, until=100.0, names=("c.test", "a.test"))
+    ledger.close()
+
+
+def test_the_hosts_with_the_most_errors_are_remembered_and_their_number_is_bounded(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    with ledger.group() as group:
+        for number in range(1_000):
+            group.host(HostState(f"h{number}.test", counters={"errors": number, "visits": 2_000}))
+    found = ledger.failing_hosts()
+    assert max(found, key=lambda host: found[host]) == "h999.test"
+    assert len(found) <= 2 * FAILING
+    assert "h0.test" not in found
+    ledger.close()
+
+
+def test_sizes_grow_with_what_is_kept_before_it_reaches_a_table(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    before = ledger.sizes()
+    keep(ledger, *(f"http://a.test/{number}" for number in range(2_000)))
+    after = ledger.sizes()
+    assert after["seen"] > before["seen"]
+    assert after["frontier"] > before["frontier"]
+    ledger.close()

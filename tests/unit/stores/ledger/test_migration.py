@@ -105,8 +105,8 @@ def test_a_ledger_of_version_2_goes_on_as_it_is(tmp_path: Path) -> None:
 def test_a_migration_that_a_kill_interrupts_goes_on(old: Path, passing: int) -> None:
     program = (
         "import sys\nfrom gossamer.stores.ledger import lanes\n"
-        "from gossamer.stores.ledger.ledger import Ledger, LedgerSheet\n"
-        f"lanes.AT_ONCE = 7\nLedger(LedgerSheet(directory={str(old)!r})).open()"
+        "from gossamer.stores.ledger.ledger import RocksLedger, LedgerSheet\n"
+        f"lanes.AT_ONCE = 7\nRocksLedger(LedgerSheet(directory={str(old)!r})).open()"
     )
     environment = {**os.environ, "GOSSAMER_CRASH": f"recovery:{passing}"}
     assert subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode == -9

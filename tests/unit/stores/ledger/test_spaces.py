@@ -88,10 +88,10 @@ def test_a_migration_that_is_killed_goes_on(tmp_path: Path, passing: int) -> Non
     code = (
         "import sys\n"
         "from gossamer.contracts.spaces import Space\n"
-        "from gossamer.stores.ledger.ledger import Ledger, LedgerSheet\n"
+        "from gossamer.stores.ledger.ledger import RocksLedger, LedgerSheet\n"
         "def longer(key, value):\n"
         "    return (b'even/' + key, value * 2) if int(key) % 2 == 0 else None\n"
-        "ledger = Ledger(LedgerSheet(directory=sys.argv[1]))\n"
+        "ledger = RocksLedger(LedgerSheet(directory=sys.argv[1]))\n"
         "ledger.open()\n"
         "print('open', flush=True)\n"
         "ledger.spaces.open(Space('plug-in', version=2, migrations=(longer,)))\n"

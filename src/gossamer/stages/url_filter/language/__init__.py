@@ -1,4 +1,4 @@
-"""The filter language: expressions about links, tasks and documents (MISSION M5, C9). For users: docs/filters.md.
+"""The filter language: expressions about links, tasks and documents (rows M5, C9). For users: docs/filters.md.
 
 Place in the flow: `expressions` asks for a compiled expression for each gate, `gossamer check-filter` shows what one says.
 Text goes through `scanning` (words), `parsing` (a tree of `syntax`) and `compiling` (closures); `predicates` is the

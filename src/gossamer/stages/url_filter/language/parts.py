@@ -1,4 +1,4 @@
-"""Parts of a canonical URL as predicates look at them: slices of the text, never a second parser (FAULTS 34)."""
+"""Parts of a canonical URL as predicates look at them: slices of the text, never a second parser (fault 34)."""
 
 from collections import Counter
 

@@ -1,0 +1,160 @@
+"""Why a crawl waits, and until when: one list of reasons for `status`, progress and JSON.
+
+Place in the flow: :mod:`~gossamer.assembly.control.standing` asks here, of a crawl at work or of a ledger at rest. Each part of a
+crawl knows what it makes wait; here it is only gathered.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.model.kept import HostState
+from gossamer.services.politeness.held import Held, HeldBy, why_held
+from gossamer.services.politeness.notes import HostNote
+from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.stages.commit.component import Commit
+from gossamer.stores.ledger.later import Owed
+
+if TYPE_CHECKING:
+    from gossamer.assembly.crawl import Crawl
+
+#: Tasks for later that are counted: reading one takes some microseconds, and somebody looks every second.
+MOST_COUNTED = 1_000
+
+#: Hosts or URLs that a reason names.
+NAMED = 3
+
+#: Seconds of a usual delay from which on it is worth a word: a crawl that asks each second does not wait.
+WORTH_A_WORD = 2.0
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """One reason why something waits."""
+
+    why: str
+    """`paused`, `disk_full`, `network_down`, `retries` (pages that are tried again), `unreachable`, `dns_failed`, `refusals`,
+    `robots_unreachable`, `delay` (the usual one of hosts), `look_ups` (of names), `slow_pages`, `set_aside`."""
+    urls: int = 0
+    hosts: int = 0
+    until: float = 0.0
+    """When the first of them goes on, in seconds since the epoch; 0 where nobody knows."""
+    names: list[str] = []
+    """Some of the hosts, or of the URLs where it is `slow_pages`; the first to go on are first."""
+    seconds: float = 0.0
+    """Of `slow_pages`: for how long the slowest has been under way."""
+    reason: str = ""
+    """Of `delay`: why it is no shorter, in one word."""
+    is_more: bool = False
+    """There are more URLs than were counted."""
+
+
+def waits_of(crawl: "Crawl", *, set_aside: int, queued: int, in_flight: int) -> list[Wait]:
+    """Why a running crawl waits, the weightiest reason first; empty while nothing does."""
+    frontier, now = crawl.frontier, crawl.ledger.clock.now()
+    return [
+        *([Wait("paused", urls=queued)] if frontier.is_paused else ()),
+        *_disk(crawl),
+        *_network(crawl, now),
+        *_retries(crawl.ledger.owed(MOST_COUNTED)),
+        *_hosts(crawl, now, is_idle=not in_flight),
+        *_look_ups(int(frontier.metrics.snapshot()["lookups"])),
+        *_slow(crawl),
+        *_set_aside(set_aside),
+    ]
+
+
+def waits_at_rest(owed: Owed, hosts: Iterable[HostState], now: float, set_aside: int) -> list[Wait]:
+    """What a crawl that rests would wait for if it went on at `now` (seconds since the epoch)."""
+    return [*_retries(owed), *_gathered(_noted(hosts, now), now), *_set_aside(set_aside)]
+
+
+def _disk(crawl: "Crawl") -> Iterator[Wait]:
+    waiting = sum(int(unit.metrics.snapshot()["waits_for_disk"]) for unit in crawl.components(Commit))
+    if waiting:
+        yield Wait("disk_full")
+
+
+def _network(crawl: "Crawl", now: float) -> Iterator[Wait]:
+    for unit in crawl.providers(HostPoliteness):
+        probe = unit.network_probe
+        if probe is not None:
+            yield Wait("network_down", until=now + probe)
+
+
+def _retries(owed: Owed) -> Iterator[Wait]:
+    if owed.urls:
+        is_more = owed.urls >= MOST_COUNTED
+        yield Wait("retries", owed.urls, owed.hosts, owed.until, list(owed.names), is_more=is_more)
+
+
+def _hosts(crawl: "Crawl", now: float, *, is_idle: bool) -> list[Wait]:
+    held = (one for unit in crawl.providers(HostPoliteness) for one in unit.held())
+    return _gathered(held, now, with_delays=is_idle)
+
+
+def _gathered(held: Iterable[Held], now: float, *, with_delays: bool = False) -> list[Wait]:
+    """Hosts by reason, the reasons that people should know of first."""
+    sums: dict[str, list[Held]] = {}
+    counts: dict[str, int] = {}
+    for one in held:
+        counts[one.why] = counts.get(one.why, 0) + 1
+        few = sums.setdefault(one.why, [])
+        few.append(one)
+        if len(few) > 8 * NAMED:
+            few[:] = _first(few)
+    found = []
+    for why in HeldBy:
+        if why in sums:
+            first = _first(sums.pop(why))
+            found.append(
+                Wait(str(why), hosts=counts[why], until=now + first[0].seconds, names=[one.host for one in first])
+            )
+    usual = _first(one for few in sums.values() for one in few)
+    if with_delays and usual and usual[0].seconds >= WORTH_A_WORD:
+        hosts, until = sum(counts[why] for why in sums), now + usual[0].seconds
+        found.append(
+            Wait("delay", hosts=hosts, until=until, names=[one.host for one in usual], reason=str(usual[0].why))
+        )
+    return found
+
+
+def _first(held: Iterable[Held]) -> list[Held]:
+    return heapq.nsmallest(NAMED, held, key=lambda one: one.seconds)
+
+
+def _look_ups(number: int) -> Iterator[Wait]:
+    if number:
+        yield Wait("look_ups", hosts=number)
+
+
+def _slow(crawl: "Crawl") -> Iterator[Wait]:
+    slow = crawl.pulse.slow_pages
+    if slow:
+        yield Wait(
+            "slow_pages", len(slow), names=[page.url for page in slow[:NAMED]], seconds=round(slow[0].seconds, 1)
+        )
+
+
+def _set_aside(number: int) -> Iterator[Wait]:
+    if number:
+        yield Wait("set_aside", number)
+
+
+_notes = msgspec.msgpack.Decoder(HostNote)
+
+
+def _noted(hosts: Iterable[HostState], now: float) -> Iterator[Held]:
+    """What the notes of hosts say; one that cannot be read says nothing."""
+    for state in hosts:
+        if not state.note:
+            continue
+        try:
+            note = _notes.decode(state.note)
+        except msgspec.MsgspecError:
+            continue
+        passed = now - note.written
+        why, until = why_held(note.pace, note.circuit, note.circuits, passed)
+        if why is not None:
+            yield Held(state.host, until - passed, why)

@@ -1,0 +1,141 @@
+"""What a crawl does over the last seconds: speed, growth, and pages that take long. Sampled once a second, never for each page.
+
+Place in the flow: the crawl's process takes the pulse while it works; `status` and progress read it. What is remembered is bounded:
+eleven samples of the counters, seven of the sizes, and the pages that have been under way for longest.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+import msgspec
+
+from gossamer.flow.clock import Clock
+
+#: Seconds between two samples, and the seconds over which the speed is told.
+BEAT, SPAN = 1.0, 10.0
+
+#: Seconds between two samples of the sizes, and the seconds over which their growth is told: stores grow in leaps.
+MEASURE, GROWTH_SPAN = 10.0, 60.0
+
+#: Seconds between two looks at what must be walked over.
+SURVEY = 60.0
+
+#: Pages under way that are watched: those that began first are the slow ones.
+WATCHED = 32
+
+#: Seconds after which a page that is under way is slow: most answers are there in one.
+SLOW = 10.0
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """What is sampled each time."""
+
+    pages: int
+    fetched: int
+    flights: Sequence[str]
+    """What has been under way for longest, the oldest first."""
+
+
+class SlowPage(msgspec.Struct, frozen=True):
+    """A page that has been under way for long."""
+
+    url: str
+    seconds: float
+    """How long at least."""
+
+
+class Pulse:
+    """Samples of a crawl."""
+
+    def __init__(
+        self,
+        count: Callable[[], Counts],
+        measure: Callable[[], Mapping[str, int]],
+        survey: Callable[[], Mapping[str, int]],
+        clock: Clock,
+    ) -> None:
+        """Nothing is sampled yet.
+
+        Args:
+            count: gives the counters as they stand.
+            measure: gives the bytes of each data set; it must look at no directory.
+            survey: gives those of data sets that are directories; called in a thread, once a minute.
+            clock: the clock by which samples are taken.
+        """
+        self._count = count
+        self._measure = measure
+        self._survey = survey
+        self._surveyed: Mapping[str, int] = {}
+        self._clock = clock
+        self._counts: deque[tuple[float, Counts]] = deque(maxlen=round(SPAN / BEAT) + 1)
+        self._sizes: deque[tuple[float, Mapping[str, int]]] = deque(maxlen=round(GROWTH_SPAN / MEASURE) + 1)
+        self._since: dict[str, float] = {}
+
+    def __repr__(self) -> str:
+        return f"<Pulse of {len(self._counts)} samples, {len(self._since)} pages watched>"
+
+    @contextlib.asynccontextmanager
+    async def beating(self) -> AsyncIterator[None]:
+        """Take samples while the block runs."""
+        tasks = [asyncio.create_task(self._go_on()), asyncio.create_task(self._look_around())]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _go_on(self) -> None:
+        while True:
+            self.beat()
+            await self._clock.sleep(BEAT)
+
+    async def _look_around(self) -> None:
+        while True:
+            # A crawl of seconds ends before its directories are worth a look.
+            await self._clock.sleep(MEASURE)
+            self._surveyed = await asyncio.to_thread(self._survey)
+            await self._clock.sleep(SURVEY - MEASURE)
+
+    def beat(self) -> None:
+        """Take a sample."""
+        now, counts = self._clock.monotonic(), self._count()
+        self._counts.append((now, counts))
+        self._since = {url: self._since.get(url, now) for url in counts.flights}
+        if not self._sizes or now - self._sizes[-1][0] >= MEASURE:
+            self._sizes.append((now, {**self._measure(), **self._surveyed}))
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of each data set, as they were at most :data:`MEASURE` seconds ago: a crawl may have thousands of files."""
+        measured = self._sizes[-1][1] if self._sizes else self._measure()
+        return {**measured, **self._surveyed}
+
+    @property
+    def speeds(self) -> tuple[float, float]:
+        """Pages and fetched answers a second over the last ten seconds, or since the beginning."""
+        if not self._counts:
+            return 0.0, 0.0
+        before, first = self._counts[0]
+        now, last = self._clock.monotonic(), self._count()
+        passed = now - before
+        if passed <= 0:
+            return 0.0, 0.0
+        return (last.pages - first.pages) / passed, (last.fetched - first.fetched) / passed
+
+    @property
+    def growth(self) -> Mapping[str, float]:
+        """Bytes a second by which each data set grew over the last minute; empty before the second sample."""
+        if len(self._sizes) < 2:
+            return {}
+        (before, first), (now, last) = self._sizes[0], self._sizes[-1]
+        return {name: (size - first[name]) / (now - before) for name, size in last.items() if name in first}
+
+    @property
+    def slow_pages(self) -> list[SlowPage]:
+        """Pages that have been under way for longer than :data:`SLOW` seconds, the slowest first; at most :data:`WATCHED`."""
+        now = self._clock.monotonic()
+        slow = [SlowPage(url, now - since) for url, since in self._since.items() if now - since >= SLOW]
+        return sorted(slow, key=lambda page: -page.seconds)

@@ -1,0 +1,95 @@
+"""A standing in words: the one text of `status`, of the live panel, and of the lines of a crawl that nobody watches.
+
+Place in the flow: :mod:`gossamer.assembly.control.standing` makes the value; here each part of it becomes a few words, and
+callers choose among them by the room that they have.
+"""
+
+import shlex
+from typing import TYPE_CHECKING
+
+from gossamer.flow.quantities import show_bytes, show_count, show_seconds
+from gossamer.model.outcome import ERRORS
+
+if TYPE_CHECKING:
+    from gossamer.assembly.control.sizes import DataSet
+    from gossamer.assembly.control.standing import CrawlStanding
+    from gossamer.assembly.control.waits import Wait
+
+#: Characters of a name in a list: a URL may have thousands.
+NAME = 60
+
+#: Bytes a second from which on growth is worth a word.
+GROWS = 1.0
+
+
+def shown_wait(wait: "Wait", now: float, directory: str) -> str:
+    """One reason why something waits, and until when; `now` is in seconds since the epoch."""
+    names = ", ".join(shortened(name, NAME) for name in wait.names)
+    hosts, named = show_count(wait.hosts, "host"), f" ({names})" if names else ""
+    soon = f" in {show_seconds(max(0.0, wait.until - now))}" if wait.until else ""
+    urls = show_count(wait.urls, "URL") if not wait.is_more else f"more than {show_count(wait.urls, 'URL')}"
+    texts = {
+        "paused": f"paused until `gossamer continue {shlex.quote(directory)}`",
+        "disk_full": "the disk is full; the crawl goes on when there is room",
+        "network_down": f"our own network seems down; next probe{soon}",
+        "retries": f"retries of {urls} of {hosts}, next{soon}{named}",
+        "unreachable": f"{hosts} unreachable, next try{soon}{named}",
+        "dns_failed": f"{hosts} without an address, next look-up{soon}{named}",
+        "refusals": f"{hosts} asked for a pause, over{soon}{named}",
+        "robots_unreachable": f"robots.txt of {hosts} out of reach, next try{soon}{named}",
+        "delay": f"{hosts} left alone between requests (delay by {wait.reason}), next request{soon}{named}",
+        "look_ups": f"{show_count(wait.hosts, 'name')} being looked up",
+        "slow_pages": f"{show_count(wait.urls, 'slow page')} in flight for up to {show_seconds(wait.seconds)}{named}",
+        "set_aside": f"{urls} set aside as parts of traps (gossamer traps {shlex.quote(directory)})",
+    }
+    return texts.get(wait.why, wait.why)
+
+
+def shown_speed(now: "CrawlStanding") -> str:
+    """Speed over the last seconds, and the mean."""
+    return f"{now.recent_pages_per_second:.1f} pages/s, mean {now.pages_per_second:.1f}"
+
+
+def shown_left(now: "CrawlStanding") -> str:
+    """Time left until a limit, or an estimate; empty where nothing can be said."""
+    if now.time_left:
+        return f"{now.time_left} left"
+    return f"about {show_seconds(now.estimate)} left" if now.estimate and now.queued else ""
+
+
+def shown_outcomes(now: "CrawlStanding") -> str:
+    """Outcomes by number, but for the errors; the most frequent first."""
+    return _ranked({name: count for name, count in now.outcomes.items() if name not in ERRORS})
+
+
+def shown_errors(now: "CrawlStanding") -> str:
+    """Errors by kind; empty where there are none."""
+    return _ranked({name: count for name, count in now.outcomes.items() if name in ERRORS})
+
+
+def shown_failing(now: "CrawlStanding", most: int = 3) -> str:
+    """The hosts that have the most errors; empty where none has."""
+    return ", ".join(f"{one.host} {one.errors:,}" for one in now.failing[:most])
+
+
+def _ranked(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items(), key=lambda pair: -pair[1]))
+
+
+def shown_size(one: "DataSet") -> str:
+    """A data set: its size, what it holds, how it grows."""
+    items = f" ({show_count(one.items, 'URL')})" if one.items else ""
+    sign = "-" if one.growth < 0 else "+"
+    grows = f" {sign}{show_bytes(abs(one.growth))}/s" if abs(one.growth) >= GROWS else ""
+    return f"{one.name} {show_bytes(one.bytes)}{items}{grows}"
+
+
+def shown_hint(directory: str) -> str:
+    """Where to ask for more."""
+    quoted = shlex.quote(directory)
+    return f"gossamer status {quoted}; gossamer why {quoted} URL"
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= most else f"{text[: max(0, most - 3)]}..."[:most]

@@ -1,0 +1,162 @@
+"""How a crawl ends, as a person meets it: exit statuses, what is told, and what is still owed."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import Summary
+from gossamer.flow.sheet import build
+from gossamer.stages.frontier.limits import CrawlLimits
+from gossamer.stages.frontier.stopping import Stopping
+from gossamer.testing.fakedns import FakeDns, Zone
+from gossamer.testing.fakeweb import FakePage, FakeWeb
+
+SOURCE = str(Path(__file__).resolve().parents[2] / "src")
+
+
+def gossamer(*arguments: str) -> tuple[int, str, str]:
+    """Run the command to its end: exit status, standard output, standard error."""
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": os.environ.get("HOME", "/")}
+    done = subprocess.run(
+        [sys.executable, "-m", "gossamer", *arguments], capture_output=True, text=True, env=environment, timeout=60
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def closed_port() -> int:
+    """A port of this machine at which nobody listens."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def test_a_dead_second_seed_ends_the_crawl_with_one_line_that_names_it_and_the_command(tmp_path: Path) -> None:
+    directory, dead = str(tmp_path / "c"), f"http://127.0.0.1:{closed_port()}/"
+    with FakeWeb.tree(1, 2) as web:
+        status, out, err = gossamer("crawl", dead, web.url("/"), "-o", directory, "--delay", "0", "--json")
+        told = json.loads(out)
+        assert (status, told["state"], told["pages"], told["queued"]) == (4, "incomplete", 3, 1)
+        assert told["waiting"]["hosts"] == {dead.rstrip("/"): "connect_failed"}
+        [line] = [line for line in err.splitlines() if "wait" in line]
+        assert dead.rstrip("/") in line and f"gossamer resume {directory}" in line
+        again, out, _ = gossamer("resume", directory, "--json", "--linger", "0s")
+    assert again == 4
+    assert json.loads(out)["queued"] == 1, "what it owes is the same"
+
+
+@pytest.mark.parametrize(
+    ("page", "why"),
+    [
+        (FakePage(status=403), "403"),
+        (None, "404"),
+    ],
+)
+def test_where_no_seed_brings_a_document_each_is_told_with_its_reason(
+    tmp_path: Path, page: FakePage | None, why: str
+) -> None:
+    with FakeWeb({"/a": page} if page else {}) as web:
+        status, out, err = gossamer("crawl", web.url("/a"), "-o", str(tmp_path / "c"), "--delay", "0")
+    assert status == 4
+    assert f"seed {web.url('/a')}: {why}" in err
+    assert out.startswith("incomplete: nothing was fetched")
+
+
+def test_a_seed_that_robots_deny_is_told_with_the_line(tmp_path: Path) -> None:
+    robots = FakePage(b"User-agent: *\nDisallow: /a\n", headers=(("content-type", "text/plain"),))
+    with FakeWeb({"/robots.txt": robots, "/a": FakePage(b"<p>a")}) as web:
+        status, _, err = gossamer("crawl", web.url("/a"), "-o", str(tmp_path / "c"), "--delay", "0")
+    assert status == 4
+    assert f"seed {web.url('/a')}: robots.txt denies it, line 2" in err
+
+
+def test_a_lone_pdf_is_a_success(tmp_path: Path) -> None:
+    pdf = FakePage(b"%PDF-1.4\n", headers=(("content-type", "application/pdf"),))
+    with FakeWeb({"/a.pdf": pdf}) as web:
+        status, out, err = gossamer("crawl", web.url("/a.pdf"), "-o", str(tmp_path / "c"), "--delay", "0")
+    assert (status, err) == (0, "")
+    assert out.startswith("finished: no page, 1 other document")
+
+
+def test_keep_trying_is_refused_with_what_stands_in_its_place() -> None:
+    status, _, err = gossamer("crawl", "http://127.0.0.1:9/", "--keep-trying")
+    assert status == 2
+    assert err.strip() == "gossamer: there is no --keep-trying any more; write --linger forever"
+
+
+def test_a_limit_is_named_with_the_command_that_goes_on(tmp_path: Path) -> None:
+    directory = str(tmp_path / "c")
+    with FakeWeb.tree(2, 3) as web:
+        status, out, _ = gossamer("crawl", web.url("/"), "-o", directory, "--delay", "0", "--max-pages", "2")
+        assert status == 0
+        assert f"gossamer resume {directory} --max-pages MORE" in out
+        _, out, _ = gossamer("resume", directory, "--max-pages", "3", "--json")
+    assert json.loads(out)["limit"] == "max_pages"
+
+
+def crawl_with_names(seeds: Sequence[str], folder: Path, zones: dict[str, Zone], **more: float) -> tuple[Summary, int]:
+    """A crawl that asks a name server of its own and retries soon; also how often `gone.test` was asked for."""
+
+    async def body() -> tuple[Summary, int]:
+        async with FakeDns(zones) as names:
+            settings: dict[str, dict[str, object]] = {
+                "dns": {"servers": [names.server], "negative_ttl": 0.05},
+                "politeness": {"retries": [0.3, 600.0], "delay": 0.0},
+                "frontier": more,
+            }
+            done = await Crawl(seeds, build(CrawlOptions, {"output": str(folder)}), settings=settings).run()
+            return done, names.asked["gone.test"]
+
+    return asyncio.run(body())
+
+
+def test_a_name_that_does_not_exist_is_looked_up_once_more_and_then_is_a_dead_link(tmp_path: Path) -> None:
+    with FakeWeb.tree(1, 2) as web:
+        done, asked = crawl_with_names([web.url("/"), "http://gone.test/"], tmp_path / "c", {})
+    assert (done.state, done.exit_code, done.pages, done.queued) == ("finished", 0, 3, 0)
+    assert asked == 3, "once before the crawl begins, and twice in it"
+    assert done.waiting is None
+
+
+def test_a_name_that_does_not_exist_as_the_only_seed_is_incomplete(tmp_path: Path) -> None:
+    done, _ = crawl_with_names(["http://gone.test/"], tmp_path / "c", {}, linger=31.0)
+    assert (done.state, done.exit_code, done.queued) == ("incomplete", 4, 0)
+
+
+def test_a_failing_resolver_is_no_dead_link(tmp_path: Path) -> None:
+    with FakeWeb.tree(1, 2) as web:
+        seeds = [web.url("/"), "http://gone.test/"]
+        done, _ = crawl_with_names(seeds, tmp_path / "c", {"gone.test": Zone(fails=True)})
+    assert (done.state, done.exit_code, done.pages, done.queued) == ("incomplete", 4, 3, 1)
+    assert done.waiting is not None and done.waiting.hosts == {"http://gone.test": "dns_failed"}
+
+
+def test_the_time_of_a_run_and_of_all_runs_are_limits_of_their_own() -> None:
+    rules = CrawlLimits(max_time=60.0, total_time=100.0)
+    stopping = Stopping(rules, ".")
+    stopping.begin({"elapsed_ms": 70_000}, now=1_000.0)
+    assert (stopping.ends_at(), stopping.time_limit) == (1_030.0, "total_time")
+    assert not stopping.allows(0, has_work=True, now=1_030.0) and stopping.reached == "total_time"
+    stopping = Stopping(rules, ".")
+    stopping.begin({"elapsed_ms": 10_000}, now=1_000.0)
+    assert (stopping.ends_at(), stopping.time_limit) == (1_060.0, "max_time")
+    assert stopping.allows(0, has_work=True, now=1_059.0)
+
+
+def test_what_is_in_flight_when_the_time_is_up_is_cut(tmp_path: Path) -> None:
+    with FakeWeb({"/": FakePage('<a href="/silent">'), "/silent": FakePage(silent=True)}) as web:
+        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "max_time": "1s", "delay": "0"})
+        job = Crawl([web.url("/")], options)
+        done = asyncio.run(job.run())
+    assert (done.state, done.limit, done.exit_code, done.pages) == ("limit", "max_time", 0, 1)
+    assert 10.0 < done.seconds < 25.0, "ten seconds, and not the server's patience"
+    assert any("is cut" in line for line in job.warnings)
