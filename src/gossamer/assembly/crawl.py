@@ -136,7 +136,9 @@ class Crawl:
                 "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
             )
         self.tables = TableMaker(self.directory, report) if tables else None
-        self.followers = Followers(self.directory, self.options.items, report, index=self.options.index)
+        self.followers = Followers(
+            self.directory, self.options.items, report, index=self.options.index, sinks=self.options.sinks
+        )
         self.followers.check(overwrite=self.options.overwrite)
         self.fleet: Fleet | None = None
         self._state = ""

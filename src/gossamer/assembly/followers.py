@@ -1,4 +1,5 @@
-"""What follows a crawl: files that grow with its items (`--items FILE`), and the search index (`--index`). A process of its own keeps
+"""What follows a crawl: files that grow with its items (`--items FILE`), the search index (`--index`), and databases of the user's own
+(`--sinks FILE`). A process of its own keeps
 them, from the committed rows.
 
 Place in the flow: :mod:`crawl` registers what the options name when the directory is made, starts the process
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from gossamer.flow import python
 from gossamer.model.errors import UsageError
-from gossamer.query.places import FOLLOWING_INDEX, ITEM_FILE_NOTES
+from gossamer.query.places import FOLLOWING_INDEX, ITEM_FILE_NOTES, SINKS_FILE
 
 #: How an item file may end: that says how it is written.
 FORMS = (".jsonl", ".csv")
@@ -22,7 +23,15 @@ FORMS = (".jsonl", ".csv")
 class Followers:
     """What follows the crawl in one directory."""
 
-    def __init__(self, directory: Path, file: str, report: Callable[[str], object], *, index: bool = False) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        file: str,
+        report: Callable[[str], object],
+        *,
+        index: bool = False,
+        sinks: str = "",
+    ) -> None:
         """Name what is to follow the crawl, besides what does already.
 
         Args:
@@ -30,6 +39,7 @@ class Followers:
             file: items are written to it; empty for none.
             report: takes what goes wrong.
             index: keep a search index.
+            sinks: file of databases; empty for none.
 
         Raises:
             UsageError: its name does not say how it is to be written.
@@ -40,6 +50,7 @@ class Followers:
         self._file = Path(file) if file else None
         self._report = report
         self._has_index = index
+        self._sinks = Path(sinks) if sinks else None
         self._child: asyncio.subprocess.Process | None = None
 
     def __repr__(self) -> str:
@@ -51,6 +62,11 @@ class Followers:
         Raises:
             UsageError: there is such a file, or no folder for it.
         """
+        if self._sinks is not None:
+            from gossamer.query.schema import tables_of  # few crawls have databases
+            from gossamer.query.sinks.mapping import read_sinks
+
+            read_sinks(self._sinks, tables_of(self._directory))
         file = self._file
         if file is None:
             return
@@ -83,6 +99,8 @@ class Followers:
                 raise UsageError(f"--items {self._file} cannot be written: {error.strerror}") from None
         if self._has_index:
             (self._directory / FOLLOWING_INDEX).touch()
+        if self._sinks is not None:
+            _copy(self._sinks, self._directory / SINKS_FILE)
         if has_followers(self._directory):
             self._child = await _following(self._directory, *options)
 
@@ -103,7 +121,15 @@ class Followers:
 
 def has_followers(directory: Path) -> bool:
     """Whether anything follows the crawl in a directory."""
-    return any((directory / name).exists() for name in (ITEM_FILE_NOTES, FOLLOWING_INDEX))
+    return any((directory / name).exists() for name in (ITEM_FILE_NOTES, FOLLOWING_INDEX, SINKS_FILE))
+
+
+def _copy(source: Path, target: Path) -> None:
+    """The file as it is, whole or not at all; nobody else may read it, since it tells where databases are."""
+    fresh = target.with_name(f"{target.name}.new")
+    fresh.touch(mode=0o600)
+    fresh.write_bytes(source.read_bytes())
+    fresh.replace(target)
 
 
 async def _following(directory: Path, *options: str) -> asyncio.subprocess.Process:

@@ -31,6 +31,7 @@ COMMANDS = {
     "index": ("gossamer.cli.index", "Make the documents of a crawl searchable."),
     "search": ("gossamer.cli.search", "Search the documents of a crawl for words and phrases."),
     "rank": ("gossamer.cli.rank", "Rank the URLs and hosts of a crawl by the links that lead to them."),
+    "sink": ("gossamer.cli.sink", "Check databases of your own that rows of a crawl go to."),
     "export": ("gossamer.cli.export", "Write archive, index or tables for other tools."),
     "verify": ("gossamer.cli.verify", "Compare the files of a crawl with what was committed to it."),
     "delete": ("gossamer.cli.delete", "Take everything of a URL, host or domain out of a crawl."),

@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,8 @@ from gossamer.contracts.feeding import FeedConsumer
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.feeds import Feed
 from gossamer.query.item_files import item_files
-from gossamer.query.places import FOLLOWING_INDEX, following
+from gossamer.query.places import FOLLOWING_INDEX, SINKS_FILE, following
+from gossamer.stores.crawl_identity import crawl_id
 
 #: Seconds between two looks, and between two tries of what fails: doubled each time up to the most.
 INTERVAL, LONGEST_WAIT = 1.0, 30.0
@@ -46,7 +48,26 @@ def followers(directory: Path) -> list[Follower]:
     found = [Follower(str(one), lambda one=one: one) for one in item_files(directory)]  # type: ignore[misc]
     if (directory / FOLLOWING_INDEX).exists():
         found.append(_index(directory))
+    if (directory / SINKS_FILE).exists():
+        found += _sinks(directory)
     return found
+
+
+def _sinks(directory: Path) -> list[Follower]:
+    from gossamer.query.schema import tables_of  # few crawls have databases
+    from gossamer.query.sinks.mapping import read_sinks
+    from gossamer.query.sinks.sink import DatabaseSink
+
+    def close(sink: FeedConsumer) -> None:
+        assert isinstance(sink, DatabaseSink)
+        sink.close()
+
+    crawl = crawl_id(directory)
+    return [
+        Follower(f"sink {name}, {to.source}", partial(DatabaseSink, directory, crawl, name, spec, at), close)
+        for name, spec in read_sinks(directory / SINKS_FILE, tables_of(directory)).sinks.items()
+        for at, to in enumerate(spec.tables)
+    ]
 
 
 def _index(directory: Path) -> Follower:

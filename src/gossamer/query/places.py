@@ -24,6 +24,9 @@ ITEM_FILE_NOTES = "state/item-files"
 #: A file of this name says that the index follows the crawl (`--index`).
 FOLLOWING_INDEX = "state/follow-index"
 
+#: The copy of the file of `--sinks`.
+SINKS_FILE = "state/sinks.toml"
+
 TABLES = "tables"
 
 #: Tables that `gossamer rank` makes of the others: of URLs, and of hosts.
