@@ -27,6 +27,9 @@ FOLLOWING_INDEX = "state/follow-index"
 #: The copy of the file of `--sinks`.
 SINKS_FILE = "state/sinks.toml"
 
+#: Where the full-text index lies.
+INDEX_DIRECTORY = "index"
+
 TABLES = "tables"
 
 #: Tables that `gossamer rank` makes of the others: of URLs, and of hosts.

@@ -1,8 +1,8 @@
 """The fields of the index, and how texts become terms.
 
 A text stands in `text` as it is written, and in one of the `stem_` fields with the endings of its language taken off, so that
-`run` finds `running` in English and leaves Finnish alone. Characters of Chinese, Japanese and Korean, which part no words, stand one by
-one in `cjk`: a word of several is a phrase of them, which is exact where longer n-grams would be a guess, and takes less room.
+`run` finds `running` in English and leaves Finnish alone. Characters of Chinese, Japanese and Korean, which part no words,
+stand one by one in `cjk`: a word of several is a phrase of them, which is exact where n-grams would be a guess, and smaller.
 """
 
 import re
@@ -14,8 +14,8 @@ FORMAT = 1
 
 #: Language -> the stemmer for it.
 STEMMERS = {
-    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish", "fi": "finnish", "fr": "french",
-    "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "nb": "norwegian", "nn": "norwegian", "pt": "portuguese",
+    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish", "fi": "finnish",
+    "fr": "french", "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "nb": "norwegian", "nn": "norwegian", "pt": "portuguese",
     "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
 
@@ -24,7 +24,7 @@ LONGEST_WORD = 80
 
 #: A character of a script that parts no words.
 CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0002fa1f]")
-_CJK_TOKEN = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]"
+_CJK_LETTER = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]"
 
 #: Fields that words without a field are looked for in, and how much a find there counts.
 WEIGHTS = {"title": 3.0, "text": 1.0, "anchors": 2.0, "cjk": 1.0}
@@ -72,7 +72,7 @@ def register(index: tantivy.Index) -> None:
     """Tell an index how texts become terms; it does not remember."""
     simple = (tantivy.Filter.remove_long(LONGEST_WORD), tantivy.Filter.lowercase())
     index.register_tokenizer("words", _analyzer(tantivy.Tokenizer.simple(), *simple, tantivy.Filter.ascii_fold()))
-    index.register_tokenizer("cjk", _analyzer(tantivy.Tokenizer.regex(_CJK_TOKEN)))
+    index.register_tokenizer("cjk", _analyzer(tantivy.Tokenizer.regex(_CJK_LETTER)))
     for stemmer in {*STEMMERS.values()}:
         analyzer = _analyzer(tantivy.Tokenizer.simple(), *simple, tantivy.Filter.stemmer(stemmer))
         index.register_tokenizer(f"stem_{stemmer}", analyzer)

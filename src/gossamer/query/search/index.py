@@ -1,8 +1,8 @@
 """The index of a crawl's documents, kept by a feed of visits: a page that changes is replaced, and one that is gone leaves.
 
-Place in the flow: a consumer of the feed of `pages` (:mod:`gossamer.contracts.feeding`), beside the crawl with `--index` and at any time
-by `gossamer index`. Documents and mark are in one commit of tantivy, so a kill leaves neither without the other: the mark is
-itself a document. The text comes from the archive, by a reader that is handed in.
+Place in the flow: a consumer of the feed of `pages` (:mod:`gossamer.contracts.feeding`), beside the crawl with `--index` and at any
+time by `gossamer index`. Documents and mark are in one commit of tantivy, so a kill leaves neither without the other: the mark
+is itself a document. The text comes from the archive, by a reader that is handed in.
 """
 
 import contextlib
@@ -19,11 +19,9 @@ import tantivy
 from gossamer.contracts.feeding import FeedBatch, FeedMark
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.outcome import DOCUMENTS
+from gossamer.query.places import INDEX_DIRECTORY
 from gossamer.query.schema import TELLING
 from gossamer.query.search.fields import CJK, FORMAT, MARK, PLAIN_WEIGHT, parents, register, schema, stem_field
-
-#: Where it lies in the crawl directory.
-INDEX = "index"
 
 #: Where its format is noted, beside tantivy's own files.
 _FORMAT_FILE = "gossamer.json"
@@ -51,7 +49,7 @@ class TextReader(Protocol):
 
 def index_path(directory: Path) -> Path:
     """Where the index of a crawl lies."""
-    return directory / INDEX
+    return directory / INDEX_DIRECTORY
 
 
 def has_index(directory: Path) -> bool:
@@ -113,7 +111,7 @@ def remove_index(directory: Path) -> None:
     path = index_path(directory)
     with contextlib.suppress(FileNotFoundError):
         gone = Path(tempfile.mkdtemp(prefix="index-gone-", dir=directory))
-        path.rename(gone / INDEX)
+        path.rename(gone / INDEX_DIRECTORY)
     for gone in directory.glob("index-gone-*"):
         shutil.rmtree(gone, ignore_errors=True)
 

@@ -13,8 +13,8 @@
     key = ["page", "name"]                           # a row replaces the one with the same values
     columns = { page = "url", name = "data.name", euros = "data.price", crawl = "crawl" }
 
-Place in the flow: `gossamer crawl --sinks FILE` keeps a copy of the file in the crawl directory. Secrets are not in it, and stay where
-they are.
+Place in the flow: `gossamer crawl --sinks FILE` keeps a copy of the file in the crawl directory. Secrets are not in it, and
+stay where they are.
 """
 
 import os
@@ -161,7 +161,9 @@ def _check(where: str, table: SinkTable, tables: dict[str, TableSpec]) -> None:
         raise UsageError(f"{where}: only items have a kind")
     _check_gone(where, table)
     if table.into and not table.key and CRAWL not in table.columns.values():
-        raise UsageError(f"{where}: name a key, or a column that takes \"crawl\": rows that come again would be there twice")
+        raise UsageError(
+            f'{where}: name a key, or a column that takes "crawl": rows that come again would be there twice'
+        )
 
 
 def _check_gone(where: str, table: SinkTable) -> None:

@@ -2,7 +2,8 @@
 
 Place in the flow: a consumer of a feed (:mod:`gossamer.contracts.feeding`). Rows and mark are in one transaction: the table
 `gossamer_marks` of the database has a row for each crawl, sink and table, so several agents and crawls fill one database
-without meeting. What the database refuses for what is in it, as a text too long, is set aside in the crawl directory with the reason.
+without meeting. What the database refuses for what is in it, as a text too long, is set aside in the crawl directory with
+the reason.
 """
 
 import datetime
