@@ -1,7 +1,7 @@
 """What the index has of a document beside its own words: texts of links to it, its rank, the types of things on it.
 
-Place in the flow: `gossamer index` calls :func:`add_extras` after the feed, with what the tables say then. Only documents of which they say
-something else than the index has are written again, out of what the index keeps of them.
+Place in the flow: `gossamer index` calls :func:`add_extras` after the feed, with what the tables say then. Only documents of
+which they say something else than the index has are written again, out of what the index keeps of them.
 """
 
 import hashlib
