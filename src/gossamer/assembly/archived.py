@@ -80,7 +80,7 @@ class ArchivedTexts:
         self._reader = ArchiveReader(directory)
 
     def text(self, row: Mapping[str, Any]) -> str | None:
-        """The prose of a page without menus and code, all of a plain text; empty for what is neither, None where it cannot be read."""
+        """The prose of a page, all of a plain text; empty for what is neither, None where it cannot be read."""
         mime = row["media_type"] or row["mime"] or ""
         if mime not in HTML_TYPES and mime != "text/plain":
             return ""

@@ -1,6 +1,5 @@
-"""What follows a crawl: files that grow with its items (`--items FILE`), the search index (`--index`), and databases of the user's own
-(`--sinks FILE`). A process of its own keeps
-them, from the committed rows.
+"""What follows a crawl: files that grow with its items (`--items FILE`), the search index (`--index`), and databases of the
+user's own (`--sinks FILE`). A process of its own keeps them, from the committed rows.
 
 Place in the flow: :mod:`crawl` registers what the options name when the directory is made, starts the process
 (`gossamer.operations.following`) when the crawl begins, and ends it when everything is committed. A crawl that goes on goes on with

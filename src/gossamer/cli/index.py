@@ -27,9 +27,8 @@ def index(directory: str, overwrite: bool, as_json: bool) -> int:
 
         print(msgspec.json.encode(done).decode())
     else:
-        print(
-            f"{done.documents:,} documents in the index; {done.visits:,} visits looked at, {done.extras:,} documents with new links or ranks"
-        )
+        print(f"{done.documents:,} documents in the index")
+        print(f"{done.visits:,} visits looked at, {done.extras:,} documents with new texts of links, types or ranks")
         if done.unread:
             print(
                 f"{done.unread:,} texts could not be read out of the archive; `gossamer verify {directory} --deep` says why"

@@ -67,8 +67,8 @@ def search(
 ) -> None:
     """Search the documents of the crawl in DIR for WORDS; `gossamer index DIR` makes the index.
 
-    Every word has to be there. "Phrases" stand in quotes; OR, NOT and parentheses work, and so do title:word, text:word and anchors:word.
-    WORDS may be empty: then filters alone choose.
+    Every word has to be there. "Phrases" stand in quotes; OR, NOT and parentheses work, and so do title:word, text:word and
+    anchors:word. WORDS may be empty: then filters alone choose.
 
     \b
     gossamer search mycrawl 'breadth "first search"' --host example.org --language en

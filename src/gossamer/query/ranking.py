@@ -2,8 +2,8 @@
 
 Place in the flow: `gossamer rank` calls :func:`rank_crawl`, which reads `links` and writes the tables `ranks` and `host_ranks`.
 Brin and Page, "The anatomy of a large-scale hypertextual web search engine" (1998). A URL that was linked and never fetched
-has a rank too: that is what tells which page to fetch next. DuckDB numbers the URLs, NumPy does the sums, in 8 bytes a link and 40 a
-URL.
+has a rank too: that is what tells which page to fetch next. DuckDB numbers the URLs, NumPy does the sums: 8 bytes a link and
+40 a URL.
 
 URLs are told apart by hashes of 64 bits while they are counted: among ten million, two have the same one in one crawl of 300,000.
 """

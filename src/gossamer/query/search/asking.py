@@ -1,7 +1,7 @@
 """Questions to the index: words and phrases, filters, snippets, facets.
 
-Place in the flow: `gossamer search` asks here, while the crawl runs and after. What a person writes is tantivy's language of queries (words,
-`"phrases"`, AND, OR, NOT, `title:word`); filters are terms of their own, so that no word of a query can be one.
+Place in the flow: `gossamer search` asks here, while the crawl runs and after. What a person writes is tantivy's language of
+queries (words, `"phrases"`, AND, OR, NOT, `title:word`); filters are terms of their own, so that no word of a query can be one.
 """
 
 import datetime
@@ -213,5 +213,5 @@ def type_iris(text: str) -> list[str]:
         prefix, name = "schema", text
     known = PREFIXES.get(prefix.lower())
     iri = f"{known}{name}" if known and not name.startswith("//") else text
-    scheme, is_schema_org, rest = iri.partition("://schema.org/")
+    _, is_schema_org, rest = iri.partition("://schema.org/")
     return [f"{one}{is_schema_org}{rest}" for one in ("http", "https")] if is_schema_org else [iri]
