@@ -25,7 +25,7 @@ from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.control.sizes import sizes_of, walked_sizes
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
 from gossamer.assembly.ending import RunEnding, has_documents, option_name
-from gossamer.assembly.followers import Followers
+from gossamer.assembly.following import Following
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.placing import with_directory, with_durability, with_told_tls
@@ -51,7 +51,7 @@ from gossamer.flow.wiring import Wiring, with_settings
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Record
-from gossamer.query.places import CRAWL_FILE
+from gossamer.query.places import CRAWL_FILE, TRIPLES
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages.frontier.component import Frontier
@@ -63,6 +63,7 @@ from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.recovery import QUARANTINE, Restored
 from gossamer.stores.scratch import scratch
+from gossamer.stores.tablelog import TableLogSheet
 
 if TYPE_CHECKING:
     from gossamer.assembly.control.messages import Answered, ControlRequest
@@ -136,11 +137,11 @@ class Crawl:
                 "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
             )
         self.tables = TableMaker(self.directory, report) if tables else None
-        self.followers = Followers(
-            self.directory, self.options.items, report, index=self.options.index, sinks=self.options.sinks
-        )
-        self.followers.check(overwrite=self.options.overwrite)
+        self.following = Following(self.directory, self.options, report, triples=self._keeps_triples())
+        self.following.check(overwrite=self.options.overwrite)
         self.fleet: Fleet | None = None
+        self.last_lines: tuple[str, ...] = ()
+        """What was told of the end: of each seed, where none brought a document. Filled in at the end of the run."""
         self._state = ""
         self._is_torn = False
         self._cut_by = ""
@@ -187,6 +188,10 @@ class Crawl:
             if isinstance(node.sheet, SeedsSheet)
             for url in read_seeds(node.sheet.urls, self._hostless)
         )
+
+    def _keeps_triples(self) -> bool:
+        sheets = (node.sheet for node in self.graph.providers.values())
+        return any(isinstance(sheet, TableLogSheet) and TRIPLES in sheet.tables for sheet in sheets)
 
     def _released(self, wiring: Wiring) -> Wiring:
         from gossamer.assembly.suspicions import with_released
@@ -243,7 +248,7 @@ class Crawl:
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")
-            await self.followers.start()
+            await self.following.start()
             self._tell_records()
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
@@ -257,7 +262,8 @@ class Crawl:
                 and not summary.limit
                 and self._is_unfinished(summary)
             )
-            for line in self._ending().lines(summary, is_kept=not is_vain):
+            self.last_lines = tuple(self._ending().lines(summary, is_kept=not is_vain))
+            for line in self.last_lines:
                 self.report(line)
             if not self._aborted:
                 write_hosts(running)
@@ -266,7 +272,7 @@ class Crawl:
             self.connector_statistics = running.statistics()
             await running.stop()
             await fleet.stop()
-            await self.followers.finish()
+            await self.following.finish()
             if is_vain:
                 self._tell_vain()
             self._place.settle(made, has_begun and not is_vain)
@@ -536,6 +542,7 @@ class Crawl:
             set_aside=set_aside,
             cuts=cuts_of(counters, ended_by, queued, set_aside),
             limit=(frontier.limit or self._cut_by) if self._state == "limit" else "",
+            errors=counters.get("raised", 0),
         )
 
     def _last_summary(self) -> Summary:

@@ -95,7 +95,7 @@ class RunEnding:
             with (self._directory / LOG_PATH).open("rb") as log:
                 for line in itertools.islice(log, LOOKED_AT):
                     row = msgspec.json.decode(line)
-                    if row["url"] in wanted:
+                    if row["event"] == "page" and row["url"] in wanted:
                         found[row["url"]] = row
         except (OSError, msgspec.DecodeError):
             return found

@@ -215,7 +215,7 @@ class CrawlOptions(Sheet, frozen=True):
     rdf: Annotated[
         bool,
         setting(
-            "Read RDFa, JSON-LD and microdata of pages into the table `triples`, and OpenGraph into `items`.",
+            "Read RDFa, JSON-LD and microdata of pages into triples, which `query` and `sparql` ask, and OpenGraph into `items`.",
             restart=_START,
         ),
     ] = False
@@ -248,6 +248,13 @@ class CrawlOptions(Sheet, frozen=True):
         str,
         setting(
             "Write the items that processors find to this file too, .jsonl or .csv; it grows while the crawl runs.",
+            restart=_START,
+        ),
+    ] = ""
+    triple_store: Annotated[
+        str,
+        setting(
+            "Send triples to this URL too, which takes SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH is USER:PASSWORD for it.",
             restart=_START,
         ),
     ] = ""

@@ -20,7 +20,9 @@ import msgspec
 from gossamer.assembly.archived import archived_visit
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.control.client import holder
-from gossamer.assembly.followers import Followers, has_followers
+from gossamer.assembly.documents import with_structured_data
+from gossamer.assembly.following import Following
+from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import Consumer, Producer
@@ -76,6 +78,7 @@ def reprocess(
     *,
     wiring: Wiring | None = None,
     processors: Sequence[str] = (),
+    rdf: bool = False,
     catalog: Catalog | None = None,
     report: Callable[[str], object] = lambda line: None,
 ) -> "Reprocessing":
@@ -85,6 +88,7 @@ def reprocess(
         directory: the crawl directory.
         wiring: whose processors run; the crawl's own where it is None.
         processors: run these alone, each `NAME` or `MIME=NAME`, and replace only items of the kinds that they find.
+        rdf: also read the structured data of pages, as a crawl with `--rdf` does.
         catalog: where names are looked up.
         report: takes what goes wrong with what follows the crawl.
 
@@ -93,6 +97,8 @@ def reprocess(
         WiringError: the wiring has no stages to run.
     """
     wiring = wiring or crawl_wiring(directory)
+    if rdf:
+        wiring = with_structured_data(wiring)
     return Reprocessing(crawl_directory(directory), wiring, processors, catalog or shipped_catalog(), report)
 
 
@@ -124,6 +130,7 @@ class Reprocessing:
         self._source = _Source(directory)
         catalog.add("archive-visits", _replay(self._source))
         catalog.add("visit-rows", _rows(self._rows))
+        self._asked = {*TableLogSheet().tables, *_logged(wiring)}
         self.wiring = between(_with_processors(wiring, processors, catalog))
         plan(self.wiring, catalog)
 
@@ -141,7 +148,7 @@ class Reprocessing:
             if not held:
                 raise CrawlDirectoryError(f"{self.directory} is being reprocessed by another process; let that one end")
             convert(self.directory)
-            before = basis(self.directory, _known(replaceable(self.directory)))
+            before = basis(self.directory, _known(self._replaced()))
             workspace = self._workspace()
             try:
                 await self._process(workspace, before)
@@ -157,12 +164,15 @@ class Reprocessing:
             str(self.directory), source.documents, source.unreadable, tables, seconds, until, is_at_work=is_at_work
         )
 
+    def _replaced(self) -> list[str]:
+        """The tables that this run makes anew. One that is kept on request alone stays, unless it is asked for."""
+        return [name for name in replaceable(self.directory) if name in self._asked]
+
     async def _follow(self) -> None:
         """What follows the crawl is made again out of the new rows; that of a crawl that runs does so itself."""
-        if has_followers(self.directory):
-            files = Followers(self.directory, "", self._report)
-            await files.start("--once")
-            await files.finish()
+        following = Following(self.directory, CrawlOptions(), self._report, triples="triples" in self._asked)
+        await following.start("--once")
+        await following.finish()
 
     def _workspace(self) -> Path:
         """A directory of the run's own; those of runs that were killed go."""
@@ -182,6 +192,12 @@ class Reprocessing:
                 await RunningGraph(plan(self.wiring, self._catalog)).run()
         finally:
             await log.stop()
+
+
+def _logged(wiring: Wiring) -> Iterable[str]:
+    """The tables that a wiring's log is told to keep."""
+    log = wiring.providers.get("log")
+    return log.settings.get("tables", ()) if log else ()
 
 
 def _known(names: Iterable[str]) -> list[str]:

@@ -38,6 +38,8 @@ class Summary(msgspec.Struct, frozen=True):
     """The limit that ended the run, by the name of its option; empty where none did."""
     waiting: RetriesWaiting | None = None
     """Retries that are due later, when the run has ended."""
+    errors: int = 0
+    """Visits on which processors or handlers raised: the table `errors` says which, and where."""
 
     @property
     def exit_code(self) -> int:

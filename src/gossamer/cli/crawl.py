@@ -33,7 +33,7 @@ EPILOG = (
 )
 
 
-def _told(command: F) -> F:
+def told(command: F) -> F:
     """Options that say what is told."""
     for option in (
         click.option(
@@ -48,7 +48,7 @@ def _told(command: F) -> F:
     return command
 
 
-def _configured(command: F) -> F:
+def configured(command: F) -> F:
     """Options that come from elsewhere, or that only units know."""
     text = "Set any setting of any unit (repeatable)."
     command = click.option("--set", "sets", multiple=True, metavar="UNIT.SETTING=VALUE", help=text)(command)
@@ -66,9 +66,9 @@ def _configured(command: F) -> F:
     metavar="FILE",
     help="Read seeds from a file, one a line; - is standard input.",
 )
-@_configured
+@configured
 @click.option("--wiring", "wiring_name", metavar="FILE", help="Use this wiring; see gossamer topology --format toml.")
-@_told
+@told
 def crawl(
     seed: tuple[str, ...],
     seed_files: tuple[str, ...],
@@ -99,14 +99,14 @@ def crawl(
     seeds = [*seed, *more, *read_seed_files(seed_files, hostless(wiring))]
     seeds = with_schemes(seeds, options, wiring, _say)
     job = Crawl(seeds, options, wiring=wiring, settings=read_sets(sets), report=_say)
-    return _run(job, as_json=as_json, quiet=quiet, verbose=verbose)
+    return run_job(job, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
 @click.command(epilog=EPILOG)
 @click.argument("directory", metavar="DIR")
 @resume_options
-@_configured
-@_told
+@configured
+@told
 def resume(
     directory: str, config: str | None, sets: tuple[str, ...], as_json: bool, quiet: bool, verbose: bool, **given: Any
 ) -> int:
@@ -126,10 +126,10 @@ def resume(
     from gossamer.assembly.crawl import Crawl
 
     job = Crawl([], options, settings=read_sets(sets), report=_say)
-    return _run(job, as_json=as_json, quiet=quiet, verbose=verbose)
+    return run_job(job, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
-def _run(job: "Crawl", *, as_json: bool, quiet: bool, verbose: bool) -> int:
+def run_job(job: "Crawl", *, as_json: bool, quiet: bool, verbose: bool) -> int:
     """Run a crawl and report how it went; returns its exit status."""
     import asyncio
 
@@ -228,6 +228,9 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
         print(
             f"trouble:  {show_count(job.troubled, 'page')} could not be processed in full; `trouble` in the log says why"
         )
+    if summary.errors:
+        visits = show_count(summary.errors, "visit")
+        print(f"errors:   your code raised on {visits}; the table `errors` says where")
     if summary.cuts:
         cuts = ", ".join(f"{count} by {name}" for name, count in summary.cuts.items())
         print(f"cut:      {cuts}; another order of events would have cut other URLs")

@@ -19,15 +19,24 @@ if TYPE_CHECKING:
 #: URLs whose document can be read again from the archive, or could be fetched again.
 _URLS = "SELECT DISTINCT url FROM pages WHERE outcome IN ('ok', 'truncated', 'not_modified') ORDER BY url"
 
+#: Forms of the triples of a crawl (`--rdf`).
+TRIPLES = ("nquads", "turtle", "jsonld", "rdfxml")
+
+#: Seconds to wait for the process that feeds the triple store of a running crawl.
+_PATIENCE = 300.0
+
 
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["wacz", "csv", "jsonl", "parquet", "cdxj", "urls"]),
+    type=click.Choice(["wacz", "csv", "jsonl", "parquet", "cdxj", "urls", *TRIPLES]),
     required=True,
-    help="wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line.",
+    help=(
+        "wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line; "
+        "nquads, turtle, jsonld, rdfxml: the triples."
+    ),
 )
 @click.option("--table", default="pages", show_default=True, help="Which table csv, jsonl and parquet write.")
 @click.option(
@@ -43,12 +52,17 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
     gossamer export crawl --to wacz                        crawl.wacz, to be opened at replayweb.page
     gossamer export crawl --to csv --table links -o links.csv
     gossamer export crawl --to urls | wc -l
+    gossamer export crawl --to nquads -o crawl.nq          each quad's graph is the page that says it
     """
     from gossamer.query.convert import convert, sound_index
     from gossamer.query.database import Database
     from gossamer.query.places import crawl_directory
 
     place = crawl_directory(directory)
+    if form in TRIPLES:
+        with _writing(output):
+            _triples(place, form, output)
+        return 0
     convert(place)
     if form in ("cdxj", "wacz") and (told := sound_index(place)):
         tell(told)
@@ -111,6 +125,28 @@ def _rows(database: "Database", form: str, table: str, output: str | None, raw: 
         else:
             out.writelines(f"{url}\n" for (url,) in answer)
         out.flush()
+
+
+def _triples(place: Path, form: str, output: str | None) -> None:
+    import pyoxigraph as oxigraph
+
+    from gossamer.query.triples.copies import current_copy
+    from gossamer.query.triples.graph_forms import all_quads, write_graph
+
+    with current_copy(place, _PATIENCE) as copy, contextlib.ExitStack() as stack:
+        out = sys.stdout
+        if output is not None:
+            out = stack.enter_context(Path(output).open("w", encoding="utf-8", newline=""))
+        left_out = write_graph(all_quads(oxigraph.Store.read_only(str(copy))), form, out)
+        out.flush()
+    for reason, count in left_out.items():
+        tell(f"{count} triples are left out: {_LEFT_OUT[reason]}")
+    if output is not None:
+        tell_plain(f"wrote {output}")
+
+
+#: Why a form cannot hold a triple.
+_LEFT_OUT = {"no_element_name": "RDF/XML cannot name their predicates; the other forms can"}
 
 
 def _with_index(place: Path, use: Callable[[Path], None]) -> None:

@@ -15,6 +15,7 @@ from gossamer.cli.telling import finish, print_anything, tell, unwritten
 COMMANDS = {
     "crawl": ("gossamer.cli.crawl", "Crawl from one or more seeds into a directory."),
     "resume": ("gossamer.cli.crawl", "Go on with a crawl that was stopped, reached a limit or was killed."),
+    "run": ("gossamer.cli.run", "Crawl with a spider of your own."),
     "status": ("gossamer.cli.status", "Say how a crawl stands, while it runs or rests."),
     "pause": ("gossamer.cli.steering", "Let a running crawl ask for nothing more for now."),
     "continue": ("gossamer.cli.steering", "Let a paused crawl go on."),
@@ -32,6 +33,8 @@ COMMANDS = {
     "search": ("gossamer.cli.search", "Search the documents of a crawl for words and phrases."),
     "rank": ("gossamer.cli.rank", "Rank the URLs and hosts of a crawl by the links that lead to them."),
     "sink": ("gossamer.cli.sink", "Check databases of your own that rows of a crawl go to."),
+    "sparql": ("gossamer.cli.sparql", "Ask the triples of a crawl in SPARQL."),
+    "serve-sparql": ("gossamer.cli.serve_sparql", "Serve the triples of a crawl by the SPARQL protocol."),
     "export": ("gossamer.cli.export", "Write archive, index or tables for other tools."),
     "verify": ("gossamer.cli.verify", "Compare the files of a crawl with what was committed to it."),
     "delete": ("gossamer.cli.delete", "Take everything of a URL, host or domain out of a crawl."),

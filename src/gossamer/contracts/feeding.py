@@ -34,7 +34,7 @@ class FeedBatch(msgspec.Struct, frozen=True):
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
-    """JSON is text, an instant is a `datetime` in UTC without a zone. Rows of one visit follow each other."""
+    """JSON is text, an instant is a `datetime` in UTC without a zone. Rows of one visit follow each other, and are all here."""
     mark: FeedMark
 
 
@@ -49,6 +49,10 @@ class FeedConsumer(Protocol):
 
     table: str
     """Whose rows it takes."""
+    columns: tuple[str, ...]
+    """The columns that it takes; all of them where it names none."""
+    rows_at_once: int
+    """About so many rows make a batch; one visit's rows stay together."""
 
     def mark(self) -> FeedMark:
         """How far it is; an empty one where it has kept nothing."""

@@ -8,14 +8,15 @@ from typing import Literal, Protocol
 from gossamer.contracts.spaces import Spaces, SpacesGroup
 from gossamer.model.aside import Family, SetAside
 from gossamer.model.kept import DocumentRow, HostState, Meeting
+from gossamer.model.requesting import Requested
 from gossamer.model.task import Task
 from gossamer.model.visit import Location, Visit
 
 #: What is tallied: a host, or a registered domain.
 Tallied = Literal["host", "domain"]
 
-#: URL and relation of each link of a page.
-Links = Sequence[tuple[str, str]]
+#: Each link of a page: its URL, its relation, and what is asked for there beside the URL.
+Links = Sequence[tuple[str, str, Requested | None]]
 
 
 class Met(Protocol):
@@ -226,6 +227,10 @@ class Ledger(Kept, Protocol):
 
     async def settle(self) -> None:
         """Return when every group so far is as durable as the setting asks."""
+        ...
+
+    def sync(self) -> None:
+        """Make every group so far survive a power cut, whatever the setting asks. Blocks for as long as the disk takes."""
         ...
 
     def counters(self) -> Mapping[str, int]:

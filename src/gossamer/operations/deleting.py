@@ -21,7 +21,8 @@ import msgspec
 from gossamer.assembly.control.resting import check_can_block, close_hosts
 from gossamer.assembly.control.standing import ledgers_of
 from gossamer.assembly.damage import damages_of
-from gossamer.assembly.followers import Followers
+from gossamer.assembly.following import Following
+from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.model.dates import utc_text
@@ -151,7 +152,7 @@ class _Deleting:
             self._logs,
             self._tables,
             self._copies,
-            self._items,
+            self._followers,
         ]
         for step in steps:
             step()
@@ -296,17 +297,17 @@ class _Deleting:
         for place in (QUARANTINE, INDEX_DIRECTORY, *(f"{TABLES}/{name}" for name in RANKS)):
             shutil.rmtree(self._directory / place, ignore_errors=True)
 
-    def _items(self) -> None:
-        """Files of items are written anew, since their table has begun anew."""
+    def _followers(self) -> None:
+        """What follows the crawl is made anew, since its tables have begun anew."""
         troubles: list[str] = []
-        asyncio.run(_follow(Followers(self._directory, "", troubles.append)))
+        asyncio.run(_follow(Following(self._directory, CrawlOptions(), troubles.append)))
         if troubles:
             raise CrawlDirectoryError(f"{troubles[0]}; then finish: gossamer delete {self._directory}")
 
 
-async def _follow(files: Followers) -> None:
-    await files.start()
-    await files.finish()
+async def _follow(following: Following) -> None:
+    await following.start()
+    await following.finish()
 
 
 def _names(line: bytes, columns: set[str], target: DeletionTarget) -> bool:

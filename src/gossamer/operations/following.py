@@ -1,178 +1,122 @@
-"""`python -m gossamer.operations.following DIRECTORY`: feeds what follows a crawl, while the crawl runs.
+"""`python -m gossamer.operations.following DIRECTORY WHAT`: feeds one thing that follows a crawl, while the crawl runs.
 
-Place in the flow: :mod:`gossamer.assembly.followers` starts it beside a crawl, and closes its standard input when
-everything is committed; the death of the crawl closes that as well. Then it takes what is committed by then, and ends. With
-`--once` it looks once.
-
-Item files, the index and each database have a thread and a feed of their own: one that is slow or broken keeps nobody else
-waiting. What it could not take stays in the tables, and is taken by the next run.
+Place in the flow: :mod:`gossamer.assembly.following` starts one such process for each thing beside a crawl, and closes its standard
+input when everything is committed; the death of the crawl closes that as well. Then it takes what is committed by then, and ends.
+With `--once` it looks once. What it has to tell at the end it prints, a line for each.
 """
 
+import contextlib
 import gc
 import os
+import select
 import sys
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import msgspec
+from gossamer.model.errors import GossamerError
+from gossamer.query.following import Follower, ItemFileFollower, Rest, feed_until
+from gossamer.query.places import SINKS_FILE, following
 
-from gossamer.contracts.feeding import FeedConsumer
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.query.feeds import Feed
-from gossamer.query.item_files import item_files
-from gossamer.query.places import FOLLOWING_INDEX, SINKS_FILE, following
-from gossamer.stores.crawl_identity import crawl_id
-
-#: Seconds between two looks, and between two tries of what fails: doubled each time up to the most.
-INTERVAL, LONGEST_WAIT = 1.0, 30.0
-
-#: Tries of what fails when the crawl has ended, a second apart: a database that starts anew is back by then.
-LAST_TRIES = 5
+#: Seconds between two looks for somebody who waits, and for the end.
+INTERVAL = 1.0
 
 
-class Follower(msgspec.Struct, frozen=True):
-    """Something that follows a crawl."""
-
-    name: str
-    """As people call it."""
-    make: Callable[[], FeedConsumer]
-    """Opens it; called again after each failure."""
-    end: Callable[[FeedConsumer], None] = lambda consumer: None
-    """Called when it has taken everything."""
+def _items(directory: Path, rest: Rest, name: str) -> Follower:
+    return ItemFileFollower(directory)
 
 
-def followers(directory: Path) -> list[Follower]:
-    """Everything that follows the crawl in a directory."""
-    found = [Follower(str(one), lambda one=one: one) for one in item_files(directory)]  # type: ignore[misc]
-    if (directory / FOLLOWING_INDEX).exists():
-        found.append(_index(directory))
-    if (directory / SINKS_FILE).exists():
-        found += _sinks(directory)
-    return found
+def _triples(directory: Path, rest: Rest, name: str) -> Follower:
+    from gossamer.query.triples.following import TripleStoreFollower  # few crawls have one
+
+    return TripleStoreFollower(directory)
 
 
-def _sinks(directory: Path) -> list[Follower]:
-    from gossamer.query.schema import tables_of  # few crawls have databases
-    from gossamer.query.sinks.mapping import read_sinks
-    from gossamer.query.sinks.sink import DatabaseSink
+def _endpoints(directory: Path, rest: Rest, name: str) -> Follower:
+    from gossamer.query.triples.following import EndpointFollower  # few crawls have one
 
-    def close(sink: FeedConsumer) -> None:
-        assert isinstance(sink, DatabaseSink)
-        sink.close()
-
-    crawl = crawl_id(directory)
-    return [
-        Follower(f"sink {name}, {to.source}", partial(DatabaseSink, directory, crawl, name, spec, at), close)
-        for name, spec in read_sinks(directory / SINKS_FILE, tables_of(directory)).sinks.items()
-        for at, to in enumerate(spec.tables)
-    ]
+    return EndpointFollower(directory, rest)
 
 
-def _index(directory: Path) -> Follower:
+def _index(directory: Path, rest: Rest, name: str) -> Follower:
     from gossamer.assembly.archived import ArchivedTexts  # few crawls are indexed while they run
+    from gossamer.query.retrying import Retried, RetryingFollower
     from gossamer.query.search.index import SearchIndex
 
-    def close(index: FeedConsumer) -> None:
-        assert isinstance(index, SearchIndex)
-        index.close()
-
-    return Follower("the index", lambda: SearchIndex(directory, ArchivedTexts(directory)), close)
+    index = Retried("the index", lambda: SearchIndex(directory, ArchivedTexts(directory)))
+    return RetryingFollower(directory, [index])
 
 
-class _Feeding(threading.Thread):
-    """Feeds one follower until the crawl has ended, then once more."""
+def _sink(directory: Path, rest: Rest, name: str) -> Follower:
+    from gossamer.query.retrying import Retried, RetryingFollower  # few crawls have databases
+    from gossamer.query.schema import tables_of
+    from gossamer.query.sinks.mapping import read_sinks
+    from gossamer.query.sinks.sink import DatabaseSink
+    from gossamer.stores.crawl_identity import crawl_id
 
-    def __init__(self, directory: Path, follower: Follower, ended: threading.Event, pause: float) -> None:
-        super().__init__(name=follower.name, daemon=True)
-        self._directory = directory
-        self._follower = follower
-        self._ended = ended
-        self._pause = pause
-        self._consumer: FeedConsumer | None = None
-        self._feed: Feed | None = None
-        self.failure = ""
-        """Why it could not take everything; empty where it did."""
-
-    def run(self) -> None:
-        failures = tries = 0
-        while True:
-            is_last = self._ended.is_set()
-            self.failure = self._give()
-            failures = failures + 1 if self.failure else 0
-            tries += is_last
-            if is_last and (not self.failure or tries >= LAST_TRIES):
-                return
-            # Not the event alone: at the end, what failed waits too before it is tried again.
-            wait = min(self._pause * 2**failures, LONGEST_WAIT) if not is_last else self._pause
-            (threading.Event() if is_last else self._ended).wait(wait)
-
-    def _give(self) -> str:
-        """Give it what there is; what went wrong, in one line."""
-        try:
-            if self._consumer is None or self._feed is None:
-                self._consumer = self._follower.make()
-                self._feed = Feed(self._directory, self._consumer.table)
-            self._feed.give(self._consumer)
-            return ""
-        except (OSError, UsageError, CrawlDirectoryError) as error:
-            consumer, self._consumer = self._consumer, None
-            if consumer is not None:
-                self._follower.end(consumer)
-            return " ".join(str(error).split())
-
-    def close(self) -> None:
-        if self._consumer is not None:
-            self._follower.end(self._consumer)
+    spec, crawl = read_sinks(directory / SINKS_FILE, tables_of(directory)).sinks[name], crawl_id(directory)
+    every = [
+        Retried(f"sink {name}, {to.source}", partial(DatabaseSink, directory, crawl, name, spec, at))
+        for at, to in enumerate(spec.tables)
+    ]
+    return RetryingFollower(directory, every)
 
 
-def follow(
-    directory: Path,
-    every: Sequence[Follower],
-    rest: Callable[[], object],
-    *,
-    wait: bool,
-    pause: float = INTERVAL,
-) -> list[str]:
-    """Feed what follows a crawl until it has ended, then once more; returns a line for each follower that lacks rows.
+#: What follows crawls, by the first word of its name; the rest, after a hyphen, says which. Each has a process of its own, so that
+#: a slow one holds up no other.
+FOLLOWERS: dict[str, Callable[[Path, Rest, str], Follower]] = {
+    "items": _items,
+    "triples": _triples,
+    "endpoints": _endpoints,
+    "index": _index,
+    "sink": _sink,
+}
+
+
+def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[str]:
+    """Feed what follows a crawl until there is nobody to wait for, then once more.
 
     Args:
         directory: the crawl directory.
-        every: what follows it.
-        rest: returns when the crawl has ended.
+        what: one of :data:`FOLLOWERS`; of sinks, `sink-NAME`.
+        rest: between two looks.
         wait: wait for another process that is at it; otherwise leave it to that one.
-        pause: seconds between two looks.
+
+    Returns:
+        What a person has to know.
+
+    Raises:
+        GossamerError: it cannot be fed; says why.
+        OSError: a file could not be read or written.
     """
-    with following(directory, wait=wait) as held:
+    with following(directory, what, wait=wait) as held:
         if not held:
             return []
-        ended = threading.Event()
-        threads = [_Feeding(directory, one, ended, pause) for one in every]
-        for thread in threads:
-            thread.start()
-        rest()
-        ended.set()
-        for thread in threads:
-            thread.join()
-            thread.close()
-        return [f"{thread.name}: {thread.failure}" for thread in threads if thread.failure]
+        kind, _, name = what.partition("-")
+        with contextlib.closing(FOLLOWERS[kind](directory, rest, name)) as follower:
+            return feed_until(directory, follower, rest)
+
+
+def _ended_within_the_interval() -> bool:
+    readable, _, _ = select.select([sys.stdin], [], [], INTERVAL)
+    return bool(readable)
 
 
 def main(arguments: list[str]) -> int:
-    """Follow; 0 where everything was taken. Each follower that lacks rows is a line on standard error."""
+    """Follow; 0 where everything was taken."""
     gc.set_threshold(100_000, 20, 20)
     once = "--once" in arguments
     if not once:
         os.nice(10)  # beside a running crawl
-    [name] = [argument for argument in arguments if argument != "--once"]
-    directory = Path(name)
+    directory, what = (argument for argument in arguments if argument != "--once")
     # The process of a crawl that was killed ends by itself; one of a crawl that runs sees what there is to see.
-    rest = (lambda: b"") if once else sys.stdin.buffer.read
-    lacking = follow(directory, followers(directory), rest, wait=not once)
-    for line in lacking:
-        print(line, file=sys.stderr)  # noqa: T201  # whoever started this process reads it
-    return 1 if lacking else 0
+    try:
+        told = follow(Path(directory), what, (lambda: True) if once else _ended_within_the_interval, wait=not once)
+    except GossamerError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    sys.stdout.writelines(f"{line}\n" for line in told)
+    return 0
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def index_crawl(directory: Path, *, anew: bool = False) -> Indexed:
         OSError: it could not be written.
     """
     convert(directory)
-    with following(directory, wait=False) as held:
+    with following(directory, "index", wait=False) as held:
         if not held:
             raise CrawlDirectoryError(
                 f"the index of {directory} is in use: a crawl or another command is handing rows on; call this again afterwards"

@@ -75,6 +75,8 @@ class ItemFile:
     """One file. Contract: `feeding.FeedConsumer`."""
 
     table = "items"
+    columns: tuple[str, ...] = (*_FIXED, "data")
+    rows_at_once = 1_000
 
     def __init__(self, directory: Path, file: Path) -> None:
         self._path = note_path(directory, file)

@@ -29,6 +29,11 @@ SINKS_FILE = "state/sinks.toml"
 
 #: Where the full-text index lies.
 INDEX_DIRECTORY = "index"
+#: Where the triple store of a crawl lies (:mod:`gossamer.query.triples.store`).
+TRIPLES = "triples"
+
+#: Where it is noted which triple stores elsewhere follow the crawl (:mod:`gossamer.query.triples.endpoint`).
+ENDPOINTS = "state/triple-stores"
 
 TABLES = "tables"
 
@@ -157,9 +162,9 @@ def removing(directory: Path) -> Iterator[bool]:
 
 
 @contextlib.contextmanager
-def following(directory: Path, *, wait: bool) -> Iterator[bool]:
-    """Be the one process that feeds what follows the crawl; False where another is at it, or the directory cannot be written."""
-    with _flock(_lock(directory, "following"), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)) as held:
+def following(directory: Path, what: str, *, wait: bool) -> Iterator[bool]:
+    """Be the one process that feeds one thing which follows the crawl; False where another is at it, or it cannot be written."""
+    with _flock(_lock(directory, f"following-{what}"), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)) as held:
         yield held
 
 

@@ -134,12 +134,13 @@ def superseded(telling: bool) -> str:
     """
     pages = f"pages{EVERY}"
     these = f"SELECT * FROM {pages} WHERE outcome IN ({words(TELLING)})" if telling else f"SELECT * FROM {pages}"
-    again = f"SELECT hash(url) FROM ({these}) GROUP BY 1 HAVING count(*) > 1"
+    # What is known by more than its URL, as the answer to a form, comes after answers to the same form alone.
+    again = f"SELECT hash(url, request) FROM ({these}) GROUP BY 1 HAVING count(*) > 1"
     # What cannot be told from the last visit is not hidden: rows of older programs have no id, and one row must always be left.
     key = VISIT if telling else f"row({VISIT}, fetched_at, attempt)"
     return (
-        f"SELECT url, {VISIT}, fetched_at, attempt FROM ({these}) WHERE hash(url) IN ({again}) "
-        f"WINDOW last_first AS (PARTITION BY url ORDER BY fetched_at DESC, attempt DESC, {VISIT} DESC) "
+        f"SELECT url, {VISIT}, fetched_at, attempt FROM ({these}) WHERE hash(url, request) IN ({again}) "
+        f"WINDOW last_first AS (PARTITION BY url, request ORDER BY fetched_at DESC, attempt DESC, {VISIT} DESC) "
         f"QUALIFY {key} IS DISTINCT FROM first_value({key}) OVER last_first"
     )
 

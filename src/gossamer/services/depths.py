@@ -28,5 +28,5 @@ def announced(tasks: Iterable[Task], group: Group, limit: int) -> list[Task]:
 
 def _behind(task: Task, group: Group) -> Iterable[Task]:
     """What a page links to, as tasks; nothing where it was not visited yet, since then its own visit will announce it."""
-    for url, relation in group.links_of(task.identity) or ():
-        yield task_of(task, url, relation)
+    for link in group.links_of(task.identity) or ():
+        yield task_of(task, *link)

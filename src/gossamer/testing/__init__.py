@@ -27,6 +27,7 @@ _HOMES = {
     "check_keeper": "keeping",
     "check_learner": "trapping",
     "check_ledger": "ledger",
+    "check_page_handlers": "handling",
     "check_politeness": "asking",
     "check_prioritizer": "ordering",
     "check_processor": "judging",

@@ -120,6 +120,8 @@ class SearchIndex:
     """The index as it is kept. Contract: `feeding.FeedConsumer`."""
 
     table = "pages"
+    columns: tuple[str, ...] = ()
+    rows_at_once = 1_000
 
     def __init__(self, directory: Path, reader: TextReader) -> None:
         """Open it for writing, and make it where there is none.

@@ -34,6 +34,9 @@ REFUSED = "state/sinks"
 class DatabaseSink:
     """One table of a sink. Contract: `feeding.FeedConsumer`."""
 
+    columns: tuple[str, ...] = ()
+    rows_at_once = 1_000
+
     def __init__(self, directory: Path, crawl: str, name: str, spec: SinkSpec, at: int) -> None:
         """Connect.
 

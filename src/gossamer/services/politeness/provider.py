@@ -132,13 +132,13 @@ class HostPoliteness(Provider[PolitenessSheet]):
         """See the contract."""
         host, domain = task.host, registered_domain(task.host)
         booked = self.gates.begin(host, domain, address, now)
-        self._flights.setdefault(task.url, deque()).append(_Flight(host, domain, address, task.attempt, booked))
+        self._flights.setdefault(task.identity, deque()).append(_Flight(host, domain, address, task.attempt, booked))
         place = self.gates.place(host)
         return place is not None and place.live < place.limit
 
     def answered(self, answer: Answer) -> None:
         """See the contract."""
-        for flight in self._flights.get(answer.url, ()):
+        for flight in self._flights.get(answer.identity, ()):
             if flight.ruling is None:
                 break
         else:
@@ -150,15 +150,22 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def ruling(self, answer: Answer) -> Ruling:
         """See the contract."""
-        flights = self._flights.get(answer.url)
+        ruling = self.expected(answer)
+        flights = self._flights.get(answer.identity)
+        if flights is not None:
+            flights.popleft()
+            if not flights:
+                del self._flights[answer.identity]
+        return ruling
+
+    def expected(self, answer: Answer) -> Ruling:
+        """See the contract."""
+        flights = self._flights.get(answer.identity)
         if flights is None:
             return DONE
         if flights[0].ruling is None:
             self.answered(answer)
-        ruling = flights.popleft().ruling
-        if not flights:
-            del self._flights[answer.url]
-        return ruling or DONE
+        return flights[0].ruling or DONE
 
     # -- what else is known of a host
 
@@ -176,9 +183,9 @@ class HostPoliteness(Provider[PolitenessSheet]):
         """See the contract."""
         self.gates.missed(host, self.clock.monotonic(), self.clock.now(), registered_domain(host))
 
-    def received(self, url: str, size: int) -> None:
+    def received(self, identity: str, size: int) -> None:
         """See the contract."""
-        flights = self._flights.get(url)
+        flights = self._flights.get(identity)
         booked = 0.0
         if flights:
             booked, flights[0].booked = flights[0].booked, 0.0

@@ -41,7 +41,7 @@ from gossamer.model.identity import VisitIds
 from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import Ruling, What
 from gossamer.model.task import Committed
-from gossamer.model.visit import Location, Record, Visit, answer_of
+from gossamer.model.visit import Location, Record, Visit, answer_of, given_up, of_request
 from gossamer.stages.commit.hosts import Ended, HostNotes
 from gossamer.stages.commit.queueing import Choosers, TaskQueueing
 from gossamer.stages.commit.sheet import CommitSheet
@@ -174,17 +174,15 @@ class Commit(Filter[CommitSheet]):
         visit = msgspec.structs.replace(visit, id=self._ids.next())
         response = visit.response
         answer = answer_of(visit.task, response)
-        self.politeness.received(answer.url, len(response.body))
-        ruling = self.politeness.ruling(answer)
-        if response.is_met and not visit.task.is_safe:
-            ruling = Ruling(What.DONE)  # it may have been carried out: nobody sends it again
+        self.politeness.received(answer.identity, len(response.body))
+        ruling = of_request(self.politeness.ruling(answer), visit.task, response)
+        if visit.again is not None:
+            ruling = Ruling(What.RETRY, visit.again)
         if visit.is_robots:
             site = visit.task.source
             return Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.steady()))
         if ruling.what is What.GONE:
-            error = f"{response.outcome} at try {visit.task.attempt}; {response.error}".rstrip("; ")
-            gone = msgspec.structs.replace(response, outcome=Outcome.GONE_AFTER_RETRIES, error=error)
-            visit = msgspec.structs.replace(visit, response=gone)
+            visit = given_up(visit)
         return Ended(self._judged(visit), ruling)
 
     def _kept(self, group: Sequence[Ended]) -> tuple[list[Record], list[_Ends]]:
@@ -249,7 +247,8 @@ class Commit(Filter[CommitSheet]):
     def _decide(self, ended: Ended, staged: Group, queueing: TaskQueueing) -> None:
         """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
         visit = ended.visit
-        if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body:
+        is_own = visit.task.is_marked or visit.again is not None  # no document of its URL, or not yet
+        if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body and not is_own:
             owner = staged.first(visit.digest, visit.url)
             if owner != visit.duplicate_of:
                 visit = msgspec.structs.replace(visit, duplicate_of=owner)
@@ -264,6 +263,8 @@ class Commit(Filter[CommitSheet]):
     def _uncovered(self, visit: Visit) -> Sequence[str]:
         """What those who learn from visits find in this one; it is counted with its host, for `why`."""
         found: list[str] = []
+        if visit.task.is_marked:
+            return found  # what an answer to a form says, its URL does not
         for watcher in self.watchers.get("visits", ()):
             try:
                 name = watcher.observe(visit)

@@ -18,7 +18,7 @@ from gossamer.model.aside import Family
 from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.leading import task_of
-from gossamer.model.task import Task, with_level
+from gossamer.model.task import Task, sooner, with_level
 from gossamer.model.url import canonical, host_of, scheme_of
 from gossamer.model.visit import Visit
 from gossamer.services.depths import announced
@@ -69,13 +69,17 @@ class TaskQueueing:
     def _levelled(self, tasks: Sequence[Task]) -> list[Task]:
         urgencies = self._prioritizer.levels(tasks, [_STANDING] * len(tasks))
         level = self._traversal.level
-        return [with_level(task, level(task, urgency)) for task, urgency in zip(tasks, urgencies, strict=True)]
+        return [
+            with_level(one, sooner(one, level(one, urgency))) for one, urgency in zip(tasks, urgencies, strict=True)
+        ]
 
     def _crawled(self, tasks: Sequence[Task], rejected: dict[str, int]) -> Sequence[Task]:
         """Those that are not set aside; the others are, and are counted by the trap's name."""
         families = placed(self._gates, "schedule", tasks)
         if not any(families):
             return tasks
+        # A form that is sent is no part of an endless site, however many forms its URL takes.
+        families = [None if task.is_marked else family for task, family in zip(tasks, families, strict=True)]
         aside: dict[Family, list[Task]] = {}
         for task, family in zip(tasks, families, strict=True):
             if family is not None:
@@ -113,11 +117,11 @@ class TaskQueueing:
             return [tasks[identity] for identity in new]
         # A nearer way to this page may have been found while it was in flight: its links are counted from there.
         source, depth = visit.task, self._staged.depth_of(visit.task)
-        self._staged.links(source.identity, [(link.url, link.relation) for link in visit.links])
+        self._staged.links(source.identity, [(link.url, link.relation, link.request) for link in visit.links])
         met: Sequence[Task] = visit.new
         if depth != source.depth:
             nearest = msgspec.structs.replace(source, depth=depth)
-            met = [task_of(nearest, link.url, link.relation) for link in visit.links]
+            met = [task_of(nearest, link.url, link.relation, link.request) for link in visit.links]
         near = [task for task in met if task.depth <= limit]
         if len(near) < len(met):
             rejected["depth"] = len(met) - len(near)

@@ -29,6 +29,7 @@ from gossamer.model.body import THRESHOLD, Body, beginning
 from gossamer.model.errors import AddressRefused, ResolutionFailed
 from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import Requested
 from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch import coding, request
@@ -141,6 +142,8 @@ class Asked(msgspec.Struct, frozen=True):
     secret: tuple[str, ...] = ()
     """Those that are kept out of the archive."""
     wanted: Wanted | None = None
+    request: Requested | None = None
+    """What is sent beside that; None for a plain GET."""
 
 
 def affordable(connections: int) -> int:
@@ -152,7 +155,7 @@ def affordable(connections: int) -> int:
 
 
 class HttpModule(Provider[HttpSheet]):
-    """Fetches http and https URLs. Implements `contracts.fetching.ProtocolModule`."""
+    """Fetches http and https URLs, and sends requests to them. Implements `contracts.fetching.RequestSender`."""
 
     resolver: Uses[Resolver]
     gates: UsesMany[VisitFilter]
@@ -229,6 +232,13 @@ class HttpModule(Provider[HttpSheet]):
 
     async def fetch(self, task: Task) -> Response:
         """See the contract."""
+        return await self._exchange(task, None)
+
+    async def send(self, task: Task) -> Response:
+        """See the contract."""
+        return await self._exchange(task, task.request)
+
+    async def _exchange(self, task: Task, sent: Requested | None) -> Response:
         started, url = self.clock.now(), task.url
         if not url.startswith(("http://", "https://")):
             return Response(Outcome.SCHEME_REFUSED, started=started, error="not an http or https URL")
@@ -245,7 +255,8 @@ class HttpModule(Provider[HttpSheet]):
             return Response(Outcome.DNS_FAILED, started=started, error=str(error))
         except AddressRefused as error:
             return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
-        asked = Asked(url, started, self.clock.monotonic() - began, *self._fields_of(task), self._wanted(task))
+        fields = self._fields_of(task, sent)
+        asked = Asked(url, started, self.clock.monotonic() - began, *fields, self._wanted(task), sent)
         slot = self._slots.try_enter() or await self._slots.enter()
         try:
             response = await self._fetch_from(asked, endpoint, is_robots=task.relation == ROBOTS)
@@ -255,15 +266,18 @@ class HttpModule(Provider[HttpSheet]):
             self._jar.receive(url, response.headers, started)
         return response
 
-    def _fields_of(self, task: Task) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _fields_of(self, task: Task, sent: Requested | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The fields of this request alone: those that the archive keeps, and those that it must not."""
         shown: tuple[str, ...] = ()
-        if task.etag or task.last_modified:
+        own: tuple[str, ...] = ()
+        if sent is not None:
+            shown, own = request.own_fields(sent)
+        elif task.etag or task.last_modified:
             shown = request.conditional_fields(task)
         if self._jar is not None and (cookie := self._jar.field(task.url, self.clock.now())):
-            shown = (*shown, f"Cookie: {cookie}")
+            shown, own = request.with_cookie(shown, own, cookie)
         secret = self._credentials.get(urls.site_of(task.url), ()) if self._credentials else ()
-        return shown, secret
+        return shown, (*secret, *own)
 
     async def _fetch_from(self, asked: Asked, endpoint: Endpoint, *, is_robots: bool) -> Response:
         """Try the host's addresses in turn, as long as they let nobody in; for a robots.txt also as long as they fail, for
@@ -271,7 +285,7 @@ class HttpModule(Provider[HttpSheet]):
         """
         response = await self._attempt(asked, endpoint.address, endpoint.port)
         for address in endpoint.others if is_robots else endpoint.others[:_SPARE_ADDRESSES]:
-            nobody_in = response.outcome is Outcome.CONNECT_FAILED and not response.address
+            nobody_in = response.outcome is Outcome.CONNECT_FAILED and not response.address and not response.is_met
             if not nobody_in and not (is_robots and response.outcome in _ROBOTS_FAILED):
                 break
             response = await self._attempt(asked, address, endpoint.port)
@@ -284,6 +298,10 @@ class HttpModule(Provider[HttpSheet]):
         try:
             fields = asked.shown + asked.secret
             now, single = self.clock.monotonic(), (address, port) in self._droppers
+            if asked.request is not None:
+                # On a connection that was used before, nobody could tell whether it came through.
+                single = single or not asked.request.is_safe
+                transfer.carry(asked.request)
             transfer.begin(asked.url, address, port, self._keeping, now, fields, asked.wanted, single=single)
             future = self._live[transfer] = self._multi.add(transfer.curl)
             try:
@@ -308,8 +326,9 @@ class HttpModule(Provider[HttpSheet]):
 
     def _release(self, transfer: Transfer) -> None:
         self._multi.discard(transfer.curl)
+        is_used_up = transfer.is_used_up
         transfer.clear()
-        if transfer.shared is self._shared and not self._multi.closed:
+        if transfer.shared is self._shared and not is_used_up and not self._multi.closed:
             self._idle.append(transfer)
         else:
             transfer.close()
@@ -356,7 +375,9 @@ class HttpModule(Provider[HttpSheet]):
                 elapsed=elapsed,
                 error=verdict.reason,
                 timings=timings,
-                is_met=bool(transfer.lines) or (self._proxy is None and connects > 0 and sent),
+                is_met=bool(transfer.lines)
+                or (self._proxy is None and connects > 0 and sent)
+                or (asked.request is not None and transfer.is_asked),
                 is_unverified=is_unverified,
             )
         body, decoded, fault, verdict = self._body(transfer, head, verdict)

@@ -30,7 +30,7 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.model.outcome import ANSWERED, Outcome
-from gossamer.model.task import ROBOTS, Answer, Committed, Task, with_level
+from gossamer.model.task import ROBOTS, Answer, Committed, Task, sooner, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
 from gossamer.model.visit import Response, Visit
 from gossamer.services.depths import announced
@@ -186,7 +186,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 new = [known[identity] for identity in self.seen.offer([task.identity for task in followed])]
             else:
                 new = announced(followed, group, self.sheet.depth)
-            group.push([with_level(task, self.traversal.level(task, 0)) for task in new])
+            group.push([with_level(task, sooner(task, self.traversal.level(task, 0))) for task in new])
             group.count("hosts", sum(group.tally("host", task.host, 1) == 1 for task in new))
         self._is_stirred = True
         self.signal("tasks")
@@ -264,13 +264,19 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._wait(host, now)
                 break
         self._refuse_blocked()
+        self._end_round(found)
+        return found
+
+    def _end_round(self, found: Sequence[Task]) -> None:
+        """What follows from handing out these."""
+        if not all(task.is_safe for task in found):
+            self.ledger.sync()  # nothing of what may not be sent twice leaves before its note is on the disk
         self._step_over()
         if self._probing is not None:
             self._probing.flush()
         if self._refused:
             self.signal("refused")
         self._end_if_done()
-        return found
 
     def take_refused(self, free: int) -> list[Visit]:
         """Visits of tasks that must not be fetched: their story ends at the commit, like any other."""

@@ -26,16 +26,17 @@ from functools import lru_cache
 from itertools import repeat
 from typing import Annotated, Any
 
+from gossamer.contracts.processing import MAX_FOUND
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.requisites import LINK_TYPES
 from gossamer.model.visit import Found
 from gossamer.reading.document import Document
 from gossamer.reading.markup import SPACE, attributes
+from gossamer.reading.robots_tags import NOFOLLOW
 from gossamer.reading.skim import SPANNED, Span, Tag
 from gossamer.stages.process.anchors import all_folded, anchor_at
 from gossamer.stages.process.css import css_links
-from gossamer.stages.process.reading import MAX_FOUND
 
 #: `rel` tokens of `link` elements that lead to documents (HTML's list of link types, and names in use before it).
 FOLLOWED_RELATIONS = frozenset(
@@ -71,9 +72,6 @@ FOLLOWED_RELATIONS = frozenset(
         "up",
     ]
 )
-
-#: `rel` tokens by which a page says that it does not vouch for a link (HTML, 4.6.6; Google's `ugc` and `sponsored`).
-NOFOLLOW = frozenset({"nofollow", "ugc", "sponsored"})
 
 #: Candidates of one `srcset` that are yielded; pages have a handful.
 MAX_CANDIDATES = 100
@@ -165,6 +163,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
     """Finds the links of an HTML page. Contract: `processing.Processor`. Keeps no state."""
 
     divisible = True
+    finds_links = True
 
     def process(self, document: Document) -> Iterable[Found]:
         """The page's links."""

@@ -182,6 +182,7 @@ class LedgerGroup:
         """
         those = list(tasks)
         count = self._aside.put(family, those)
+        self.changes.requests += [task for task in those if task.request is not None]
         self.counts["set_aside"] += count
         if not known:
             self.counts["discovered"] += sum(task.attempt == 1 for task in those)
@@ -237,6 +238,7 @@ class LedgerGroup:
         counts = self.counts
         counts["pages"] += visit.is_page
         counts["troubled"] += bool(visit.trouble)
+        counts["raised"] += bool(visit.errors)
         counts["documents"] += response.outcome is Outcome.OK and bool(response.body) and not visit.duplicate_of
         if location is not None:
             self.written(location.file, location.offset + location.length)

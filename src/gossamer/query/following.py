@@ -1,0 +1,136 @@
+"""What follows a crawl, and how it is fed: while the crawl runs, and once more when it has ended.
+
+Place in the flow: the process of a follower (:mod:`gossamer.operations.following`) calls :func:`feed_until`. Who wants to be fed
+beside a crawl is a :class:`Follower`.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from gossamer.contracts.feeding import FeedConsumer
+from gossamer.model.errors import GossamerError
+from gossamer.query.feeds import Feed
+from gossamer.query.item_files import item_files
+from gossamer.query.places import reading
+
+
+#: How a consumer fails that cannot keep its rows.
+FAILURES = (OSError, GossamerError)
+
+Rest = Callable[[], bool]
+"""Waits a little; True when the crawl has ended, so that the next look is the last."""
+
+
+class Follower:
+    """One thing that follows a crawl."""
+
+    #: Rests between two looks at the feeds, where nobody waits.
+    rests = 1
+
+    def consumers(self) -> Sequence[FeedConsumer]:
+        """What is fed next: in this order, and seen in the opposite one, so that no feed is ahead of those before it."""
+        return ()
+
+    def is_awaited(self) -> bool:
+        """Somebody waits for what is committed by now."""
+        return False
+
+    def look(self) -> None:
+        """The feeds are looked at next: who waits by now will be served."""
+
+    def has_looked(self) -> None:
+        """Everything has what was committed at the last :meth:`look`."""
+
+    def failed(self, consumer: FeedConsumer, error: Exception) -> None:
+        """A consumer could not keep its rows. Note it, and the others go on; raise it, and all is over."""
+        raise error
+
+    def finish(self) -> None:
+        """Everything is given: do what is done at the end."""
+
+    def told(self) -> list[str]:
+        """What a person has to know at the end."""
+        return []
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+class ItemFileFollower(Follower):
+    """The item files of a crawl."""
+
+    def __init__(self, directory: Path) -> None:
+        self._files = item_files(directory)
+
+    def consumers(self) -> Sequence[FeedConsumer]:
+        return self._files
+
+
+def feed_all(
+    directory: Path,
+    fed: Sequence[tuple[FeedConsumer, Feed]],
+    failed: Callable[[FeedConsumer, Exception], None] | None = None,
+) -> None:
+    """Give consumers everything that is committed by now.
+
+    Args:
+        directory: the crawl directory.
+        fed: each consumer with its feed.
+        failed: is told of a consumer that could not keep its rows; without it, the error goes on.
+
+    Raises:
+        OSError: a file could not be read, or a consumer could not keep what it was given.
+    """
+    with reading(directory):
+        sights = [feed.look() for _, feed in reversed(fed)]
+        for (consumer, feed), sight in zip(fed, reversed(sights), strict=True):
+            try:
+                feed.give(consumer, sight)
+            except FAILURES as error:
+                if failed is None:
+                    raise
+                failed(consumer, error)
+
+
+def feeds_of(directory: Path, consumers: Sequence[FeedConsumer]) -> list[tuple[FeedConsumer, Feed]]:
+    """Each consumer with a feed of its own."""
+    return [(consumer, Feed(directory, consumer.table)) for consumer in consumers]
+
+
+def feed_until(directory: Path, follower: Follower, rest: Rest) -> list[str]:
+    """Feed a follower until the crawl has ended, then once more.
+
+    Args:
+        directory: the crawl directory.
+        follower: what is fed.
+        rest: between two looks.
+
+    Returns:
+        What a person has to know.
+
+    Raises:
+        GossamerError: it cannot be fed; says why.
+        OSError: a file could not be read or written.
+    """
+    feeds: dict[FeedConsumer, Feed] = {}
+    is_last = False
+    while True:
+        follower.look()
+        consumers = follower.consumers()
+        feeds = {one: feeds.get(one) or Feed(directory, one.table) for one in consumers}
+        feed_all(directory, list(feeds.items()), follower.failed)
+        follower.has_looked()
+        if is_last:
+            follower.finish()
+            return follower.told()
+        is_last = _rested(follower, rest)
+
+
+def _rested(follower: Follower, rest: Rest) -> bool:
+    """Wait for the next look; True when it is the last."""
+    for _ in range(follower.rests):
+        if rest():
+            return True
+        if follower.is_awaited():
+            return False
+    return False
