@@ -67,23 +67,33 @@ def test_index_and_database_have_the_rows_of_the_tables_whatever_is_killed(tmp_p
     assert sorted(hit.url for hit in Search(directory).ask("", most=1_000).hits) == [url for (url,) in pages]
 
 
-def test_a_database_that_is_away_is_told_and_filled_by_the_next_run(tmp_path: Path) -> None:
-    directory, database = tmp_path / "crawl", tmp_path / "my.db"
+def test_a_database_that_is_away_is_told_and_filled_by_the_next_run_and_keeps_no_other_from_its_rows(
+    tmp_path: Path,
+) -> None:
+    directory, database, sound = tmp_path / "crawl", tmp_path / "my.db", tmp_path / "sound.db"
     sinks = tmp_path / "sinks.toml"
     sinks.write_text(
-        f'[sinks.mine]\nurl = "sqlite:///{database}"\n[[sinks.mine.tables]]\nfrom = "pages"\ninto = "docs"\nkey = ["address"]\n'
-        'columns = { address = "url" }\n',
+        "".join(
+            f'[sinks.{name}]\nurl = "sqlite:///{file}"\n[[sinks.{name}.tables]]\nfrom = "pages"\ninto = "docs"\n'
+            'key = ["address"]\ncolumns = { address = "url" }\n'
+            for name, file in (("mine", database), ("sound", sound))
+        ),
         encoding="utf-8",
     )
+    with sqlite3.connect(sound) as other:
+        other.execute("CREATE TABLE docs (address TEXT PRIMARY KEY)")
     with FakeWeb.tree(2, 2) as web:
         process = start(directory, "crawl", web.url("/"), "-o", str(directory), "--delay", "0", "--sinks", str(sinks))
         _, said = process.communicate(timeout=120)
         assert process.returncode == 0
-        assert b"sink mine, pages" in said and b"no such table" in said
+        assert b"sink mine, pages" in said and b"no such table" in said and b"sink sound" not in said
+        with sqlite3.connect(sound) as other, Database(directory) as tables:
+            assert sorted(other.execute("SELECT address FROM docs")) == sorted(tables.ask("SELECT url FROM pages"))
         with sqlite3.connect(database) as mine:
             mine.execute("CREATE TABLE docs (address TEXT PRIMARY KEY)")
         process = start(directory, "resume", str(directory))
         _, said = process.communicate(timeout=120)
+        assert process.returncode == 0 and b"sink" not in said
     with Database(directory) as tables, sqlite3.connect(database) as mine:
         assert sorted(mine.execute("SELECT address FROM docs")) == sorted(tables.ask("SELECT url FROM pages"))
 

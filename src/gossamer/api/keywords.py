@@ -172,6 +172,12 @@ class CrawlKeywords(TypedDict, total=False):
     near_duplicates: Literal["auto", "off", "report", "skip"]
     """Pages with nearly the same text: report, or skip; auto reports where details are full."""
 
+    sinks: str
+    """Hand rows on to the databases that this file names (TOML), while the crawl runs."""
+
+    index: bool
+    """Keep a full-text index while the crawl runs, for `gossamer search`."""
+
     items: str
     """Write the items that processors find to this file too, .jsonl or .csv; it grows while the crawl runs."""
 

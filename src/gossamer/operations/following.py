@@ -11,12 +11,11 @@ import os
 import select
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from gossamer.model.errors import GossamerError
 from gossamer.query.following import Follower, ItemFileFollower, Rest, feed_until
-from gossamer.query.places import SINKS_FILE, following
+from gossamer.query.places import following
 
 #: Seconds between two looks for somebody who waits, and for the end.
 INTERVAL = 1.0
@@ -48,18 +47,9 @@ def _index(directory: Path, rest: Rest, name: str) -> Follower:
 
 
 def _sink(directory: Path, rest: Rest, name: str) -> Follower:
-    from gossamer.query.retrying import Retried, RetryingFollower  # few crawls have databases
-    from gossamer.query.schema import tables_of
-    from gossamer.query.sinks.mapping import read_sinks
-    from gossamer.query.sinks.sink import DatabaseSink
-    from gossamer.stores.crawl_identity import crawl_id
+    from gossamer.query.sinks.following import sink_follower  # few crawls have databases
 
-    spec, crawl = read_sinks(directory / SINKS_FILE, tables_of(directory)).sinks[name], crawl_id(directory)
-    every = [
-        Retried(f"sink {name}, {to.source}", partial(DatabaseSink, directory, crawl, name, spec, at))
-        for at, to in enumerate(spec.tables)
-    ]
-    return RetryingFollower(directory, every)
+    return sink_follower(directory, name)
 
 
 #: What follows crawls, by the first word of its name; the rest, after a hyphen, says which. Each has a process of its own, so that

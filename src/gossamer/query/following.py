@@ -13,7 +13,6 @@ from gossamer.query.feeds import Feed
 from gossamer.query.item_files import item_files
 from gossamer.query.places import reading
 
-
 #: How a consumer fails that cannot keep its rows.
 FAILURES = (OSError, GossamerError)
 

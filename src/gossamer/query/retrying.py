@@ -81,9 +81,7 @@ class _Trial:
 class RetryingFollower(Follower):
     """Feeds some consumers, each as if it were alone."""
 
-    def __init__(
-        self, directory: Path, every: Sequence[Retried], sleep: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, directory: Path, every: Sequence[Retried], sleep: Callable[[float], None] = time.sleep) -> None:
         """Name what is fed. Nothing is opened yet.
 
         Args:

@@ -1,5 +1,6 @@
 """Rows of a crawl reach databases of the user's own, each once, and what is wrong with a mapping is one line."""
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -20,12 +21,14 @@ from gossamer.contracts.feeding import FeedBatch, FeedMark, FeedPlace
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Visit
-from gossamer.operations.following import Follower, follow, followers
 from gossamer.operations.sinking import check_sinks
 from gossamer.query.convert import convert
+from gossamer.query.following import feed_until
 from gossamer.query.places import SINKS_FILE
+from gossamer.query.retrying import Retried, RetryingFollower
 from gossamer.query.schema import tables_that_ship
 from gossamer.query.sinks.drivers import connect_sink
+from gossamer.query.sinks.following import sink_follower
 from gossamer.query.sinks.mapping import SinkSpec, SinkTable, named_parameters, read_sinks
 from gossamer.query.sinks.sink import REFUSED, DatabaseSink
 from gossamer.testing import check_feed_consumer
@@ -233,40 +236,76 @@ def test_a_missing_table_loses_nothing_and_is_filled_when_it_is_there(kept: Open
         'columns = { page = "url", euros = "data.n" }\n',
         encoding="utf-8",
     )
-    [lacking] = follow(crawl.directory, followers(crawl.directory), lambda: None, wait=True, pause=0.01)
+
+    def told() -> list[str]:
+        with contextlib.closing(sink_follower(crawl.directory, "shop", sleep=lambda _: None)) as follower:
+            return feed_until(crawl.directory, follower, lambda: True)
+
+    [lacking] = told()
     assert lacking.startswith("sink shop, items: ") and "prices" in lacking
     run(url, "CREATE TABLE prices (page VARCHAR(50), euros INTEGER)")
     for _ in range(2):
-        assert follow(crawl.directory, followers(crawl.directory), lambda: None, wait=True, pause=0.01) == []
+        assert told() == []
         assert run(url, "SELECT euros FROM prices ORDER BY euros") == [(1,), (2,)]
 
 
-def test_a_sink_that_fails_keeps_no_other_follower_waiting(kept: Open, page: Make, tmp_path: Path) -> None:
+class Away:
+    """Opens a sink, but for the first times; notes the look at which it was tried."""
+
+    def __init__(self, times: int, make: Callable[[], DatabaseSink]) -> None:
+        self.look = 1
+        self.tried: list[int] = []
+        self._times = times
+        self._make = make
+
+    def __call__(self) -> DatabaseSink:
+        self.tried.append(self.look)
+        if len(self.tried) <= self._times:
+            raise OSError("connection refused")
+        return self._make()
+
+
+def test_a_sink_that_fails_keeps_no_other_waiting_and_is_tried_with_growing_pauses(
+    kept: Open, page: Make, tmp_path: Path
+) -> None:
     crawl = kept()
     crawl.commit(page(1, id="v1"))
     convert(crawl.directory, ended=True)
     url = f"sqlite:///{tmp_path}/my.db"
     run(url, "CREATE TABLE prices (page TEXT, euros INTEGER, crawl TEXT)")
-    filled = threading.Event()
-    tries: list[int] = []
+    broken = Away(100, lambda: sink(tmp_path, url))
+    pauses: list[float] = []
 
-    class Watched(DatabaseSink):
-        def take(self, batch: FeedBatch) -> None:
-            super().take(batch)
-            filled.set()
+    def rest() -> bool:
+        assert run(url, "SELECT euros FROM prices") == [(1,)], "the sound one waits for the broken one"
+        broken.look += 1
+        return broken.look == 20
 
-    def broken() -> DatabaseSink:
-        tries.append(1)
-        raise OSError("connection refused")
+    every = [Retried("broken", broken), Retried("sound", lambda: sink(tmp_path, url))]
+    with contextlib.closing(RetryingFollower(crawl.directory, every, pauses.append)) as follower:
+        [told] = feed_until(crawl.directory, follower, rest)
+    assert told.startswith("broken: connection refused; ")
+    assert broken.tried == [1, 3, 7, 15, *[20] * 5] and len(pauses) == 5
 
-    every = [
-        Follower("broken", broken),
-        Follower("sound", lambda: Watched(tmp_path, CRAWL, "shop", SinkSpec(url, (PRICES,)), 0)),
-    ]
-    assert follow(crawl.directory, every, lambda: filled.wait(60), wait=True, pause=0.01) == [
-        "broken: connection refused"
-    ]
-    assert run(url, "SELECT euros FROM prices") == [(1,)] and len(tries) > 1
+
+@pytest.mark.parametrize(("times", "tried"), [(2, [1, 3, 7]), (6, [1, 3, 7, 9, 9, 9, 9])])
+def test_a_sink_that_comes_back_gets_everything_and_nobody_is_told(
+    kept: Open, page: Make, tmp_path: Path, times: int, tried: list[int]
+) -> None:
+    crawl = kept()
+    crawl.commit(page(1, id="v1"))
+    convert(crawl.directory, ended=True)
+    url = f"sqlite:///{tmp_path}/my.db"
+    run(url, "CREATE TABLE prices (page TEXT, euros INTEGER, crawl TEXT)")
+    away = Away(times, lambda: sink(tmp_path, url))
+
+    def rest() -> bool:
+        away.look += 1
+        return away.look == 9
+
+    with contextlib.closing(RetryingFollower(crawl.directory, [Retried("away", away)], lambda _: None)) as follower:
+        assert feed_until(crawl.directory, follower, rest) == []
+    assert run(url, "SELECT euros FROM prices") == [(1,)] and away.tried == tried
 
 
 def test_a_connection_that_is_cut_within_the_work_is_made_anew(tmp_path: Path, postgres: str) -> None:

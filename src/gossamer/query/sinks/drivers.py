@@ -98,9 +98,7 @@ class SqliteDriver(SinkDriver):
     def __init__(self, spec: SinkSpec) -> None:
         path = unquote(urlsplit(spec.url).path)
         # As SQLAlchemy has it: three slashes for a path from here, four for one from the root.
-        self._database = self._told(
-            lambda: sqlite3.connect(path[1:], timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-        )
+        self._database = self._told(lambda: sqlite3.connect(path[1:], timeout=PATIENCE, isolation_level=None))
         self._begun = False
 
     @staticmethod
