@@ -78,7 +78,7 @@ def test_the_same_processors_find_the_same(tmp_path: Path) -> None:
     before = state(directory)
     done = again(directory)
     assert (done.documents, done.unreadable) == (4, 0)
-    assert done.tables == {"pages": 5, "links": len(before[1]), "items": 0}
+    assert done.tables == {"pages": 5, "links": len(before[1]), "items": 0, "errors": 0}
     assert state(directory) == before
     again(directory)
     assert state(directory) == before

@@ -93,8 +93,11 @@ def _value(column: ColumnSpec, first: str) -> str:
 def host_of(url: str) -> str:
     """SQL of the host of a canonical URL, as `model.url.host_of` has it; `url` is SQL that is written several times."""
     authority = f"split_part({url}, '/', 3)"
-    # Nearly all URLs are of the web and name no port: two comparisons and one search.
-    plain = f"(starts_with({url}, 'https://') OR starts_with({url}, 'http://')) AND NOT contains({authority}, ':')"
+    # Nearly all URLs are of the web and name no port: two comparisons and two short searches.
+    plain = (
+        f"(starts_with({url}, 'https://') OR starts_with({url}, 'http://')) "
+        f"AND NOT contains({authority}, ':') AND NOT contains({authority}, '?')"
+    )
     whole = (
         f"CASE WHEN regexp_matches({url}, '^[^:]*://[^/]*/') THEN {authority} ELSE split_part({authority}, '?', 1) END"
     )
