@@ -1,4 +1,4 @@
-"""Handlers: a user's code that gets pages one by one, and says what of them is kept and followed (DESIGN 10.16).
+"""Handlers: a user's code that gets pages one by one, and says what of them is kept and followed.
 
 Place in the flow: the process stage asks :class:`PageHandlers` for each visit, after content-seen; what a handler yields travels in
 the visit, like what processors find. Suite: `gossamer.testing.check_page_handlers`.
