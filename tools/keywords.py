@@ -18,7 +18,7 @@ and rates are numbers (seconds, bytes) or texts with units, as `"10m"` and `"1GB
 """
 
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 
 class CrawlKeywords(TypedDict, total=False):

@@ -214,7 +214,7 @@ def test_an_error_of_a_processor_is_told_once_and_counted(caplog: pytest.LogCapt
     with FakeWeb.tree(1, 2) as web:
         run = gossamer.crawl_sync(web.url("/"), delay=0, output=str(tmp_path / "crawl"))
         assert [page.items for page in run] == [(), (), ()]
-    assert run.summary is not None and run.summary.errors == 3
+    assert run.summary is not None and run.summary.raised == 3
     [told] = [record.getMessage() for record in caplog.records]
     assert "test_python_api.py:" in told and "bad.tree[0]: a object cannot be written" in told
     log = (tmp_path / "crawl" / "logs" / "crawl.jsonl").read_text()

@@ -302,7 +302,7 @@ def test_what_a_handler_raises_costs_the_rest_of_its_page_and_is_kept_with_its_l
     assert line["place"].rpartition(":")[0].endswith("test_spiders.py") and "no idea" in line["traceback"]
     refused = [error for error in errors if "book" in error["who"]]
     assert len(refused) == 2 and all("item.a[0]: a object cannot be written" in error["error"] for error in refused)
-    assert summary.errors == 3
+    assert summary.raised == 3
     told = [record.getMessage() for record in caplog.records]
     assert len([line for line in told if "no idea" in line]) == 1
     assert len([line for line in told if "item.a[0]" in line]) == 1, "each kind of error is told once"
@@ -457,7 +457,7 @@ def test_a_file_runs_with_python_and_with_the_command_line_and_goes_on(tmp_path:
         )
         assert json.loads(done.stdout)["state"] == "finished"
     for name in ("books.jsonl", "own.jsonl"):
-        rows = [json.loads(line)["data"]["title"] for line in (tmp_path / name).read_text().splitlines()]
+        rows = [json.loads(line)["title"] for line in (tmp_path / name).read_text().splitlines()]
         assert sorted(rows) == ["Book 1", "Book 2", "Book 3"]
 
 

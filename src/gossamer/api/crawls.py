@@ -92,6 +92,10 @@ def make_crawl(
         GossamerError: it cannot be made; says why.
     """
     options = dict(made.options)
+    if not isinstance(options.get("item_columns", ()), str | list | tuple):
+        from gossamer.query.item_rows import columns_of  # few crawls have item files
+
+        options["item_columns"] = columns_of(options["item_columns"])
     catalog = shipped_catalog()
     wiring = with_registered(_wiring(options), catalog)
     if made.spider is not None:

@@ -5,7 +5,7 @@ and rates are numbers (seconds, bytes) or texts with units, as `"10m"` and `"1GB
 """
 
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 
 class CrawlKeywords(TypedDict, total=False):
@@ -75,6 +75,9 @@ class CrawlKeywords(TypedDict, total=False):
     min_free_disk: int | str | None
     """Stop when less disk is free."""
 
+    until: str
+    """End at the first page that this expression holds for; see docs/filters.md."""
+
     max_page_size: int | str
     """Cut bodies at this size."""
 
@@ -133,10 +136,15 @@ class CrawlKeywords(TypedDict, total=False):
     """Send this header field, as `Name: value`."""
 
     auth: Sequence[str]
-    """HOST=USER:PASSWORD, or USER:PASSWORD for the seeds' hosts; sent to that host alone."""
+    """Send HOST=USER:PASSWORD, or USER:PASSWORD for the seeds' hosts, to that host alone. HOST=$NAME and HOST=@FILE
+    take USER:PASSWORD or `Bearer TOKEN` from the environment or a file, and keep it out of crawl.toml."""
 
     cookies: Literal["off", "host"]
     """`host`: cookies that a server sets go back to it while the crawl runs."""
+
+    cookie_file: str
+    """Begin with the cookies of this file (cookies.txt, or JSON as browsers export it), and keep those that servers set
+    while the crawl runs."""
 
     proxy: str
     """Ask through http://[USER:PASSWORD@]HOST:PORT or socks5h://...; the environment's are never used."""
@@ -152,6 +160,10 @@ class CrawlKeywords(TypedDict, total=False):
 
     allow_network: Sequence[str]
     """Private network (CIDR) that links may reach."""
+
+    hosts: dict[str, dict[str, Any]]
+    """Set delay, per-host, max-pages and header for single hosts; in a configuration file:
+    `[hosts."*.example.org"]`."""
 
     page_requisites: bool
     """Also fetch what pages show (style sheets, images, scripts, media), wherever it lies."""
@@ -178,8 +190,23 @@ class CrawlKeywords(TypedDict, total=False):
     index: bool
     """Keep a full-text index while the crawl runs, for `gossamer search`."""
 
-    items: str
-    """Write the items that processors find to this file too, .jsonl or .csv; it grows while the crawl runs."""
+    items: Sequence[str]
+    """Write the items that processors find to this file too: .jsonl and .csv grow while the crawl runs, .json, .parquet
+    and .xlsx are written when it stops. KIND=FILE takes items of one kind alone."""
+
+    item_columns: Sequence[str]
+    """Write only this field of items to the files of --items, in this order."""
+
+    item_key: Sequence[str]
+    """Leave an item out of the files of --items if an earlier one of its kind has the same value in this field
+    (repeatable: in all of them)."""
+
+    item_formulas: Literal["disarm", "keep"]
+    """Put an apostrophe before what a spreadsheet would take for a formula in .csv (disarm), or leave it (keep)."""
+
+    mirror: str
+    """Write the site to this folder when the crawl stops, with links rewritten so that it can be browsed without a
+    server; includes --page-requisites."""
 
     triple_store: str
     """Send triples to this URL too, which takes SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH is USER:PASSWORD for it."""

@@ -26,12 +26,14 @@ from gossamer.assembly.control.sizes import sizes_of, walked_sizes
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
 from gossamer.assembly.ending import RunEnding, has_documents, option_name
 from gossamer.assembly.following import Following
+from gossamer.assembly.mirrors import MirrorFolder
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.placing import with_directory, with_durability, with_told_tls
 from gossamer.assembly.processes import Fleet, check_bodies_cross, check_children_can_import, with_pre_filters
 from gossamer.assembly.protocols import hostless, with_protocols
 from gossamer.assembly.pulse import WATCHED, Counts, Pulse
+from gossamer.assembly.rewired import read_changes, write_changes
 from gossamer.assembly.seeds import check_addresses, check_schemes
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.subscribing import with_subscribers, without_subscribers
@@ -139,6 +141,8 @@ class Crawl:
         self.tables = TableMaker(self.directory, report) if tables else None
         self.following = Following(self.directory, self.options, report, triples=self._keeps_triples())
         self.following.check(overwrite=self.options.overwrite)
+        self.mirror = MirrorFolder(self.directory, self.options, report)
+        self.mirror.check()
         self.fleet: Fleet | None = None
         self.last_lines: tuple[str, ...] = ()
         """What was told of the end: of each seed, where none brought a document. Filled in at the end of the run."""
@@ -225,6 +229,7 @@ class Crawl:
                 meeting=folder,
                 aside=setting_aside(self.directory),
             )
+            self.running.history = read_changes(self.directory, self.wiring)
             return await self._run(self.running, self.fleet)
 
     def report(self, line: str) -> None:
@@ -249,6 +254,7 @@ class Crawl:
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")
             await self.following.start()
+            self.mirror.start()
             self._tell_records()
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
@@ -279,6 +285,7 @@ class Crawl:
         if self.tables is not None and not self._aborted and not is_vain:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self.tables.finish()
+            await self.mirror.finish()
             # What the tables cost belongs to the crawl.
             summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak_rss())
         return summary
@@ -321,6 +328,9 @@ class Crawl:
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
         """Wait for the end of the work, or for :meth:`abort`. Meanwhile it can be steered from outside."""
         self._work = asyncio.ensure_future(work)
+        if self.is_stopping:
+            # It was told so while it started: it ends as soon as it has begun.
+            asyncio.get_running_loop().call_soon(self._tear if self._is_torn else self._drain)
         control = ControlServer(self.directory, self._steer, self.report)
         watch = asyncio.create_task(self._cut_in_time(self._work))
         try:
@@ -376,9 +386,12 @@ class Crawl:
         Safe to call at any time.
         """
         self._state = "stopped"
-        if self.running is not None:
-            self.running.drain()
-            asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
+        if self._work is not None:
+            self._drain()
+
+    def _drain(self) -> None:
+        self._running.drain()
+        asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
 
     def _lose_patience(self) -> None:
         if self._work is not None and not self._work.done():
@@ -457,6 +470,7 @@ class Crawl:
     def _keep(self) -> None:
         """Write the wiring that runs by now: a resumed crawl goes by it."""
         try:
+            write_changes(self.directory, self.graph_at_work.history)
             self._place.write(self.kept, self.graph)
             if self.fleet is not None:
                 self.fleet.keep(self.wiring)
@@ -542,7 +556,8 @@ class Crawl:
             set_aside=set_aside,
             cuts=cuts_of(counters, ended_by, queued, set_aside),
             limit=(frontier.limit or self._cut_by) if self._state == "limit" else "",
-            errors=counters.get("raised", 0),
+            raised=counters.get("raised", 0),
+            goal=frontier.goal if self._state == "limit" else "",
         )
 
     def _last_summary(self) -> Summary:

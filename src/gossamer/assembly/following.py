@@ -8,24 +8,22 @@ and ends them when everything is committed. A crawl that goes on goes on with wh
 """
 
 import asyncio
-import os
 from collections.abc import Callable
 from pathlib import Path
 
+from gossamer.assembly.item_files import ItemFiles
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow import python
 from gossamer.model.errors import UsageError
-from gossamer.query.places import ENDPOINTS, FOLLOWING_INDEX, ITEM_FILE_NOTES, SINKS_FILE, TRIPLES
-
-#: How an item file may end: that says how it is written.
-FORMS = (".jsonl", ".csv")
+from gossamer.query.places import ENDPOINTS, FOLLOWING_INDEX, ITEM_FILE_NOTES, PACKAGE_FOLLOWERS, SINKS_FILE, TRIPLES
 
 #: What follows a crawl, by the name of its follower: where it shows that the crawl has it, and how it is called.
 _PLACES = {
-    "items": (ITEM_FILE_NOTES, "items could not be written to their file"),
+    "items": (ITEM_FILE_NOTES, "items could not be written to a file"),
     "triples": (TRIPLES, "the triple store is not complete"),
     "endpoints": (ENDPOINTS, "the triple store elsewhere is not complete"),
     "index": (FOLLOWING_INDEX, "the index is not complete"),
+    "packages": (PACKAGE_FOLLOWERS, "what packages make of the crawl is not complete"),
 }
 
 
@@ -44,12 +42,12 @@ class Following:
 
         Args:
             directory: the crawl directory.
-            options: `items`, `triple_store`, `index` and `sinks`.
+            options: `items` and the options that begin so, `triple_store`, `index` and `sinks`.
             report: takes what goes wrong.
             triples: the crawl keeps triples, so it has a store of them.
 
         Raises:
-            UsageError: the name of the file does not say how it is to be written, or the URL is none.
+            UsageError: the name of a file does not say how it is to be written, or the URL of a triple store is none.
         """
         if options.triple_store:
             from gossamer.query.triples.updating import check_endpoint  # few crawls feed one
@@ -57,12 +55,9 @@ class Following:
             check_endpoint(options.triple_store)
             if not triples:
                 raise UsageError("--triple-store is for a crawl that keeps triples; add --rdf")
-        items = options.items
-        if items and Path(items).suffix not in FORMS:
-            raise UsageError(f"--items {items}: the name says how it is written; let it end in {' or '.join(FORMS)}")
         self._directory = directory
         self._report = report
-        self._file = Path(items) if items else None
+        self._files = ItemFiles(directory, options)
         self._has_triples = triples
         self._endpoint = options.triple_store
         self._has_index = options.index
@@ -84,36 +79,15 @@ class Following:
             from gossamer.query.sinks.mapping import read_sinks
 
             read_sinks(self._sinks, tables_of(self._directory))
-        file = self._file
-        if file is None:
-            return
-        if not file.absolute().parent.is_dir():
-            raise UsageError(f"--items {file}: there is no directory {file.absolute().parent}")
-        if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
-            raise UsageError(f"--items {file} cannot be written: its permissions do not allow it")
-        if file.exists() and not overwrite and not self._is_known(file):
-            raise UsageError(f"{file} exists; name another file with --items, or replace it with --overwrite")
-
-    def _is_known(self, file: Path) -> bool:
-        if not (self._directory / ITEM_FILE_NOTES).is_dir():
-            return False
-        from gossamer.query.item_files import note_path  # few crawls have item files
-
-        return note_path(self._directory, file).exists()
+        self._files.check(overwrite=overwrite)
 
     async def start(self, *options: str) -> None:
         """Feed what follows the crawl from now on; `options` go to the processes.
 
         Raises:
-            UsageError: the file of items cannot be written, or that of the sinks cannot be read.
+            UsageError: a file of items cannot be written, or that of the sinks cannot be read.
         """
-        if self._file is not None:
-            from gossamer.query.item_files import register  # few crawls have item files
-
-            try:
-                register(self._directory, self._file)
-            except OSError as error:
-                raise UsageError(f"--items {self._file} cannot be written: {error.strerror}") from None
+        self._files.register()
         if self._has_triples:
             (self._directory / TRIPLES).mkdir(exist_ok=True)
         if self._endpoint:

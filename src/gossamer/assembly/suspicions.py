@@ -16,9 +16,9 @@ from gossamer.flow.wiring import Wiring, read, with_settings, write
 from gossamer.model.aside import Family, SetAside
 from gossamer.model.errors import UsageError
 from gossamer.query.places import CRAWL_FILE
+from gossamer.services.traps.judging import evidence_of
 from gossamer.services.traps.memory import WHAT
 from gossamer.services.traps.provider import written
-from gossamer.services.traps.watch import evidence_of
 
 if TYPE_CHECKING:
     from gossamer.stores.ledger.ledger import RocksLedger
@@ -194,7 +194,9 @@ def told(rows: Iterable[SetAside], directory: Path) -> str:
     shown = ", ".join(f"{row.count} of {row.family.text} ({row.family.why}, {row.family.id})" for row in waiting[:3])
     more = f" and {len(waiting) - 3} more families" if len(waiting) > 3 else ""
     which = waiting[0].family.id if len(waiting) == 1 else "ID|all"
+    count = sum(row.count for row in waiting)
+    what = "URL looks like part of a trap and is" if count == 1 else "URLs look like parts of traps and are"
     return (
-        f"{sum(row.count for row in waiting)} URLs look like parts of traps and are set aside: {shown}{more}; "
-        f"`gossamer traps {directory}` says why, `gossamer resume {directory} --release {which}` fetches them"
+        f"{count} {what} set aside: {shown}{more}; `gossamer traps {directory}` says why, "
+        f"`gossamer resume {directory} --release {which}` fetches {'it' if count == 1 else 'them'}"
     )

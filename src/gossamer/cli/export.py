@@ -31,16 +31,24 @@ _PATIENCE = 300.0
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["wacz", "csv", "jsonl", "parquet", "cdxj", "urls", *TRIPLES]),
+    type=click.Choice(["wacz", "csv", "jsonl", "parquet", "cdxj", "urls", "folder", *TRIPLES]),
     required=True,
     help=(
         "wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line; "
-        "nquads, turtle, jsonld, rdfxml: the triples."
+        "folder: a copy to browse; nquads, turtle, jsonld, rdfxml: the triples."
     ),
 )
-@click.option("--table", default="pages", show_default=True, help="Which table csv, jsonl and parquet write.")
 @click.option(
-    "-o", "--output", metavar="FILE", help="Default: standard output; for wacz and parquet DIR.wacz and so on."
+    "--table",
+    default="pages",
+    show_default=True,
+    help="Which table csv, jsonl and parquet write; item.KIND has items as columns.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Default: standard output; for wacz and parquet DIR.wacz and so on, for folder DIR-mirror.",
 )
 @click.option("--raw", is_flag=True, help="CSV without an apostrophe before what a spreadsheet takes for a formula.")
 def export(directory: str, form: str, table: str, output: str | None, raw: bool) -> int:
@@ -52,6 +60,7 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
     gossamer export crawl --to wacz                        crawl.wacz, to be opened at replayweb.page
     gossamer export crawl --to csv --table links -o links.csv
     gossamer export crawl --to urls | wc -l
+    gossamer export crawl --to folder -o site               open site/index.html in a browser
     gossamer export crawl --to nquads -o crawl.nq          each quad's graph is the page that says it
     """
     from gossamer.query.convert import convert, sound_index
@@ -59,6 +68,8 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
     from gossamer.query.places import crawl_directory
 
     place = crawl_directory(directory)
+    if form == "folder":
+        return _folder(place, Path(output or f"{place.resolve().name}-mirror"))
     if form in TRIPLES:
         with _writing(output):
             _triples(place, form, output)
@@ -85,6 +96,14 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
     return status
 
 
+def _folder(place: Path, folder: Path) -> int:
+    from gossamer.operations.mirror.writing import write_mirror
+
+    for line in write_mirror(place, folder).told(folder):
+        tell_plain(line)
+    return 0
+
+
 @contextlib.contextmanager
 def _writing(output: str | None) -> Iterator[None]:
     """A file that cannot be written is the person's to mend."""
@@ -103,8 +122,14 @@ def _all_of(database: "Database", table: str) -> str:
         UsageError: there is none of this name.
     """
     from gossamer.flow.sheet import nearest
+    from gossamer.query.item_views import asks_for_items
 
     known = database.tables
+    if asks_for_items(table):
+        known = [*known, *database.item_views()]
+        if table in known:
+            schema, _, name = table.partition(".")
+            return f'SELECT * FROM {schema}."{name}"'  # noqa: S608  # a name that is known
     if table not in known:
         raise UsageError(f"no table {table!r}{nearest(table, known)}; this crawl has {', '.join(known)}")
     return f'SELECT * FROM "{table}"'  # noqa: S608  # a name that is known

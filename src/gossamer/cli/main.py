@@ -9,6 +9,7 @@ import click
 
 from gossamer._version import __version__
 from gossamer.assembly.tuning import load_without_collecting
+from gossamer.cli.leaving import own_process
 from gossamer.cli.telling import finish, print_anything, tell, unwritten
 
 #: Command -> (module, one line of help). Loaded only when called, so that the command starts at once.
@@ -24,6 +25,7 @@ COMMANDS = {
     "set": ("gossamer.cli.steering", "Change settings of a running crawl."),
     "rewire": ("gossamer.cli.steering", "Change the graph of a running crawl."),
     "block": ("gossamer.cli.steering", "Ask hosts or domains for nothing any more."),
+    "ask": ("gossamer.cli.steering", "Ask a running crawl for what an installed package offers."),
     "why": ("gossamer.cli.why", "Tell the story of one URL of a crawl."),
     "traps": ("gossamer.cli.traps", "List what was set aside as a likely trap; confirm or release it."),
     "cat": ("gossamer.cli.cat", "Write an archived document to standard output."),
@@ -42,6 +44,9 @@ COMMANDS = {
     "fetch": ("gossamer.cli.fetch", "Fetch one URL, and tell outcome, timings and header fields."),
     "inspect": ("gossamer.cli.inspect", "Say what a crawl would see in documents, as JSON."),
     "rdf": ("gossamer.cli.rdf", "Write the triples of one page: RDFa, JSON-LD and microdata."),
+    "shell": ("gossamer.cli.shell", "Open a Python prompt with one document, to try selectors and processors."),
+    "new": ("gossamer.cli.new", "Begin a processor or filter of your own, with a test that passes."),
+    "about": ("gossamer.cli.about", "Write the page for site owners: who crawls, how politely, how to opt out."),
     "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
     "robots": ("gossamer.cli.robots", "Say which URLs a robots.txt allows, and by which rule."),
     "normalize": ("gossamer.cli.normalize", "Say what canonical form URLs have."),
@@ -122,6 +127,7 @@ def commands() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns its exit status. Without `arguments` the process is this command's alone."""
     if arguments is None:
+        own_process()
         load_without_collecting()
         print_anything()
     return finish(_run(arguments))

@@ -18,6 +18,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SHORT = {"output": "-o"}
 
 
+#: What only a configuration file, or a program, says.
+_IN_FILES = frozenset(("hosts",))
+
 #: What a crawl that goes on has already.
 SETTLED = ("output", "overwrite", "resume")
 
@@ -32,7 +35,7 @@ def crawl_options(command: F) -> F:
 def resume_options(command: F) -> F:
     """Add those that can still be changed when a crawl goes on; none of them says a default, since the crawl has its own."""
     for prop in reversed(properties(CrawlOptions)):
-        if prop.name not in SETTLED:
+        if prop.name not in SETTLED and prop.name not in _IN_FILES:
             command = _option(msgspec.structs.replace(prop, default=None))(command)
     return _gone(command)
 

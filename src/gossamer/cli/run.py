@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from gossamer.cli.crawl import EPILOG, configured, run_job, told
+from gossamer.cli.leaving import Leaving
 from gossamer.cli.options import config_seeds, crawl_options, read_options, read_seed_files, read_sets
 from gossamer.cli.telling import tell
 
@@ -45,21 +46,22 @@ def run(
     gossamer run spider.py -o mine --items books.csv
     gossamer run spider.py -o mine --resume
     """
-    from gossamer.spiders.loading import load
+    with Leaving() as leaving:
+        from gossamer.spiders.loading import load
 
-    path, _, name = file.rpartition(":") if ":" in file and not file.endswith(".py") else (file, "", "")
-    spider, own = load(path, name)
-    chosen = {**spider.options, **own}
-    seeds = chosen.pop("seeds", spider.seeds)
-    plan = wiring or chosen.pop("wiring", "")
-    chosen.pop("wiring", None)
-    if given["resume"]:
-        chosen.pop("items", None)  # the crawl has its item files
-    options = read_options(given, config, chosen)
-    if more := [*seed, *config_seeds(config), *read_seed_files(seed_files)]:
-        if options.resume:
-            raise click.UsageError("a crawl that goes on has its seeds already; leave them out")
-        seeds = more
-    every = msgspec.structs.asdict(options) | ({"wiring": plan} if plan else {})
-    job = spider.job(seeds, every, settings=read_sets(sets), report=tell)
-    return run_job(job, as_json=as_json, quiet=quiet, verbose=verbose)
+        path, _, name = file.rpartition(":") if ":" in file and not file.endswith(".py") else (file, "", "")
+        spider, own = load(path, name)
+        chosen = {**spider.options, **own}
+        seeds = chosen.pop("seeds", spider.seeds)
+        plan = wiring or chosen.pop("wiring", "")
+        chosen.pop("wiring", None)
+        if given["resume"]:
+            chosen.pop("items", None)  # the crawl has its item files
+        options = read_options(given, config, chosen)
+        if more := [*seed, *config_seeds(config), *read_seed_files(seed_files)]:
+            if options.resume:
+                raise click.UsageError("a crawl that goes on has its seeds already; leave them out")
+            seeds = more
+        every = msgspec.structs.asdict(options) | ({"wiring": plan} if plan else {})
+        job = spider.job(seeds, every, settings=read_sets(sets), report=tell)
+        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose)

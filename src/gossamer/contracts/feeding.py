@@ -6,7 +6,7 @@ fed by other processes than the agent, each from a mark of its own, and made aga
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -67,5 +67,23 @@ class FeedConsumer(Protocol):
 
         Raises:
             OSError: they could not be kept; they come again.
+        """
+        ...
+
+
+@runtime_checkable
+class FinishingConsumer(Protocol):
+    """A consumer that has something to do when the crawl stops, such as writing a file that cannot grow.
+
+    Promises:
+        1. `finish` makes the same of what was taken, however often it is called, and in whichever process.
+        2. Killed anywhere, it leaves what it made before, or the new in one piece.
+    """
+
+    def finish(self) -> list[str]:
+        """Everything that is committed was taken: complete what is made of it; returns lines that a person should read.
+
+        Raises:
+            OSError: it could not be written; the next stop tries again.
         """
         ...

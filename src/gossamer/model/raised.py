@@ -4,16 +4,19 @@ Place in the flow: whoever runs a user's code makes one of these of each excepti
 keeps it.
 """
 
+import os.path
 import traceback
-from pathlib import Path
 
 from gossamer.model.visit import Raised
 
+# Processes that read documents import this, and with pathlib they would look for a module of another system, `nt`: a session's
+# current folder might have a file of that name. So paths are texts here.
+
 #: Where our own modules lie: frames in them are not what the user wrote.
-_OWN = str(Path(__file__).resolve().parents[1])
+_OWN = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120
 
 #: Where Python's own modules lie, in whichever environment.
-_PYTHON = str(Path(traceback.__file__).parent)
+_PYTHON = os.path.dirname(traceback.__file__)  # noqa: PTH120
 
 #: Characters of a traceback that are kept, the innermost; of an error's text, and of who raised it.
 MAX_TRACEBACK, MAX_ERROR, MAX_WHO = 8_000, 500, 200
@@ -51,6 +54,8 @@ def place_of(file: str, line: int) -> str:
 def shown_file(file: str) -> str:
     """A file as a person would name it: from where they stand, where it lies below."""
     try:
-        return str(Path(file).resolve().relative_to(Path.cwd()))
-    except (ValueError, OSError):
+        current = os.getcwd()  # noqa: PTH109
+    except OSError:
         return file
+    real = os.path.realpath(file)
+    return os.path.relpath(real, current) if real.startswith(current + os.sep) else file

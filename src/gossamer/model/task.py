@@ -11,6 +11,9 @@ LAST_LEVEL = 255
 #: The relation of tasks that fetch a robots.txt; their source is the site that they are fetched for.
 ROBOTS = "robots"
 
+#: The relation of visited pages that are not fetched again: the commit only announces their links once more.
+ANNOUNCED = "announced"
+
 
 class Task(msgspec.Struct, frozen=True, gc=False):
     """One URL to be fetched. At any instant an identity is in flight at most once, so it names the task."""
@@ -97,3 +100,5 @@ class Committed(msgspec.Struct, frozen=True, gc=False):
     """The task goes back to its host: the host's trouble is no reason to spend a try."""
     site: str = ""
     """Of a robots.txt request: the site that can be judged by it now."""
+    is_goal: bool = False
+    """It is the page at which the crawl ends."""

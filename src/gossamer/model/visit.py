@@ -16,7 +16,7 @@ from gossamer.model.orders import Order
 from gossamer.model.outcome import DOCUMENTS, Outcome
 from gossamer.model.requesting import Requested, identity_of
 from gossamer.model.ruling import DONE, Ruling
-from gossamer.model.task import ROBOTS, Answer, Task
+from gossamer.model.task import ANNOUNCED, ROBOTS, Answer, Task
 
 
 class Timings(msgspec.Struct, frozen=True, gc=False):
@@ -233,6 +233,11 @@ class Visit(msgspec.Struct, frozen=True):
     def is_robots(self) -> bool:
         """A request for robots.txt: an errand of the crawl's own, not a page of it."""
         return self.task.relation == ROBOTS
+
+    @property
+    def is_announcement(self) -> bool:
+        """Nothing was fetched: the limit of depth rose, and the links that are kept of this page are announced again."""
+        return self.task.relation == ANNOUNCED
 
     @property
     def is_page(self) -> bool:

@@ -47,6 +47,7 @@ from gossamer.stores.deletions import (
     write_places,
 )
 from gossamer.stores.ledger.deleting import delete as delete_from_ledger
+from gossamer.stores.ledger.deleting import hosts_of
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.recovery import QUARANTINE, is_away, refusal, restore
 from gossamer.stores.rowlog import LOG_PATH
@@ -147,6 +148,7 @@ class _Deleting:
             self._bring_back,
             self._find_places,
             self._never_again,
+            self._find_hosts,
             self._ledger,
             self._archive,
             self._logs,
@@ -251,11 +253,18 @@ class _Deleting:
         if target.kind == "host" and not self._deletion.forget:
             close_hosts(self._directory, [target.name])
 
+    def _find_hosts(self) -> None:
+        """Note which hosts go whole before anything goes that tells of them."""
+        if self._deletion.hosts is None:
+            found = {name for ledger in self._ledgers for name in hosts_of(ledger, self._deletion.target)}
+            self._note(hosts=tuple(sorted(found)))
+
     def _ledger(self) -> None:
         for ledger in self._ledgers:
             for name in ledger.checkpoints():  # they are copies of what goes
                 shutil.rmtree(ledger.places.checkpoints / name)
-            done = delete_from_ledger(ledger, self._deletion.target, forget=self._deletion.forget)
+            hosts = self._deletion.hosts or ()
+            done = delete_from_ledger(ledger, self._deletion.target, hosts, forget=self._deletion.forget)
             self._note(
                 documents=self._deletion.documents + done.documents,
                 tasks=self._deletion.tasks + done.tasks,

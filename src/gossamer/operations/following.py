@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gossamer.model.errors import GossamerError
-from gossamer.query.following import Follower, ItemFileFollower, Rest, feed_until
+from gossamer.query.following import Follower, ItemFileFollower, PackageFollower, Rest, feed_until
 from gossamer.query.places import following
 
 #: Seconds between two looks for somebody who waits, and for the end.
@@ -52,6 +52,10 @@ def _sink(directory: Path, rest: Rest, name: str) -> Follower:
     return sink_follower(directory, name)
 
 
+def _packages(directory: Path, rest: Rest, name: str) -> Follower:
+    return PackageFollower(directory)
+
+
 #: What follows crawls, by the first word of its name; the rest, after a hyphen, says which. Each has a process of its own, so that
 #: a slow one holds up no other.
 FOLLOWERS: dict[str, Callable[[Path, Rest, str], Follower]] = {
@@ -60,6 +64,7 @@ FOLLOWERS: dict[str, Callable[[Path, Rest, str], Follower]] = {
     "endpoints": _endpoints,
     "index": _index,
     "sink": _sink,
+    "packages": _packages,
 }
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Connection, Error, StatementType, connect, select_table
+from gossamer.query.item_views import asks_for_items, make_item_views
 from gossamer.query.noted import Damage, damaged_tables, is_parquet, known_notes
 from gossamer.query.places import TABLES, reading, table_files, table_names
 from gossamer.query.schema import EVERY, HOSTS, HOSTS_VIEW, latest, tables_of
@@ -69,6 +70,7 @@ class Database:
         """Those of them that no file belongs to."""
         self.damaged: list[Damage] = []
         """Files whose rows are in no answer, since they are not what they were."""
+        self._item_views: list[str] | None = None
         self._names: dict[str, str] = {}
         """What DuckDB calls a file -> what it is called in the crawl directory."""
         self._directory = directory
@@ -137,6 +139,8 @@ class Database:
             self._make_latest()
         for name in asked & {*self._derived}:
             self._derive(name)
+        if asks_for_items(question):
+            self.item_views()
 
     def _make_latest(self) -> None:
         has_superseded = False
@@ -188,6 +192,8 @@ class Database:
         asked = {name.removesuffix(EVERY) for name in _names_in(question, self.tables)}
         if asked & {*VIEWS, *DERIVED}:
             asked |= {"pages", "links", "items", "triples"}
+        if asks_for_items(question):
+            asked.add("items")
         if HOSTS.name in asked:
             asked |= {"pages", "host_notes"}
         return [damage for damage in self.damaged if Path(damage.file).parent.name in asked]
@@ -229,6 +235,14 @@ class Database:
             self._connection.execute(setting)
 
     # -- questions
+
+    def item_views(self) -> list[str]:
+        """Make the views of items, `item.KIND`, where they are not made yet; returns their names."""
+        if self._item_views is None:
+            self._make_latest()
+            with _told(self._names):
+                self._item_views = make_item_views(self._connection)
+        return self._item_views
 
     def ask(self, sql: str, values: Sequence[object] = ()) -> "Rows":
         """The answer to one question; the next question ends it.

@@ -8,13 +8,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gossamer.contracts.feeding import FeedConsumer
+from gossamer.flow.errors import UnknownName
+from gossamer.flow.installed import offered
 from gossamer.model.errors import GossamerError
+from gossamer.query.engine import Error
 from gossamer.query.feeds import Feed
 from gossamer.query.item_files import item_files
-from gossamer.query.places import reading
+from gossamer.query.places import PACKAGE_FOLLOWERS, reading
+
+#: The entry point group by which installed packages offer consumers. What is offered is called with the crawl directory, and
+#: gives a consumer. A crawl has those that its `state/followers/` names: one empty file each, which the package makes.
+GROUP = "gossamer.followers"
 
 #: How a consumer fails that cannot keep its rows.
-FAILURES = (OSError, GossamerError)
+FAILURES = (OSError, ValueError, GossamerError, Error)
 
 Rest = Callable[[], bool]
 """Waits a little; True when the crawl has ended, so that the next look is the last."""
@@ -41,11 +48,11 @@ class Follower:
         """Everything has what was committed at the last :meth:`look`."""
 
     def failed(self, consumer: FeedConsumer, error: Exception) -> None:
-        """A consumer could not keep its rows. Note it, and the others go on; raise it, and all is over."""
+        """A consumer could not keep its rows. Note it, and the others go on without this one; raise it, and all is over."""
         raise error
 
     def finish(self) -> None:
-        """Everything is given: do what is done at the end."""
+        """Everything is given: write what is written at the end."""
 
     def told(self) -> list[str]:
         """What a person has to know at the end."""
@@ -56,13 +63,56 @@ class Follower:
 
 
 class ItemFileFollower(Follower):
-    """The item files of a crawl."""
+    """The item files of a crawl. One that cannot be written does not keep the others from their rows."""
 
     def __init__(self, directory: Path) -> None:
         self._files = item_files(directory)
+        self._told: list[str] = []
 
     def consumers(self) -> Sequence[FeedConsumer]:
         return self._files
+
+    def failed(self, consumer: FeedConsumer, error: Exception) -> None:
+        why = str(error).strip().partition("\n")[0] or type(error).__name__
+        self._told.append(f"items could not be written to a file ({consumer!r}: {why}); the next run goes on with it")
+        self._files = [file for file in self._files if file is not consumer]
+
+    def finish(self) -> None:
+        for file in self._files:
+            try:
+                self._told.extend(file.finish())
+            except FAILURES as error:
+                self.failed(file, error)
+
+    def told(self) -> list[str]:
+        return self._told
+
+
+class PackageFollower(Follower):
+    """Consumers of installed packages, which the crawl names."""
+
+    def __init__(self, directory: Path) -> None:
+        """Find them.
+
+        Raises:
+            UnknownName: nobody offers what the crawl names, or that cannot be loaded.
+        """
+        names = sorted(path.name for path in directory.glob(f"{PACKAGE_FOLLOWERS}/*"))
+        self._consumers = [_offered(name)(directory) for name in names]
+
+    def consumers(self) -> Sequence[FeedConsumer]:
+        return self._consumers
+
+
+def _offered(name: str) -> Callable[[Path], FeedConsumer]:
+    entry = next(iter(offered(GROUP, name)), None)
+    if entry is None:
+        raise UnknownName(f"no installed package offers the follower {name!r}")
+    try:
+        make: Callable[[Path], FeedConsumer] = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise UnknownName(f"follower {name!r} cannot be loaded from {entry.value}: {error}") from error
+    return make
 
 
 def feed_all(

@@ -29,6 +29,8 @@ SINKS_FILE = "state/sinks.toml"
 
 #: Where the full-text index lies.
 INDEX_DIRECTORY = "index"
+#: Where an empty file names each consumer of an installed package that follows the crawl (`gossamer.operations.following`).
+PACKAGE_FOLLOWERS = "state/followers"
 #: Where the triple store of a crawl lies (:mod:`gossamer.query.triples.store`).
 TRIPLES = "triples"
 

@@ -48,6 +48,7 @@ _HOMES = {
     "check_traversal": "ordering",
     "check_url_filter": "judging",
     "check_watcher": "trapping",
+    "stored_document": "pages",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

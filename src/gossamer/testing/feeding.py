@@ -148,10 +148,11 @@ class _Kills:
         while not is_done():
             killed_at += self._step
             assert killed_at <= _MOST_LINES, f"it is not done after {_MOST_LINES} lines"
-            _in_a_process_killed_after(killed_at, lambda: work(self._make()))
+            killed_after(killed_at, lambda: work(self._make()))
 
 
-def _in_a_process_killed_after(lines: int, work: Callable[[], None]) -> None:
+def killed_after(lines: int, work: Callable[[], object]) -> None:
+    """Do something in a process that is killed after so many lines of Python, libraries excepted, or ends before."""
     with warnings.catch_warnings():
         # The child runs nothing but the consumer; threads of the test's process are not missed in it.
         warnings.simplefilter("ignore", DeprecationWarning)

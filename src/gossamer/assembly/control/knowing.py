@@ -11,8 +11,8 @@ from gossamer.model.url import host_of, site_of
 from gossamer.services.aliases import WHAT as ALIASES
 from gossamer.services.orders import blocked_by_orders
 from gossamer.services.politeness.blocklist import Blocklist
+from gossamer.services.traps.judging import evidence_of
 from gossamer.services.traps.memory import WHAT as TRAPS
-from gossamer.services.traps.watch import evidence_of
 
 if TYPE_CHECKING:
     from gossamer.stores.ledger.ledger import RocksLedger

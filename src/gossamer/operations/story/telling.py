@@ -30,8 +30,9 @@ from gossamer.operations.story.values import LeadingLink, Story, normalised
 from gossamer.operations.story.verdicts import Verdicts, discovery, verdicts_of
 from gossamer.services.aliases import WHAT as ALIASES
 from gossamer.services.aliases import proven_others
-from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stages.links.component import LinksSheet, normaliser
+from gossamer.stores.deletions import Deleted, deletion_of
+from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.tablelog import TableLogSheet
 
 
@@ -52,7 +53,16 @@ def story_of(directory: Path, text: str) -> Story:
     normal = _normal_form(graph, url)
     if normal != url and not known.is_seen:
         known = _known(directory, normal)
-    return _told(text.strip(), known, _traces(directory, graph, known), graph)
+    story = _told(text.strip(), known, _traces(directory, graph, known), graph)
+    gone = deletion_of(directory, known.url) if known.row is None and known.task is None else None
+    return story if gone is None else msgspec.structs.replace(story, state="deleted", told=_deleted(gone))
+
+
+def _deleted(gone: Deleted) -> str:
+    """What is said of a URL of which nothing is left."""
+    what = "it" if gone.kind == "url" else "its host"
+    after = "may be fetched again when a page links there" if gone.forget else "is never fetched again"
+    return f"{what} was deleted from this crawl at {gone.at}, and {after}"
 
 
 def _normal_form(graph: Graph, url: str) -> str:
@@ -213,9 +223,7 @@ def _refused(verdicts: Verdicts, traces: _Traces, graph: Graph) -> str:
     if refused is not None:
         return f"{met}, and filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
     page = traces.pages.get(link.page, {})
-    limit = next(
-        (node.sheet.depth for node in graph.components.values() if isinstance(node.sheet, FrontierSheet)), None
-    )
+    limit = next((node.sheet.depth for node in graph.providers.values() if isinstance(node.sheet, LedgerSheet)), None)
     depth = child_depth(int(page.get("depth", 0)), link.relation)
     if limit is not None and depth > limit:
         return f"{met}, which is at depth {page.get('depth', 0)}, and the crawl goes no deeper than {limit}"

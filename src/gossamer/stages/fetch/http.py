@@ -12,6 +12,7 @@ import ssl
 from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -36,6 +37,7 @@ from gossamer.stages.fetch import coding, request
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.deadlines import Deadlines, overdue
 from gossamer.stages.fetch.driver import Driver, driver
+from gossamer.stages.fetch.given import fill, given_credentials
 from gossamer.stages.fetch.head import CAPS, Caps, Head
 from gossamer.stages.fetch.heads import unwanted
 from gossamer.stages.fetch.keeping import Keeping
@@ -77,6 +79,10 @@ class HttpSheet(Sheet, frozen=True):
     user_agent: Annotated[str, setting("Sent as User-Agent; empty: product, version and contact.")] = ""
     contact: Annotated[str, setting("URL or mail address that people who see our requests can turn to.")] = ""
     header: Annotated[tuple[str, ...], setting("Further request fields, each as `Name: value`.")] = ()
+    headers: Annotated[
+        dict[str, tuple[str, ...]],
+        setting("Further request fields, each as `Name: value`, for these hosts, as `*.example.org`."),
+    ] = msgspec.field(default_factory=dict)
     credentials: Annotated[
         tuple[str, ...],
         setting(
@@ -87,6 +93,10 @@ class HttpSheet(Sheet, frozen=True):
     cookies: Annotated[
         Literal["off", "host"], setting("`host`: what servers set goes back to them, within bounds; nothing is kept.")
     ] = "off"
+    cookie_file: Annotated[
+        str,
+        setting("Begin with the cookies of this file, in Netscape's form or JSON; it must be closed to other users."),
+    ] = ""
     proxy: Annotated[
         str,
         setting("http://[USER:PASSWORD@]HOST:PORT or socks5h://...; the environment's are never used.", secret=True),
@@ -172,16 +182,21 @@ class HttpModule(Provider[HttpSheet]):
         """Servers, by address and port, that have dropped a connection that was used again."""
         self._live: dict[Transfer, asyncio.Future[object]] = {}
         self._jar: CookieJar | None = None
+        self._filled_from = ""
         self._proxy: Proxy | None = None
         self._read(self.sheet)
         self.metrics.gauge("in_flight", lambda: len(self._live))
 
     def _read(self, sheet: HttpSheet) -> None:
-        self._credentials = request.credentials(sheet.credentials)
-        if sheet.cookies == "off":
+        self._credentials = request.credentials(given_credentials(sheet.credentials))
+        self._host_fields = request.host_fields(sheet.headers)
+        if sheet.cookies == "off" and not sheet.cookie_file:
             self._jar = None
-        elif self._jar is None:
+        elif self._jar is None or sheet.cookie_file != self._filled_from:
             self._jar = CookieJar()
+            if sheet.cookie_file:
+                fill(self._jar, Path(sheet.cookie_file), self.clock.now())
+        self._filled_from = sheet.cookie_file
         if self._proxy is None or self._proxy.url != sheet.proxy:
             self._proxy = Proxy(sheet.proxy) if sheet.proxy else None
         self._shared = constants(
@@ -274,9 +289,16 @@ class HttpModule(Provider[HttpSheet]):
             shown, own = request.own_fields(sent)
         elif task.etag or task.last_modified:
             shown = request.conditional_fields(task)
-        if self._jar is not None and (cookie := self._jar.field(task.url, self.clock.now())):
-            shown, own = request.with_cookie(shown, own, cookie)
+        if len(self._host_fields):
+            shown = (*shown, *(self._host_fields.get(urls.host_of(task.url)) or ()))
         secret = self._credentials.get(urls.site_of(task.url), ()) if self._credentials else ()
+        if self._jar is not None and (cookie := self._jar.field(task.url, self.clock.now())):
+            if self.sheet.cookie_file:
+                # It opens what the person may see, so the archive does not keep it.
+                hidden, own = request.with_cookie((), own, cookie)
+                secret = (*secret, *hidden)
+            else:
+                shown, own = request.with_cookie(shown, own, cookie)
         return shown, (*secret, *own)
 
     async def _fetch_from(self, asked: Asked, endpoint: Endpoint, *, is_robots: bool) -> Response:

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from gossamer._version import __version__
 from gossamer.flow.errors import SettingError
-from gossamer.model.errors import UnreadableUrl
+from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.host_table import HostTable
 from gossamer.model.requesting import CREDENTIAL_FIELDS, RESERVED_FIELDS, Requested
 from gossamer.model.task import Task
 from gossamer.model.url import authority_of, canonical, scheme_of, site_of
@@ -50,6 +51,28 @@ def constant_fields(header: Sequence[str], accept_encoding: str) -> tuple[str, .
         own[name.lower()] = f"{name}: {value}"
     accept = own.pop("accept", f"Accept: {_ACCEPT}")
     return (accept, f"Accept-Encoding: {accept_encoding}", *own.values())
+
+
+def host_fields(header: Mapping[str, Sequence[str]]) -> HostTable[tuple[str, ...]]:
+    """Further fields for the requests to some hosts.
+
+    Raises:
+        SettingError: a name is no host, or a field is none, or proves who asks.
+    """
+    try:
+        return HostTable({host: _own_fields(fields) for host, fields in header.items()})
+    except UsageError as error:
+        raise SettingError(f"headers: {error}") from None
+
+
+def _own_fields(header: Sequence[str]) -> tuple[str, ...]:
+    found = []
+    for text in header:
+        name, value = _field(text)
+        if name.lower() in CREDENTIAL_FIELDS:
+            raise SettingError(f"header {name!r}: give it for one site, with its scheme, in `credentials`")
+        found.append(f"{name}: {value}")
+    return tuple(found)
 
 
 def _field(text: str) -> tuple[str, str]:

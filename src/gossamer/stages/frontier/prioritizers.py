@@ -27,6 +27,14 @@ class WeightSheet(Sheet, frozen=True):
     """Settings of :class:`WeightedPrioritizer`."""
 
     depth: Annotated[float, setting("Levels less urgent for each link from the nearest seed.", unit="levels")] = 1.0
+    in_degree: Annotated[
+        float,
+        setting(
+            "Levels more urgent for each doubling of the links to its host from other hosts; 0 counts no links.",
+            unit="levels",
+            ge=0,
+        ),
+    ] = 0.0
     site: Annotated[float, setting("Levels between the least and the most important site.", unit="levels")] = 2.0
     sites: Annotated[
         tuple[str, ...],
@@ -55,7 +63,7 @@ class WeightSheet(Sheet, frozen=True):
 
 
 class WeightedPrioritizer(Provider[WeightSheet]):
-    """Near the seeds, on an important site, an important page, wanted by the user: a weighted sum of these.
+    """Near the seeds, on an important site or one that many link to, an important page, wanted by the user: a sum of these.
 
     Raises:
         SettingError: a rule is not LEVELS=RE2, a site is not IMPORTANCE=HOST, or the file of importance cannot be used.
@@ -74,6 +82,11 @@ class WeightedPrioritizer(Provider[WeightSheet]):
         sites, self._pages = _read_importance(self.sheet.importance) if self.sheet.importance else ({}, {})
         self._sites = {**sites, **dict(map(_site, self.sheet.sites))}
 
+    @property
+    def wants_in_degree(self) -> bool:
+        """Whether links to hosts are to be counted for it."""
+        return self.sheet.in_degree > 0.0
+
     def levels(self, tasks: Sequence[Task], standings: Sequence[TaskStanding]) -> Sequence[int]:
         """One for each."""
         return [self._level(task, standing) for task, standing in zip(tasks, standings, strict=True)]
@@ -86,6 +99,8 @@ class WeightedPrioritizer(Provider[WeightSheet]):
         place = sheet.depth * task.depth - sheet.site * (site - 0.5)
         if self._pages:
             place -= sheet.page * (self._pages.get(task.url, 0.5) - 0.5)
+        if sheet.in_degree:
+            place -= sheet.in_degree * math.log2(1 + max(standing.in_degree, 0))
         for more, pattern in self._rules:
             if pattern.search(task.url) is not None:
                 place -= more

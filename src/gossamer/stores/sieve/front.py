@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, cast
 
-from gossamer.contracts.ledger import Group, Ledger, Links, Tallied, TaskQueues
+from gossamer.contracts.ledger import Depths, Group, Ledger, Links, Tallied, TaskQueues
 from gossamer.contracts.sieving import TaskSieve
 from gossamer.contracts.spaces import Spaces
 from gossamer.flow.ports import Uses
@@ -101,6 +101,11 @@ class SieveLedger(Provider[NoSettings]):
     def committed_ends(self) -> Mapping[str, int]:
         """File of the crawl directory -> the byte at which what is kept of it ends."""
         return self.behind.committed_ends()
+
+    @property
+    def depths(self) -> Depths:
+        """The limit of depth."""
+        return self.behind.depths
 
     @property
     def spaces(self) -> Spaces:
