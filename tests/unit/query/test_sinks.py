@@ -1,15 +1,9 @@
 """Rows of a crawl reach databases of the user's own, each once, and what is wrong with a mapping is one line."""
 
 import contextlib
-import os
-import pwd
-import shutil
-import socket
+import random
 import sqlite3
-import subprocess
-import tempfile
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,54 +39,11 @@ PRICES = SinkTable(
 )
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """The URL of a PostgreSQL server of our own, where one is installed."""
-    programs = [shutil.which(name) for name in ("initdb", "postgres")]
-    if None in programs:
-        pytest.skip("no PostgreSQL server is installed (initdb, postgres)")
-    initdb, server = map(str, programs)
-    folder = Path(tempfile.mkdtemp(prefix="gossamer-postgres-", dir="/tmp"))
-    # The server refuses to be root.
-    user = {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid} if os.geteuid() == 0 else {}
-    if user:
-        os.chown(folder, pwd.getpwnam("nobody").pw_uid, pwd.getpwnam("nobody").pw_gid)
-    data = folder / "data"
-    made = [initdb, "-D", str(data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--no-sync"]
-    subprocess.run(made, check=True, capture_output=True, cwd=folder, **user)  # type: ignore[call-overload]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = ["-p", str(port), "-c", "listen_addresses=127.0.0.1", "-k", str(folder), "-c", "fsync=off"]
-    process = subprocess.Popen(
-        [server, "-D", str(data), *options],
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        **user,  # type: ignore[call-overload]
-    )
-    url = f"postgresql://tester@127.0.0.1:{port}/postgres"
-    try:
-        for _ in range(200):
-            try:
-                connect_sink(SinkSpec(url, ())).close()
-                break
-            except OSError:
-                threading.Event().wait(0.1)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(30)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture(params=["sqlite", "sqlalchemy", "postgresql"])
+@pytest.fixture(params=["sqlite", "sqlalchemy", "postgresql", "mariadb"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty database of each kind."""
-    if request.param == "postgresql":
-        server: str = request.getfixturevalue("postgres")
-        run(server, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
-        return server
+    if request.param in ("postgresql", "mariadb"):
+        return emptied(request.getfixturevalue("postgres" if request.param == "postgresql" else "mariadb"))
     driver = "sqlite" if request.param == "sqlite" else "sqlite+pysqlite"
     return f"{driver}:///{tmp_path}/my.db"
 
@@ -111,6 +62,16 @@ def run(url: str, *statements: str) -> list[tuple[Any, ...]]:
 
 def sink(directory: Path, url: str, table: SinkTable = PRICES, crawl: str = CRAWL) -> DatabaseSink:
     return DatabaseSink(directory, crawl, "shop", SinkSpec(url, (table,)), 0)
+
+
+def emptied(server: Any) -> str:
+    """The URL of its database, in which nothing is left."""
+    url: str = server.url
+    if url.startswith("postgresql"):
+        run(url, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+    else:
+        run(url, "DROP DATABASE crawled", "CREATE DATABASE crawled")
+    return url
 
 
 COLUMNS = ("kind", "url", "data", "visit")
@@ -132,7 +93,7 @@ def test_a_sink_keeps_the_promises_of_a_consumer(tmp_path: Path) -> None:
     def kept() -> list[Any]:
         return run(url, "SELECT page, euros FROM prices ORDER BY rowid")
 
-    check_feed_consumer(lambda: sink(tmp_path, url), kept, COLUMNS, row, step=3)
+    check_feed_consumer(lambda: sink(tmp_path, url), kept, COLUMNS, row, step=7)
 
 
 def test_a_row_takes_the_place_of_the_one_with_its_key(tmp_path: Path, url: str) -> None:
@@ -195,17 +156,18 @@ def test_what_the_database_refuses_is_set_aside_and_the_rest_goes_in(tmp_path: P
     assert [row[0] for row in run(url, "SELECT euros FROM prices ORDER BY euros")] == [0, 1, 3, 4]
     [line] = (tmp_path / REFUSED / "shop.refused.jsonl").read_bytes().splitlines()
     told = msgspec.json.decode(line)
-    assert told["row"]["euros"] == 500 and "check" in told["reason"].lower()
+    assert told["row"]["euros"] == 500
+    assert "constraint" in told["reason"].lower()
     assert one.refused == 1
     one.close()
 
 
 def test_a_statement_of_the_users_takes_rows_by_name(tmp_path: Path, url: str) -> None:
-    run(url, "CREATE TABLE log (told VARCHAR(200))")
-    statement = "INSERT INTO log (told) VALUES ('100% ' || :page)"
+    run(url, "CREATE TABLE log (share VARCHAR(10), told VARCHAR(200))")
+    statement = "INSERT INTO log (share, told) VALUES ('100%', :page)"
     one = sink(tmp_path, url, SinkTable(source="items", statement=statement, columns={"page": "url"}))
     one.take(batch(1, ("http://a.test/1", 1, "v1")))
-    assert run(url, "SELECT told FROM log") == [("100% http://a.test/1",)]
+    assert run(url, "SELECT share, told FROM log") == [("100%", "http://a.test/1")]
     one.close()
 
 
@@ -308,23 +270,140 @@ def test_a_sink_that_comes_back_gets_everything_and_nobody_is_told(
     assert run(url, "SELECT euros FROM prices") == [(1,)] and away.tried == tried
 
 
-def test_a_connection_that_is_cut_within_the_work_is_made_anew(tmp_path: Path, postgres: str) -> None:
-    run(postgres, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
-    run(postgres, "CREATE TABLE prices (page TEXT, euros INTEGER, crawl TEXT)")
-    one = sink(tmp_path, postgres)
+@pytest.fixture(params=["postgres", "mariadb"])
+def server(request: pytest.FixtureRequest) -> Any:
+    """A server that can be stopped and started, with nothing in it."""
+    one = request.getfixturevalue(request.param)
+    emptied(one)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("which", "sessions", "end"),
+    [
+        (
+            "postgres",
+            "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'",
+            "SELECT pg_terminate_backend({})",
+        ),
+        ("mariadb", "SELECT id FROM information_schema.processlist WHERE id <> connection_id()", "KILL {}"),
+    ],
+)
+def test_a_connection_that_is_cut_within_the_work_is_made_anew(
+    request: pytest.FixtureRequest, tmp_path: Path, which: str, sessions: str, end: str
+) -> None:
+    url = emptied(request.getfixturevalue(which))
+    run(url, "CREATE TABLE prices (page VARCHAR(50), euros INTEGER, crawl VARCHAR(50))")
+    one = sink(tmp_path, url)
     one.take(batch(1, ("http://a.test/1", 1, "v1")))
-    run(
-        postgres,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'",
-    )
-    with pytest.raises(OSError, match="terminat"):
+    for (session,) in run(url, sessions):
+        with contextlib.suppress(OSError):  # it ended by itself
+            run(url, end.format(session))
+    with pytest.raises(OSError, match=r"terminat|Lost|gone away|kill") as told:
         one.take(batch(2, ("http://a.test/2", 2, "v2")))
+    assert "\n" not in str(told.value)
     one.close()
-    again = sink(tmp_path, postgres)
+    again = sink(tmp_path, url)
     assert again.mark().places["agent-00"].row == 1
     again.take(batch(2, ("http://a.test/2", 2, "v2")))
-    assert run(postgres, "SELECT euros FROM prices ORDER BY 1") == [(1,), (2,)]
+    assert run(url, "SELECT euros FROM prices ORDER BY 1") == [(1,), (2,)]
     again.close()
+
+
+def test_a_server_that_is_killed_and_started_while_the_crawl_goes_on_has_every_row_once(
+    kept: Open, page: Make, server: Any
+) -> None:
+    crawl = kept()
+
+    def commit(number: int) -> None:
+        crawl.commit(page(number, id=f"v{number}"))
+        crawl.rows.committed(crawl.rows.ends())
+
+    commit(1)
+    run(server.url, "CREATE TABLE prices (page VARCHAR(50), euros INTEGER)")
+    (crawl.directory / SINKS_FILE).parent.mkdir(exist_ok=True)
+    (crawl.directory / SINKS_FILE).write_text(
+        f'[sinks.shop]\nurl = "{server.url}"\n[[sinks.shop.tables]]\nfrom = "items"\ninto = "prices"\nkey = ["page"]\n'
+        'columns = { page = "url", euros = "data.n" }\n',
+        encoding="utf-8",
+    )
+    looks = 0
+
+    def rest() -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            server.stop()
+        elif looks in (2, 5):
+            commit(looks)
+        elif looks == 7:
+            server.start()
+        return looks == 9
+
+    try:
+        with contextlib.closing(sink_follower(crawl.directory, "shop", sleep=lambda _: None)) as follower:
+            assert feed_until(crawl.directory, follower, rest) == []
+    finally:
+        server.start()
+    assert run(server.url, "SELECT euros FROM prices ORDER BY 1") == [(1,), (2,), (5,)]
+
+
+def test_a_full_disk_of_the_database_loses_nothing(tmp_path: Path, postgres: Any) -> None:
+    url = emptied(postgres)
+    run(url, "CREATE TABLE prices (page TEXT, euros TEXT, crawl TEXT)")
+    full = batch(
+        2, *((f"http://a.test/{number}", random.Random(number).randbytes(4_000).hex(), "v") for number in range(500))
+    )
+    postgres.stop()
+    postgres.start(blocks="3000")
+    try:
+        one = sink(tmp_path, url)
+        with pytest.raises(OSError, match="could not extend"):
+            one.take(full)
+        one.close()
+    finally:
+        postgres.stop()
+        postgres.start()
+    again = sink(tmp_path, url)
+    assert again.mark() == FeedMark() and run(url, "SELECT count(*) FROM prices") == [(0,)]
+    again.take(full)
+    assert run(url, "SELECT count(*) FROM prices") == [(500,)] and not again.refused
+    again.close()
+
+
+TRIGGERS = {
+    "postgres": "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS "
+    "$$ BEGIN IF NEW.euros = 2 THEN RAISE EXCEPTION 'not two'; END IF; RETURN NEW; END $$;"
+    "CREATE TRIGGER no BEFORE INSERT ON prices FOR EACH ROW EXECUTE FUNCTION no()",
+    "mariadb": "CREATE TRIGGER no BEFORE INSERT ON prices FOR EACH ROW "
+    "IF NEW.euros = 2 THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not two'; END IF",
+}
+
+
+@pytest.mark.parametrize("which", TRIGGERS)
+def test_what_a_trigger_of_the_users_refuses_is_set_aside(
+    request: pytest.FixtureRequest, tmp_path: Path, which: str
+) -> None:
+    url = emptied(request.getfixturevalue(which))
+    run(url, "CREATE TABLE prices (page VARCHAR(50), euros INTEGER, crawl VARCHAR(50))", TRIGGERS[which])
+    one = sink(tmp_path, url)
+    one.take(batch(3, *((f"http://a.test/{number}", number, "v") for number in (1, 2, 3))))
+    assert run(url, "SELECT euros FROM prices ORDER BY 1") == [(1,), (3,)]
+    [line] = (tmp_path / REFUSED / "shop.refused.jsonl").read_bytes().splitlines()
+    assert msgspec.json.decode(line)["reason"] == "not two"
+    one.close()
+
+
+def test_a_text_that_is_too_long_for_its_column_is_set_aside_and_the_rest_goes_in(tmp_path: Path, server: Any) -> None:
+    run(server.url, "CREATE TABLE prices (page VARCHAR(17), euros INTEGER, crawl VARCHAR(50))")
+    one = sink(tmp_path, server.url)
+    one.take(
+        batch(3, ("http://a.test/1", 1, "v1"), ("http://a.test/much/longer", 2, "v2"), ("http://a.test/3", 3, "v3"))
+    )
+    assert run(server.url, "SELECT euros FROM prices ORDER BY 1") == [(1,), (3,)]
+    [line] = (tmp_path / REFUSED / "shop.refused.jsonl").read_bytes().splitlines()
+    assert "too long" in msgspec.json.decode(line)["reason"] and one.refused == 1
+    one.close()
 
 
 def test_a_database_that_does_not_answer_is_one_line(tmp_path: Path) -> None:
@@ -387,6 +466,20 @@ def test_a_password_comes_from_the_environment_or_from_a_file_of_its_own(tmp_pat
     assert spec.password is not None
     with pytest.raises(UsageError, match="NO_SUCH_SECRET"):
         spec.password.read()
+
+
+def test_a_wrong_password_and_a_missing_database_are_one_line_without_the_secret(
+    tmp_path: Path, postgres: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    emptied(postgres)
+    run(postgres.url, "DROP ROLE IF EXISTS stranger", "CREATE ROLE stranger LOGIN PASSWORD 'right'")
+    monkeypatch.setenv("SHOP_PASSWORD", "hunter2")
+    url = postgres.url.replace("tester@", "stranger@")
+    for wrong, said in ((url, "password authentication failed"), (f"{postgres.url}none", "does not exist")):
+        file = write(tmp_path, f'url = "{wrong}"\npassword = {{ env = "SHOP_PASSWORD" }}', TABLE)
+        assert main(["sink", "check", str(file)]) == 2
+        told = capsys.readouterr()
+        assert said in told.out and told.out.count("\n") == 1 and "hunter2" not in told.out + told.err
 
 
 def test_checking_tries_rows_and_keeps_none(

@@ -169,7 +169,11 @@ class PostgresDriver(SinkDriver):
     def _told(self, act: Callable[[], Any]) -> Any:
         try:
             return act()
-        except (self._psycopg.DataError, self._psycopg.IntegrityError) as error:
+        except (
+            self._psycopg.DataError,
+            self._psycopg.IntegrityError,
+            self._psycopg.errors.RaiseException,  # a trigger of the user's
+        ) as error:
             raise RowsRefusedError(_first_line(error)) from None
         except (self._psycopg.Error, UnicodeError) as error:
             raise OSError(_first_line(error)) from None
@@ -227,6 +231,11 @@ class PostgresDriver(SinkDriver):
             self._database.close()
 
 
+#: Errors of MariaDB and MySQL that rows are at fault for, and that PyMySQL does not count as such: constraints of either, and
+#: what triggers raise.
+_REFUSING = frozenset({1644, 3819, 4025})
+
+
 class AlchemyDriver(SinkDriver):
     """Any other database, by SQLAlchemy, which is installed with `gossamer[sqlalchemy]`."""
 
@@ -253,9 +262,10 @@ class AlchemyDriver(SinkDriver):
         try:
             return act()
         except (errors.DataError, errors.IntegrityError) as error:
-            raise RowsRefusedError(_first_line(error.orig or error)) from None
+            raise RowsRefusedError(_told_by_driver(error)[1]) from None
         except errors.SQLAlchemyError as error:
-            raise OSError(_first_line(getattr(error, "orig", None) or error)) from None
+            code, said = _told_by_driver(error)
+            raise (RowsRefusedError if code in _REFUSING else OSError)(said) from None
 
     def _named(self, sql: str, rows: Sequence[Sequence[Any]]) -> Any:
         """A statement with `?` for values, as SQLAlchemy has it."""
@@ -285,6 +295,14 @@ class AlchemyDriver(SinkDriver):
     def close(self) -> None:
         with suppress(self._alchemy.exc.SQLAlchemyError):
             self._database.close()
+
+
+def _told_by_driver(error: Exception) -> tuple[object, str]:
+    """The number of an error, where its driver has one, and what it says."""
+    cause = getattr(error, "orig", None) or error
+    if len(cause.args) == 2 and isinstance(cause.args[0], int):
+        return cause.args[0], _first_line(cause.args[1])
+    return None, _first_line(cause)
 
 
 def _first_line(error: object) -> str:
