@@ -21,7 +21,15 @@ CRAWL_FILE = "crawl.toml"
 #: Where it is noted how far each item file is whole (:mod:`gossamer.query.item_files`).
 ITEM_FILE_NOTES = "state/item-files"
 
-#: Where an empty file names each consumer of an installed package that follows the crawl (:mod:`gossamer.query.following`).
+#: A file of this name says that the index follows the crawl (`--index`).
+FOLLOWING_INDEX = "state/follow-index"
+
+#: The copy of the file of `--sinks`.
+SINKS_FILE = "state/sinks.toml"
+
+#: Where the full-text index lies.
+INDEX_DIRECTORY = "index"
+#: Where an empty file names each consumer of an installed package that follows the crawl (`gossamer.operations.following`).
 PACKAGE_FOLLOWERS = "state/followers"
 #: Where the triple store of a crawl lies (:mod:`gossamer.query.triples.store`).
 TRIPLES = "triples"
@@ -30,6 +38,9 @@ TRIPLES = "triples"
 ENDPOINTS = "state/triple-stores"
 
 TABLES = "tables"
+
+#: Tables that `gossamer rank` makes of the others: of URLs, and of hosts.
+RANKS = ("ranks", "host_ranks")
 REPLACED = "replaced.json"
 
 
