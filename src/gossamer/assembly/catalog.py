@@ -71,6 +71,7 @@ PROVIDERS = {
     "tag-counter": "gossamer.stages.process.tags:TagCounter",
     "image-statistics": "gossamer.stages.process.images:ImageStatistics",
     "memory-fingerprints": "gossamer.stores.fingerprints:MemoryFingerprints",
+    "ring": "gossamer.services.designation.provider:RingDesignation",
     "robots": "gossamer.services.robots.provider:ObeyRobots",
     "ignore-robots": "gossamer.services.robots.provider:IgnoreRobots",
     "ledger": "gossamer.stores.ledger.ledger:RocksLedger",

@@ -19,6 +19,7 @@ _HOMES = {
     "check_consumer": "components",
     "check_content_index": "seen",
     "check_depths": "ledger",
+    "check_designation": "designating",
     "check_feed_consumer": "feeding",
     "check_filter": "components",
     "check_fingerprint_index": "seen",

@@ -3,6 +3,9 @@
 from typing import Annotated, Literal
 
 from gossamer.flow.sheet import Sheet, setting
+from gossamer.model.domains import Division
+
+_MADE = "it is fixed when the crawl is made"
 
 _OPEN = "it is part of the store that is open"
 
@@ -52,3 +55,11 @@ class LedgerSheet(Sheet, frozen=True):
         bool,
         setting("Keep the lowest depth of each URL, so that a page found nearer is announced again.", restart=_OPEN),
     ] = False
+    division: Annotated[
+        Division,
+        setting("Assign registered domains (domain) or single hosts (host) to agents as a whole.", restart=_MADE),
+    ] = "domain"
+    together: Annotated[
+        tuple[str, ...],
+        setting("Assign these registered domains to one agent, as `bbc.co.uk bbc.com` (repeatable).", restart=_MADE),
+    ] = ()
