@@ -77,3 +77,10 @@ class Committed(msgspec.Struct, frozen=True, gc=False):
     """The task goes back to its host: the host's trouble is no reason to spend a try."""
     site: str = ""
     """Of a robots.txt request: the site that can be judged by it now."""
+
+
+class Arrived(msgspec.Struct, frozen=True, gc=False):
+    """URLs that other agents found are in their hosts' queues: the frontier may find work where there was none."""
+
+    new: int
+    """How many of them were new here."""

@@ -28,6 +28,7 @@ _HOMES = {
     "check_keeper": "keeping",
     "check_learner": "trapping",
     "check_ledger": "ledger",
+    "check_outbox": "exchanging",
     "check_politeness": "asking",
     "check_prioritizer": "ordering",
     "check_processor": "judging",

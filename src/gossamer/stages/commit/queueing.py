@@ -60,11 +60,28 @@ class TaskQueueing:
         offered = self._offered(visit, rejected)
         if not offered:
             return msgspec.structs.replace(visit, new=(), rejected=rejected) if visit.new else visit
+        return msgspec.structs.replace(visit, new=tuple(self._pushed(offered, rejected)), rejected=rejected)
+
+    def received(self, tasks: Sequence[Task]) -> int:
+        """Queue what other agents found, as far as it is new here; returns how many are queued.
+
+        What is known is not queued again, so that a task may come as often as it will.
+        """
+        rejected: dict[str, int] = {}
+        limit, passing = self._sheet.depth, self._passing(tasks, rejected)
+        if limit is None:
+            known = {task.identity: task for task in passing}
+            offered = [known[identity] for identity in self._seen.offer(list(known))]
+        else:
+            offered = announced(passing, self._staged, limit)
+        return len(self._pushed(offered, rejected))
+
+    def _pushed(self, offered: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
+        """Queue new tasks, each at its level, but those that are set aside and those that are beyond a budget."""
         crawled = offered if self._sheet.again else self._crawled(offered, rejected)
-        new = [task for task in crawled if self._is_within_budget(task, rejected)]
-        levelled = self._levelled(new)
+        levelled = self._levelled([task for task in crawled if self._is_within_budget(task, rejected)])
         self._staged.push(levelled)
-        return msgspec.structs.replace(visit, new=tuple(levelled), rejected=rejected)
+        return levelled
 
     def _levelled(self, tasks: Sequence[Task]) -> list[Task]:
         urgencies = self._prioritizer.levels(tasks, [_STANDING] * len(tasks))
