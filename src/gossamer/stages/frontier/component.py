@@ -573,7 +573,22 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def _is_all_here(self) -> bool:
         """Whether neither a seed nor a task for later will bring another host. Endpoints that were given their chances are asked
         at such distances that no page's own retry is as far away."""
-        return not self._sources and self.queues.next_due() - self.clock.steady() > WAITS[-1]
+        return self._is_sown and self.queues.next_due() - self.clock.steady() > WAITS[-1]
+
+    @property
+    def _is_sown(self) -> bool:
+        """Whether nobody will bring tasks any more but other agents."""
+        return self._sources <= {"arrived"}
+
+    def is_at_rest(self) -> bool:
+        """Whether it would end now if other agents brought nothing more. What was set aside is probed before that."""
+        if not self._is_sown or self._in_flight or len(self._lookups):
+            return False
+        if self._draining:
+            return True
+        if len(self.queues) and not (self._is_hopeless() or self._is_over(self.clock.monotonic())):
+            return False
+        return not self._probe_last()
 
     def _end_if_done(self) -> None:
         nothing_left = self._draining or not (self._sources or len(self.queues))
