@@ -19,6 +19,7 @@ class OwedTask(msgspec.Struct, frozen=True):
     agent: str
     """Whose it is."""
     task: Task
+    key: bytes
     value: bytes
     """As it is kept: one that was owed again meanwhile, at a lower depth, differs."""
 

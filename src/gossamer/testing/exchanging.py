@@ -69,7 +69,7 @@ class _Suite:
     async def _check_delivery(self) -> None:
         await self._kill()
         [one] = await self._take("agent-01")
-        self.outbox.delivered([one])
+        self.outbox.delivered([one, one])
         await self._take("agent-01")
         assert self._counted()[0] == 1, "what was delivered is owed"
         await self._kill()

@@ -85,10 +85,9 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
         """Stage tasks of other agents' hosts. Returns what is to be given to `kept`."""
         owed: list[OwedTask] = []
         for task in tasks:
-            one = OwedTask(self.designation.owner(task.host), task, _encode(task))
-            key = _key(task)
-            is_new = group.get(OWED, task.host, key) is None
-            if group.put(OWED, task.host, key, one.value):
+            one = OwedTask(self.designation.owner(task.host), task, _key(task), _encode(task))
+            is_new = group.get(OWED, task.host, one.key) is None
+            if group.put(OWED, task.host, one.key, one.value):
                 group.count("owed", is_new)
                 owed.append(one)
             else:
@@ -101,6 +100,7 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
             if is_sure and len(self._queues[one.agent]) < self.sheet.waiting:
                 self._queue(one)
             else:
+                self._known.pop(one.key, None)
                 self._readings[one.agent].begin()
             self._more[one.agent].set()
 
@@ -127,25 +127,26 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
 
     def _forget(self) -> None:
         """Take what was delivered out of the space. While the disk is full it stays, and is sent once more by a later process."""
-        done, self._done = self._done, []
+        done, self._done = list({(one.key, one.value): one for one in self._done}.values()), []
         if not done:
             return
         try:
             with self.ledger.group() as group:
                 for one in done:
-                    key = _key(one.task)
-                    if group.get(OWED, one.task.host, key) == one.value:
-                        group.delete(OWED, one.task.host, key)
+                    # A look into memory spares one at the disk: what memory knows is what was owed last.
+                    is_last = self._known.get(one.key) == one.value
+                    if is_last or group.get(OWED, one.task.host, one.key) == one.value:
+                        group.delete(OWED, one.task.host, one.key)
                         group.count("owed", -1)
         except DiskFull:
             self._done = done + self._done
             return
         for one in done:
-            if self._known.get(_key(one.task)) == one.value:
-                del self._known[_key(one.task)]
+            if self._known.get(one.key) == one.value:
+                del self._known[one.key]
 
     def _queue(self, one: OwedTask) -> None:
-        self._known[_key(one.task)] = one.value
+        self._known[one.key] = one.value
         self._queues[one.agent].append(one)
 
     def _read(self, agent: str, reading: "_Reading") -> None:
@@ -159,8 +160,8 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
                 return
             reading.mark = mark
             task = _decode(value)
-            if self.designation.owner(task.host) == agent and self._known.get(_key(task)) != value:
-                self._queue(OwedTask(agent, task, value))
+            if self.designation.owner(task.host) == agent and self._known.get(key := _key(task)) != value:
+                self._queue(OwedTask(agent, task, key, value))
         reading.is_over = reading.is_wrapped or not reading.start
         reading.mark, reading.is_wrapped = b"", True
 
