@@ -4,6 +4,7 @@ The ledger is asked over the control socket while the crawl runs.
 """
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from gossamer.assembly.catalog import catalog
 from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
 from gossamer.assembly.control.knowing import Known, known_of
 from gossamer.assembly.control.messages import Why
+from gossamer.assembly.control.waits import held_at_rest
 from gossamer.assembly.olden import with_roles
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
+from gossamer.flow.quantities import show_count
 from gossamer.model.aside import Family
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import UnreadableUrl, UsageError
@@ -26,10 +29,11 @@ from gossamer.model.leading import child_depth
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import canonical
 from gossamer.operations.story.traces import MOST_VISITS, Tables, visits_of
-from gossamer.operations.story.values import LeadingLink, Story, normalised
+from gossamer.operations.story.values import LeadingLink, RobotsWord, Story, normalised
 from gossamer.operations.story.verdicts import Verdicts, discovery, verdicts_of
 from gossamer.services.aliases import WHAT as ALIASES
 from gossamer.services.aliases import proven_others
+from gossamer.services.politeness.held import HeldBy
 from gossamer.stages.links.component import LinksSheet, normaliser
 from gossamer.stores.deletions import Deleted, deletion_of
 from gossamer.stores.ledger.sheet import LedgerSheet
@@ -164,12 +168,12 @@ def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> t
     if known.aside is not None:
         return "set_aside", _aside(known.aside, known.evidence, verdicts)
     if known.task is not None:
-        wait = f", not before {utc_text(known.due)}" if known.due else ""
+        wait = f"{f', not before {utc_text(known.due)}' if known.due else ''}{_held(known)}"
         if row is not None:
             return "done_and_queued", f"it was fetched ({_done(row)}) and waits to be asked for again{wait}"
-        return ("later" if known.due else "queued"), f"it waits in the queue of its host{wait}"
+        return ("later" if known.due else "queued"), f"{_tried(traces.visits)}it waits in the queue of its host{wait}"
     if row is not None:
-        return "done", f"it was asked for: {_done(row)}{_led(known, traces)}{_alike(row, traces.visits)}"
+        return "done", f"{_ended(row, verdicts.robots)}{_led(known, traces)}{_alike(row, traces.visits)}"
     if known.is_seen:
         return "queued", "it was found, and waits in the queue of its host behind many others"
     if verdicts.is_seed:
@@ -177,6 +181,48 @@ def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> t
     if verdicts.links:
         return "refused", _refused(verdicts, traces, graph)
     return _unmet(known, verdicts, traces)
+
+
+#: Ends without a request: nobody has asked a server for the URL.
+_UNASKED = {
+    Outcome.ROBOTS_DENIED: "robots.txt denies it",
+    Outcome.BLOCKED: "its host is blocked",
+    Outcome.ADDRESS_REFUSED: "its host has an address that links may not reach",
+    Outcome.SCHEME_REFUSED: "this crawl does not speak its scheme",
+    Outcome.DNS_FAILED: "its host has no address",
+}
+
+#: Why a host is left alone, as the rest of a sentence.
+_HELD = {
+    HeldBy.DNS_FAILED: "its name has no address",
+    HeldBy.UNREACHABLE: "it does not answer",
+    HeldBy.REFUSALS: "it asked for a pause",
+    HeldBy.ROBOTS_UNREACHABLE: "its robots.txt is out of reach",
+}
+
+
+def _held(known: Known) -> str:
+    """Until when the host as a whole waits, as the rest of a sentence."""
+    now = time.time()
+    held = next(held_at_rest([known.host] if known.host else [], now), None)
+    return "" if held is None else f"; the host waits until {utc_text(now + held.seconds)}: {_HELD[HeldBy(held.why)]}"
+
+
+def _tried(visits: Sequence[Mapping[str, Any]]) -> str:
+    """How often it was tried in vain, as the beginning of a sentence."""
+    if not visits:
+        return ""
+    last = visits[-1]
+    status = f", status {last['status']}" if last.get("status") else ""
+    return f"it failed {show_count(len(visits), 'time')} ({last['outcome']}{status}, {last['fetched_at']}) and is tried again: "
+
+
+def _ended(row: DocumentRow, robots: RobotsWord | None) -> str:
+    """How it ended, as the beginning of a sentence."""
+    if row.outcome not in _UNASKED:
+        return f"it was asked for: {_done(row)}"
+    line = f", line {robots.line}" if row.outcome is Outcome.ROBOTS_DENIED and robots and robots.line else ""
+    return f"it was not asked for, since {_UNASKED[row.outcome]}{line} ({_done(row)})"
 
 
 def _done(row: DocumentRow) -> str:
