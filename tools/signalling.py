@@ -212,7 +212,9 @@ def _judged(one: DisturbedRun, directory: Path) -> Iterator[str]:
     if one.said == "hung":
         yield f"it did not end within {PATIENCE:g} s"
         return
-    has_started = one.has_begun or OURS in one.said  # how Python itself takes a signal while it starts is its own affair
+    has_started = (
+        one.has_begun or OURS in one.said
+    )  # how Python itself takes a signal while it starts is its own affair
     if has_started and ("Traceback" in one.said or "Exception ignored" in one.said):
         yield f"it told what no person can read: {one.said[-LONGEST:]}"
     state = _state(directory)

@@ -107,7 +107,7 @@ def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
     visits = list(visits_of(directory, known.url))[-MOST_VISITS:]
     row = known.row
     is_redirect = row is not None and row.outcome is Outcome.REDIRECT
-    is_unmet = row is None and known.task is None and known.aside is None and not known.is_seen
+    is_unmet = row is None and known.task is None and known.aside is None and (not known.is_seen or known.is_cut)
     if not (is_redirect or is_unmet):
         return _Traces(visits, [], [], {})
     with Tables(directory) as tables:
@@ -174,12 +174,12 @@ def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> t
         return ("later" if known.due else "queued"), f"{_tried(traces.visits)}it waits in the queue of its host{wait}"
     if row is not None:
         return "done", f"{_ended(row, verdicts.robots)}{_led(known, traces)}{_alike(row, traces.visits)}"
-    if known.is_seen:
+    if known.is_seen and not known.is_cut:
         return "queued", "it was found, and waits in the queue of its host behind many others"
-    if verdicts.is_seed:
+    if verdicts.is_seed and not known.is_seen:
         return "unknown", "it is a seed that the crawl has not taken up yet"
     if verdicts.links:
-        return "refused", _refused(verdicts, traces, graph)
+        return "refused", _refused(known, verdicts, traces, graph)
     return _unmet(known, verdicts, traces)
 
 
@@ -260,7 +260,11 @@ def _alike(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
     return f"; its text is nearly that of {first}" if first else ""
 
 
-def _refused(verdicts: Verdicts, traces: _Traces, graph: Graph) -> str:
+#: What is said of a URL that was met and queued nowhere.
+_CUT = "a budget of its host or domain left no room for it"
+
+
+def _refused(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> str:
     """Why no link to it was followed: a page that has one, and the rule."""
     link = min(verdicts.links, key=lambda link: bool(link.verdict))
     more = f" (and {len(verdicts.links) - 1} more)" if len(verdicts.links) > 1 else ""
@@ -275,6 +279,8 @@ def _refused(verdicts: Verdicts, traces: _Traces, graph: Graph) -> str:
         return f"{met}, which is at depth {page.get('depth', 0)}, and the crawl goes no deeper than {limit}"
     if page.get("discarded"):
         return f"{met}, and nothing that this page links to is followed: {page['discarded']}"
+    if known.is_cut:
+        return f"{met}, and {_CUT}"
     rules = ", ".join(f"{rule} refused {count}" for rule, count in page.get("rejected", {}).items())
     told = f" when the page was read ({rules} of its links)" if rules else ""
     return f"{met}, and the filters as they stand now let it pass; it was refused{told} by another rule"
@@ -282,6 +288,8 @@ def _refused(verdicts: Verdicts, traces: _Traces, graph: Graph) -> str:
 
 def _unmet(known: Known, verdicts: Verdicts, traces: _Traces) -> tuple[str, str]:
     """The words for a URL that is in no link of a page that was processed, or that nobody can say this of."""
+    if known.is_cut:
+        return "refused", f"it was met, and {_CUT}"
     refused = next((judged for judged in verdicts.filters if judged.verdict), None)
     if traces.links is None:
         if refused is not None:
