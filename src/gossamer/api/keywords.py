@@ -184,6 +184,12 @@ class CrawlKeywords(TypedDict, total=False):
     near_duplicates: Literal["auto", "off", "report", "skip"]
     """Pages with nearly the same text: report, or skip; auto reports where details are full."""
 
+    sinks: str
+    """Hand rows on to the databases that this file names (TOML), while the crawl runs."""
+
+    index: bool
+    """Keep a full-text index while the crawl runs, for `gossamer search`."""
+
     items: Sequence[str]
     """Write the items that processors find to this file too: .jsonl and .csv grow while the crawl runs, .json, .parquet
     and .xlsx are written when it stops. KIND=FILE takes items of one kind alone."""

@@ -227,6 +227,14 @@ class CrawlOptions(Sheet, frozen=True):
             "Pages with nearly the same text: report, or skip; auto reports where details are full.", restart=_GRAPH
         ),
     ] = "auto"
+    sinks: Annotated[
+        str,
+        setting("Hand rows on to the databases that this file names (TOML), while the crawl runs.", restart=_BEGINNING),
+    ] = ""
+    index: Annotated[
+        bool,
+        setting("Keep a full-text index while the crawl runs, for `gossamer search`.", restart=_BEGINNING),
+    ] = False
     items: Annotated[
         tuple[str, ...],
         setting(

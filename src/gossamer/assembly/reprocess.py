@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from gossamer.assembly.archived import archived_visit
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.control.client import holder
 from gossamer.assembly.documents import with_structured_data
@@ -31,23 +32,16 @@ from gossamer.flow.ports import In, Out
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import NoSettings, nearest
 from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
-from gossamer.model.body import MAX_READ, THRESHOLD
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.model.notes import Note
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
+from gossamer.model.visit import HTML_TYPES, Visit
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.places import crawl_directory, replacing
 from gossamer.query.replacing import Basis, basis, replace, replaceable
-from gossamer.stages.fetch.coding import codings, decode, refusal
-from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.tables.catalog import table_named
-from gossamer.stores.warc_reading import ArchivedRecord, read_record
 
 #: Stages that remember other pages, by what a wiring uses: their answers of that time are in the tables.
 REMEMBERING = frozenset({"content-seen", "url-seen"})
@@ -241,7 +235,7 @@ class _Source:
             fetched_at: datetime = row["fetched_at"].replace(tzinfo=UTC)
             self.newest = max(self.newest or fetched_at, fetched_at)
             try:
-                visit = self._visit(row)
+                visit = archived_visit(self._reader, row)
             except (UsageError, CrawlDirectoryError):
                 self.unreadable += 1
                 continue
@@ -250,50 +244,6 @@ class _Source:
                 continue
             self.documents += 1
             yield visit
-
-    def _visit(self, row: Mapping[str, Any]) -> Visit:
-        record = read_record(self._directory, Location(row["warc_file"], row["warc_offset"], row["warc_length"]))
-        source = record
-        if record.kind == "revisit" and row["outcome"] != Outcome.NOT_MODIFIED:
-            source = self._reader.original(record, row["url"], row["digest"] or "")
-        return Visit(
-            task=Task(
-                row["url"],
-                row["host"],
-                depth=row["depth"],
-                source=row["discovered_from"] or "",
-                relation=row["relation"],
-                attempt=row["attempt"],
-            ),
-            response=_response(row, record, source),
-            id=row["visit"] or "",
-            digest=row["digest"] or "",
-            duplicate_of=row["duplicate_of"] or "",
-        )
-
-
-def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRecord) -> Response:
-    body = source.body
-    headers = record.headers
-    applied = codings(", ".join(value for name, value in headers if name == "content-encoding"))
-    decoded = None
-    if applied and not refusal(applied):
-        undone = decode(body, applied, Keeping(MAX_READ, THRESHOLD), whole=not row["truncated"])
-        decoded = undone.data if undone.is_readable else None
-    return Response(
-        Outcome(row["outcome"]),
-        status=row["status"],
-        response_head=record.head,
-        headers=headers,
-        body=body,
-        decoded=decoded,
-        address=row["ip"] or "",
-        started=row["fetched_at"].replace(tzinfo=UTC).timestamp(),
-        elapsed=row["elapsed_ms"] / 1000,
-        cut=row["truncated"] or "",
-        error=row["error"] or "",
-        notes=tuple(map(Note, (row["notes"] or "").split())),
-    )
 
 
 def _replay(source: _Source) -> type[Producer[NoSettings]]:

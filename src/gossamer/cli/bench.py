@@ -30,6 +30,7 @@ BENCHES = {
     "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
     "structured-data": "structured data of pages, or that there is none: CPU time, beside peers; the triple store",
+    "questions": "SQL, reports and PageRank over a million pages and ten million links; some minutes",
     "diversity": "how evenly hosts come out of the task queues, plain and by pages",
     "seen": "which URLs are new: in memory, in a trie, in the ledger, in bulk by the sieve; ten minutes at 100 million",
 }
@@ -59,7 +60,7 @@ PEER_PAGES = 2_000
 @click.option(
     "--pages",
     type=click.IntRange(100),
-    help="peers, spiders, pages, keeping, memory: pages of the crawl. bodies: bodies of a megabyte. "
+    help="peers, spiders, pages, keeping, memory, questions: pages of the crawl. bodies: bodies of a megabyte. "
     "structured-data: pages in the store.",
 )
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
@@ -103,7 +104,7 @@ def bench(
     elif name == "spiders":
         with _sites(sites, pages or PEER_PAGES) as roots:
             report = module.run(roots, repeats)
-    elif name in ("pages", "keeping", "memory", "bodies", "structured-data") and pages is not None:
+    elif name in ("pages", "keeping", "memory", "bodies", "structured-data", "questions") and pages is not None:
         report = module.run(pages)
     elif name == "seen":
         unknown = [one for one in sets if one not in module.SETS]

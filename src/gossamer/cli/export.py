@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.query import tell_damage
+from gossamer.cli.output import tell_damage
 from gossamer.cli.telling import tell, tell_plain
 from gossamer.model.errors import UsageError
 

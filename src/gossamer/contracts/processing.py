@@ -7,7 +7,7 @@ from gossamer.model.orders import Order
 from gossamer.model.visit import Found, Item, Statements
 from gossamer.reading.document import Document
 
-#: Links and items of one page that are taken; far more than are kept, and few enough to hold (faults 39 and 76).
+#: Links and items of one page that are taken; far more than are kept, and few enough to hold.
 MAX_FOUND = 50_000
 MAX_ITEMS = 10_000
 

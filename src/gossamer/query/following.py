@@ -1,15 +1,9 @@
-"""`python -m gossamer.query.following DIRECTORY WHAT`: feeds one thing that follows a crawl, while the crawl runs.
+"""What follows a crawl, and how it is fed: while the crawl runs, and once more when it has ended.
 
-Place in the flow: :mod:`gossamer.assembly.following` starts one such process for each thing beside a crawl, and closes its standard
-input when everything is committed; the death of the crawl closes that as well. Then it takes what is committed by then, and ends.
-With `--once` it looks once. What it has to tell at the end it prints, a line for each.
+Place in the flow: the process of a follower (:mod:`gossamer.operations.following`) calls :func:`feed_until`. Who wants to be fed
+beside a crawl is a :class:`Follower`.
 """
 
-import contextlib
-import gc
-import os
-import select
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,17 +14,17 @@ from gossamer.model.errors import GossamerError
 from gossamer.query.engine import Error
 from gossamer.query.feeds import Feed
 from gossamer.query.item_files import item_files
-from gossamer.query.places import PACKAGE_FOLLOWERS, following, reading
+from gossamer.query.places import PACKAGE_FOLLOWERS, reading
 
 #: The entry point group by which installed packages offer consumers. What is offered is called with the crawl directory, and
 #: gives a consumer. A crawl has those that its `state/followers/` names: one empty file each, which the package makes.
 GROUP = "gossamer.followers"
 
 #: How a consumer fails that cannot keep its rows.
-FAILURES = (OSError, ValueError, Error)
+FAILURES = (OSError, ValueError, GossamerError, Error)
 
-#: Seconds between two looks for somebody who waits, and for the end.
-INTERVAL = 1.0
+Rest = Callable[[], bool]
+"""Waits a little; True when the crawl has ended, so that the next look is the last."""
 
 
 class Follower:
@@ -40,7 +34,7 @@ class Follower:
     rests = 1
 
     def consumers(self) -> Sequence[FeedConsumer]:
-        """What is fed: in this order, and seen in the opposite one, so that no feed is ahead of those before it."""
+        """What is fed next: in this order, and seen in the opposite one, so that no feed is ahead of those before it."""
         return ()
 
     def is_awaited(self) -> bool:
@@ -121,63 +115,30 @@ def _offered(name: str) -> Callable[[Path], FeedConsumer]:
     return make
 
 
-Rest = Callable[[], bool]
-"""Waits a little; True when the crawl has ended, so that the next look is the last."""
-
-
-def _items(directory: Path, rest: Rest) -> Follower:
-    return ItemFileFollower(directory)
-
-
-def _triples(directory: Path, rest: Rest) -> Follower:
-    from gossamer.query.triples.following import TripleStoreFollower  # few crawls have one
-
-    return TripleStoreFollower(directory)
-
-
-def _endpoints(directory: Path, rest: Rest) -> Follower:
-    from gossamer.query.triples.following import EndpointFollower  # few crawls have one
-
-    return EndpointFollower(directory, rest)
-
-
-def _packages(directory: Path, rest: Rest) -> Follower:
-    return PackageFollower(directory)
-
-
-#: What follows crawls, by name. Each has a process of its own, so that a slow one holds up no other.
-FOLLOWERS: dict[str, Callable[[Path, Rest], Follower]] = {
-    "items": _items,
-    "triples": _triples,
-    "endpoints": _endpoints,
-    "packages": _packages,
-}
-
-
 def feed_all(
-    directory: Path, fed: Sequence[tuple[FeedConsumer, Feed]], follower: Follower | None = None
-) -> list[tuple[FeedConsumer, Feed]]:
-    """Give consumers everything that is committed by now; returns those that have it.
+    directory: Path,
+    fed: Sequence[tuple[FeedConsumer, Feed]],
+    failed: Callable[[FeedConsumer, Exception], None] | None = None,
+) -> None:
+    """Give consumers everything that is committed by now.
 
     Args:
         directory: the crawl directory.
         fed: each consumer with its feed.
-        follower: is told of failures, and decides whether the others go on.
+        failed: is told of a consumer that could not keep its rows; without it, the error goes on.
 
     Raises:
         OSError: a file could not be read, or a consumer could not keep what it was given.
     """
-    have = []
     with reading(directory):
         sights = [feed.look() for _, feed in reversed(fed)]
         for (consumer, feed), sight in zip(fed, reversed(sights), strict=True):
             try:
                 feed.give(consumer, sight)
             except FAILURES as error:
-                (follower or Follower()).failed(consumer, error)
-            else:
-                have.append((consumer, feed))
-    return have
+                if failed is None:
+                    raise
+                failed(consumer, error)
 
 
 def feeds_of(directory: Path, consumers: Sequence[FeedConsumer]) -> list[tuple[FeedConsumer, Feed]]:
@@ -185,14 +146,13 @@ def feeds_of(directory: Path, consumers: Sequence[FeedConsumer]) -> list[tuple[F
     return [(consumer, Feed(directory, consumer.table)) for consumer in consumers]
 
 
-def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[str]:
-    """Feed what follows a crawl until there is nobody to wait for, then once more.
+def feed_until(directory: Path, follower: Follower, rest: Rest) -> list[str]:
+    """Feed a follower until the crawl has ended, then once more.
 
     Args:
         directory: the crawl directory.
-        what: one of :data:`FOLLOWERS`.
+        follower: what is fed.
         rest: between two looks.
-        wait: wait for another process that is at it; otherwise leave it to that one.
 
     Returns:
         What a person has to know.
@@ -201,21 +161,18 @@ def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[str]:
         GossamerError: it cannot be fed; says why.
         OSError: a file could not be read or written.
     """
-    with following(directory, what, wait=wait) as held:
-        if not held:
-            return []
-        follower = FOLLOWERS[what](directory, rest)
-        with contextlib.closing(follower):
-            fed = feeds_of(directory, follower.consumers())
-            is_last = False
-            while True:
-                follower.look()
-                fed = feed_all(directory, fed, follower)
-                follower.has_looked()
-                if is_last:
-                    follower.finish()
-                    return follower.told()
-                is_last = _rested(follower, rest)
+    feeds: dict[FeedConsumer, Feed] = {}
+    is_last = False
+    while True:
+        follower.look()
+        consumers = follower.consumers()
+        feeds = {one: feeds.get(one) or Feed(directory, one.table) for one in consumers}
+        feed_all(directory, list(feeds.items()), follower.failed)
+        follower.has_looked()
+        if is_last:
+            follower.finish()
+            return follower.told()
+        is_last = _rested(follower, rest)
 
 
 def _rested(follower: Follower, rest: Rest) -> bool:
@@ -226,29 +183,3 @@ def _rested(follower: Follower, rest: Rest) -> bool:
         if follower.is_awaited():
             return False
     return False
-
-
-def _ended_within_the_interval() -> bool:
-    readable, _, _ = select.select([sys.stdin], [], [], INTERVAL)
-    return bool(readable)
-
-
-def main(arguments: list[str]) -> int:
-    """Follow; 0 where everything was taken and written."""
-    gc.set_threshold(100_000, 20, 20)
-    once = "--once" in arguments
-    if not once:
-        os.nice(10)  # beside a running crawl
-    directory, what = (argument for argument in arguments if argument != "--once")
-    # The process of a crawl that was killed ends by itself; one of a crawl that runs sees what there is to see.
-    try:
-        told = follow(Path(directory), what, (lambda: True) if once else _ended_within_the_interval, wait=not once)
-    except GossamerError as error:
-        sys.stderr.write(f"{error}\n")
-        return error.exit_code
-    sys.stdout.writelines(f"{line}\n" for line in told)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -155,6 +155,11 @@ def csv_cell(value: object, raw: bool = False) -> str:
     return f"'{text}" if not raw and isinstance(value, str) and text.startswith(_FORMULA) else text
 
 
+def shown(value: object) -> str:
+    """A value as people read it, with every character escaped that would not show."""
+    return _escaped(_text(value))
+
+
 def _cell(value: object) -> str:
     text = _escaped(_text(value)[: 4 * CELL])
     return text if len(text) <= CELL else text[: CELL - 1] + "…"

@@ -40,7 +40,17 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
 
 #: Options that are no matter of the wiring: where the crawl is kept, and how a run begins.
 ELSEWHERE = {"output", "overwrite", "resume", "accept_loss", "release", "agents", "i_own_these_hosts", "rdf"}
-ELSEWHERE |= {"cookie_file", "items", "item_columns", "item_key", "item_formulas", "mirror", "triple_store"}
+ELSEWHERE |= {
+    "cookie_file",
+    "items",
+    "item_columns",
+    "item_key",
+    "item_formulas",
+    "mirror",
+    "triple_store",
+    "sinks",
+    "index",
+}
 
 
 def compiled(seeds: list[str] = SEEDS, **options: Any) -> Wiring:

@@ -22,7 +22,8 @@ from gossamer.cli.main import main
 from gossamer.contracts.feeding import FeedConsumer
 from gossamer.model.errors import UsageError
 from gossamer.model.visit import Visit
-from gossamer.query.following import feed_all, feeds_of, follow
+from gossamer.operations.following import follow
+from gossamer.query.following import feed_all, feeds_of
 from gossamer.query.triples.endpoint import RemoteTripleStore, endpoints, register_endpoint
 from gossamer.query.triples.updating import AUTH_VARIABLE, UnfedEndpoint, Updates, check_endpoint
 from gossamer.rdf.terms import STRING

@@ -1,6 +1,6 @@
 """The two feeds that a triple store follows: `triples` puts the graphs of pages, `pages` takes away those of pages that are gone.
 
-Place in the flow: :mod:`gossamer.query.following` feeds them. A page that says nothing any more has no row in `triples`; that it
+Place in the flow: `gossamer.operations.following` feeds them. A page that says nothing any more has no row in `triples`; that it
 was visited again stands in `pages`. What `pages` has must never be ahead of `triples`, so it is looked at first and taken last.
 """
 

@@ -1,4 +1,4 @@
-"""What feeds triple stores beside a crawl, each in a process of its own (:mod:`gossamer.query.following`)."""
+"""What feeds triple stores beside a crawl, each in a process of its own (`gossamer.operations.following`)."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,10 +21,11 @@ class TripleStoreFollower(Follower):
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._store = TripleStore(directory)
+        self._consumers = self._store.consumers()
         self._waiting: list[Path] = []
 
     def consumers(self) -> Sequence[FeedConsumer]:
-        return self._store.consumers()
+        return self._consumers
 
     def is_awaited(self) -> bool:
         return bool(wishes(self._directory))
@@ -50,9 +51,10 @@ class EndpointFollower(Follower):
 
     def __init__(self, directory: Path, rest: Callable[[], bool]) -> None:
         self._endpoints = endpoints(directory, rest)
+        self._consumers = [consumer for endpoint in self._endpoints for consumer in endpoint.consumers()]
 
     def consumers(self) -> Sequence[FeedConsumer]:
-        return [consumer for endpoint in self._endpoints for consumer in endpoint.consumers()]
+        return self._consumers
 
     def told(self) -> list[str]:
         return [

@@ -67,7 +67,7 @@ class _Gathered:
         self._trouble = ""
 
     def ask(self, processor: Processor) -> None:
-        """Take what a processor yields. One that raises costs its own findings on this page, and nothing else (row S10)."""
+        """Take what a processor yields. One that raises costs its own findings on this page, and nothing else."""
         try:
             made = processor.process(self._document)
             few = type(made) is list and len(made) + len(self._found) < MAX_FOUND
