@@ -1,8 +1,8 @@
 """Signals before and after a crawl is at work: the process ends at once, with a status that is documented and without a traceback.
 
 Place in the flow: :mod:`gossamer.__main__` takes Ctrl-C while modules are loaded, and each command is called
-:func:`interruptible`. `crawl` and `resume` enter :class:`Leaving` before they import the crawler; while the crawl is at work its event
-loop has the signals (:mod:`gossamer.cli.crawl`). Before that nothing was made, and after it everything is kept, so there is
+:func:`interruptible`. `crawl` and `resume` enter :class:`Leaving` before they import the crawler; while the crawl is at work its
+event loop has the signals (:mod:`gossamer.cli.crawl`). Before that nothing was made, and after it everything is kept, so there is
 nothing to finish, and nothing waits for an output that nobody reads.
 """
 
