@@ -169,7 +169,8 @@ class CrawlKeywords(TypedDict, total=False):
     """Also fetch what pages show (style sheets, images, scripts, media), wherever it lies."""
 
     rdf: bool
-    """Read RDFa, JSON-LD and microdata into triples, which `query` and `sparql` ask, and `meta` and `link` into `items`."""
+    """Read RDFa, JSON-LD and microdata into triples, which `query` and `sparql` ask, and `meta` and `link` into
+    `items`."""
 
     language: Sequence[str]
     """Keep pages in this language alone, as de; others are discarded."""

@@ -17,13 +17,34 @@ from gossamer.rdf.terms import USES_VOCABULARY, XHV
 #: `meta` elements that speak to browsers and to single services, and say nothing of the page.
 FOR_BROWSERS = tuple(
     f"meta:{name}"
-    for name in (
-        "apple-mobile-web-app-capable apple-mobile-web-app-status-bar-style apple-mobile-web-app-title color-scheme csrf-param "
-        "csrf-token facebook-domain-verification format-detection google google-site-verification googlebot bingbot "
-        "handheldfriendly mobile-web-app-capable mobileoptimized msapplication-config msapplication-tilecolor "
-        "msapplication-tileimage msvalidate.01 next-head-count p:domain_verify referrer robots theme-color viewport "
-        "yandex-verification"
-    ).split()
+    for name in [
+        "apple-mobile-web-app-capable",
+        "apple-mobile-web-app-status-bar-style",
+        "apple-mobile-web-app-title",
+        "color-scheme",
+        "csrf-param",
+        "csrf-token",
+        "facebook-domain-verification",
+        "format-detection",
+        "google",
+        "google-site-verification",
+        "googlebot",
+        "bingbot",
+        "handheldfriendly",
+        "mobile-web-app-capable",
+        "mobileoptimized",
+        "msapplication-config",
+        "msapplication-tilecolor",
+        "msapplication-tileimage",
+        "msvalidate.01",
+        "next-head-count",
+        "p:domain_verify",
+        "referrer",
+        "robots",
+        "theme-color",
+        "viewport",
+        "yandex-verification",
+    ]
 )
 
 #: What is dropped where nothing else is asked for: link types that serve browsers, feed readers and search engines, those by

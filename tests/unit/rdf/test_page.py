@@ -121,7 +121,8 @@ def test_a_name_that_is_no_iri_is_counted() -> None:
     assert left_out["not_an_iri"] == 1
 
 
-LINKED = """<!doctype html><head><title>t</title><base href="/in/"><meta name=description content="About it"><meta name=Author content=A>
+LINKED = """<!doctype html><head><title>t</title><base href="/in/"><meta name=description content="About it">
+<meta name=Author content=A>
 <meta name=viewport content=x><meta property="x:y" content=z><meta name=author><link rel="canonical License" href="page">
 <link rel=stylesheet href=a.css><link rel=license><body><link rel=author href="mailto:a@b.test">"""
 

@@ -25,7 +25,12 @@ class StructuredDataSheet(Sheet, frozen=True):
         setting("Drop triples with these predicates or link types, and items of these links and `meta:NAME` elements."),
     ] = tuple(sorted(DROPPED))
     expand: Annotated[bool, setting("Add what bundled vocabularies say of the names that a page uses.")] = False
-    items: Annotated[bool, setting("Also keep as items what `meta` and `link` elements say: OpenGraph, Twitter cards, Dublin Core and others.")] = True
+    items: Annotated[
+        bool,
+        setting(
+            "Also keep as items what `meta` and `link` elements say: OpenGraph, Twitter cards, Dublin Core and others."
+        ),
+    ] = True
 
 
 class StructuredDataProcessor(Provider[StructuredDataSheet]):
