@@ -10,24 +10,72 @@ TYPE_CHECKING = False  # as typing's: `python -m gossamer` comes here before the
 if TYPE_CHECKING:
     from typing import Any
 
-    from gossamer.api import crawl, crawl_sync, processor, reprocess
+    from gossamer.api.crawls import CrawlFailed, CrawlRun, SyncCrawlRun, crawl, crawl_sync
+    from gossamer.api.processors import processor, reprocess
+    from gossamer.api.spider import Result, Results, Spider, failed, page
+    from gossamer.assembly.summary import Summary
+    from gossamer.model.errors import GossamerError, UsageError
     from gossamer.model.orders import Block, Delay
+    from gossamer.model.outcome import Outcome
+    from gossamer.model.request import Request, Retry
     from gossamer.model.visit import Found, Item
+    from gossamer.reading.document import Document
     from gossamer.reading.page import Page
 
 _HOMES = {
-    "crawl": "gossamer.api",
-    "crawl_sync": "gossamer.api",
-    "processor": "gossamer.api",
-    "reprocess": "gossamer.api",
+    "crawl": "gossamer.api.crawls",
+    "crawl_sync": "gossamer.api.crawls",
+    "CrawlFailed": "gossamer.api.crawls",
+    "CrawlRun": "gossamer.api.crawls",
+    "SyncCrawlRun": "gossamer.api.crawls",
+    "processor": "gossamer.api.processors",
+    "reprocess": "gossamer.api.processors",
+    "Spider": "gossamer.api.spider",
+    "Result": "gossamer.api.spider",
+    "Results": "gossamer.api.spider",
+    "page": "gossamer.api.spider",
+    "failed": "gossamer.api.spider",
+    "Summary": "gossamer.assembly.summary",
+    "Document": "gossamer.reading.document",
+    "GossamerError": "gossamer.model.errors",
+    "UsageError": "gossamer.model.errors",
+    "Outcome": "gossamer.model.outcome",
     "Block": "gossamer.model.orders",
     "Delay": "gossamer.model.orders",
     "Page": "gossamer.reading.page",
+    "Request": "gossamer.model.request",
+    "Retry": "gossamer.model.request",
     "Item": "gossamer.model.visit",
     "Found": "gossamer.model.visit",
 }
 
-__all__ = ["Block", "Delay", "Found", "Item", "Page", "__version__", "crawl", "crawl_sync", "processor", "reprocess"]
+__all__ = [
+    "Block",
+    "CrawlFailed",
+    "CrawlRun",
+    "Delay",
+    "Document",
+    "Found",
+    "GossamerError",
+    "Item",
+    "Outcome",
+    "Page",
+    "Request",
+    "Result",
+    "Results",
+    "Retry",
+    "Spider",
+    "Summary",
+    "SyncCrawlRun",
+    "UsageError",
+    "__version__",
+    "crawl",
+    "crawl_sync",
+    "failed",
+    "page",
+    "processor",
+    "reprocess",
+]
 
 
 def __getattr__(name: str) -> "Any":

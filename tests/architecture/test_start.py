@@ -13,11 +13,11 @@ from gossamer.flow.unit import Provider
 #: Parts and libraries that a plain crawl does not use.
 NOT_OF_A_PLAIN_CRAWL = {
     "_duckdb", "brotli", "duckdb", "email", "http", "importlib.metadata", "importlib.resources", "multiprocessing",
-    "numpy", "pyarrow", "resiliparse", "rich", "sqlite3", "xml", "zipfile",
+    "numpy", "pyarrow", "resiliparse", "rich", "sqlite3", "tantivy", "xml", "zipfile",
     "gossamer.api", "gossamer.assembly.control.standing", "gossamer.assembly.control.steering", "gossamer.assembly.reprocess",
     "gossamer.operations.story", "gossamer.bench", "gossamer.flow.remote.connector", "gossamer.flow.remote.links",
     "gossamer.query.convert", "gossamer.query.database", "gossamer.query.engine", "gossamer.query.feeds",
-    "gossamer.query.following", "gossamer.query.item_files", "gossamer.simweb",
+    "gossamer.operations.following", "gossamer.query.search", "gossamer.query.item_files", "gossamer.simweb",
     "gossamer.stages.application", "gossamer.stages.near_duplicates", "gossamer.stages.process.images",
     "gossamer.stages.process.tags", "gossamer.stores.diverse", "gossamer.stores.fingerprints", "gossamer.stores.sieve",
     "gossamer.stores.trie", "gossamer.testing",

@@ -10,13 +10,21 @@ import pytest
 from gossamer.contracts.keeping import Keeper
 from gossamer.contracts.ledger import Group
 from gossamer.contracts.spaces import Space
+from gossamer.model.orders import Delay
+from gossamer.model.task import Task
 from gossamer.model.visit import Record
+from gossamer.services.orders import ORDERS, ProcessorOrders
+from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
 from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.recovery import restore
 from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
 from gossamer.stores.tablelog import TableLog, TableLogSheet
+from gossamer.testing.clock import FakeClock
 from gossamer.testing.keeping import check_keeper
+
+#: Seconds of the first delay that the suite orders: none is the usual delay of a host.
+FIRST_ORDER = 10
 
 SPACE = Space("titles", host_bytes=64 << 20)
 
@@ -79,6 +87,38 @@ class LeavesWhatWasTorn(Titles):
         return ()
 
 
+class Ordering(ProcessorOrders):
+    """The keeper of orders, as it is where each visit carries one: a delay for a host of its own, told apart by its length."""
+
+    def __init__(self, ledger: RocksLedger, urls: list[str]) -> None:
+        """`urls` grows by the URL of each visit that an order was put on: its place says the delay."""
+        super().__init__()
+        self.urls = urls
+        self.ledger = ledger
+        self.politeness = HostPoliteness(PolitenessSheet(delay=1.0))
+        self.politeness.clock = FakeClock()
+        self.begun: set[str] = set()
+
+    def stage(self, records: Sequence[Record], group: Group) -> None:
+        super().stage([self.with_order(record) for record in records], group)
+
+    def with_order(self, record: Record) -> Record:
+        number = len(self.urls)
+        self.urls.append(record.visit.url)
+        order = Delay(f"h{number}.test", FIRST_ORDER + number)
+        return Record(msgspec.structs.replace(record.visit, orders=(order,)), record.location)
+
+    def obeyed(self, number: int) -> bool:
+        """Whether politeness goes by the order of this number."""
+        host = f"h{number}.test"
+        if host not in self.begun:
+            self.begun.add(host)
+            self.politeness.put(host, "")
+            self.politeness.begin(Task(f"http://{host}/", host), "", 0.0)
+        self.politeness.put(host, "")
+        return self.politeness.delay(host) == FIRST_ORDER + number
+
+
 class Opener:
     """A ledger and a keeper in one crawl directory, again and again."""
 
@@ -139,6 +179,27 @@ def test_table_log(tmp_path: Path, segment_bytes: int, where: str) -> None:
     sheet = TableLogSheet(directory=str(tmp_path), segment_bytes=segment_bytes)
     opener = Opener(tmp_path, lambda folder, ledger: TableLog(sheet))
     check_keeper(opener, tmp_path, lambda: pages(opener, where))
+    assert opener.ledger is not None
+    opener.ledger.close()
+
+
+def test_processor_orders(tmp_path: Path, run: Any) -> None:
+    urls: list[str] = []
+    made: list[Ordering] = []
+
+    def make(folder: Path, ledger: RocksLedger) -> Ordering:
+        made.append(Ordering(ledger, urls))
+        run(made[-1].start())
+        return made[-1]
+
+    def kept() -> list[str]:
+        assert opener.ledger is not None
+        kept = sorted(int(key.split()[2]) - FIRST_ORDER for key, _ in opener.ledger.spaces.scan(ORDERS, None))
+        assert kept == [number for number in range(len(urls)) if made[-1].obeyed(number)], "what is kept is not obeyed"
+        return [urls[number] for number in kept]
+
+    opener = Opener(tmp_path, make)
+    check_keeper(opener, tmp_path, kept)
     assert opener.ledger is not None
     opener.ledger.close()
 

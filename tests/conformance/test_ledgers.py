@@ -75,7 +75,7 @@ def test_diverse_queues(threshold: float | None, tmp_path: Path) -> None:
 
 
 def test_depths(opener: Opener) -> None:
-    opener.sheet = msgspec.structs.replace(opener.sheet, depths=True)
+    opener.sheet = msgspec.structs.replace(opener.sheet, depth=9)
     check_depths(opener)
 
 
@@ -87,7 +87,7 @@ def test_ledger_contents(opener: Opener) -> None:
 
 @pytest.mark.parametrize("depths", [False, True])
 def test_ledger_seen(opener: Opener, depths: bool) -> None:
-    opener.sheet = msgspec.structs.replace(opener.sheet, depths=depths)
+    opener.sheet = msgspec.structs.replace(opener.sheet, depth=9 if depths else None)
     ledger, _ = opener()
     seen = LedgerSeen()
     seen.ledger = ledger

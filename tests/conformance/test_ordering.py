@@ -92,3 +92,13 @@ def test_depth_first_takes_the_deepest_and_prefers_deep_hosts() -> None:
 def test_breadth_first_takes_lesser_depths_first_however_late_they_come() -> None:
     order = BreadthFirst()
     assert order.level(task(depth=1), 7) < order.level(task(depth=2), 0)
+
+
+def test_a_host_that_many_others_link_to_is_more_urgent_where_that_is_wanted() -> None:
+    standings = [TaskStanding(in_degree=count) for count in (0, 1, 3, 1 << 40)]
+    tasks = [task(depth=5)] * 4
+    wants = WeightedPrioritizer(WeightSheet(in_degree=1.0))
+    assert (wants.wants_in_degree, list(wants.levels(tasks, standings))) == (True, [5, 4, 3, 0])
+    plain = WeightedPrioritizer()
+    assert (plain.wants_in_degree, list(plain.levels(tasks, standings))) == (False, [5, 5, 5, 5])
+    check_prioritizer(wants)

@@ -1,16 +1,25 @@
 """Our tables, and what follows them, keep the promises of their contracts."""
 
 import csv
+import re
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import _duckdb
 import msgspec
 import pytest
 
-from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark
+from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark, FeedPlace
 from gossamer.query.item_files import ItemFile
+from gossamer.query.item_rows import ItemLayout
+from gossamer.query.triples.store import TripleStore
+from gossamer.rdf.terms import XSD
 from gossamer.stores.tables.catalog import shipped
 from gossamer.testing import check_feed_consumer, check_table
+from gossamer.testing.feeding import killed_after
 
 COLUMNS = ("kind", "url", "data", "visit")
 
@@ -25,23 +34,158 @@ def item_row(number: int) -> tuple[Any, ...]:
     return ("k", f"http://a.test/{number}", f'{{"n":{number},"text":"=1\\n,"}}', f"v-{number}")
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv"])
+#: A file that is written when a crawl stops holds what was taken by then: it is asked for before each look.
+FORMS = ("jsonl", "csv", "json", "parquet", "xlsx")
+
+
+def rows_of(file: Path) -> list[Any]:
+    """The rows of an item file, by a reader that is not ours where there is one."""
+    if file.suffix == ".csv":
+        with file.open(newline="") as lines:
+            return list(csv.DictReader(lines))
+    if file.suffix == ".jsonl":
+        return [msgspec.json.decode(line) for line in file.read_bytes().splitlines()]
+    if file.suffix == ".json":
+        found: list[Any] = msgspec.json.decode(file.read_bytes())
+        return found
+    if file.suffix == ".xlsx":
+        with zipfile.ZipFile(file) as book:
+            return re.findall(rb"(?s)<row .*?</row>", book.read("xl/worksheets/sheet1.xml"))[1:]
+    return _duckdb.connect().execute(f"SELECT * FROM '{file}'").fetchall()
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_an_item_file_misses_no_item_and_has_none_twice(tmp_path: Path, form: str) -> None:
     file = tmp_path / f"items.{form}"
 
     def kept() -> list[Any]:
-        if not file.exists():
-            return []
-        with file.open(newline="") as lines:
-            return [msgspec.json.decode(line) for line in lines] if form == "jsonl" else list(csv.DictReader(lines))
+        ItemFile(tmp_path / "crawl", file).finish()
+        return rows_of(file) if file.exists() else []
 
-    check_feed_consumer(lambda: ItemFile(tmp_path / "crawl", file), kept, COLUMNS, item_row)
+    check_feed_consumer(lambda: ItemFile(tmp_path / "crawl", file), kept, COLUMNS, item_row, step=7)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_key_makes_no_item_lost_when_its_file_is_killed(tmp_path: Path, form: str) -> None:
+    file, layout = tmp_path / f"items.{form}", ItemLayout(key=("n",))
+
+    def kept() -> list[Any]:
+        ItemFile(tmp_path / "crawl", file).finish()
+        return rows_of(file) if file.exists() else []
+
+    check_feed_consumer(lambda: ItemFile(tmp_path / "crawl", file, layout), kept, COLUMNS, item_row, step=7)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_item_whose_key_the_file_has_is_left_out_and_counted(tmp_path: Path, form: str) -> None:
+    file, layout = tmp_path / f"items.{form}", ItemLayout(key=("text",))
+    first = ItemFile(tmp_path / "crawl", file, layout)
+    first.take(FeedBatch(COLUMNS, [item_row(1), item_row(2)], FeedMark(0, {"a": FeedPlace("r", 1, 2)})))
+    later = ItemFile(tmp_path / "crawl", file)
+    later.take(FeedBatch(COLUMNS, [item_row(3)], FeedMark(0, {"a": FeedPlace("r", 1, 3)})))
+    assert later.finish() == [f"{file}: 2 items were left out, since an earlier one has the same text"]
+    assert len(rows_of(file)) == 1
+
+
+@pytest.mark.parametrize("form", ["json", "parquet", "xlsx"])
+def test_a_file_that_cannot_grow_is_the_old_or_the_new_one_wherever_its_writing_is_killed(
+    tmp_path: Path, form: str
+) -> None:
+    file = tmp_path / f"items.{form}"
+    one = ItemFile(tmp_path / "crawl", file)
+    one.take(FeedBatch(COLUMNS, [item_row(1)], FeedMark(0, {"a": FeedPlace("r", 1, 1)})))
+    one.finish()
+    before = file.read_bytes()
+    one.take(FeedBatch(COLUMNS, [item_row(2)], FeedMark(0, {"a": FeedPlace("r", 1, 2)})))
+    for lines in range(1, 400, 7):
+        killed_after(lines, lambda: ItemFile(tmp_path / "crawl", file).finish())
+        now = file.read_bytes()
+        assert now == before or len(rows_of(file)) == 2
+    one.finish()
+    assert len(rows_of(file)) == 2
+
+
+def test_a_parquet_file_has_a_type_for_each_field(tmp_path: Path) -> None:
+    file = tmp_path / "items.parquet"
+    one = ItemFile(tmp_path / "crawl", file)
+    values = [
+        '{"n":1,"f":1,"t":"a","b":true,"l":[1],"m":1,"big":99999999999999999999,"T":"x","q\\"uote":"="}',
+        '{"f":1.5,"m":"x"}',
+    ]
+    rows = [("k", "http://a.test/", value, "v") for value in values]
+    one.take(FeedBatch(COLUMNS, rows, FeedMark(0, {"a": FeedPlace("r", 1, 2)})))
+    one.finish()
+    told = _duckdb.connect().execute(f"DESCRIBE SELECT * FROM '{file}'").fetchall()
+    kinds = {name: kind for name, kind, *_ in told}
+    assert (kinds["n"], kinds["f"], kinds["t"], kinds["b"]) == ("BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN")
+    assert (kinds["l"], kinds["m"], kinds["big"], kinds["T_2"]) == ("JSON", "JSON", "JSON", "VARCHAR")
+    assert 'q"uote' in kinds
+
+
+def test_a_spreadsheet_holds_no_formula_and_no_link(tmp_path: Path) -> None:
+    file = tmp_path / "items.xlsx"
+    one = ItemFile(tmp_path / "crawl", file)
+    data = '{"a":"=1+1","b":"http://a.test/","c":2.5,"d":true,"e":"' + "x" * 40_000 + '"}'
+    one.take(FeedBatch(COLUMNS, [("k", "u", data, "v")], FeedMark(0, {"a": FeedPlace("r", 1, 1)})))
+    assert one.finish() == [
+        f"{file}: 1 cells were longer than a spreadsheet takes, and are cut; `gossamer query` has them whole"
+    ]
+    with zipfile.ZipFile(file) as book:
+        sheet = book.read("xl/worksheets/sheet1.xml").decode()
+        assert "<f>" not in sheet
+        assert "hyperlink" not in sheet
+        assert "<t>=1+1</t>" in sheet
+        assert "<v>2.5</v>" in sheet
+        assert not [name for name in book.namelist() if "_rels/sheet" in name]
+
+
+def test_a_file_of_an_older_layout_is_made_again(tmp_path: Path) -> None:
+    file = tmp_path / "items.csv"
+    one = ItemFile(tmp_path / "crawl", file)
+    one.take(FeedBatch(COLUMNS, [item_row(1)], FeedMark(0, {"a": FeedPlace("r", 1, 1)})))
+    [note] = (tmp_path / "crawl" / "state" / "item-files").glob("*.json")
+    note.write_bytes(note.read_bytes().replace(b'"version":1', b'"version":0'))
+    again = ItemFile(tmp_path / "crawl", file)
+    assert again.mark() == FeedMark()
+    assert not file.read_bytes()
+
+
+GRAPH_COLUMNS = ("graph", "subject", "predicate", "object", "datatype", "language", "visit")
+
+# In a process of its own: the threads of a store that was opened here would not be there in a process that is forked.
+_GRAPHS = """
+import sys, pyoxigraph
+for quad in pyoxigraph.Store(sys.argv[1]):
+    print(quad.graph_name.value, quad.object.value)
+"""
+
+
+def triple_row(number: int) -> tuple[Any, ...]:
+    return (f"http://a.test/{number:06}", "_:b1", "http://a.test/p", str(number), XSD + "integer", "", f"run-{number}")
+
+
+def graphs(directory: Path) -> list[str]:
+    """What is in the store of a crawl, in the order of its rows."""
+    place = directory / "triples/store"
+    if not (place / "CURRENT").exists():
+        return []
+    done = subprocess.run([sys.executable, "-c", _GRAPHS, place], capture_output=True, text=True, check=True)
+    return sorted(done.stdout.splitlines())
+
+
+def test_the_triple_store_misses_no_triple_and_has_none_twice(tmp_path: Path) -> None:
+    def make() -> FeedConsumer:
+        return TripleStore(tmp_path).consumers()[0]
+
+    check_feed_consumer(make, lambda: graphs(tmp_path), GRAPH_COLUMNS, triple_row, step=7)
 
 
 class Forgetful:
     """Keeps rows first and its mark in a second step, without cutting back: a kill between the two doubles rows."""
 
     table = "items"
+    columns = COLUMNS
+    rows_at_once = 1_000
 
     def __init__(self, directory: Path) -> None:
         self._rows, self._mark = directory / "rows", directory / "mark"

@@ -4,12 +4,15 @@ import json
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pyoxigraph as oxigraph
 import pytest
 
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import build
-from gossamer.simweb.exact import KnownSite, powers, scattered
+from gossamer.query.database import Database
+from gossamer.query.triples.copies import current_copy
+from gossamer.simweb.exact import SAID, KnownSite, powers, scattered
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 #: Width of the tree -> its pages (the table's 8 is a slip for 7 = 1 + 2 + 4).
@@ -40,6 +43,37 @@ def test_every_page_of_a_known_tree_is_found_and_found_once(width: int, tmp_path
     site = powers(width)
     assert len(site.expected) == TABLE_7[width]
     assert_exact(site, tmp_path)
+
+
+def assert_exact_with_triples(width: int, triples: int, folder: Path) -> None:
+    """Pages, rows of the table and quads of the store are those that the site says, and no others."""
+    site, crawl = powers(width, triples), folder / "crawl"
+    with FakeWeb(site.pages) as web:
+        options = {"delay": 0, "output": str(crawl), "per_host": 8, "rdf": True}
+        run(Crawl([web.url("/")], build(CrawlOptions, options)))
+    assert len(site.said) == triples * TABLE_7[width]
+    with Database(crawl) as database:
+        assert sorted(_target(url) for (url,) in database.ask("SELECT url FROM pages")) == sorted(site.expected)
+        rows = [(_target(graph), said) for graph, said in database.ask("SELECT graph, object FROM triples")]
+    assert sorted(rows) == sorted(site.said)
+    with current_copy(crawl, 60.0) as copy:
+        quads = list(oxigraph.Store.read_only(str(copy)))
+    assert {quad.predicate.value for quad in quads} <= {SAID}
+    assert sorted((_target(quad.graph_name.value), quad.object.value) for quad in quads) == sorted(site.said)
+
+
+@pytest.mark.parametrize("triples", [0, 1, 2, 3])
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_every_triple_of_a_known_tree_is_found_and_found_once(width: int, triples: int, tmp_path: Path) -> None:
+    # Rows 1 to 20 of the table without those of 341 and 3,906 pages. Its row 11 has 8 triples on 2 pages of 2, a slip for 4.
+    assert_exact_with_triples(width, triples, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("triples", [0, 1, 2, 3])
+@pytest.mark.parametrize("width", [4, 5])
+def test_every_triple_of_the_larger_known_trees_is_found(width: int, triples: int, tmp_path: Path) -> None:
+    assert_exact_with_triples(width, triples, tmp_path)
 
 
 @pytest.mark.parametrize("seed", range(20))

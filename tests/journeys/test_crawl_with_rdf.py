@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
@@ -51,6 +53,27 @@ def test_a_crawl_that_was_not_asked_keeps_none(tmp_path: Path) -> None:
     with FakeWeb(PAGES) as web:
         crawl = _crawled(web, tmp_path)
     assert not list(crawl.glob("state/*/rows/*triples*"))
+
+
+def test_an_old_crawl_gets_its_triples_from_the_archive_and_keeps_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeWeb(PAGES) as web:
+        crawl = _crawled(web, tmp_path)
+    question = "SELECT ?o { GRAPH ?g { ?s ?p ?o } } ORDER BY ?o"
+    assert main(["sparql", str(crawl), question]) == 2
+    assert "reprocess" in capsys.readouterr().err
+    assert main(["reprocess", str(crawl), "--rdf"]) == 0
+    assert _rows(crawl, TRIPLES) == _expected(web)
+    # A run that is not asked for triples takes none away.
+    assert main(["reprocess", str(crawl)]) == 0
+    assert _rows(crawl, TRIPLES) == _expected(web)
+    assert main(["sparql", str(crawl), question]) == 0
+    assert main(["delete", str(crawl), web.url("/product")]) == 0
+    assert [row[0] for row in _rows(crawl, TRIPLES)] == [web.url("/")]
+    capsys.readouterr()
+    assert main(["sparql", str(crawl), question, "-f", "csv"]) == 0
+    assert capsys.readouterr().out.split() == ["o", "T"]
 
 
 def test_triples_are_made_anew_from_the_archive_and_none_twice(tmp_path: Path) -> None:

@@ -346,3 +346,50 @@ def test_tables_know_a_target_as_the_ledger_does(target: DeletionTarget, gone: l
     assert remove_rows(tmp_path, target) == len(gone)
     with Database(tmp_path) as database:
         assert [source for (source,) in database.ask("SELECT source FROM links_all")] == others
+
+
+def check_host_gone(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing of the only host is left anywhere, and the crawl is whole."""
+    assert verify(crawl, deep=True).findings == []
+    assert {kind for kind, _, _ in archived(crawl)} <= {"warcinfo", "metadata"}
+    assert documents(crawl) == set()
+    assert rows(crawl, "SELECT url FROM pages_all", capsys) == []
+    assert rows(crawl, "SELECT * FROM hosts", capsys) == []
+    index = crawl / "index.cdxj"
+    assert not index.exists() or "secret" not in index.read_text()
+    assert not (crawl / JOURNAL).exists()
+    assert not (crawl / PLACES).exists()
+
+
+def test_the_deletion_of_a_host_that_was_killed_at_any_step_goes_on_when_called_again(
+    crawl: Path, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = web.url("/").split("/")[2].split(":")[0]
+    number = 1
+    while True:
+        copy = Path(shutil.copytree(crawl, tmp_path / f"copy-{number}"))
+        if not killed_at(copy, number, host):
+            break
+        assert main(["delete", str(copy)]) == 0
+        check_host_gone(copy, capsys)
+        assert len((copy / DELETED).read_text().splitlines()) == 1
+        shutil.rmtree(copy)
+        number += 1
+    assert number > 10
+    before = len(web.requests)
+    main(["resume", str(copy), "--quiet"])
+    assert len(web.requests) == before
+
+
+def test_the_story_of_a_deleted_url_says_that_it_was_deleted(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["delete", str(crawl), web.url("/secret")]) == 0
+    capsys.readouterr()
+    assert main(["why", str(crawl), web.url("/secret")]) == 0
+    assert "deleted" in capsys.readouterr().out.splitlines()[0]
+    host = web.url("/").split("/")[2].split(":")[0]
+    assert main(["delete", str(crawl), host]) == 0
+    capsys.readouterr()
+    assert main(["why", str(crawl), web.url("/other")]) == 0
+    assert "deleted" in capsys.readouterr().out.splitlines()[0]

@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -77,6 +77,26 @@ def test_a_seed_that_robots_deny_is_told_with_the_line(tmp_path: Path) -> None:
         status, _, err = gossamer("crawl", web.url("/a"), "-o", str(tmp_path / "c"), "--delay", "0")
     assert status == 4
     assert f"seed {web.url('/a')}: robots.txt denies it, line 2" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--only", "org.example"), "--only excludes it"),
+        (("--never", "test.*"), "--never excludes it"),
+        (("--filter", "fetch: depth > 3"), "--filter excludes it (depth > 3)"),
+        (("--set", "politeness.blocked=a.test"), "a.test is blocked"),
+    ],
+)
+def test_a_seed_that_the_users_own_options_exclude_is_told_with_the_option(
+    options: tuple[str, ...], why: str, tmp_path: Path
+) -> None:
+    with FakeWeb({"/": FakePage("<p>here")}) as web:
+        seed = f"http://a.test:{web.port}/"
+        place = ("-o", str(tmp_path / "c"), "--delay", "0", "--resolve", web.resolve)
+        status, _, err = gossamer("crawl", seed, *place, *options)
+    assert status == 4
+    assert f"seed {seed}: {why}" in err
 
 
 def test_a_lone_pdf_is_a_success(tmp_path: Path) -> None:
@@ -160,3 +180,38 @@ def test_what_is_in_flight_when_the_time_is_up_is_cut(tmp_path: Path) -> None:
     assert (done.state, done.limit, done.exit_code, done.pages) == ("limit", "max_time", 0, 1)
     assert 10.0 < done.seconds < 25.0, "ten seconds, and not the server's patience"
     assert any("is cut" in line for line in job.warnings)
+
+
+def test_a_crawl_ends_at_the_first_page_that_until_holds_for(tmp_path: Path) -> None:
+    directory = str(tmp_path / "c")
+    pages: dict[str, FakePage] = {f"/{n}": FakePage(f'<title>{n}</title><a href="/{n + 1}">') for n in range(9)}
+    with FakeWeb(pages) as web:
+        options = ("-o", directory, "--delay", "0", "--until", "title matches '^[3 6]$' and status(200)")
+        status, out, _ = gossamer("crawl", web.url("/0"), *options)
+        assert status == 0
+        assert out.startswith("limit: 4 pages")
+        assert f"until:    {web.url('/3')}" in out
+        assert f"go on:    gossamer resume {directory}\n" in out
+        status, out, _ = gossamer("resume", directory, "--json")
+        told = json.loads(out)
+        assert (status, told["state"], told["limit"], told["goal"]) == (0, "limit", "until", web.url("/6"))
+        assert told["pages"] == 7, "the crawl that goes on looks for the next such page"
+        _, out, _ = gossamer("resume", directory, "--json")
+    assert [json.loads(out)[name] for name in ("state", "limit", "goal", "pages")] == ["finished", "", "", 9]
+
+
+def test_an_expression_of_until_that_cannot_be_read_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    status, _, err = gossamer("crawl", "http://127.0.0.1:9/", "-o", str(tmp_path / "c"), "--until", "titel matches x")
+    assert status == 2
+    assert "until" in err and "did you mean 'title'" in err and "Traceback" not in err
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("tell", [Crawl.stop, Crawl.abort])
+def test_a_crawl_that_is_told_to_end_while_it_starts_ends(tell: Callable[[Crawl], None], tmp_path: Path) -> None:
+    with FakeWeb.tree(4, 4) as web:
+        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": "0"}))
+        tell(job)
+        done = asyncio.run(job.run())
+    assert (done.state, done.exit_code) == ("stopped", 3)
+    assert done.pages < 10

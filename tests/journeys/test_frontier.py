@@ -63,7 +63,9 @@ def test_names_that_do_not_exist_are_counted_and_kept_and_no_request_is_made_for
         assert web.targets().count("/") == 1
     assert summary.outcomes == {"ok": 1, "dns_failed": 600}
     assert (summary.state, summary.queued, summary.hosts) == ("incomplete", 1800, 601)
-    assert all(names.asked[f"nowhere{number}.test"] == 1 for number in range(600))
+    assert all(names.asked[f"nowhere{number}.test"] <= 2 for number in range(600)), (
+        "once, and once more after 10 s; not for each URL"
+    )
 
 
 def test_behind_a_proxy_no_name_is_looked_up_here(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Response
 from gossamer.services.dns import ResolverSheet, SystemResolver
-from gossamer.simweb.hostile import CASES, NOT_PLAYED, Case, HostileWeb
+from gossamer.simweb.hostile import CASES, NOT_PLAYED, HostileCase, HostileWeb
 from gossamer.stages.fetch.http import HttpModule, HttpSheet
 from gossamer.testing.clock import FakeClock
 
@@ -49,7 +49,7 @@ async def fetching(web: HostileWeb, folder: Path, clock: FakeClock) -> AsyncIter
         await resolver.stop()
 
 
-async def fetched(module: HttpModule, web: HostileWeb, case: Case, clock: FakeClock) -> Response:
+async def fetched(module: HttpModule, web: HostileWeb, case: HostileCase, clock: FakeClock) -> Response:
     """Fetch a case. The clock moves only once the server has begun to make us wait."""
     fetch = asyncio.ensure_future(module.fetch(Task(web.url(case), host="hostile.sim")))
     if case.stalls:
@@ -65,7 +65,7 @@ def peak() -> int:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path[1:])
-def test_every_fetch_ends_as_the_table_says_and_within_its_bounds(case: Case, run: Any, tmp_path: Path) -> None:
+def test_every_fetch_ends_as_the_table_says_and_within_its_bounds(case: HostileCase, run: Any, tmp_path: Path) -> None:
     async def body() -> None:
         clock = FakeClock()
         async with HostileWeb([case]) as web, fetching(web, tmp_path, clock) as module:

@@ -16,7 +16,7 @@ from gossamer.model.task import Task
 from gossamer.operations.story import story_of
 from gossamer.query.database import Database
 from gossamer.services.aliases import NEEDED
-from gossamer.services.traps.watch import WINDOW
+from gossamer.services.traps.judging import WINDOW
 from gossamer.stages.frontier.probing import LAST
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier

@@ -208,7 +208,7 @@ async def keep_pace(job: Crawl, share: float, pages: int) -> None:
     while job.progress().fetched < (share - 0.05) * pages:
         job.go_on()
         await asyncio.sleep(0.001)
-    if job.progress().fetched > share * pages * 0.9:
+    if job.progress().fetched > (share - 0.02) * pages:  # a change can take as long as the rest of the crawl
         job.pause()
     else:
         job.go_on()

@@ -25,7 +25,7 @@ PAGES = {
 
 def crawled(seeds: list[str], directory: Path) -> tuple[Summary, CrawlStanding, list[int], float]:
     """Crawl; returns the summary, the status at rest, pages and errors by SQL, and the metric `pages` of the commit."""
-    job = Crawl(seeds, build(CrawlOptions, {"output": str(directory), "delay": 0, "retries": 0}))
+    job = Crawl(seeds, build(CrawlOptions, {"output": str(directory), "delay": 0, "retries": 0, "linger": 0}))
     summary = asyncio.run(job.run())
     with Database(directory) as database:
         [row] = database.ask("SELECT sum(pages), sum(errors) FROM hosts")

@@ -1,7 +1,11 @@
 """A processor blocks a host while the crawl runs, where the wiring takes orders."""
 
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -15,11 +19,38 @@ from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import NoSettings, build
 from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import ProviderPlan, Wiring
+from gossamer.flow.wiring import ProviderPlan, Wiring, to_toml
 from gossamer.model.orders import Block
 from gossamer.reading.document import Document
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.testing.fakeweb import FakeWeb
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+
+#: How long a processor wants a host to be left alone; long beside what a request takes here.
+SLOW = 1.5
+
+#: A program that crawls with a processor of its own, which orders a delay for the host that a page names in its title.
+PROGRAM = """
+import sys
+from pathlib import Path
+import msgspec
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.crawl import Crawl, run
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.sheet import NoSettings, build
+from gossamer.flow.unit import Provider
+from gossamer.flow.wiring import read
+from gossamer.model.orders import Delay
+
+class Slowing(Provider[NoSettings]):
+    def process(self, document):
+        if document.title:
+            yield Delay(document.title, float(sys.argv[3]))
+
+known = catalog()
+known.add("opt-out", Slowing)
+seeds, options = msgspec.json.decode(sys.argv[1])
+run(Crawl(seeds, build(CrawlOptions, options), wiring=read(Path(sys.argv[2])) if seeds else None, catalog=known))
+"""
 
 
 class OptOut(Provider[NoSettings]):
@@ -78,3 +109,38 @@ def test_a_host_that_a_processor_blocks_is_asked_no_more(tmp_path: Path, takes_o
     ledger.close()
     assert known_by == ["".join(blocked), ""]
     assert told == ({"ordered:block": 1} if takes_orders else {"orders_refused": 1})
+
+
+def test_a_delay_that_a_processor_ordered_holds_after_a_kill(tmp_path: Path) -> None:
+    arrivals: list[float] = []
+
+    def slow(request: FakeRequest) -> str:
+        arrivals.append(time.monotonic())
+        return "here"
+
+    links = "".join(f'<a href="http://slow.test/{n}">x</a>' for n in range(4))
+    pages: dict[str, str | FakePage] = {
+        "http://a.test/": f"<title>slow.test</title>{links}",
+        "/robots.txt": FakePage("", status=404),
+    }
+    plan = tmp_path / "orders.toml"
+    plan.write_text(to_toml(wiring(takes_orders=True)), encoding="utf-8")
+    with FakeWeb(pages, otherwise=slow) as web:
+        options = {"output": str(tmp_path / "c"), "delay": 0, "domain_delay": 0, "ip_delay": 0, "scope": "any"}
+        options |= {"resolve": [web.resolve], "allow_network": ["127.0.0.0/8"]}
+
+        def program(seeds: list[str], **more: object) -> "subprocess.Popen[bytes]":
+            given = msgspec.json.encode((seeds, {**options, **more})).decode()
+            return subprocess.Popen([sys.executable, "-P", "-c", PROGRAM, given, str(plan), str(SLOW)])
+
+        first = program(["http://a.test/"])
+        while len(arrivals) < 2:
+            web.wait_for(len(web.requests) + 1)
+        first.kill()
+        first.wait()
+        before = len(arrivals)
+        assert program([], resume=True).wait() == 0
+    assert before < 4, "killed at another moment"
+    assert len(arrivals) >= 4
+    gaps = [later - earlier for earlier, later in pairwise(arrivals)]
+    assert min(gaps) > SLOW * 0.9, gaps

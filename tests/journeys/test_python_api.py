@@ -4,14 +4,16 @@ import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
 import gossamer
-from gossamer import api
+from gossamer.api import processors
+from gossamer.api.crawls import SyncCrawlRun
 from gossamer.flow.errors import SettingError
 from gossamer.reading.document import Document
-from gossamer.testing.fakeweb import FakeWeb
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
@@ -19,9 +21,9 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 @pytest.fixture
 def own_processors() -> Iterator[None]:
     """Whatever a test registers is gone after it."""
-    before = list(api._registered)
+    before = list(processors._registered)
     yield
-    api._registered[:] = before
+    processors._registered[:] = before
 
 
 def test_pages_arrive_as_an_async_iterator() -> None:
@@ -51,7 +53,7 @@ def test_a_reader_that_leaves_early_ends_the_crawl() -> None:
 
 
 def test_the_summary_says_how_the_crawl_ended() -> None:
-    async def crawl(seed: str) -> gossamer.api.CrawlRun:
+    async def crawl(seed: str) -> gossamer.CrawlRun:
         run = gossamer.crawl(seed, delay=0, max_pages=2)
         async for _ in run:
             pass
@@ -124,3 +126,110 @@ def test_importing_the_package_loads_no_crawler() -> None:
     script = "import sys, gossamer; sys.exit('pycurl' in sys.modules or 'selectolax' in sys.modules)"
     source = str(README.parent / "src")
     assert subprocess.run([sys.executable, "-c", script], env={"PYTHONPATH": source}, check=False).returncode == 0
+
+
+def test_a_program_gets_what_it_asks_for_pages_documents_or_every_outcome() -> None:
+    pages = {
+        "/": '<a href="/a.txt">t</a><a href="/gone">g</a><a href="/moved">m</a>',
+        "/a.txt": FakePage("text", type="text/plain"),
+        "/moved": FakePage(status=301, headers=(("Location", "/"),)),
+    }
+
+    def asked(yields: Literal["pages", "documents", "outcomes"]) -> list[tuple[str, str]]:
+        found = gossamer.crawl_sync(web.url("/"), delay=0, yields=yields)
+        return sorted((page.url.removeprefix(web.url("/")), page.outcome.value) for page in found)
+
+    with FakeWeb(pages) as web:
+        assert asked("pages") == [("", "ok")]
+        assert asked("documents") == [("", "ok"), ("a.txt", "ok")]
+        assert asked("outcomes") == [("", "ok"), ("a.txt", "ok"), ("gone", "client_error"), ("moved", "redirect")]
+        with pytest.raises(gossamer.UsageError, match="yields='all'"):
+            gossamer.crawl_sync(web.url("/"), yields="all")  # type: ignore[arg-type]
+
+
+def test_a_crawl_to_which_nothing_came_raises_and_says_why() -> None:
+    with FakeWeb({}) as web:
+        nowhere = web.url("/")
+    with pytest.raises(gossamer.CrawlFailed, match=f"nothing came; seed {nowhere}: "):
+        list(gossamer.crawl_sync(nowhere, delay=0, retries=0))
+
+
+def test_the_summary_is_there_after_a_loop_was_left() -> None:
+    async def leave(seed: str) -> tuple[gossamer.Summary | None, gossamer.Summary | None]:
+        run = gossamer.crawl(seed, delay=0, concurrency=1)
+        async for _ in run:
+            break
+        first = run.summary
+        await run.close()
+        return first, run.summary
+
+    with FakeWeb.tree(5, 4) as web:
+        pages = gossamer.crawl_sync(web.url("/"), delay=0, concurrency=1)
+        for _ in pages:
+            break
+        assert pages.summary is not None and pages.summary.state == "stopped"
+        first, last = asyncio.run(leave(web.url("/")))
+    assert first is not None and first.pages >= 1
+    assert last is not None and last.state == "stopped"
+
+
+def test_a_crawl_runs_where_an_event_loop_runs_already_as_in_a_notebook() -> None:
+    async def cell(seed: str) -> tuple[int, gossamer.Summary]:
+        spider = gossamer.Spider(seed, delay=0)
+        spider.page()(lambda page: page.follow_all())
+        return len(list(gossamer.crawl_sync(seed, delay=0))), spider.run()
+
+    with FakeWeb.tree(2, 2) as web:
+        pages, summary = asyncio.run(cell(web.url("/")))
+        assert pages == summary.pages == len(web.expected)
+
+
+@pytest.mark.usefixtures("own_processors")
+def test_a_cell_that_is_run_again_replaces_its_processor_and_its_handler() -> None:
+    cell = """
+@gossamer.processor("text/html")
+def titles(document):
+    yield gossamer.Item("title", document.url, "VERSION")
+
+@spider.page()
+def page(page):
+    yield {"version": "VERSION"}
+"""
+    with FakeWeb({"/": "page"}) as web:
+        names = {"gossamer": gossamer, "__name__": "__main__", "spider": gossamer.Spider(web.url("/"), delay=0)}
+        for number, version in enumerate(("first", "second")):
+            exec(compile(cell.replace("VERSION", version), f"<cell {number}>", "exec"), names)
+        [page] = gossamer.crawl_sync(web.url("/"), delay=0)
+        assert [item.value for item in page.items] == ["second"]
+        [page] = list(SyncCrawlRun(names["spider"].crawl()))  # type: ignore[attr-defined]
+        assert sorted(map(str, (item.value for item in page.items))) == ["second", "{'version': 'second'}"]
+
+
+@pytest.mark.usefixtures("own_processors")
+def test_an_error_of_a_processor_is_told_once_and_counted(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    @gossamer.processor("text/html")
+    def broken(document: Document) -> Iterator[gossamer.Item]:
+        yield gossamer.Item("bad", document.url, {"tree": [object()]})
+
+    with FakeWeb.tree(1, 2) as web:
+        run = gossamer.crawl_sync(web.url("/"), delay=0, output=str(tmp_path / "crawl"))
+        assert [page.items for page in run] == [(), (), ()]
+    assert run.summary is not None and run.summary.raised == 3
+    [told] = [record.getMessage() for record in caplog.records]
+    assert "test_python_api.py:" in told and "bad.tree[0]: a object cannot be written" in told
+    log = (tmp_path / "crawl" / "logs" / "crawl.jsonl").read_text()
+    assert log.count('"event":"error"') == 3 and "Traceback" in log
+
+
+@pytest.mark.parametrize("types", [(), (5,)])
+def test_a_processor_without_media_types_is_refused(types: tuple[Any, ...]) -> None:
+    with pytest.raises(gossamer.UsageError, match="names the media types"):
+        gossamer.processor(*types)
+
+
+def test_a_processor_of_the_wrong_signature_is_refused_with_its_line() -> None:
+    with pytest.raises(gossamer.UsageError, match=r"test_python_api\.py:\d+: processor 'wrong' takes \(\)"):
+
+        @gossamer.processor("text/html")  # type: ignore[arg-type]
+        def wrong() -> None:
+            return None

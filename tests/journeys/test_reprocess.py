@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import gossamer
-from gossamer import api
+from gossamer.api import processors
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import compile_wiring
 from gossamer.assembly.crawl import Crawl, run
@@ -78,7 +78,7 @@ def test_the_same_processors_find_the_same(tmp_path: Path) -> None:
     before = state(directory)
     done = again(directory)
     assert (done.documents, done.unreadable) == (4, 0)
-    assert done.tables == {"pages": 5, "links": len(before[1]), "items": 0, "triples": 0}
+    assert done.tables == {"pages": 5, "links": len(before[1]), "items": 0, "errors": 0}
     assert state(directory) == before
     again(directory)
     assert state(directory) == before
@@ -199,7 +199,7 @@ def test_the_command_tells_what_it_did(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_a_program_runs_its_own_processors(tmp_path: Path) -> None:
     directory = crawled(tmp_path)
-    with api.own_processors():
+    with processors.own_processors():
 
         @gossamer.processor("text/html")
         def titles(document: Document) -> Iterator[Item]:

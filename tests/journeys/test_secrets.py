@@ -14,6 +14,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import HIDDEN
+from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 SECRET = b"bWU6c2VjcmV0"
@@ -99,3 +100,42 @@ def test_a_password_that_is_given_on_resume_closes_the_file_to_others(tmp_path: 
         options = CrawlOptions(output=str(directory), delay=0, resume=True, auth=("other.test=me:secret",))
         assert run(Crawl([], options)).state == "limit"
     assert mode(directory) == 0o600
+
+
+def test_secrets_of_the_environment_and_of_files_open_a_site_and_are_kept_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def guarded(request: FakeRequest) -> FakePage:
+        is_known = request.header("authorization") == "Bearer hushhush" and request.header("cookie") == "session=mumble"
+        return FakePage('<a href="/in">x</a>') if is_known else FakePage("", status=403)
+
+    monkeypatch.setenv("SITE_TOKEN", "Bearer hushhush")
+    cookies = tmp_path / "cookies.txt"
+    directory = tmp_path / "c"
+    with FakeWeb({"/": guarded, "/in": guarded}) as web:
+        cookies.write_text("127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tmumble\n")
+        cookies.chmod(0o600)
+        options = ["--auth", "$SITE_TOKEN", "--cookie-file", str(cookies), "--delay", "0", "--quiet"]
+        assert main(["crawl", web.url("/"), "-o", str(directory), *options, "--max-pages", "1"]) == 0
+        assert main(["resume", str(directory), "--max-pages", "9", "--quiet"]) == 0
+        assert len([one for one in web.requests if one.header("authorization")]) >= 2
+    for path in [path for path in directory.rglob("*") if path.is_file()]:
+        data = path.read_bytes()
+        data = gzip.decompress(data) if path.suffix == ".gz" else data
+        assert b"hushhush" not in data, path
+        assert b"mumble" not in data, path
+    with Database(directory) as database:
+        assert list(database.ask("SELECT count(*) FROM pages WHERE outcome = 'ok'")) == [(2,)]
+
+
+def test_a_secret_that_is_not_there_is_one_line_before_anything_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for options, told in (
+        (["--auth", "$NO_SUCH_NAME"], "no NO_SUCH_NAME"),
+        (["--auth", f"a.test=@{tmp_path / 'none'}"], "cannot be read"),
+        (["--cookie-file", str(tmp_path / "none")], "cannot be read"),
+    ):
+        assert main(["crawl", "http://127.0.0.1:9/", "-o", str(tmp_path / "c"), *options]) == 2
+        assert told in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()

@@ -42,7 +42,13 @@ class Answered(NamedTuple):
 Web = Callable[[str, float], Answered]
 """From a URL and the seconds since the crawl began, the answer."""
 
-OUTCOMES = {2: Outcome.OK, 3: Outcome.REDIRECT, 4: Outcome.CLIENT_ERROR, 5: Outcome.SERVER_ERROR}
+OUTCOMES = {
+    429: Outcome.RATE_LIMITED,
+    2: Outcome.OK,
+    3: Outcome.REDIRECT,
+    4: Outcome.CLIENT_ERROR,
+    5: Outcome.SERVER_ERROR,
+}
 
 
 class Ran(NamedTuple):
@@ -65,7 +71,7 @@ def module_of(web: Web, asked: list[tuple[float, str]]) -> type[Provider[NoSetti
             answer = web(task.url, began)
             await self.clock.sleep(answer.latency)
             return Response(
-                OUTCOMES[answer.status // 100],
+                OUTCOMES.get(answer.status) or OUTCOMES[answer.status // 100],
                 status=answer.status,
                 headers=answer.fields,
                 body=answer.body,
@@ -76,26 +82,40 @@ def module_of(web: Web, asked: list[tuple[float, str]]) -> type[Provider[NoSetti
     return Simulated
 
 
-def crawl(web: Web, hosts: list[str], folder: Path, **options: Any) -> Ran:
-    """Crawl a web that is a function, from the root of its first host, on a clock that nobody waits for."""
+def crawl(
+    web: Web,
+    hosts: list[str],
+    folder: Path,
+    clock: FakeClock | None = None,
+    begun: Callable[[Crawl], None] = lambda job: None,
+    **options: Any,
+) -> Ran:
+    """Crawl a web that is a function, from the root of its first host, on a clock that nobody waits for.
+
+    `clock`: one that other crawls have used, so that time goes on; `begun` is called with the crawl before it runs.
+    """
     asked: list[tuple[float, str]] = []
-    known, clock = catalog(), FakeClock()
+    known, clock = catalog(), clock or FakeClock()
     known.add("simulated", module_of(web, asked))
     text = wirings.to_toml(shipped("default")).replace('http = "http"', 'http = "simulated"', 1)
     wiring = wirings.parse(text + '\n[providers.simulated]\nuse = "simulated"\n', "simulated.toml")
     given = {"scope": "any", "delay": 1.0, "resolve": tuple(f"{name}=127.0.0.1:80" for name in hosts), **options}
+    is_new = not options.get("resume")
     job = Crawl(
-        [f"http://{hosts[0]}/"],
+        [f"http://{hosts[0]}/"] if is_new else [],
         CrawlOptions(output=str(folder), **given),
-        wiring=wiring,
+        wiring=wiring if is_new else None,
         settings={"dns": {"allow_networks": ["127.0.0.0/8"]}},
         catalog=known,
         tables=False,
         clock=clock,
     )
+    begun(job)
     with asyncio.Runner(loop_factory=lambda: SimulatedLoop(clock)) as runner:
         summary = runner.run(job.run())
-    rows = [json.loads(line) for line in (folder / "logs" / "crawl.jsonl").read_text().splitlines()]
+    log = folder / "logs" / "crawl.jsonl"
+    # A crawl to which nothing came leaves nothing.
+    rows = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     return Ran(summary, asked, rows)
 
 
@@ -172,3 +192,99 @@ def test_the_racing_graph_of_seed_002_has_eight_pages_whatever_comes_first(
         fetched = [path_of(url) for _, url in ran.asked if not url.endswith("/robots.txt")]
         assert sorted(fetched) == ["/", *(f"/{n}" for n in range(2, 9))], "each once"
         assert (ran.summary.state, ran.summary.pages, ran.summary.cuts) == ("finished", 8, {})
+
+
+# -- how long a crawl lasts, and what it has done by then
+
+
+def a_site(pages: int, answers: Callable[[int, float], Answered]) -> Web:
+    """A site whose root links to numbered pages, which answer as they are told to."""
+
+    def answered(url: str, moment: float) -> Answered:
+        path = path_of(url)
+        if path == "/robots.txt":
+            return Answered(404, b"", 0.001)
+        if path == "/":
+            return Answered(200, html(path, [f"/{number}" for number in range(pages)]).encode(), 0.1)
+        return answers(int(path[1:]), moment)
+
+    return answered
+
+
+def test_a_site_with_many_broken_pages_has_the_retries_that_are_due_and_ends(tmp_path: Path) -> None:
+    broken = {number for number in range(60) if number % 4 == 1} | {57, 58, 59}
+
+    def answers(number: int, moment: float) -> Answered:
+        if number in broken:
+            return Answered(503, b"", 0.1, (("content-type", "text/html"), ("retry-after", "1")))
+        return Answered(200, html(f"/{number}", []).encode(), 0.1)
+
+    ran = crawl(a_site(60, answers), ["a.test"], tmp_path / "c")
+    asked = [path_of(url) for _, url in ran.asked if path_of(url) not in ("/", "/robots.txt")]
+    assert {asked.count(f"/{number}") for number in broken} == {2}, "each has its second try, and the third is not due"
+    assert ran.summary.state == "incomplete" and ran.summary.queued == len(broken)
+    moments = [moment for moment, _ in ran.asked]
+    assert max(later - earlier for earlier, later in itertools.pairwise(moments)) < 12.0, "none waits long"
+
+
+def test_a_robots_txt_that_comes_back_within_the_linger_brings_the_pages_of_its_site(tmp_path: Path) -> None:
+    def answered(url: str, moment: float) -> Answered:
+        if path_of(url) == "/robots.txt":
+            return Answered(503 if moment < 9.0 else 404, b"", 0.01)
+        return Answered(200, html(path_of(url), []).encode(), 0.01)
+
+    ran = crawl(answered, ["a.test"], tmp_path / "c")
+    assert (ran.summary.state, ran.summary.pages) == ("finished", 1)
+    out_of_reach = crawl(lambda url, moment: Answered(503, b"", 0.01), ["a.test"], tmp_path / "d")
+    assert (out_of_reach.summary.state, out_of_reach.summary.queued) == ("incomplete", 1)
+    assert out_of_reach.asked[-1][0] - out_of_reach.asked[0][0] < 30.0, "the next request is due in ten minutes"
+
+
+# -- hosts wait across runs as they would have
+
+
+def with_a_crawl_delay(url: str, moment: float) -> Answered:
+    if path_of(url) == "/robots.txt":
+        return Answered(200, b"User-agent: *\nCrawl-delay: 300\n", 0.01, (("content-type", "text/plain"),))
+    return Answered(200, html(path_of(url), [f"/{number}" for number in range(9)]).encode(), 0.01)
+
+
+def test_a_host_waits_its_whole_delay_after_a_kill_also_where_a_run_between_asked_nothing(tmp_path: Path) -> None:
+    clock, folder = FakeClock(), tmp_path / "c"
+    jobs: list[Crawl] = []
+
+    def dies_at_the_third_page(url: str, moment: float) -> Answered:
+        if path_of(url) == "/1":
+            jobs[-1].abort()
+        return with_a_crawl_delay(url, moment)
+
+    first = crawl(dies_at_the_third_page, ["a.test"], folder, clock, jobs.append)
+    assert (first.summary.state, path_of(first.asked[-1][1])) == ("stopped", "/1")
+    last = first.asked[-1][0]
+
+    # This run has no time for a request, and ends in order.
+    second = crawl(with_a_crawl_delay, ["a.test"], folder, clock, resume=True, max_time=100.0)
+    assert (second.summary.limit, second.asked) == ("max_time", [])
+    third = crawl(with_a_crawl_delay, ["a.test"], folder, clock, resume=True, max_time=2000.0)
+    assert third.asked[0][0] - last >= 300.0
+    moments = [moment for moment, _ in third.asked]
+    assert min(later - earlier for earlier, later in itertools.pairwise(moments)) >= 300.0
+
+
+def test_a_retry_after_outlives_the_run_in_which_it_was_said(tmp_path: Path) -> None:
+    clock, folder = FakeClock(), tmp_path / "c"
+
+    def busy(url: str, moment: float) -> Answered:
+        if path_of(url) == "/robots.txt":
+            return Answered(404, b"", 0.01)
+        if path_of(url) == "/":
+            return Answered(200, html("/", ["/1", "/2"]).encode(), 0.01)
+        return Answered(429, b"", 0.01, (("retry-after", "500"),)) if moment < 400.0 else Answered(200, b"<p>", 0.01)
+
+    first = crawl(busy, ["a.test"], folder, clock)
+    assert first.summary.state == "incomplete"
+    again = crawl(busy, ["a.test"], folder, clock, resume=True)
+    assert again.asked == [], "it is not due within the linger"
+    third = crawl(busy, ["a.test"], folder, clock, resume=True, linger="forever")
+    assert third.summary.pages == 3
+    assert third.asked[0][0] - first.asked[-1][0] >= 500.0

@@ -18,6 +18,7 @@ from gossamer.assembly.control.messages import (
     Checkpoint,
     Checkpoints,
     Continue,
+    Decide,
     Pause,
     Rewire,
     Status,
@@ -25,14 +26,16 @@ from gossamer.assembly.control.messages import (
     Undo,
 )
 from gossamer.assembly.control.standing import CrawlStanding, standing_at_rest
+from gossamer.assembly.control.steering import set_values
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
-from gossamer.flow.sheet import build
+from gossamer.assembly.suspicions import ListedFamily, suspicions_of
+from gossamer.flow.sheet import build, properties
 from gossamer.flow.wiring import read
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.operations.story import story_of
-from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 Script = Callable[[Control], Any]
 
@@ -182,6 +185,87 @@ REFUSED = [
     ({"delay": "0", "ledger.cache": "1GB"}, "only with a restart"),
     ({"delay": "0", "politeness.blocked": "a b"}, "no host or domain"),
 ]
+
+
+#: A value for each option that can change while a crawl runs, and a setting that has it then.
+LIVE = {
+    "scope": ("any", "scope.scope", "any"),
+    "include": ('["/a", "/b"]', "patterns.include", ("/a", "/b")),
+    "exclude": ("zzz", "patterns.exclude", ("zzz",)),
+    "normalise": ("www", "links.normalise", None),
+    "noise": ("keep", "noise.drop", False),
+    "traps": ("report", "traps.cut", False),
+    "filter": ('["depth < 9", "store: size < 1MB"]', "expressions.store", ("size < 1MB",)),
+    "only": ("test.*", "constraints.only", ("test.*",)),
+    "never": ("org.*", "constraints.never", ("org.*",)),
+    "max_pages": ("500", "frontier.max_pages", 500),
+    "max_pages_per_host": ("500", "commit.max_per_host", 500),
+    "max_time": ("9m", "frontier.max_time", 540.0),
+    "total_time": ("9m", "frontier.total_time", 540.0),
+    "max_bytes": ("1GB", "frontier.max_bytes", 1_000_000_000),
+    "min_free_disk": ("1kB", "frontier.min_free_disk", 1000),
+    "until": ("title matches never", "expressions.until", "title matches never"),
+    "max_page_size": ("2MB", "http.max_body", 2_000_000),
+    "max_links": ("70", "links.max_links", 70),
+    "depth": ("9", "ledger.depth", 9),
+    "concurrency": ("70", "frontier.concurrency", 70),
+    "per_host": ("3", "politeness.per_host", 3),
+    "delay": ("1ms", "politeness.delay", 0.001),
+    "domain_delay": ("1ms", "politeness.domain_delay", 0.001),
+    "ip_delay": ("1ms", "politeness.ip_delay", 0.001),
+    "rate": ("900", "politeness.rate", 900.0),
+    "bandwidth": ("900MB/s", "politeness.bandwidth", 900e6),
+    "retries": ("1", "politeness.retries", (10.0,)),
+    "linger": ("forever", "frontier.linger", "forever"),
+    "sitemaps": ("true", "commit.sitemaps", True),
+    "user_agent": ("Gossamer/9", "http.user_agent", "Gossamer/9"),
+    "contact": ("me@example.org", "http.user_agent", None),
+    "header": ("X-A: b", "http.header", ("X-A: b",)),
+    "cookies": ("host", "http.cookies", "host"),
+    "proxy": ("http://127.0.0.1:9/", "http.proxy", "http://127.0.0.1:9/"),
+    "http2": ("true", "http.http2", True),
+    "ca_file": ("", "http.ca_file", ""),
+    "resolve": ("*.a.test=127.0.0.1", "dns.resolve", ("*.a.test=127.0.0.1",)),
+    "allow_network": ("10.0.0.0/8", "dns.allow_networks", ("10.0.0.0/8",)),
+    "page_requisites": ("true", "html.requisites", True),
+    "language": ("de", "process.languages", ("de",)),
+    "follow_nofollow": ("true", "process.obey_nofollow", False),
+}
+
+
+def test_every_option_changes_while_a_crawl_runs_or_is_refused_with_the_reason(tmp_path: Path) -> None:
+    options = {prop.name: prop for prop in properties(CrawlOptions)}
+    assert {name for name, prop in options.items() if prop.live} == set(LIVE)
+
+    async def story(job: Crawl) -> None:
+        running = asyncio.ensure_future(job.run())
+        while not job.working:
+            await asyncio.sleep(0.001)
+        job.pause()
+        try:
+            for name, prop in options.items():
+                key = name.replace("_", "-")
+                if prop.live:
+                    value, target, expected = LIVE[name]
+                    await set_values(job, {key: value})
+                    unit, setting = target.split(".")
+                    stands = getattr(job.graph.sheet(unit), setting)
+                    assert expected is None or stands == expected, name
+                else:
+                    with pytest.raises(
+                        UsageError, match=f"option '{key}' cannot change while a crawl runs: "
+                    ) as caught:
+                        await set_values(job, {key: str(prop.default)})
+                    assert prop.reason in str(caught.value)
+            assert job.graph.wiring.components["fetch"].workers == 70, "as many fetchers as requests in flight"
+        finally:
+            job.abort()
+            await running
+
+    with FakeWeb.tree(2, 3) as web:
+        given = {**QUICK, "output": str(tmp_path / "c"), "depth": 20}
+        job = Crawl([web.url("/")], build(CrawlOptions, given))
+        asyncio.run(asyncio.wait_for(story(job), 60))
 
 
 def test_a_setting_that_does_not_do_changes_none(tmp_path: Path) -> None:
@@ -374,10 +458,73 @@ def test_a_graph_is_rewired_from_outside_and_resumes_rewired(tmp_path: Path) -> 
     with FakeWeb.tree(3, 4, latency=0.002) as web:
         crawl([web.url("/")], tmp_path / "c", script)
         assert read(tmp_path / "c" / "crawl.toml").providers["recent"].use == "recently-seen"
-        summary = crawl([], tmp_path / "c", resume=True)
+        summary = crawl([], tmp_path / "c", lambda control: told.append(control.do(Undo())), resume=True)
         assert (summary.state, summary.pages) == ("finished", len(web.expected))
+        assert "recent" not in read(tmp_path / "c" / "crawl.toml").providers, "a later run takes the change back"
+    assert "removes provider 'recent'" in told[3]
+    assert (tmp_path / "c" / "state" / "rewired.json").stat().st_mode & 0o077 == 0, "a plan may hold a password"
     adds, removes = "adds provider 'recent'", "removes provider 'recent'"
     assert [adds in told[0], removes in told[1], adds in told[2]] == [True, True, True]
     log = [json.loads(line) for line in (tmp_path / "c" / "logs" / "steering.jsonl").read_text().splitlines()]
-    assert [line["do"] for line in log] == ["pause", "rewire", "undo", "rewire", "stop"]
+    assert [line["do"] for line in log] == ["pause", "rewire", "undo", "rewire", "stop", "undo"]
     assert (log[1]["source"], log[1]["done"]) == ("cache.toml", told[0])
+
+
+def beside_a_trap(request: FakeRequest) -> str | FakePage:
+    """Honest pages that are slow, and a part that has no end and says nothing."""
+    _, part, name = request.target.split("/") if request.target.count("/") == 2 else ("", "", "")
+    if part == "trap":
+        links = (f"/trap/{int(name) * 7919 % 10**9 + step * 10**7}" for step in range(2))
+        return "<title>x</title>Nothing." + "".join(f'<a href="{link}">more</a>' for link in links)
+    if part == "news":
+        text = " ".join(f"{word}{int(name) * 7 + len(word)}" for word in ("one", "second", "third", "fourths", "fif"))
+        return FakePage(body=f'<title>{name}</title>{text}<a href="/news/{int(name) + 1}">on</a>', latency=0.005)
+    return FakePage(status=404)
+
+
+@pytest.mark.parametrize("before", ["released", "confirmed"])
+def test_a_trap_is_confirmed_and_released_while_the_crawl_runs_and_either_can_be_taken_back(
+    tmp_path: Path, before: str
+) -> None:
+    folder = tmp_path / "c"
+
+    def trap_pages() -> int:
+        return sum(target.startswith("/trap/") for target in web.targets())
+
+    def listed() -> ListedFamily:
+        families = suspicions_of(folder).families
+        assert len(families) == 1, families
+        [family] = families
+        return family
+
+    def confirm(control: Control) -> None:
+        control.do(Decide(confirm=[listed().id]))
+        asked = trap_pages() + look(control).in_flight
+        more = look(control).fetched + 50
+        while look(control).fetched < more:
+            pass
+        assert listed().state == "confirmed"
+        assert trap_pages() <= asked
+
+    def release(control: Control) -> None:
+        control.do(Decide(release=[listed().id]))
+        asked = trap_pages()
+        while trap_pages() < asked + 50:
+            pass
+        assert (listed().state, listed().set_aside) == ("released", 0)
+
+    def script(control: Control) -> None:
+        while not any(one.set_aside > 5 for one in suspicions_of(folder).families):
+            pass
+        for step in (release, confirm) if before == "released" else (confirm, release):
+            step(control)
+        with pytest.raises(SteeringRefused, match="nothing is set aside under 'other'"):
+            control.do(Decide(confirm=["other"]))
+        control.do(Stop())
+
+    with FakeWeb({"/": '<a href="/trap/1">1</a><a href="/news/1">2</a>'}, otherwise=beside_a_trap) as web:
+        crawl([web.url("/")], folder, script)
+        assert listed().state == ("confirmed" if before == "released" else "released")
+        asked = trap_pages()
+        crawl([], folder, resume=True, max_pages=standing_at_rest(folder).fetched + 60)
+        assert (trap_pages() == asked) is (before == "released")

@@ -45,7 +45,7 @@ def test_the_known_depth_is_the_least_that_was_met(
 ) -> None:
     known: dict[str, int] = {}
     with tempfile.TemporaryDirectory(prefix="gossamer-", dir=MEMORY) as folder:
-        ledger = RocksLedger(LedgerSheet(directory=folder, depths=True, recent=3, cache=1 << 20, buffers=1 << 20))
+        ledger = RocksLedger(LedgerSheet(directory=folder, depth=DEEPEST, recent=3, cache=1 << 20, buffers=1 << 20))
         ledger.open()
         for meetings, end in groups:
             urls, depth = asked
@@ -72,7 +72,7 @@ def test_the_known_depth_is_the_least_that_was_met(
 
 @pytest.mark.parametrize("depth", [DEEPEST + 1, 10**9])
 def test_what_is_deeper_than_can_be_kept_is_kept_as_the_deepest(tmp_path: Path, depth: int) -> None:
-    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path), depths=True))
+    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path), depth=DEEPEST))
     ledger.open()
     for expected in (1, 0):
         with ledger.group() as group:

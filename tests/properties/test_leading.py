@@ -72,8 +72,8 @@ def by_url_seen(source: Task, relation: str) -> Task:
 def by_commit(source: Task, relation: str) -> Task:
     staged = Met({})
     seen = SimpleNamespace(offer=list)
-    choosers = Choosers(cast(Any, seen), BreadthFirst(), WeightedPrioritizer(), ())
-    queueing = TaskQueueing(CommitSheet(depth=1000), choosers, cast(Group, staged))
+    choosers = Choosers(cast(Any, seen), BreadthFirst(), WeightedPrioritizer(), (), 1000)
+    queueing = TaskQueueing(CommitSheet(), choosers, cast(Group, staged))
     fetched = msgspec.structs.replace(source, depth=source.depth + 1)  # a nearer way was found while it was in flight
     [task] = queueing.queued(Visit(fetched, Response(Outcome.OK), links=(Link(URL, relation),))).new
     return with_level(task, 0)
@@ -98,3 +98,17 @@ def test_a_task_says_how_far_it_is_and_how_many_redirects_led_to_it(source: Task
     assert task.hops == (source.hops + 1 if relation in REDIRECTS else 0)
     assert task.depth - source.depth == (0 if keeps_depth(relation) else 1)
     assert parent_depth(child_depth(source.depth, relation), relation) == source.depth
+
+
+def test_links_that_are_announced_again_nearer_pass_the_gate_as_all_others_do() -> None:
+    class NoX:
+        def judge_tasks(self, gate: str, tasks: Any) -> list[str]:
+            return ["x" if gate == "schedule" and task.url.endswith("/x") else "" for task in tasks]
+
+    page, other = "http://p.test/", "http://b.test/y"
+    staged = Met({page: [(URL, "a href"), (other, "a href")]})
+    choosers = Choosers(cast(Any, SimpleNamespace()), BreadthFirst(), WeightedPrioritizer(), (NoX(),), 1000)
+    source = Task("http://a.test/", "a.test", 3)
+    visit = Visit(source, Response(Outcome.OK), links=(Link(page, "a href"),))
+    queued = TaskQueueing(CommitSheet(), choosers, cast(Group, staged)).queued(visit)
+    assert ([task.url for task in staged.pushed], queued.rejected) == ([other], {"x": 1})

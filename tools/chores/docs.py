@@ -1,10 +1,11 @@
-"""Write docs/reference/ out of the code; `docs --check` only says whether it is fresh."""
+"""Write docs/reference/ and the API's keywords out of the code; `docs --check` only says whether they are fresh."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
 
+from tools import keywords
 from tools.checkout import REFERENCE, ROOT
 
 SOURCE = "gossamer.cli.reference"
@@ -28,10 +29,23 @@ def stale(made: dict[str, str]) -> list[str]:
 def problems() -> list[str]:
     """For `check`: one line for each page that is not fresh."""
     made = pages()
-    return [f"docs/reference/{name} is stale; run ./gossamer dev docs" for name in stale(made)] if made else []
+    if not made:
+        return []
+    found = [f"docs/reference/{name}" for name in stale(made)]
+    if not are_keywords_fresh():
+        found.append(keywords.FILE.relative_to(ROOT).as_posix())
+    return [f"{name} is stale; run ./gossamer dev docs" for name in found]
+
+
+def are_keywords_fresh() -> bool:
+    """Whether the module of keywords says what the table of options says."""
+    return keywords.FILE.exists() and keywords.FILE.read_text("utf-8") == keywords.text()
 
 
 def write(made: dict[str, str]) -> None:
+    if not are_keywords_fresh():
+        keywords.FILE.write_text(keywords.text(), encoding="utf-8")
+        print(f"wrote {keywords.FILE.relative_to(ROOT)}")
     for name in stale(made):
         path = REFERENCE / name
         if name in made:

@@ -7,7 +7,7 @@ in :data:`RULES`. A wiring of the user's own takes the same options as long as i
 import datetime
 import os
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,20 @@ import msgspec
 from gossamer._version import __version__
 from gossamer.assembly import secrets
 from gossamer.assembly.documents import with_documents
-from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.options import CrawlOptions, HostOptions
 from gossamer.assembly.protocols import with_protocols
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
-from gossamer.flow.graph import ComponentNode, ProviderNode
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.host_table import HostTable
 from gossamer.model.normal import chosen
 from gossamer.model.url import canonical, endpoint_of, host_of, is_machine, scheme_of
 from gossamer.services.politeness.retries import WAITS
+from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.file import root_of
+from gossamer.stages.fetch.given import fill
 from gossamer.stages.links.component import LinksSheet, normaliser
 from gossamer.stages.process.component import ProcessSheet
 from gossamer.stages.url_filter.expressions import by_gate
@@ -35,7 +37,7 @@ from gossamer.stages.url_filter.expressions import by_gate
 #: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
 SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "scope": (("scope", "scope"),),
-    "depth": (("commit", "depth"), ("frontier", "depth"), ("ledger", "depths")),
+    "depth": (("ledger", "depth"),),
     "include": (("patterns", "include"),),
     "exclude": (("patterns", "exclude"),),
     "only": (("constraints", "only"),),
@@ -46,6 +48,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "max_time": (("frontier", "max_time"),),
     "total_time": (("frontier", "total_time"),),
     "max_bytes": (("frontier", "max_bytes"),),
+    "until": (("expressions", "until"),),
     "max_page_size": (("http", "max_body"), ("ftp", "max_body"), ("gopher", "max_body"), ("file", "max_body")),
     "max_links": (("links", "max_links"),),
     "concurrency": (("frontier", "concurrency"),),
@@ -66,10 +69,10 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 #: Settings that an option turns on by being given at all.
-SWITCHES = frozenset({"depths", "proxied"})
+SWITCHES = frozenset({"proxied"})
 
 #: Units that a wiring of a person's own may leave out: what an option says of them then says nothing.
-_OPTIONAL = frozenset({"ftp", "gopher", "file"})
+OPTIONAL = frozenset({"ftp", "gopher", "file"})
 
 #: Where the shipped wirings lie, as files of the package.
 WIRINGS = Path(__file__).parent / "wirings"
@@ -223,24 +226,31 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
 
 def _fill(builder: Builder, option: str, settings: Sequence[tuple[str, str]], given: Any) -> None:
     for unit, setting in settings:
-        if unit not in _OPTIONAL or builder.has(unit):
+        if unit not in OPTIONAL or builder.has(unit):
             builder.set(option, unit, {setting: True if setting in SWITCHES else given})
 
 
 # -- options that are more than a setting
 
 
-def _concurrency(builder: Builder) -> None:
-    """A worker for each request in flight: more would idle, fewer would make slots wait."""
-    wiring = builder.wiring
+def with_fetchers(wiring: Wiring, number: int) -> Wiring:
+    """The wiring with a worker for each of so many requests in flight: more would idle, fewer would make slots wait.
+
+    Raises:
+        WiringError: it has no such unit.
+    """
     if "fetch" not in wiring.components:
         raise WiringError(f"--concurrency sets unit 'fetch', but {wiring.source} has none")
-    plan = msgspec.structs.replace(wiring.components["fetch"], workers=builder.options.concurrency)
-    builder.wiring = msgspec.structs.replace(wiring, components={**wiring.components, "fetch": plan})
+    plan = msgspec.structs.replace(wiring.components["fetch"], workers=number)
+    return msgspec.structs.replace(wiring, components={**wiring.components, "fetch": plan})
+
+
+def _concurrency(builder: Builder) -> None:
+    builder.wiring = with_fetchers(builder.wiring, builder.options.concurrency)
 
 
 def _normalise(builder: Builder) -> None:
-    builder.set("normalise", "links", {"normalise": _steps(builder.options.normalise)})
+    builder.set("normalise", "links", {"normalise": normal_steps(builder.options.normalise)})
 
 
 def _noise(builder: Builder) -> None:
@@ -250,6 +260,16 @@ def _noise(builder: Builder) -> None:
 
 def _filter(builder: Builder) -> None:
     builder.set("filter", "expressions", by_gate(builder.options.filter))
+
+
+def _until(builder: Builder) -> None:
+    """A wiring that was written before there were goals has nobody ask for them."""
+    wiring = builder.wiring
+    for name, plan in wiring.components.items():
+        if plan.use == "commit" and "goals" not in plan.providers:
+            asked = msgspec.structs.replace(plan, providers={**plan.providers, "goals": {"visits": ["expressions"]}})
+            wiring = msgspec.structs.replace(wiring, components={**wiring.components, name: asked})
+    builder.wiring = wiring
 
 
 def _traps(builder: Builder) -> None:
@@ -279,6 +299,33 @@ def _retries(builder: Builder) -> None:
     builder.set("retries", "politeness", {"retries": list(WAITS[: builder.options.retries])})
 
 
+#: Setting of a single host -> the unit's setting that holds it for all hosts.
+HOST_SETTINGS = {
+    "delay": ("politeness", "delays"),
+    "per_host": ("politeness", "lives"),
+    "max_pages": ("commit", "max_by_host"),
+    "header": ("http", "headers"),
+}
+
+
+def _hosts(builder: Builder) -> None:
+    for name, (unit, setting) in HOST_SETTINGS.items():
+        values = {host: value for host, options in _by_host(builder.options) if (value := getattr(options, name))}
+        if name == "delay":
+            values |= {host: 0.0 for host, options in _by_host(builder.options) if options.delay == 0}
+        if values:
+            builder.set("hosts", unit, {setting: msgspec.to_builtins(values)})
+
+
+def _by_host(options: CrawlOptions) -> Iterator[tuple[str, HostOptions]]:
+    for host, values in options.hosts.items():
+        try:
+            HostTable({host: True})
+            yield host, build(HostOptions, {name.replace("-", "_"): value for name, value in values.items()})
+        except (SettingError, UsageError) as error:
+            raise UsageError(f'[hosts."{host}"]: {error}') from None
+
+
 # -- what holds whatever is given
 
 
@@ -293,6 +340,15 @@ def _header(builder: Builder) -> None:
         builder.set("header", "http", {"header": plain})
     if found := secrets.credentials(options.auth, options.header, builder.seeds):
         builder.set("auth" if options.auth else "header", "http", {"credentials": found})
+
+
+def _cookie_file(builder: Builder) -> None:
+    """The cookies that requests begin with. A crawl that goes on finds the file wherever it is started."""
+    if not builder.options.cookie_file:
+        return
+    path = Path(builder.options.cookie_file).absolute()
+    fill(CookieJar(), path, 0.0)  # what cannot be read is refused before anything is touched
+    builder.set("cookie_file", "http", {"cookie_file": str(path)})
 
 
 def _seeds(builder: Builder) -> None:
@@ -338,47 +394,25 @@ RULES: dict[str, Callable[[Builder], None]] = {
     "normalise": _normalise,
     "noise": _noise,
     "filter": _filter,
+    "until": _until,
     "traps": _traps,
     "no_warc": _no_warc,
     "strategy": _strategy,
     "robots": _robots,
     "retries": _retries,
+    "hosts": _hosts,
 }
 
 #: What is done for every crawl, after its options: it depends on several of them, or on none.
-ALWAYS: tuple[Callable[[Builder], None], ...] = (_documents, _header, _seeds, _identity, _permission)
+ALWAYS: tuple[Callable[[Builder], None], ...] = (_documents, _header, _cookie_file, _seeds, _identity, _permission)
 
 
-#: Options that come to more than the setting that they name, and can be changed while a crawl runs.
-LIVE_OPTIONS = ("retries", "user_agent")
-
-
-def live_option(
-    option: str, value: str, units: Mapping[str, ComponentNode | ProviderNode]
-) -> dict[str, dict[str, Any]]:
-    """The settings that such an option comes to in a running crawl with these units; empty for any other option.
+def normal_steps(words: Sequence[str]) -> list[str]:
+    """What links are normalised by, from the words of `--normalise`.
 
     Raises:
-        SettingError: the value does not do.
-        UsageError: likewise.
+        SettingError: there is no such word.
     """
-    if option not in LIVE_OPTIONS:
-        return {}
-    options = build(CrawlOptions, {option: value})
-    if option == "retries":
-        return {"politeness": {"retries": list(WAITS[: options.retries])}}
-    if not options.user_agent:
-        raise UsageError("user-agent: give a product token, as Gossamer/1.0")
-    agent, known = options.user_agent, getattr(units["robots"].sheet, "agent", "") if "robots" in units else ""
-    if known and token_of(agent) != known:
-        raise UsageError(
-            f"user-agent: robots.txt was read for {known!r}, so its product token stays while the crawl runs; "
-            "stop it, and give the other one to gossamer resume"
-        )
-    return {"http": {"user_agent": agent}}
-
-
-def _steps(words: Sequence[str]) -> list[str]:
     try:
         return list(chosen(words))
     except ValueError as error:

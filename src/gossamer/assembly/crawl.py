@@ -25,13 +25,15 @@ from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.control.sizes import sizes_of, walked_sizes
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
 from gossamer.assembly.ending import RunEnding, has_documents, option_name
-from gossamer.assembly.item_files import ItemFiles
+from gossamer.assembly.following import Following
+from gossamer.assembly.mirrors import MirrorFolder
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
 from gossamer.assembly.placing import with_directory, with_durability, with_told_tls
 from gossamer.assembly.processes import Fleet, check_bodies_cross, check_children_can_import, with_pre_filters
 from gossamer.assembly.protocols import hostless, with_protocols
 from gossamer.assembly.pulse import WATCHED, Counts, Pulse
+from gossamer.assembly.rewired import read_changes, write_changes
 from gossamer.assembly.seeds import check_addresses, check_schemes
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.subscribing import with_subscribers, without_subscribers
@@ -51,7 +53,7 @@ from gossamer.flow.wiring import Wiring, with_settings
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Record
-from gossamer.query.places import CRAWL_FILE
+from gossamer.query.places import CRAWL_FILE, TRIPLES
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages.frontier.component import Frontier
@@ -63,6 +65,7 @@ from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.recovery import QUARANTINE, Restored
 from gossamer.stores.scratch import scratch
+from gossamer.stores.tablelog import TableLogSheet
 
 if TYPE_CHECKING:
     from gossamer.assembly.control.messages import Answered, ControlRequest
@@ -136,9 +139,13 @@ class Crawl:
                 "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
             )
         self.tables = TableMaker(self.directory, report) if tables else None
-        self.item_files = ItemFiles(self.directory, self.options.items, report)
-        self.item_files.check(overwrite=self.options.overwrite)
+        self.following = Following(self.directory, self.options, report, triples=self._keeps_triples())
+        self.following.check(overwrite=self.options.overwrite)
+        self.mirror = MirrorFolder(self.directory, self.options, report)
+        self.mirror.check()
         self.fleet: Fleet | None = None
+        self.last_lines: tuple[str, ...] = ()
+        """What was told of the end: of each seed, where none brought a document. Filled in at the end of the run."""
         self._state = ""
         self._is_torn = False
         self._cut_by = ""
@@ -186,6 +193,10 @@ class Crawl:
             for url in read_seeds(node.sheet.urls, self._hostless)
         )
 
+    def _keeps_triples(self) -> bool:
+        sheets = (node.sheet for node in self.graph.providers.values())
+        return any(isinstance(sheet, TableLogSheet) and TRIPLES in sheet.tables for sheet in sheets)
+
     def _released(self, wiring: Wiring) -> Wiring:
         from gossamer.assembly.suspicions import with_released
 
@@ -218,6 +229,7 @@ class Crawl:
                 meeting=folder,
                 aside=setting_aside(self.directory),
             )
+            self.running.history = read_changes(self.directory, self.wiring)
             return await self._run(self.running, self.fleet)
 
     def report(self, line: str) -> None:
@@ -241,7 +253,8 @@ class Crawl:
             self._pages_before = self._counters().get("pages", 0)
             await fleet.start()
             self.ledger.put_meta(ENDED, b"")
-            await self.item_files.start()
+            await self.following.start()
+            self.mirror.start()
             self._tell_records()
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 await self._until_done(fleet.watch_over(running.work()))
@@ -255,7 +268,8 @@ class Crawl:
                 and not summary.limit
                 and self._is_unfinished(summary)
             )
-            for line in self._ending().lines(summary, is_kept=not is_vain):
+            self.last_lines = tuple(self._ending().lines(summary, is_kept=not is_vain))
+            for line in self.last_lines:
                 self.report(line)
             if not self._aborted:
                 write_hosts(running)
@@ -264,13 +278,14 @@ class Crawl:
             self.connector_statistics = running.statistics()
             await running.stop()
             await fleet.stop()
-            await self.item_files.finish()
+            await self.following.finish()
             if is_vain:
                 self._tell_vain()
             self._place.settle(made, has_begun and not is_vain)
         if self.tables is not None and not self._aborted and not is_vain:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self.tables.finish()
+            await self.mirror.finish()
             # What the tables cost belongs to the crawl.
             summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak_rss())
         return summary
@@ -299,11 +314,12 @@ class Crawl:
         for loss in accepted.what:
             self.report(f"gone on without: {loss}")
         if accepted.again:
-            self.report(f"{accepted.again} URLs whose records are lost are fetched again")
-        if done.cut or done.removed:
-            files = f"{len(done.cut) + len(done.removed)} files"
+            urls = "1 URL whose record is" if accepted.again == 1 else f"{accepted.again} URLs whose records are"
+            self.report(f"fetching again {urls} lost")
+        if files := len(done.cut) + len(done.removed):
             self.report(
-                f"{files} held what was never committed; it is in {self.directory / QUARANTINE}, and fetched again"
+                f"{files} {'file' if files == 1 else 'files'} held what was never committed; "
+                f"it is in {self.directory / QUARANTINE}, and fetched again"
             )
         if done.lost:
             self.report(
@@ -313,6 +329,9 @@ class Crawl:
     async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
         """Wait for the end of the work, or for :meth:`abort`. Meanwhile it can be steered from outside."""
         self._work = asyncio.ensure_future(work)
+        if self.is_stopping:
+            # It was told so while it started: it ends as soon as it has begun.
+            asyncio.get_running_loop().call_soon(self._tear if self._is_torn else self._drain)
         control = ControlServer(self.directory, self._steer, self.report)
         watch = asyncio.create_task(self._cut_in_time(self._work))
         try:
@@ -368,9 +387,12 @@ class Crawl:
         Safe to call at any time.
         """
         self._state = "stopped"
-        if self.running is not None:
-            self.running.drain()
-            asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
+        if self._work is not None:
+            self._drain()
+
+    def _drain(self) -> None:
+        self._running.drain()
+        asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
 
     def _lose_patience(self) -> None:
         if self._work is not None and not self._work.done():
@@ -449,6 +471,7 @@ class Crawl:
     def _keep(self) -> None:
         """Write the wiring that runs by now: a resumed crawl goes by it."""
         try:
+            write_changes(self.directory, self.graph_at_work.history)
             self._place.write(self.kept, self.graph)
             if self.fleet is not None:
                 self.fleet.keep(self.wiring)
@@ -534,6 +557,8 @@ class Crawl:
             set_aside=set_aside,
             cuts=cuts_of(counters, ended_by, queued, set_aside),
             limit=(frontier.limit or self._cut_by) if self._state == "limit" else "",
+            raised=counters.get("raised", 0),
+            goal=frontier.goal if self._state == "limit" else "",
         )
 
     def _last_summary(self) -> Summary:

@@ -22,7 +22,7 @@ def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:
     Raises:
         WiringError: an option that was given needs a unit that the wiring does not have.
     """
-    if options.page_requisites:
+    if options.page_requisites or options.mirror:
         for unit in ("html", "css", "scope"):
             wiring = _set(wiring, "page-requisites", unit, {"requisites": True})
     if options.language:

@@ -25,6 +25,9 @@ LOOKED_AT = 10_000
 #: Outcomes that bring a document, or say that the one we have is still the one.
 _BROUGHT = (Outcome.OK, Outcome.NOT_MODIFIED, Outcome.TRUNCATED)
 
+#: Rules by which the user's own options keep a URL out: each is the name of its option, with what decided after a colon.
+_OPTIONS = frozenset({"only", "never", "filter"})
+
 _LINE = re.compile(r"line (\d+)\)$")
 
 
@@ -95,7 +98,7 @@ class RunEnding:
             with (self._directory / LOG_PATH).open("rb") as log:
                 for line in itertools.islice(log, LOOKED_AT):
                     row = msgspec.json.decode(line)
-                    if row["url"] in wanted:
+                    if row["event"] == "page" and row["url"] in wanted:
                         found[row["url"]] = row
         except (OSError, msgspec.DecodeError):
             return found
@@ -113,6 +116,11 @@ def _reason(row: Mapping[str, Any]) -> str:
         return f"robots.txt denies it, line {line[1]}" if line else f"robots.txt denies it; {error}".rstrip("; ")
     if outcome == Outcome.REDIRECT:
         return f"{status}, and where it leads brought no document"
+    rule, _, part = error.partition(": ")
+    if outcome == Outcome.BLOCKED and rule in _OPTIONS:
+        return f"{option_name(rule)} excludes it{f' ({part})' if part else ''}"
+    if outcome == Outcome.BLOCKED and error:
+        return error
     text = str(status) if status and not error else f"{outcome}; {error}".rstrip("; ")
     # Errors may quote what a server sent.
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)

@@ -3,7 +3,7 @@
 Called where a crawl is resumed, never for a wiring of the user's own: that one is told what it lacks.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from types import MappingProxyType
 
 import msgspec
@@ -25,8 +25,11 @@ _ADDED = MappingProxyType({"template": "traps"})
 #: Providers that are part of others since.
 _GONE = frozenset({"trap-shapes"})
 
-#: Settings that never had an effect, by the provider that had them: nothing counts the links to a page.
-_SETTINGS_GONE = MappingProxyType({"weighted": frozenset({"in_degree"})})
+#: Settings that are gone, by the provider that had them.
+_SETTINGS_GONE = MappingProxyType({"ledger": frozenset({"depths"})})
+
+#: Components that had a limit of depth: the ledger alone has it since.
+_LIMITED = frozenset({"url-seen", "commit", "frontier"})
 
 
 def with_roles(wiring: Wiring) -> Wiring:
@@ -44,6 +47,9 @@ def with_roles(wiring: Wiring) -> Wiring:
         }
         if missing:
             providers[name] = msgspec.structs.replace(plan, providers={**plan.providers, **missing})
+    limit = next((plan.settings["depth"] for plan in _with_limits(wiring)), None)
+    if limit is not None:
+        providers = {name: _with_depth(plan, limit) for name, plan in providers.items()}
     components = {
         name: _with_linger(_with_keepers(_without_depth(_bound(plan, gone))))
         for name, plan in wiring.components.items()
@@ -99,7 +105,19 @@ def _with_linger(plan: ComponentPlan) -> ComponentPlan:
 
 
 def _without_depth(plan: ComponentPlan) -> ComponentPlan:
-    """Url-seen has no limit of depth: the commit alone leaves out what is too deep."""
-    if plan.use != "url-seen" or "depth" not in plan.settings:
+    """The ledger alone has a limit of depth."""
+    if plan.use not in _LIMITED or "depth" not in plan.settings:
         return plan
     return msgspec.structs.replace(plan, settings={k: v for k, v in plan.settings.items() if k != "depth"})
+
+
+def _with_limits(wiring: Wiring) -> Iterator[ComponentPlan]:
+    """Components that say how deep the crawl goes."""
+    return (plan for plan in wiring.components.values() if plan.use == "commit" and "depth" in plan.settings)
+
+
+def _with_depth(plan: ProviderPlan, limit: object) -> ProviderPlan:
+    """A ledger that has the limit of depth, unless it has one."""
+    if plan.use != "ledger" or "depth" in plan.settings:
+        return plan
+    return msgspec.structs.replace(plan, settings={**plan.settings, "depth": limit})

@@ -17,9 +17,12 @@ from typing import Any
 
 import msgspec
 
+from gossamer.assembly.archived import archived_visit
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.control.client import holder
-from gossamer.assembly.item_files import ItemFiles
+from gossamer.assembly.documents import with_structured_data
+from gossamer.assembly.following import Following
+from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import Consumer, Producer
@@ -29,23 +32,16 @@ from gossamer.flow.ports import In, Out
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import NoSettings, nearest
 from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
-from gossamer.model.body import MAX_READ, THRESHOLD
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.model.notes import Note
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
+from gossamer.model.visit import HTML_TYPES, Visit
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
-from gossamer.query.places import ITEM_FILE_NOTES, crawl_directory, replacing
+from gossamer.query.places import crawl_directory, replacing
 from gossamer.query.replacing import Basis, basis, replace, replaceable
-from gossamer.stages.fetch.coding import codings, decode, refusal
-from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.tables.catalog import table_named
-from gossamer.stores.warc_reading import ArchivedRecord, read_record
 
 #: Stages that remember other pages, by what a wiring uses: their answers of that time are in the tables.
 REMEMBERING = frozenset({"content-seen", "url-seen"})
@@ -82,6 +78,7 @@ def reprocess(
     *,
     wiring: Wiring | None = None,
     processors: Sequence[str] = (),
+    rdf: bool = False,
     catalog: Catalog | None = None,
     report: Callable[[str], object] = lambda line: None,
 ) -> "Reprocessing":
@@ -91,6 +88,7 @@ def reprocess(
         directory: the crawl directory.
         wiring: whose processors run; the crawl's own where it is None.
         processors: run these alone, each `NAME` or `MIME=NAME`, and replace only items of the kinds that they find.
+        rdf: also read the structured data of pages, as a crawl with `--rdf` does.
         catalog: where names are looked up.
         report: takes what goes wrong with what follows the crawl.
 
@@ -99,6 +97,8 @@ def reprocess(
         WiringError: the wiring has no stages to run.
     """
     wiring = wiring or crawl_wiring(directory)
+    if rdf:
+        wiring = with_structured_data(wiring)
     return Reprocessing(crawl_directory(directory), wiring, processors, catalog or shipped_catalog(), report)
 
 
@@ -130,6 +130,7 @@ class Reprocessing:
         self._source = _Source(directory)
         catalog.add("archive-visits", _replay(self._source))
         catalog.add("visit-rows", _rows(self._rows))
+        self._asked = {*TableLogSheet().tables, *_logged(wiring)}
         self.wiring = between(_with_processors(wiring, processors, catalog))
         plan(self.wiring, catalog)
 
@@ -147,7 +148,7 @@ class Reprocessing:
             if not held:
                 raise CrawlDirectoryError(f"{self.directory} is being reprocessed by another process; let that one end")
             convert(self.directory)
-            before = basis(self.directory, _known(replaceable(self.directory)))
+            before = basis(self.directory, _known(self._replaced()))
             workspace = self._workspace()
             try:
                 await self._process(workspace, before)
@@ -163,12 +164,15 @@ class Reprocessing:
             str(self.directory), source.documents, source.unreadable, tables, seconds, until, is_at_work=is_at_work
         )
 
+    def _replaced(self) -> list[str]:
+        """The tables that this run makes anew. One that is kept on request alone stays, unless it is asked for."""
+        return [name for name in replaceable(self.directory) if name in self._asked]
+
     async def _follow(self) -> None:
         """What follows the crawl is made again out of the new rows; that of a crawl that runs does so itself."""
-        if (self.directory / ITEM_FILE_NOTES).is_dir():
-            files = ItemFiles(self.directory, "", self._report)
-            await files.start("--once")
-            await files.finish()
+        following = Following(self.directory, CrawlOptions(), self._report, triples="triples" in self._asked)
+        await following.start("--once")
+        await following.finish()
 
     def _workspace(self) -> Path:
         """A directory of the run's own; those of runs that were killed go."""
@@ -188,6 +192,12 @@ class Reprocessing:
                 await RunningGraph(plan(self.wiring, self._catalog)).run()
         finally:
             await log.stop()
+
+
+def _logged(wiring: Wiring) -> Iterable[str]:
+    """The tables that a wiring's log is told to keep."""
+    log = wiring.providers.get("log")
+    return log.settings.get("tables", ()) if log else ()
 
 
 def _known(names: Iterable[str]) -> list[str]:
@@ -225,7 +235,7 @@ class _Source:
             fetched_at: datetime = row["fetched_at"].replace(tzinfo=UTC)
             self.newest = max(self.newest or fetched_at, fetched_at)
             try:
-                visit = self._visit(row)
+                visit = archived_visit(self._reader, row)
             except (UsageError, CrawlDirectoryError):
                 self.unreadable += 1
                 continue
@@ -234,50 +244,6 @@ class _Source:
                 continue
             self.documents += 1
             yield visit
-
-    def _visit(self, row: Mapping[str, Any]) -> Visit:
-        record = read_record(self._directory, Location(row["warc_file"], row["warc_offset"], row["warc_length"]))
-        source = record
-        if record.kind == "revisit" and row["outcome"] != Outcome.NOT_MODIFIED:
-            source = self._reader.original(record, row["url"], row["digest"] or "")
-        return Visit(
-            task=Task(
-                row["url"],
-                row["host"],
-                depth=row["depth"],
-                source=row["discovered_from"] or "",
-                relation=row["relation"],
-                attempt=row["attempt"],
-            ),
-            response=_response(row, record, source),
-            id=row["visit"] or "",
-            digest=row["digest"] or "",
-            duplicate_of=row["duplicate_of"] or "",
-        )
-
-
-def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRecord) -> Response:
-    body = source.body
-    headers = record.headers
-    applied = codings(", ".join(value for name, value in headers if name == "content-encoding"))
-    decoded = None
-    if applied and not refusal(applied):
-        undone = decode(body, applied, Keeping(MAX_READ, THRESHOLD), whole=not row["truncated"])
-        decoded = undone.data if undone.is_readable else None
-    return Response(
-        Outcome(row["outcome"]),
-        status=row["status"],
-        response_head=record.head,
-        headers=headers,
-        body=body,
-        decoded=decoded,
-        address=row["ip"] or "",
-        started=row["fetched_at"].replace(tzinfo=UTC).timestamp(),
-        elapsed=row["elapsed_ms"] / 1000,
-        cut=row["truncated"] or "",
-        error=row["error"] or "",
-        notes=tuple(map(Note, (row["notes"] or "").split())),
-    )
 
 
 def _replay(source: _Source) -> type[Producer[NoSettings]]:

@@ -7,12 +7,17 @@ another host, scheme or port (faults 30, 100).
 import base64
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import authority_of, canonical, host_of, scheme_of, site_of
+from gossamer.stages.fetch.given import REFERENCE, field_of
 
 #: Fields that prove who asks.
 _CREDENTIAL = re.compile(r"(?i)(?:authorization|cookie|proxy-authorization)[ \t]*:")
+
+#: The same with the name of a variable or file in the place of the secret.
+_REFERRED = re.compile(r"(?:(?P<host>(?:https?://)?[^\s/=@$]+/?)=)?(?P<where>[$@].+)")
 
 #: `HOST=user:password`. What does not look so is `user:password`, whose password may hold anything.
 _FOR_HOST = re.compile(
@@ -30,7 +35,12 @@ def credentials(auth: Sequence[str], header: Sequence[str], seeds: Sequence[str]
     found = [f"{site} {field}" for field in header if _CREDENTIAL.match(field) for site in own]
     by_auth: dict[str, str] = {}
     # What names a host comes last: it says more of that host than what is for all seeds.
-    for text in sorted(auth, key=lambda one: _FOR_HOST.match(one) is not None):
+    for text in sorted(auth, key=_names_host):
+        if (referred := _REFERRED.fullmatch(text)) and REFERENCE.fullmatch(where := referred["where"]):
+            where = f"@{Path(where[1:]).absolute()}" if where.startswith("@") else where
+            field_of(where)  # what is not there is refused before anything is touched
+            by_auth |= dict.fromkeys(_sites(referred["host"], own) if referred["host"] else own, where)
+            continue
         for_host = _FOR_HOST.match(text)
         pair = for_host["pair"] if for_host else text
         if ":" not in pair:
@@ -41,6 +51,11 @@ def credentials(auth: Sequence[str], header: Sequence[str], seeds: Sequence[str]
     doubled = tuple(f"{site} authorization" for site in by_auth)
     found = [entry for entry in found if not doubled or not entry.lower().startswith(doubled)]
     return (*found, *(f"{site} {field}" for site, field in by_auth.items()))
+
+
+def _names_host(text: str) -> bool:
+    referred = _REFERRED.fullmatch(text)
+    return bool(_FOR_HOST.match(text) or (referred and referred["host"]))
 
 
 def plain(header: Sequence[str]) -> tuple[str, ...]:

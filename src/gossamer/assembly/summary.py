@@ -36,8 +36,12 @@ class Summary(msgspec.Struct, frozen=True):
     """What was left out because of the order in which things happened, and how many of each: see :func:`cuts_of`."""
     limit: str = ""
     """The limit that ended the run, by the name of its option; empty where none did."""
+    goal: str = ""
+    """The URL at which `--until` ended the run; empty where it did not."""
     waiting: RetriesWaiting | None = None
     """Retries that are due later, when the run has ended."""
+    raised: int = 0
+    """Visits on which processors or handlers raised: the table `errors` says which, and where."""
 
     @property
     def exit_code(self) -> int:

@@ -138,7 +138,7 @@ async def _kept(folder: str, bodies: list[bytes]) -> dict[str, float]:
     archive, log = WarcArchive(WarcSheet(directory=folder)), TableLog(TableLogSheet(directory=folder))
     stores = {"archive": archive, "ledger": ledger, "seen": seen, "flights": flights, "keepers": {"visits": [log]}}
     ways = {"traversal": BreadthFirst(), "prioritizer": WeightedPrioritizer(), "politeness": nobody}
-    none = {"watchers": {}, "gates": {}, "task_gates": {}, "robots": SimpleNamespace()}
+    none = {"watchers": {}, "gates": {}, "task_gates": {}, "goals": {}, "robots": SimpleNamespace()}
     commit = _bound(Commit(), **stores, **ways, **none, committed=nobody, records=nobody)
     filter_ = clock.timed("content seen", _bound(ContentSeen(), contents=contents).filter)
     unseen = clock.timed("URL seen", seen.unseen)

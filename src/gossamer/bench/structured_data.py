@@ -5,10 +5,18 @@ OpenGraph in the head alone, and prose.
 """
 
 import gc
+import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+import msgspec
+
+from gossamer.bench import triple_store
+from gossamer.bench.peers import environment
 from gossamer.bench.report import BenchReport
+from gossamer.bench.triple_store import PAGES as PAGES_STORED
+from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Response, Visit
@@ -65,8 +73,12 @@ KINDS = {
 }
 
 
+def _page(head: str, body: str) -> str:
+    return f"<!doctype html><html><head><title>t</title>{head}</head><body>{body}</body></html>"
+
+
 def _document(head: str, body: str) -> Document:
-    page = f"<!doctype html><html><head><title>t</title>{head}</head><body>{body}</body></html>".encode()
+    page = _page(head, body).encode()
     response = Response(Outcome.OK, headers=(("content-type", "text/html; charset=utf-8"),), body=page)
     document = Document(Visit(Task("http://a.example/p", "a.example"), response, mime="text/html"))
     for known in ("skim", "base", "trouble"):  # a crawl has them anyway
@@ -89,8 +101,42 @@ def _microseconds(kind: str, ask: Callable[[Document], object]) -> str:
     return f"{sorted(times)[PAGES // 2] / 1000:,.0f}"
 
 
-def run() -> BenchReport:
-    """Measure each kind of page, and make the report."""
+#: Peer -> what it needs, and which pages it reads, by what it calls them.
+_PEERS = {
+    "pyRdfa3": (("pyRdfa3", "html5lib", "rdflib<7"), {"RDFa, 50 triples": "rdfa"}),
+    "extruct": (
+        ("extruct",),
+        {"RDFa, 50 triples": "rdfa", "JSON-LD, a product": "json-ld", "microdata, a product": "microdata"},
+    ),
+}
+
+
+def _add_peers(report: BenchReport) -> None:
+    """The same pages, read by others in environments of their own; a peer that cannot be set up is named."""
+    table = report.table("The same pages by peers", "peer", "page", "found", "CPU ms")
+    for name, (packages, kinds) in _PEERS.items():
+        try:
+            python = environment(f"structured-{name}", *packages)
+        except UsageError as error:
+            table.add(name, str(error), "", "")
+            continue
+        script = str(Path(__file__).with_name("structured_peer.py"))
+        for kind, syntax in kinds.items():
+            command = [str(python), "-I", script, name, syntax]
+            done = subprocess.run(command, input=_page(*KINDS[kind]), check=False, capture_output=True, text=True)
+            if done.returncode:
+                table.add(name, kind, done.stderr.strip().rpartition("\n")[2], "")
+                continue
+            figures = msgspec.json.decode(done.stdout)
+            table.add(name, kind, figures["found"], f"{figures['ms']:.1f}")
+
+
+def run(pages: int = PAGES_STORED) -> BenchReport:
+    """Measure each kind of page, the same by peers, and the store.
+
+    Args:
+        pages: how many pages of 50 triples the store takes.
+    """
     report = BenchReport("structured-data")
     table = report.table(
         f"CPU time of a page, median of {PAGES}; the tree is built within it where one is needed",
@@ -106,4 +152,6 @@ def run() -> BenchReport:
             _microseconds(kind, sign_of),
             _microseconds(kind, structured_data),
         )
+    _add_peers(report)
+    triple_store.measure(report, pages)
     return report

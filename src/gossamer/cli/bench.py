@@ -22,13 +22,15 @@ BENCHES = {
     "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
     "pace": "servers that refuse: the pace that is found, and the refusals that finding it costs; on a simulated clock",
     "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
+    "spiders": "what the Python API and handlers cost a page, beside the command line and Scrapy",
     "pages": "a whole crawl by its parts: where each microsecond of a page goes",
     "keeping": "what it costs to keep a page: digests, archive, tables, ledger",
     "memory": "what a crawl holds as it goes on: pages, queue and seen set against memory",
     "bodies": "bodies of a gigabyte, and ten thousand of a megabyte: memory, and the pace of other hosts; takes minutes",
     "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
-    "structured-data": "RDFa, JSON-LD, microdata and pages without: CPU time to find it, or that there is none",
+    "structured-data": "structured data of pages, or that there is none: CPU time, beside peers; the triple store",
+    "questions": "SQL, reports and PageRank over a million pages and ten million links; some minutes",
     "diversity": "how evenly hosts come out of the task queues, plain and by pages",
     "seen": "which URLs are new: in memory, in a trie, in the ledger, in bulk by the sieve; ten minutes at 100 million",
 }
@@ -42,9 +44,11 @@ PEER_PAGES = 2_000
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--site", "sites", multiple=True, metavar="DIR", help="peers: serve and crawl this folder (repeatable).")
 @click.option(
-    "--repeats", type=click.IntRange(1, 20), default=3, show_default=True, help="peers: runs of each crawler."
+    "--site", "sites", multiple=True, metavar="DIR", help="peers, spiders: serve and crawl this folder (repeatable)."
+)
+@click.option(
+    "--repeats", type=click.IntRange(1, 20), default=3, show_default=True, help="peers, spiders: runs of each crawler."
 )
 @click.option(
     "--profile",
@@ -56,7 +60,8 @@ PEER_PAGES = 2_000
 @click.option(
     "--pages",
     type=click.IntRange(100),
-    help="peers, pages, keeping, memory: pages of the crawl. bodies: bodies of a megabyte.",
+    help="peers, spiders, pages, keeping, memory, questions: pages of the crawl. bodies: bodies of a megabyte. "
+    "structured-data: pages in the store.",
 )
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
 @click.option(
@@ -96,7 +101,10 @@ def bench(
     if name == "peers":
         with _sites(sites, pages or PEER_PAGES) as roots:
             report = module.run(roots, repeats, profiles or tuple(PROFILES))
-    elif name in ("pages", "keeping", "memory", "bodies") and pages is not None:
+    elif name == "spiders":
+        with _sites(sites, pages or PEER_PAGES) as roots:
+            report = module.run(roots, repeats)
+    elif name in ("pages", "keeping", "memory", "bodies", "structured-data", "questions") and pages is not None:
         report = module.run(pages)
     elif name == "seen":
         unknown = [one for one in sets if one not in module.SETS]

@@ -5,7 +5,6 @@ Options are read before the crawler is imported: who asks for help, or mistypes,
 
 import contextlib
 import shlex
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +13,7 @@ import click
 import msgspec
 
 from gossamer.assembly.tuning import allow_open_files, loop_factory, tune_collector
+from gossamer.cli.leaving import Leaving
 from gossamer.cli.options import config_seeds, crawl_options, read_options, read_seed_files, read_sets, resume_options
 from gossamer.cli.telling import tell, unwritten
 from gossamer.flow.quantities import show_bytes, show_count, show_seconds
@@ -25,15 +25,12 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-#: Signals that stop a crawl gracefully. One that is ignored from the start stays ignored, as `nohup` wants SIGHUP.
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
 EPILOG = (
     "Exit status: 0 finished or a limit reached, 2 wrong usage, 3 stopped, 4 incomplete, 5 directory in use or damaged."
 )
 
 
-def _told(command: F) -> F:
+def told(command: F) -> F:
     """Options that say what is told."""
     for option in (
         click.option(
@@ -48,7 +45,7 @@ def _told(command: F) -> F:
     return command
 
 
-def _configured(command: F) -> F:
+def configured(command: F) -> F:
     """Options that come from elsewhere, or that only units know."""
     text = "Set any setting of any unit (repeatable)."
     command = click.option("--set", "sets", multiple=True, metavar="UNIT.SETTING=VALUE", help=text)(command)
@@ -66,9 +63,9 @@ def _configured(command: F) -> F:
     metavar="FILE",
     help="Read seeds from a file, one a line; - is standard input.",
 )
-@_configured
+@configured
 @click.option("--wiring", "wiring_name", metavar="FILE", help="Use this wiring; see gossamer topology --format toml.")
-@_told
+@told
 def crawl(
     seed: tuple[str, ...],
     seed_files: tuple[str, ...],
@@ -90,23 +87,24 @@ def crawl(
     gossamer crawl http://localhost:8000/docs/ --scope prefix --depth 3 --max-time 10m -o mine
     """
     options, more = read_options(given, config), config_seeds(config)
-    from gossamer.assembly.bare_seeds import with_schemes
-    from gossamer.assembly.compiling import find_wiring
-    from gossamer.assembly.crawl import Crawl
-    from gossamer.assembly.protocols import hostless
+    with Leaving() as leaving:
+        from gossamer.assembly.bare_seeds import with_schemes
+        from gossamer.assembly.compiling import find_wiring
+        from gossamer.assembly.crawl import Crawl
+        from gossamer.assembly.protocols import hostless
 
-    wiring = find_wiring(wiring_name) if wiring_name else None
-    seeds = [*seed, *more, *read_seed_files(seed_files, hostless(wiring))]
-    seeds = with_schemes(seeds, options, wiring, _say)
-    job = Crawl(seeds, options, wiring=wiring, settings=read_sets(sets), report=_say)
-    return _run(job, as_json=as_json, quiet=quiet, verbose=verbose)
+        wiring = find_wiring(wiring_name) if wiring_name else None
+        seeds = [*seed, *more, *read_seed_files(seed_files, hostless(wiring))]
+        seeds = with_schemes(seeds, options, wiring, _say)
+        job = Crawl(seeds, options, wiring=wiring, settings=read_sets(sets), report=_say)
+        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
 @click.command(epilog=EPILOG)
 @click.argument("directory", metavar="DIR")
 @resume_options
-@_configured
-@_told
+@configured
+@told
 def resume(
     directory: str, config: str | None, sets: tuple[str, ...], as_json: bool, quiet: bool, verbose: bool, **given: Any
 ) -> int:
@@ -123,13 +121,14 @@ def resume(
     options = read_options(given, config)
     if config_seeds(config):
         raise click.UsageError(f"{config}: a crawl that goes on has its seeds already; leave out `seeds`")
-    from gossamer.assembly.crawl import Crawl
+    with Leaving() as leaving:
+        from gossamer.assembly.crawl import Crawl
 
-    job = Crawl([], options, settings=read_sets(sets), report=_say)
-    return _run(job, as_json=as_json, quiet=quiet, verbose=verbose)
+        job = Crawl([], options, settings=read_sets(sets), report=_say)
+        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
-def _run(job: "Crawl", *, as_json: bool, quiet: bool, verbose: bool) -> int:
+def run_job(job: "Crawl", leaving: Leaving, *, as_json: bool, quiet: bool, verbose: bool) -> int:
     """Run a crawl and report how it went; returns its exit status."""
     import asyncio
 
@@ -140,7 +139,7 @@ def _run(job: "Crawl", *, as_json: bool, quiet: bool, verbose: bool) -> int:
     tune_collector()
     allow_open_files()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        summary = runner.run(run_interruptible(job, show=not (quiet or as_json)))
+        summary = runner.run(run_interruptible(job, leaving, show=not (quiet or as_json)))
     try:
         if as_json:
             print(msgspec.json.encode(summary).decode(), flush=True)
@@ -155,7 +154,7 @@ def _say(line: str) -> None:
     tell(line)
 
 
-async def run_interruptible(job: "Crawl", *, show: bool) -> "Summary":
+async def run_interruptible(job: "Crawl", leaving: Leaving, *, show: bool) -> "Summary":
     """Run with progress, if it is to be shown, and signals handled: the first asks, the second insists.
 
     A crawl stops before it says so: nothing depends on whether somebody reads that.
@@ -176,15 +175,17 @@ async def run_interruptible(job: "Crawl", *, show: bool) -> "Summary":
         else:
             job.abort()
 
-    handled = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
-    for number in handled:
+    for number in leaving.handled:
         loop.add_signal_handler(number, interrupted)
     try:
         async with progress_display(job) if show else contextlib.nullcontext():
-            return await job.run()
+            summary = await job.run()
+            leaving.status = summary.exit_code
+            return summary
     finally:
-        for number in handled:
+        for number in leaving.handled:
             loop.remove_signal_handler(number)
+        leaving.take()
 
 
 def _print_undone(job: "Crawl", summary: "Summary") -> None:
@@ -197,11 +198,13 @@ def _print_undone(job: "Crawl", summary: "Summary") -> None:
             f"lost:     {show_count(lost, 'URL')} failed in every try; `gossamer query` on the table pages lists them"
         )
     is_kept = Path(summary.crawl).exists()
+    if summary.goal:
+        print(f"until:    {summary.goal}")
     if summary.queued:
         why = f" ({option_name(summary.limit)} was reached)" if summary.limit else ""
         print(f"queued:   {show_count(summary.queued, 'URL')} found and not fetched{why}")
         if is_kept:
-            more = f" {option_name(summary.limit)} MORE" if summary.limit else ""
+            more = f" {option_name(summary.limit)} MORE" if summary.limit and not summary.goal else ""
             print(f"go on:    gossamer resume {shlex.quote(summary.crawl)}{more}")
     if summary.set_aside and is_kept:
         print(
@@ -228,6 +231,9 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
         print(
             f"trouble:  {show_count(job.troubled, 'page')} could not be processed in full; `trouble` in the log says why"
         )
+    if summary.raised:
+        visits = show_count(summary.raised, "visit")
+        print(f"errors:   your code raised on {visits}; the table `errors` says where")
     if summary.cuts:
         cuts = ", ".join(f"{count} by {name}" for name, count in summary.cuts.items())
         print(f"cut:      {cuts}; another order of events would have cut other URLs")

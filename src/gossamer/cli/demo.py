@@ -20,6 +20,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.crawl import run_interruptible
+from gossamer.cli.leaving import Leaving
 from gossamer.flow.quantities import show_bytes, show_seconds
 from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
@@ -93,8 +94,8 @@ def _crawl(spec: WebSpec, port: int, directory: Path, seconds: float, *, show: b
     job = Crawl([f"http://{hosts.name(0)}/"], build(CrawlOptions, options))
     if show:
         click.echo(f"Crawling {hosts.pages:,} simulated pages on {len(hosts):,} hosts for {show_seconds(seconds)}.")
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(run_interruptible(job, show=show))
+    with asyncio.Runner(loop_factory=loop_factory()) as runner, Leaving() as leaving:
+        return runner.run(run_interruptible(job, leaving, show=show))
 
 
 def report(spec: WebSpec, summary: Summary, verdict: Audit) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.query import tell_damage
+from gossamer.cli.output import tell_damage
 from gossamer.cli.telling import tell, tell_plain
 from gossamer.model.errors import UsageError
 
@@ -19,19 +19,36 @@ if TYPE_CHECKING:
 #: URLs whose document can be read again from the archive, or could be fetched again.
 _URLS = "SELECT DISTINCT url FROM pages WHERE outcome IN ('ok', 'truncated', 'not_modified') ORDER BY url"
 
+#: Forms of the triples of a crawl (`--rdf`).
+TRIPLES = ("nquads", "turtle", "jsonld", "rdfxml")
+
+#: Seconds to wait for the process that feeds the triple store of a running crawl.
+_PATIENCE = 300.0
+
 
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["wacz", "csv", "jsonl", "parquet", "cdxj", "urls"]),
+    type=click.Choice(["wacz", "csv", "jsonl", "parquet", "cdxj", "urls", "folder", *TRIPLES]),
     required=True,
-    help="wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line.",
+    help=(
+        "wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line; "
+        "folder: a copy to browse; nquads, turtle, jsonld, rdfxml: the triples."
+    ),
 )
-@click.option("--table", default="pages", show_default=True, help="Which table csv, jsonl and parquet write.")
 @click.option(
-    "-o", "--output", metavar="FILE", help="Default: standard output; for wacz and parquet DIR.wacz and so on."
+    "--table",
+    default="pages",
+    show_default=True,
+    help="Which table csv, jsonl and parquet write; item.KIND has items as columns.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Default: standard output; for wacz and parquet DIR.wacz and so on, for folder DIR-mirror.",
 )
 @click.option("--raw", is_flag=True, help="CSV without an apostrophe before what a spreadsheet takes for a formula.")
 def export(directory: str, form: str, table: str, output: str | None, raw: bool) -> int:
@@ -43,12 +60,20 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
     gossamer export crawl --to wacz                        crawl.wacz, to be opened at replayweb.page
     gossamer export crawl --to csv --table links -o links.csv
     gossamer export crawl --to urls | wc -l
+    gossamer export crawl --to folder -o site               open site/index.html in a browser
+    gossamer export crawl --to nquads -o crawl.nq          each quad's graph is the page that says it
     """
     from gossamer.query.convert import convert, sound_index
     from gossamer.query.database import Database
     from gossamer.query.places import crawl_directory
 
     place = crawl_directory(directory)
+    if form == "folder":
+        return _folder(place, Path(output or f"{place.resolve().name}-mirror"))
+    if form in TRIPLES:
+        with _writing(output):
+            _triples(place, form, output)
+        return 0
     convert(place)
     if form in ("cdxj", "wacz") and (told := sound_index(place)):
         tell(told)
@@ -71,6 +96,14 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
     return status
 
 
+def _folder(place: Path, folder: Path) -> int:
+    from gossamer.operations.mirror.writing import write_mirror
+
+    for line in write_mirror(place, folder).told(folder):
+        tell_plain(line)
+    return 0
+
+
 @contextlib.contextmanager
 def _writing(output: str | None) -> Iterator[None]:
     """A file that cannot be written is the person's to mend."""
@@ -89,8 +122,14 @@ def _all_of(database: "Database", table: str) -> str:
         UsageError: there is none of this name.
     """
     from gossamer.flow.sheet import nearest
+    from gossamer.query.item_views import asks_for_items
 
     known = database.tables
+    if asks_for_items(table):
+        known = [*known, *database.item_views()]
+        if table in known:
+            schema, _, name = table.partition(".")
+            return f'SELECT * FROM {schema}."{name}"'  # noqa: S608  # a name that is known
     if table not in known:
         raise UsageError(f"no table {table!r}{nearest(table, known)}; this crawl has {', '.join(known)}")
     return f'SELECT * FROM "{table}"'  # noqa: S608  # a name that is known
@@ -111,6 +150,28 @@ def _rows(database: "Database", form: str, table: str, output: str | None, raw: 
         else:
             out.writelines(f"{url}\n" for (url,) in answer)
         out.flush()
+
+
+def _triples(place: Path, form: str, output: str | None) -> None:
+    import pyoxigraph as oxigraph
+
+    from gossamer.query.triples.copies import current_copy
+    from gossamer.query.triples.graph_forms import all_quads, write_graph
+
+    with current_copy(place, _PATIENCE) as copy, contextlib.ExitStack() as stack:
+        out = sys.stdout
+        if output is not None:
+            out = stack.enter_context(Path(output).open("w", encoding="utf-8", newline=""))
+        left_out = write_graph(all_quads(oxigraph.Store.read_only(str(copy))), form, out)
+        out.flush()
+    for reason, count in left_out.items():
+        tell(f"{count} triples are left out: {_LEFT_OUT[reason]}")
+    if output is not None:
+        tell_plain(f"wrote {output}")
+
+
+#: Why a form cannot hold a triple.
+_LEFT_OUT = {"no_element_name": "RDF/XML cannot name their predicates; the other forms can"}
 
 
 def _with_index(place: Path, use: Callable[[Path], None]) -> None:

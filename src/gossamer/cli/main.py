@@ -9,12 +9,14 @@ import click
 
 from gossamer._version import __version__
 from gossamer.assembly.tuning import load_without_collecting
+from gossamer.cli.leaving import interruptible, own_process
 from gossamer.cli.telling import finish, print_anything, tell, unwritten
 
 #: Command -> (module, one line of help). Loaded only when called, so that the command starts at once.
 COMMANDS = {
     "crawl": ("gossamer.cli.crawl", "Crawl from one or more seeds into a directory."),
     "resume": ("gossamer.cli.crawl", "Go on with a crawl that was stopped, reached a limit or was killed."),
+    "run": ("gossamer.cli.run", "Crawl with a spider of your own."),
     "status": ("gossamer.cli.status", "Say how a crawl stands, while it runs or rests."),
     "pause": ("gossamer.cli.steering", "Let a running crawl ask for nothing more for now."),
     "continue": ("gossamer.cli.steering", "Let a paused crawl go on."),
@@ -23,10 +25,18 @@ COMMANDS = {
     "set": ("gossamer.cli.steering", "Change settings of a running crawl."),
     "rewire": ("gossamer.cli.steering", "Change the graph of a running crawl."),
     "block": ("gossamer.cli.steering", "Ask hosts or domains for nothing any more."),
+    "ask": ("gossamer.cli.steering", "Ask a running crawl for what an installed package offers."),
     "why": ("gossamer.cli.why", "Tell the story of one URL of a crawl."),
     "traps": ("gossamer.cli.traps", "List what was set aside as a likely trap; confirm or release it."),
     "cat": ("gossamer.cli.cat", "Write an archived document to standard output."),
     "query": ("gossamer.cli.query", "Ask the tables of a crawl in SQL."),
+    "report": ("gossamer.cli.report", "Report on a crawl: broken links, hosts, errors, duplicates and more."),
+    "index": ("gossamer.cli.index", "Make the documents of a crawl searchable."),
+    "search": ("gossamer.cli.search", "Search the documents of a crawl for words and phrases."),
+    "rank": ("gossamer.cli.rank", "Rank the URLs and hosts of a crawl by the links that lead to them."),
+    "sink": ("gossamer.cli.sink", "Check databases of your own that rows of a crawl go to."),
+    "sparql": ("gossamer.cli.sparql", "Ask the triples of a crawl in SPARQL."),
+    "serve-sparql": ("gossamer.cli.serve_sparql", "Serve the triples of a crawl by the SPARQL protocol."),
     "export": ("gossamer.cli.export", "Write archive, index or tables for other tools."),
     "verify": ("gossamer.cli.verify", "Compare the files of a crawl with what was committed to it."),
     "delete": ("gossamer.cli.delete", "Take everything of a URL, host or domain out of a crawl."),
@@ -34,6 +44,9 @@ COMMANDS = {
     "fetch": ("gossamer.cli.fetch", "Fetch one URL, and tell outcome, timings and header fields."),
     "inspect": ("gossamer.cli.inspect", "Say what a crawl would see in documents, as JSON."),
     "rdf": ("gossamer.cli.rdf", "Write the triples of one page: RDFa, JSON-LD and microdata."),
+    "shell": ("gossamer.cli.shell", "Open a Python prompt with one document, to try selectors and processors."),
+    "new": ("gossamer.cli.new", "Begin a processor or filter of your own, with a test that passes."),
+    "about": ("gossamer.cli.about", "Write the page for site owners: who crawls, how politely, how to opt out."),
     "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
     "robots": ("gossamer.cli.robots", "Say which URLs a robots.txt allows, and by which rule."),
     "normalize": ("gossamer.cli.normalize", "Say what canonical form URLs have."),
@@ -113,10 +126,14 @@ def commands() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns its exit status. Without `arguments` the process is this command's alone."""
-    if arguments is None:
-        load_without_collecting()
-        print_anything()
-    return finish(_run(arguments))
+    if arguments is not None:
+        return finish(_run(arguments))
+    own_process()
+    load_without_collecting()
+    print_anything()
+    with interruptible():
+        code = _run(None)
+    return finish(code)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -133,7 +150,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _refuse(f"{error.format_message()} (see {where} --help)", 2)
     except click.ClickException as error:
         return _refuse(error.format_message(), 2)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         return 3
     except Exception as error:
         code = getattr(error, "exit_code", None)

@@ -2,7 +2,7 @@
 
 import sys
 import tomllib
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SHORT = {"output": "-o"}
 
 
+#: What only a configuration file, or a program, says.
+_IN_FILES = frozenset(("hosts",))
+
 #: What a crawl that goes on has already.
 SETTLED = ("output", "overwrite", "resume")
 
@@ -32,7 +35,7 @@ def crawl_options(command: F) -> F:
 def resume_options(command: F) -> F:
     """Add those that can still be changed when a crawl goes on; none of them says a default, since the crawl has its own."""
     for prop in reversed(properties(CrawlOptions)):
-        if prop.name not in SETTLED:
+        if prop.name not in SETTLED and prop.name not in _IN_FILES:
             command = _option(msgspec.structs.replace(prop, default=None))(command)
     return _gone(command)
 
@@ -74,14 +77,14 @@ def _metavar(prop: Property) -> str:
     return "N" if prop.type.startswith("int") else prop.name.upper()
 
 
-def read_options(given: dict[str, Any], config: str | None) -> CrawlOptions:
-    """Options from a configuration file, overridden by those of the command line.
+def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, Any] = {}) -> CrawlOptions:
+    """Options from a configuration file, overridden by those of the command line; `base` is what holds without either.
 
     Raises:
         SettingError: a value that does not do; names the option.
         UsageError: the file cannot be read.
     """
-    values = dict(read_config(config)) if config else {}
+    values = {**base, **(read_config(config) if config else {})}
     values.pop("seeds", None)
     if given.get("user_agent") == "":
         raise UsageError("--user-agent: give a product token, as Gossamer/1.0, or leave the option out")

@@ -1,20 +1,18 @@
 """`gossamer query`: SQL over the tables of a crawl, while it runs and after."""
 
-import contextlib
 import re
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.cli.output import opened, tell_damage
 from gossamer.cli.telling import tell
-from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.model.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.query.database import Database
-    from gossamer.query.noted import Damage
 
 #: An empty answer would look like a page without links.
 _NO_LINKS = (
@@ -68,43 +66,17 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
         return tell_damage(damaged)
 
 
-def tell_damage(damaged: "Sequence[Damage]") -> int:
-    """Say which files an answer is without; returns the exit status."""
-    for damage in damaged:
-        tell(f"{damage}: its rows are not in this answer; bring it back from a copy")
-    return CrawlDirectoryError.exit_code if damaged else 0
-
-
 def _text(database: "Database", question: str, form: str, output: str | None, raw: bool) -> None:
     from gossamer.query import printing
 
     answer = database.ask(question)
-    with _opened(output) as out:
+    with opened(output) as out:
         if form == "csv":
             printing.write_csv(answer.columns, answer, out, types=answer.types, raw=raw)
         elif form == "jsonl":
             printing.write_jsonl(answer.columns, answer, out)
         else:
             printing.write_table(answer.columns, answer, out)
-
-
-@contextlib.contextmanager
-def _opened(output: str | None) -> Iterator[TextIO]:
-    """The file, or standard output.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    if output is None:
-        yield sys.stdout
-        sys.stdout.flush()
-        return
-    try:
-        file = Path(output).open("w", encoding="utf-8", newline="")  # noqa: SIM115  # closed below
-    except OSError as error:
-        raise UsageError(f"{output} cannot be written: {error.strerror}") from None
-    with file:
-        yield file
 
 
 def _parquet(database: "Database", question: str, output: str | None) -> None:

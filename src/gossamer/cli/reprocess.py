@@ -19,12 +19,18 @@ from gossamer.flow.quantities import show_count, show_seconds
     metavar="[MIME=]NAME",
     help="Run this processor alone (repeatable), and replace only items of the kinds that it finds.",
 )
+@click.option(
+    "--rdf",
+    is_flag=True,
+    help="Also read RDFa, JSON-LD and microdata into the triples, as `gossamer crawl --rdf` does.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
-def reprocess(directory: str, wiring_name: str | None, processors: tuple[str, ...], as_json: bool) -> int:
+def reprocess(directory: str, wiring_name: str | None, processors: tuple[str, ...], rdf: bool, as_json: bool) -> int:
     """Run processors over every document that the crawl in DIR archived, and replace what the tables say of them.
 
     New rows replace the old ones of links and items, and what processing finds of a page (title, language, ...), all at
     once when the run ends; until then, and after a kill, the tables are as they were. A crawl may run meanwhile.
+    Triples are replaced where the crawl was told to keep them, or with --rdf; otherwise they stay as they are.
     """
     from gossamer.assembly.compiling import find_wiring
     from gossamer.assembly.reprocess import reprocess as prepare
@@ -34,6 +40,7 @@ def reprocess(directory: str, wiring_name: str | None, processors: tuple[str, ..
         directory,
         wiring=find_wiring(wiring_name) if wiring_name else None,
         processors=processors,
+        rdf=rdf,
         report=tell,
     )
     with asyncio.Runner(loop_factory=loop_factory()) as runner:

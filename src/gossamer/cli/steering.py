@@ -1,4 +1,4 @@
-"""`gossamer pause | continue | stop | checkpoint | set | rewire | block DIR`: steer a crawl that runs in another process.
+"""`gossamer pause | continue | stop | checkpoint | set | rewire | block | ask DIR`: steer a crawl that runs in another process.
 
 Each asks over the crawl's control socket (:mod:`gossamer.assembly.control`) and prints what was done. Where no crawl runs,
 the exit status is 2 and one line says how to go on.
@@ -18,10 +18,14 @@ from gossamer.assembly.control.messages import (
     Checkpoints,
     Continue,
     ControlRequest,
+    Listed,
+    Malformed,
     Pause,
     Rewire,
     Stop,
+    Told,
     Undo,
+    offered_request,
 )
 from gossamer.model.errors import UsageError
 
@@ -33,6 +37,17 @@ LONGEST = 300.0
 def _do(directory: str, request: ControlRequest, timeout: float = 30.0) -> None:
     with Control(Path(directory), timeout) as control:
         print(control.do(request))
+
+
+def _pairs(pairs: Sequence[str], example: str) -> dict[str, str]:
+    """KEY=VALUE, each once; `example` is for who writes something else."""
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not (key and equals):
+            raise click.UsageError(f"{pair!r}: write KEY=VALUE, as {example}")
+        values[key] = value
+    return values
 
 
 @click.command()
@@ -109,13 +124,7 @@ def set_(directory: str, pairs: Sequence[str]) -> None:
     gossamer set mycrawl delay=5s rate=10
     gossamer set mycrawl frontier.concurrency=16
     """
-    values: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not (key and equals):
-            raise click.UsageError(f"{pair!r}: write KEY=VALUE, as delay=5s or frontier.concurrency=16")
-        values[key] = value
-    _do(directory, Change(values))
+    _do(directory, Change(_pairs(pairs, "delay=5s or frontier.concurrency=16")))
 
 
 @click.command()
@@ -168,3 +177,36 @@ def block(directory: str, names: Sequence[str]) -> None:
         from gossamer.assembly.control import resting
 
         print(resting.block(path, names))
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("name")
+@click.argument("pairs", metavar="[FIELD=VALUE]...", nargs=-1)
+def ask(directory: str, name: str, pairs: Sequence[str]) -> None:
+    """Ask a running crawl for something that an installed package offers under NAME.
+
+    The package says what fields the request has, and what the crawl does with it. The crawl has to run with the same packages.
+
+    \b
+    gossamer ask mycrawl quiet host=example.org
+    """
+    import msgspec
+
+    values = _pairs(pairs, "host=example.org")
+    try:
+        kind = offered_request(name)
+        if kind is None:
+            raise UsageError(f"no installed package offers a request {name!r}")
+        request = msgspec.convert({"do": name, **values}, kind, strict=False)
+    except (Malformed, msgspec.ValidationError) as error:
+        raise UsageError(f"{name}: {error}") from None
+    with Control(Path(directory), 30.0) as control:
+        answer = control.ask(request)
+    match answer:
+        case Listed(names):
+            print(*names, sep="\n")
+        case Told(value):
+            print(bytes(value).decode())
+        case _:
+            print(answer.text)

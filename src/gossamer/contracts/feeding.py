@@ -6,7 +6,7 @@ fed by other processes than the agent, each from a mark of its own, and made aga
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -34,7 +34,7 @@ class FeedBatch(msgspec.Struct, frozen=True):
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
-    """JSON is text, an instant is a `datetime` in UTC without a zone. Rows of one visit follow each other."""
+    """JSON is text, an instant is a `datetime` in UTC without a zone. Rows of one visit follow each other, and are all here."""
     mark: FeedMark
 
 
@@ -49,6 +49,10 @@ class FeedConsumer(Protocol):
 
     table: str
     """Whose rows it takes."""
+    columns: tuple[str, ...]
+    """The columns that it takes; all of them where it names none."""
+    rows_at_once: int
+    """About so many rows make a batch; one visit's rows stay together."""
 
     def mark(self) -> FeedMark:
         """How far it is; an empty one where it has kept nothing."""
@@ -63,5 +67,23 @@ class FeedConsumer(Protocol):
 
         Raises:
             OSError: they could not be kept; they come again.
+        """
+        ...
+
+
+@runtime_checkable
+class FinishingConsumer(Protocol):
+    """A consumer that has something to do when the crawl stops, such as writing a file that cannot grow.
+
+    Promises:
+        1. `finish` makes the same of what was taken, however often it is called, and in whichever process.
+        2. Killed anywhere, it leaves what it made before, or the new in one piece.
+    """
+
+    def finish(self) -> list[str]:
+        """Everything that is committed was taken: complete what is made of it; returns lines that a person should read.
+
+        Raises:
+            OSError: it could not be written; the next stop tries again.
         """
         ...

@@ -57,6 +57,19 @@ class VisitFilter(Protocol):
         ...
 
 
+class Goal(Protocol):
+    """Knows the page that a crawl looks for.
+
+    Promises:
+        1. It is asked about every fetched answer but robots.txt, and says True for the page at which the crawl ends.
+        2. One that raises is counted and has not found its page: a crawl does not end by mistake.
+    """
+
+    def is_reached(self, visit: Visit) -> bool:
+        """Whether this is the page."""
+        ...
+
+
 def refusal(filters: Sequence[VisitFilter], gate: VisitGate, visit: Visit) -> str:
     """The first verdict that keeps a visit out of a gate; empty where none does. One that raises refuses, by its name."""
     for one in filters:

@@ -8,14 +8,15 @@ from typing import Literal, Protocol
 from gossamer.contracts.spaces import Spaces, SpacesGroup
 from gossamer.model.aside import Family, SetAside
 from gossamer.model.kept import DocumentRow, HostState, Meeting
+from gossamer.model.requesting import Requested
 from gossamer.model.task import Task
 from gossamer.model.visit import Location, Visit
 
-#: What is tallied: a host, or a registered domain.
-Tallied = Literal["host", "domain"]
+#: What is tallied: URLs queued of a host, or of a registered domain; links to a host from pages of other hosts.
+Tallied = Literal["host", "domain", "linked"]
 
-#: URL and relation of each link of a page.
-Links = Sequence[tuple[str, str]]
+#: Each link of a page: its URL, its relation, and what is asked for there beside the URL.
+Links = Sequence[tuple[str, str, Requested | None]]
 
 
 class Met(Protocol):
@@ -73,6 +74,10 @@ class Queueing(Protocol):
 
     def done(self, identity: str) -> bool:
         """End a flight without a row; False where there is none."""
+        ...
+
+    def give_up(self, task: Task) -> bool:
+        """End a flight as if its task had never been met: its URL is new to whoever meets it again. False where there is none."""
         ...
 
     def begun(self, task: Task) -> None:
@@ -197,6 +202,35 @@ class Kept(Protocol):
         ...
 
 
+class Depths(Protocol):
+    """How deep a crawl goes, and which visited pages have links that a lower limit has cut.
+
+    Promises:
+        1. Whatever limits held one after the other, with a kill at any instant: when nothing is owing and the queues are empty, the
+           pages that were announced are those of a crawl that had the last limit, or a greater one, from the beginning.
+        2. `owing` gives the same pages until `announced`, also to another process after a kill. To announce a page twice does
+           nothing.
+    """
+
+    @property
+    def limit(self) -> int | None:
+        """Links from the nearest seed that are followed; None where depths are not kept, and there is no limit."""
+        ...
+
+    @property
+    def is_owing(self) -> bool:
+        """Whether there may be pages whose links have to be announced."""
+        ...
+
+    def owing(self, most: int) -> Sequence[Task]:
+        """Some of these pages, at most so many and perhaps none, each at its lowest depth; their relation is `announced`."""
+        ...
+
+    def announced(self) -> None:
+        """The links of the pages that `owing` gave last are queued, as far as they are new."""
+        ...
+
+
 class Ledger(Kept, Protocol):
     """Keeps what a crawl must not forget.
 
@@ -216,6 +250,11 @@ class Ledger(Kept, Protocol):
         ...
 
     @property
+    def depths(self) -> Depths:
+        """The limit of depth."""
+        ...
+
+    @property
     def is_clean(self) -> bool:
         """Whether the last process that had it open ended with nothing in flight, or there was none."""
         ...
@@ -226,6 +265,10 @@ class Ledger(Kept, Protocol):
 
     async def settle(self) -> None:
         """Return when every group so far is as durable as the setting asks."""
+        ...
+
+    def sync(self) -> None:
+        """Make every group so far survive a power cut, whatever the setting asks. Blocks for as long as the disk takes."""
         ...
 
     def counters(self) -> Mapping[str, int]:

@@ -46,6 +46,10 @@ class Politeness(Protocol):
         """What becomes of the page of this answer; of one that never began: done. To be asked once for each request."""
         ...
 
+    def expected(self, answer: Answer) -> Ruling:
+        """What `ruling` will say of this answer. May be asked any number of times before that, and changes nothing for it."""
+        ...
+
     def pace(self, host: str, crawl_delay: float) -> float:
         """The robots part found this `Crawl-delay`, 0 where there is none; returns until when the host waits (monotonic)."""
         ...
@@ -58,8 +62,8 @@ class Politeness(Protocol):
         """Its name has no address: it failed without being asked, and waits for the next try."""
         ...
 
-    def received(self, url: str, size: int) -> None:
-        """So many bytes came in for this URL: they count against the bandwidth. To be told before its ruling is asked for."""
+    def received(self, identity: str, size: int) -> None:
+        """So many bytes came in for this task: they count against the bandwidth. To be told before its ruling is asked for."""
         ...
 
     def waits(self, host: str, now: float) -> float:

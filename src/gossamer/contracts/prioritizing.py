@@ -16,6 +16,8 @@ class TaskStanding(msgspec.Struct, frozen=True, gc=False):
 
     site: float = 0.5
     """Importance of its site, 0 to 1; 0.5 where nothing is known."""
+    in_degree: int = 0
+    """Links to its host from pages of other hosts, as far as they were met; 0 for a prioritizer that does not want to know it."""
 
 
 class Prioritizer(Protocol):
@@ -25,6 +27,8 @@ class Prioritizer(Protocol):
         1. One level for each task, in order, from 0 (most urgent) to `LEVELS` - 1.
         2. The level of a task depends on its own task and standing alone, and is the same every time.
         3. It raises on no canonical URL, and on no standing.
+
+    One that has an attribute `wants_in_degree`, which is true, gets standings with it; links are counted only for such a one.
     """
 
     def levels(self, tasks: Sequence[Task], standings: Sequence[TaskStanding]) -> Sequence[int]:

@@ -73,6 +73,7 @@ class Column(msgspec.Struct, frozen=True):
     unit: str
     fill: Fill
     same_as: str
+    host_of: str
     is_made: bool
 
 
@@ -84,6 +85,7 @@ def column(
     unit: str = "",
     fill: Fill = None,
     same_as: str = "",
+    host_of: str = "",
     is_made: bool = False,
 ) -> Column:
     """Declare a column.
@@ -95,9 +97,10 @@ def column(
         unit: what a number counts, as `ms` or `bytes`.
         fill: what the table shows where a row leaves the column out, instead of NULL.
         same_as: the column whose value it shows there instead.
+        host_of: the column of URLs whose hosts it shows. The row log leaves it out, and whoever reads the log works it out.
         is_made: processing finds the value, so `reprocess` finds it anew.
     """
-    return Column(doc, of, type, unit, fill, same_as, is_made)
+    return Column(doc, of, type, unit, fill, same_as, host_of, is_made)
 
 
 class ColumnSpec(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -109,6 +112,7 @@ class ColumnSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     unit: str = ""
     fill: Fill = None
     same_as: Name | None = None
+    host_of: Name | None = None
     is_many: bool = False
     """A row of the log holds a list of values, one for each row of the table."""
     is_made: bool = False
@@ -225,7 +229,15 @@ def _spec(field: msgspec.structs.FieldInfo, said: Column) -> ColumnSpec:
     # A number or a truth that is left out at its default is that default; an empty text says that there is nothing to say.
     fill = said.fill if said.fill is not None else default if isinstance(default, int | float) else None
     return ColumnSpec(
-        field.name, kind, said.doc, said.unit, fill, said.same_as or None, is_many=is_many, is_made=said.is_made
+        field.name,
+        kind,
+        said.doc,
+        said.unit,
+        fill,
+        said.same_as or None,
+        said.host_of or None,
+        is_many=is_many,
+        is_made=said.is_made,
     )
 
 

@@ -6,10 +6,10 @@ A traversal decides only what is followed and in which order; when a host may be
 from collections.abc import Sequence
 from typing import Protocol
 
-from gossamer.model.task import Task
+from gossamer.model.task import LAST_LEVEL, Task
 
 #: The last level within a host: the ledger keeps a level in one byte.
-DEEPEST = 255
+DEEPEST = LAST_LEVEL
 
 
 class Traversal(Protocol):

@@ -238,8 +238,10 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
 
 def _read(value: Any, prop: Property) -> Any:
     """Text to a number or a list where the property wants one; everything else is left to the type check."""
-    if not isinstance(value, str) or prop.type.startswith(("str", "dict")):
+    if not isinstance(value, str) or prop.type.startswith("str"):
         return value
+    if prop.type.startswith("dict"):
+        return _read_table(value, prop)
     if prop.type.startswith(("tuple", "list")):
         return _read_list(value, prop)
     if "bool" in prop.type:
@@ -270,6 +272,15 @@ def _read_list(text: str, prop: Property) -> Any:
     except msgspec.DecodeError as error:
         told = HIDDEN if prop.secret else repr(text)
         raise SettingError(f"setting {prop.name!r}: {told} is no JSON list: {error}") from None
+
+
+def _read_table(text: str, prop: Property) -> Any:
+    """A table written as JSON: `{"example.org": 5}`."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        told = HIDDEN if prop.secret else repr(text)
+        raise SettingError(f"setting {prop.name!r}: {told} is no JSON object: {error}") from None
 
 
 #: Units and bounds as people say them.

@@ -26,3 +26,9 @@ class VisitIds:
     def next(self) -> str:
         """An id that no other visit has, as `69a42f80c1d2e3f4a5b6-17`."""
         return f"{self._run}-{next(self._serials)}"
+
+
+def visit_order(visit: str) -> tuple[str, int]:
+    """What sorts ids of visits in the order in which they were made: by the time of their run, then by number."""
+    run, _, number = visit.partition("-")
+    return run, int(number) if number.isdecimal() else 0

@@ -4,15 +4,17 @@ Place in the flow: url-seen, the commit and :mod:`gossamer.services.depths` all 
 or of redirects means the same whichever of them made the task.
 """
 
+from gossamer.model.requesting import Requested
 from gossamer.model.requisites import REDIRECTS, RELATIONS
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 
 
-def task_of(source: Task, url: str, relation: str) -> Task:
+def task_of(source: Task, url: str, relation: str, request: Requested | None = None) -> Task:
     """The task for a link that was found on `source` by this relation; `url` is canonical."""
     hops = source.hops + 1 if relation in REDIRECTS else 0
-    return Task(url, host_of(url), child_depth(source.depth, relation), source.url, relation, hops=hops)
+    depth = child_depth(source.depth, relation)
+    return Task(url, host_of(url), depth, source.url, relation, hops=hops, request=request)
 
 
 def child_depth(depth: int, relation: str) -> int:

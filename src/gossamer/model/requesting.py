@@ -7,6 +7,7 @@ link to a URL that looks like the identity of another request.
 
 import re
 from hashlib import blake2b
+from typing import Literal
 
 import msgspec
 
@@ -20,6 +21,37 @@ MAX_BODY, MAX_DATA = 1 << 20, 64 << 10
 
 #: Characters of a label or key; fields of a header, and characters of one.
 MAX_NAME, MAX_FIELDS, MAX_FIELD = 256, 64, 8_192
+
+#: Fields that prove who asks: they go to the site that they were meant for, and to no other; the archive has none of them.
+CREDENTIAL_FIELDS = frozenset(("authorization", "cookie", "proxy-authorization"))
+
+#: Fields that frame a message or identify who sends it: a setting of another name, or nobody's to set.
+RESERVED_FIELDS = frozenset(
+    (
+        "host",
+        "user-agent",
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "transfer-encoding",
+        "te",
+        "upgrade",
+        "expect",
+        "trailer",
+    )
+)
+
+#: Fields that describe a body: a redirect that drops it drops them.
+_BODY_FIELDS = frozenset(("content-type", "content-encoding", "content-language", "content-location"))
+
+#: Levels of its host's queues that a request may go before others, or behind them.
+MOST_PRIORITY = 255
+
+#: Redirects that ask for the same request at another URL, body and all (RFC 9110, 15.4.8 and 15.4.9).
+_SAME_AGAIN = frozenset((307, 308))
+
+#: `follow` goes where an answer leads; `keep` takes the redirect for the answer.
+Redirects = Literal["follow", "keep"]
 
 #: Bytes of a body's digest: bodies may be made of what strangers wrote, so it must resist people.
 _DIGEST_BYTES = 16
@@ -47,8 +79,16 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
     """What the user's code gives itself for when the answer comes."""
     is_safe: bool = False
     """It may be sent again, though nobody knows what became of it before."""
+    priority: int = 0
+    """So many levels sooner than others of its depth; later where it is negative."""
+    redirects: Redirects = "follow"
     was_begun: bool = False
     """An earlier process may have sent it, and ended before it knew what became of it. Set by the queues alone."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Nothing but its URL is sent: any module that fetches URLs can do it."""
+        return not self.mark and not self.headers
 
 
 def requested(
@@ -59,6 +99,8 @@ def requested(
     data: bytes = b"",
     key: str = "",
     is_safe: bool | None = None,
+    priority: int = 0,
+    redirects: Redirects = "follow",
 ) -> Requested:
     """A request as it may wait in the ledger.
 
@@ -70,6 +112,8 @@ def requested(
         data: what the user's code gives itself.
         key: tells requests apart that are otherwise the same, as those of two sessions.
         is_safe: it may be sent again after a kill; by default as its method says.
+        priority: so many levels sooner than others of its depth.
+        redirects: what becomes of an answer that leads elsewhere.
 
     Raises:
         UsageError: a part is larger than may be kept, or cannot be sent.
@@ -91,11 +135,49 @@ def requested(
     for name, value in headers:
         if not _FIELD_NAME.fullmatch(name) or not _FIELD_VALUE.fullmatch(value) or len(name) + len(value) > MAX_FIELD:
             raise UsageError(f"the header field {name[:64]!r} of a request cannot be sent")
-    mark = ""
-    if method != "GET" or body or key:
-        digest = blake2b(body, digest_size=_DIGEST_BYTES).hexdigest() if body else "-"
-        mark = f"{method} {digest} {key}".rstrip()
-    return Requested(mark, method, body, headers, label, data, method in SAFE_METHODS if is_safe is None else is_safe)
+        if name.lower() in RESERVED_FIELDS:
+            raise UsageError(f"the header field {name!r} of a request is not yours to set")
+    if abs(priority) > MOST_PRIORITY:
+        raise UsageError(f"the priority of a request is from -{MOST_PRIORITY} to {MOST_PRIORITY}, not {priority}")
+    safe = method in SAFE_METHODS if is_safe is None else is_safe
+    mark = _mark(method, body, key)
+    return Requested(mark, method, body, headers, label, data, safe, priority, redirects)
+
+
+def _mark(method: str, body: bytes, key: str) -> str:
+    if method == "GET" and not body and not key:
+        return ""
+    digest = blake2b(body, digest_size=_DIGEST_BYTES).hexdigest() if body else "-"
+    return f"{method} {digest} {key}".rstrip()
+
+
+def redirected(request: Requested, status: int, *, is_same_site: bool) -> Requested:
+    """What is asked for where an answer to `request` leads: label and data go along, a body only where the status says so.
+
+    What a redirect of a POST leads to is the answer to that POST: it is known by it too, so that two forms that lead to one
+    page are two answers.
+
+    Args:
+        request: it was answered by a redirect.
+        status: of the answer.
+        is_same_site: it leads to the same scheme, host and port; what proves who asks goes nowhere else.
+    """
+    keeps_method = status in _SAME_AGAIN or request.method == "HEAD" or (status != 303 and request.method != "POST")
+    method, body = (request.method, request.body) if keeps_method else ("GET", b"")
+    dropped = frozenset() if is_same_site else CREDENTIAL_FIELDS
+    if request.body and not body:
+        dropped |= _BODY_FIELDS
+    headers = tuple(field for field in request.headers if field[0].lower() not in dropped)
+    key = blake2b(request.mark.encode(), digest_size=_DIGEST_BYTES).hexdigest() if request.mark else ""
+    return msgspec.structs.replace(
+        request,
+        mark=_mark(method, body, key),
+        method=method,
+        body=body,
+        headers=headers,
+        is_safe=request.is_safe or method in SAFE_METHODS,
+        was_begun=False,
+    )
 
 
 def identity_of(url: str, mark: str) -> str:

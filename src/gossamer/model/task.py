@@ -5,8 +5,14 @@ import msgspec
 from gossamer.model.outcome import Outcome
 from gossamer.model.requesting import Requested, identity_of
 
+#: The last level of a host's queues: the ledger keeps a level in one byte.
+LAST_LEVEL = 255
+
 #: The relation of tasks that fetch a robots.txt; their source is the site that they are fetched for.
 ROBOTS = "robots"
+
+#: The relation of visited pages that are not fetched again: the commit only announces their links once more.
+ANNOUNCED = "announced"
 
 
 class Task(msgspec.Struct, frozen=True, gc=False):
@@ -39,9 +45,19 @@ class Task(msgspec.Struct, frozen=True, gc=False):
         return self.url if request is None else identity_of(self.url, request.mark)
 
     @property
+    def is_marked(self) -> bool:
+        """It is known by more than its URL: its answer is no document of that URL, and nobody's duplicate."""
+        return self.request is not None and bool(self.request.mark)
+
+    @property
     def is_safe(self) -> bool:
         """It may be sent again, though nobody knows what became of it before."""
         return self.request is None or self.request.is_safe
+
+
+def sooner(task: Task, level: int) -> int:
+    """The level at which a task waits that would wait at this one, had its request no priority."""
+    return level if task.request is None else min(max(level - task.request.priority, 0), LAST_LEVEL)
 
 
 def with_level(task: Task, level: int) -> Task:
@@ -63,6 +79,13 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     """Somebody was there: see :attr:`gossamer.model.visit.Response.is_met`."""
     is_errand: bool = False
     """It answers a request for robots.txt, which says little of how quick the pages of its host are."""
+    mark: str = ""
+    """Of the request, as in its task."""
+
+    @property
+    def identity(self) -> str:
+        """That of the task."""
+        return identity_of(self.url, self.mark)
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):
@@ -77,6 +100,8 @@ class Committed(msgspec.Struct, frozen=True, gc=False):
     """The task goes back to its host: the host's trouble is no reason to spend a try."""
     site: str = ""
     """Of a robots.txt request: the site that can be judged by it now."""
+    is_goal: bool = False
+    """It is the page at which the crawl ends."""
 
 
 class Arrived(msgspec.Struct, frozen=True, gc=False):

@@ -14,7 +14,9 @@ from gossamer.model.body import Body
 from gossamer.model.notes import Note
 from gossamer.model.orders import Order
 from gossamer.model.outcome import DOCUMENTS, Outcome
-from gossamer.model.task import ROBOTS, Answer, Task
+from gossamer.model.requesting import Requested, identity_of
+from gossamer.model.ruling import DONE, Ruling
+from gossamer.model.task import ANNOUNCED, ROBOTS, Answer, Task
 
 
 class Timings(msgspec.Struct, frozen=True, gc=False):
@@ -111,6 +113,8 @@ class Found(msgspec.Struct, frozen=True, gc=False):
     """Tag and attribute, as `a href`."""
     anchor: str = ""
     nofollow: bool = False
+    request: Requested | None = None
+    """What is asked for there beside the URL, where a user's code says so."""
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):
@@ -120,6 +124,13 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     relation: str = "a href"
     anchor: str = ""
     nofollow: bool = False
+    request: Requested | None = None
+    """What is asked for beside the URL; None for a plain GET."""
+
+    @property
+    def identity(self) -> str:
+        """What its task is known by."""
+        return self.url if self.request is None else identity_of(self.url, self.request.mark)
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -140,6 +151,18 @@ class Statements(msgspec.Struct, frozen=True):
     triples: tuple[Triple, ...]
     counts: dict[str, int] = {}
     """What was not understood, left out or dropped, by kind."""
+
+
+class Raised(msgspec.Struct, frozen=True):
+    """An exception of a user's code, as :func:`gossamer.model.raised.raised` makes it."""
+
+    who: str
+    """The handler or processor."""
+    place: str
+    """File and line in the user's own code; empty where they are not known."""
+    error: str
+    """Class and text of the exception."""
+    traceback: str = ""
 
 
 class Visit(msgspec.Struct, frozen=True):
@@ -182,6 +205,10 @@ class Visit(msgspec.Struct, frozen=True):
     """What processors ask of the crawl: hosts to block, delays to keep (process)."""
     trouble: str = ""
     """What went wrong while processing, if anything did: the page is kept, and says so."""
+    errors: tuple[Raised, ...] = ()
+    """What processors and handlers raised (process)."""
+    again: float | None = None
+    """Seconds after which a handler wants the page fetched once more (process): nothing of this visit counts but that."""
 
     links: tuple[Link, ...] = ()
     """Resolved, each URL once, in document order (links); after the filter only those that passed."""
@@ -206,6 +233,11 @@ class Visit(msgspec.Struct, frozen=True):
     def is_robots(self) -> bool:
         """A request for robots.txt: an errand of the crawl's own, not a page of it."""
         return self.task.relation == ROBOTS
+
+    @property
+    def is_announcement(self) -> bool:
+        """Nothing was fetched: the limit of depth rose, and the links that are kept of this page are announced again."""
+        return self.task.relation == ANNOUNCED
 
     @property
     def is_page(self) -> bool:
@@ -240,10 +272,24 @@ class Record(msgspec.Struct, frozen=True):
     location: Location | None = None
 
 
+def given_up(visit: Visit, why: str = "") -> Visit:
+    """The visit whose page has spent its tries; `why` where it was not the outcome that was tried again for."""
+    response = visit.response
+    error = why or f"{response.outcome} at try {visit.task.attempt}; {response.error}".rstrip("; ")
+    gone = msgspec.structs.replace(response, outcome=Outcome.GONE_AFTER_RETRIES, error=error)
+    return msgspec.structs.replace(visit, response=gone)
+
+
 def answer_of(task: Task, response: Response) -> Answer:
     """What the frontier is told of a response, as soon as it is there."""
     told = (response.outcome, response.elapsed, response.header("retry-after"), response.is_met)
-    return Answer(task.url, task.host, *told, is_errand=task.relation == ROBOTS)
+    mark = "" if task.request is None else task.request.mark
+    return Answer(task.url, task.host, *told, is_errand=task.relation == ROBOTS, mark=mark)
+
+
+def of_request(ruling: Ruling, task: Task, response: Response) -> Ruling:
+    """What becomes of a page by this ruling: what may have been carried out, and may not be sent twice, nobody sends again."""
+    return DONE if response.is_met and not task.is_safe else ruling
 
 
 XHTML = "application/xhtml+xml"

@@ -21,7 +21,8 @@ import msgspec
 from gossamer.assembly.control.resting import check_can_block, close_hosts
 from gossamer.assembly.control.standing import ledgers_of
 from gossamer.assembly.damage import damages_of
-from gossamer.assembly.item_files import ItemFiles
+from gossamer.assembly.following import Following
+from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.model.dates import utc_text
@@ -31,7 +32,7 @@ from gossamer.model.identity import unique_name
 from gossamer.model.url import canonical
 from gossamer.query.convert import convert
 from gossamer.query.noted import are_tables, known_notes, notes_of, write_notes
-from gossamer.query.places import converting, replacing
+from gossamer.query.places import INDEX_DIRECTORY, RANKS, TABLES, converting, replacing
 from gossamer.query.removing import check_tables, leftovers, remove_rows
 from gossamer.query.schema import tables_of
 from gossamer.services.politeness.blocklist import Blocklist
@@ -46,6 +47,7 @@ from gossamer.stores.deletions import (
     write_places,
 )
 from gossamer.stores.ledger.deleting import delete as delete_from_ledger
+from gossamer.stores.ledger.deleting import hosts_of
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.recovery import QUARANTINE, is_away, refusal, restore
 from gossamer.stores.rowlog import LOG_PATH
@@ -146,12 +148,13 @@ class _Deleting:
             self._bring_back,
             self._find_places,
             self._never_again,
+            self._find_hosts,
             self._ledger,
             self._archive,
             self._logs,
             self._tables,
             self._copies,
-            self._items,
+            self._followers,
         ]
         for step in steps:
             step()
@@ -250,11 +253,18 @@ class _Deleting:
         if target.kind == "host" and not self._deletion.forget:
             close_hosts(self._directory, [target.name])
 
+    def _find_hosts(self) -> None:
+        """Note which hosts go whole before anything goes that tells of them."""
+        if self._deletion.hosts is None:
+            found = {name for ledger in self._ledgers for name in hosts_of(ledger, self._deletion.target)}
+            self._note(hosts=tuple(sorted(found)))
+
     def _ledger(self) -> None:
         for ledger in self._ledgers:
             for name in ledger.checkpoints():  # they are copies of what goes
                 shutil.rmtree(ledger.places.checkpoints / name)
-            done = delete_from_ledger(ledger, self._deletion.target, forget=self._deletion.forget)
+            hosts = self._deletion.hosts or ()
+            done = delete_from_ledger(ledger, self._deletion.target, hosts, forget=self._deletion.forget)
             self._note(
                 documents=self._deletion.documents + done.documents,
                 tasks=self._deletion.tasks + done.tasks,
@@ -292,20 +302,21 @@ class _Deleting:
             )
 
     def _copies(self) -> None:
-        """The quarantine holds torn and damaged bytes of anything."""
-        shutil.rmtree(self._directory / QUARANTINE, ignore_errors=True)
+        """The quarantine holds torn and damaged bytes of anything; index and ranks are made again."""
+        for place in (QUARANTINE, INDEX_DIRECTORY, *(f"{TABLES}/{name}" for name in RANKS)):
+            shutil.rmtree(self._directory / place, ignore_errors=True)
 
-    def _items(self) -> None:
-        """Files of items are written anew, since their table has begun anew."""
+    def _followers(self) -> None:
+        """What follows the crawl is made anew, since its tables have begun anew."""
         troubles: list[str] = []
-        asyncio.run(_follow(ItemFiles(self._directory, "", troubles.append)))
+        asyncio.run(_follow(Following(self._directory, CrawlOptions(), troubles.append)))
         if troubles:
             raise CrawlDirectoryError(f"{troubles[0]}; then finish: gossamer delete {self._directory}")
 
 
-async def _follow(files: ItemFiles) -> None:
-    await files.start()
-    await files.finish()
+async def _follow(following: Following) -> None:
+    await following.start()
+    await following.finish()
 
 
 def _names(line: bytes, columns: set[str], target: DeletionTarget) -> bool:

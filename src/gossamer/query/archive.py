@@ -68,6 +68,14 @@ class ArchiveReader:
         """The record of a capture."""
         entry = capture.entry
         place = Location(f"{WARC_DIRECTORY}/{Path(entry.filename).name}", int(entry.offset), int(entry.length))
+        return self.record(place)
+
+    def record(self, place: Location) -> ArchivedRecord:
+        """The record that lies there.
+
+        Raises:
+            CrawlDirectoryError: it cannot be read.
+        """
         return read_record(self.directory, place)
 
     def original(self, record: ArchivedRecord, url: str, digest: str = "") -> ArchivedRecord:

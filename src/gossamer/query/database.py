@@ -17,9 +17,12 @@ from typing import Any
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Connection, Error, StatementType, connect, select_table
+from gossamer.query.item_views import asks_for_items, make_item_views
 from gossamer.query.noted import Damage, damaged_tables, is_parquet, known_notes
 from gossamer.query.places import TABLES, reading, table_files, table_names
-from gossamer.query.schema import EVERY, HOSTS, HOSTS_VIEW, SUPERSEDED, latest, superseded, tables_of
+from gossamer.query.schema import EVERY, HOSTS, HOSTS_VIEW, latest, tables_of
+from gossamer.query.superseding import find_superseded, is_noted, note_once
+from gossamer.query.views import DERIVED, MACROS, VIEWS
 from gossamer.stores.crawl_identity import crawl_id
 from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import segments
@@ -29,6 +32,9 @@ MEMORY = "1GB"
 
 #: The table of one row that names the crawl.
 CRAWLS = "crawls"
+
+#: The table by which visits are told apart.
+PAGES = "pages"
 
 #: Rows that are held at once between DuckDB and whoever prints them.
 ROWS_AT_ONCE = 1_000
@@ -64,8 +70,16 @@ class Database:
         """Those of them that no file belongs to."""
         self.damaged: list[Damage] = []
         """Files whose rows are in no answer, since they are not what they were."""
+        self._item_views: list[str] | None = None
         self._names: dict[str, str] = {}
         """What DuckDB calls a file -> what it is called in the crawl directory."""
+        self._directory = directory
+        self._pages: list[Path] = []
+        """The Parquet files of `pages`."""
+        self._is_whole = False
+        """They are all that there is of it."""
+        self._is_once = False
+        """No URL is in them twice."""
         try:
             self._stack.enter_context(reading(directory))
             self.folder = Path(self._stack.enter_context(scratch("gossamer-query-")))
@@ -105,17 +119,58 @@ class Database:
             self._make_view(f"{name}{EVERY}" if f"{name}{EVERY}" in of_visits else name, sql)
             if not current and not live:
                 self.without_rows.append(name)
-        for is_made, name in SUPERSEDED.items():
-            self._connection.execute(f"CREATE VIEW {name} AS {superseded(is_made)}")
-        for table in tables.values():
-            if table.page:
-                self._make_view(table.name, latest(table, f"{table.name}{EVERY}"))
+            if name == PAGES:
+                self._pages = list(current)
+                self._is_whole = only is None and not live
+                self._is_once = self._is_whole and is_noted(directory, self._pages)
         self._make_view(HOSTS.name, HOSTS_VIEW)
         self._make_view(CRAWLS, f"SELECT nullif('{_quoted(crawl_id(directory))}', '') AS id")
+        for head, meaning in MACROS.items():
+            self._connection.execute(f"CREATE MACRO {head} AS {meaning}")
+        self._latest = {table.name: table for table in tables.values() if table.page}
+        self._views = {name: sql for name, (_, sql) in VIEWS.items() if name not in self.tables}
+        self._derived = {name: made for name, made in DERIVED.items() if name not in self.tables}
+        self.tables += [*self._latest, *self._views, *self._derived]
+
+    def _settle(self, question: str) -> None:
+        """Make what a question names and nobody asked for before: views of latest visits, and what needs these."""
+        asked = set(_names_in(question, self.tables))
+        if not asked or asked & {*self._latest, *self._views, *self._derived}:
+            self._make_latest()
+        for name in asked & {*self._derived}:
+            self._derive(name)
+        if asks_for_items(question):
+            self.item_views()
+
+    def _make_latest(self) -> None:
+        has_superseded = False
+        if self._latest and not self._is_once:
+            has_superseded = find_superseded(self._connection)
+            if not has_superseded and self._is_whole:
+                note_once(self._directory, self._pages)
+        for name, table in self._latest.items():
+            every = f"{name}{EVERY}"
+            self._create(name, latest(table, every) if has_superseded else f'SELECT * FROM "{every}"')
+        for name, sql in self._views.items():
+            self._create(name, sql)
+        self._latest, self._views = {}, {}
+
+    def _derive(self, name: str) -> None:
+        table = self._derived.pop(name, None)
+        if table is None:
+            return
+        for other in table.needs:
+            self._derive(other)
+        for step, sql in table.steps:
+            with _told(self._names):
+                self._connection.execute(f'CREATE TEMP TABLE "{step}" AS {sql}')
+
+    def _create(self, name: str, sql: str) -> None:
+        self._connection.execute(f'CREATE VIEW "{name}" AS {sql}')
 
     def _make_view(self, name: str, sql: str) -> None:
         self.tables.append(name)
-        self._connection.execute(f'CREATE VIEW "{name}" AS {sql}')
+        self._create(name, sql)
 
     def _sound(self, directory: Path, files: Sequence[Path]) -> list[Path]:
         """Those that can be read. What nobody noted, in a crawl of an older version, is known by its ends alone."""
@@ -134,9 +189,15 @@ class Database:
 
     def damage_to(self, question: str) -> list[Damage]:
         """Of :attr:`damaged`, what a question would have needed, by the names of tables that are in it."""
-        asked = {name.removesuffix(EVERY) for name in self.tables if re.search(rf"\b{name}\b", question, re.IGNORECASE)}
+        asked = {name.removesuffix(EVERY) for name in _names_in(question, self.tables)}
+        if asked & {*VIEWS, *DERIVED}:
+            asked |= {"pages", "links", "items", "triples"}
+        if asks_for_items(question):
+            asked.add("items")
         if HOSTS.name in asked:
             asked |= {"pages", "host_notes"}
+        if asked:
+            asked.add(TABLES)  # a lost manifest: it says which files count
         return [damage for damage in self.damaged if Path(damage.file).parent.name in asked]
 
     def _linked(self, name: str, files: Sequence[Path]) -> list[Path]:
@@ -177,6 +238,14 @@ class Database:
 
     # -- questions
 
+    def item_views(self) -> list[str]:
+        """Make the views of items, `item.KIND`, where they are not made yet; returns their names."""
+        if self._item_views is None:
+            self._make_latest()
+            with _told(self._names):
+                self._item_views = make_item_views(self._connection)
+        return self._item_views
+
     def ask(self, sql: str, values: Sequence[object] = ()) -> "Rows":
         """The answer to one question; the next question ends it.
 
@@ -189,8 +258,36 @@ class Database:
             CrawlDirectoryError: a file is damaged in a way that shows only now; names it.
         """
         self._judge(sql)
+        self._settle(sql)
         with _told(self._names):
             return Rows(self._connection.execute(sql, list(values)), self._names)
+
+    def keep(self, name: str, sql: str) -> None:
+        """Keep the answer to a question of ours under a name, for the questions that follow.
+
+        Raises:
+            UsageError: as :meth:`ask`.
+        """
+        self._judge(sql)
+        self._settle(sql)
+        with _told(self._names):
+            self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {sql}')
+
+    def arrays(self, sql: str) -> "dict[str, Any]":
+        """The answer to a question of ours, by column, as NumPy arrays.
+
+        Raises:
+            UsageError: as :meth:`ask`.
+        """
+        self._judge(sql)
+        self._settle(sql)
+        with _told(self._names):
+            found: dict[str, Any] = self._connection.execute(sql).fetchnumpy()
+            return found
+
+    def lend(self, name: str, columns: "Mapping[str, Any]") -> None:
+        """Let questions of ours read NumPy arrays of one length as a table."""
+        self._connection.register(name, dict(columns))
 
     def write_parquet(self, sql: str, target: Path) -> None:
         """The answer as a Parquet file, whole or not at all.
@@ -199,6 +296,7 @@ class Database:
             UsageError: as :meth:`ask`.
         """
         self._judge(sql)
+        self._settle(sql)
         with _told(self._names):
             # The end of a line ends a comment that the question may end with.
             self._connection.execute(f"COPY ({sql.rstrip().rstrip(';')}\n) TO '{self.folder}/answer' (FORMAT parquet)")
@@ -249,6 +347,11 @@ def _told(names: Mapping[str, str]) -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         hint = next((line for line in lines[1:] if line.startswith(("Did you mean", "Candidate"))), "")
         raise UsageError(" ".join(filter(None, (lines[0] if lines else type(error).__name__, hint)))) from None
+
+
+def _names_in(question: str, tables: Sequence[str]) -> list[str]:
+    """Names of tables that stand in a question, as a word anywhere."""
+    return [name for name in tables if re.search(rf"\b{name}\b", question, re.IGNORECASE)]
 
 
 def _quoted(text: str) -> str:

@@ -8,24 +8,30 @@ the agent has published as committed is read: a row that is undone by a kill was
 import itertools
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark, FeedPlace
-from gossamer.contracts.tables import TableSpec
+from gossamer.contracts.tables import VISIT, TableSpec
 from gossamer.query.engine import Connection, connect, select_table
 from gossamer.query.places import reading, run_of_name, table_files
 from gossamer.query.schema import select_from_log, tables_of
 from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import CommittedMark, Segment, committed, open_runs, segments
 
-#: Rows that a consumer is given at once: memory holds these.
-ROWS_AT_ONCE = 1_000
+#: Rows that are read at once.
+_ROWS_READ = 1_000
+
+#: Characters after which a batch is given whatever a consumer would hold: memory follows neither pages nor their values.
+_MOST_CHARACTERS = 32_000_000
 
 #: Parquet files are called after their segment; others were made by `reprocess`, or by somebody else, and come first.
 _MADE = re.compile(r"(?P<agent>[a-z0-9-]+)-(?P<run>\d{14,}-[0-9a-f]{8})-(?P<serial>\d{6})\.parquet")
+
+
+Row = tuple[object, ...]
 
 
 class _Part(msgspec.Struct, frozen=True):
@@ -43,6 +49,14 @@ class _Part(msgspec.Struct, frozen=True):
         return self.path.suffix == ".jsonl"
 
 
+class Sight(msgspec.Struct, frozen=True):
+    """What is committed of a table at one instant."""
+
+    generation: int
+    parts: list[_Part]
+    """In the order of the feed."""
+
+
 class Feed:
     """The rows of one table of a crawl directory. One feed serves one consumer."""
 
@@ -55,8 +69,12 @@ class Feed:
     def __repr__(self) -> str:
         return f"<Feed {self._table} of {self._directory}>"
 
-    def give(self, consumer: FeedConsumer) -> int:
+    def give(self, consumer: FeedConsumer, sight: Sight | None = None) -> int:
         """Give a consumer all that is committed and that it has not taken yet; returns the number of rows.
+
+        Args:
+            consumer: it takes rows of the table.
+            sight: what :meth:`look` saw; no file of it has gone since. Without it, this looks by itself.
 
         Raises:
             OSError: a file could not be read, or the consumer could not keep what it was given.
@@ -64,25 +82,25 @@ class Feed:
         given = 0
         with reading(self._directory):
             spec = tables_of(self._directory).get(self._table)
-            generation, parts = self._parts()
+            sight = sight or self.look()
             mark = consumer.mark()
-            if mark.generation != generation:
-                consumer.rebuild(generation)
-                mark = FeedMark(generation)
-            waiting = [part for part in parts if _is_ahead(part, mark) and not self._is_read(part, mark)]
+            if mark.generation != sight.generation:
+                consumer.rebuild(sight.generation)
+                mark = FeedMark(sight.generation)
+            waiting = [part for part in sight.parts if _is_ahead(part, mark) and not self._is_read(part, mark)]
             if not waiting:
                 return 0
             with scratch() as folder, connect(folder) as connection:
                 for part in waiting:
-                    reader = _PartReader(Path(folder), connection, spec)
+                    reader = _PartReader(Path(folder), connection, spec, consumer)
                     for batch in self._batches(reader, part, mark):
                         consumer.take(batch)
                         mark = batch.mark
                         given += len(batch.rows)
         return given
 
-    def _parts(self) -> tuple[int, list[_Part]]:
-        """The generation, and the files that make it up, in the order of the feed."""
+    def look(self) -> Sight:
+        """What is committed now. Whoever holds :func:`places.reading` can :meth:`give` it later, without what comes meanwhile."""
         # Segments first, then who may write, then how far: a run is cut back before the next one is marked as open.
         logs = [one for one in segments(self._directory) if one.table == self._table]
         still_open = open_runs(self._directory)
@@ -105,7 +123,7 @@ class Feed:
             if end != 0:
                 found[one.agent, one.run, one.serial] = _Part(one.agent, one.run, one.serial, one.path, end)
         generation = max((run_of_name(path.name) for path in files.current), default=0)
-        return generation, [found[key] for key in sorted(found)]
+        return Sight(generation, [found[key] for key in sorted(found)])
 
     def _is_read(self, part: _Part, mark: FeedMark) -> bool:
         """Nothing was added to a file since it was read up to the mark."""
@@ -148,10 +166,13 @@ class _PartReader:
 
     _numbers = itertools.count()
 
-    def __init__(self, folder: Path, connection: Connection, table: TableSpec | None) -> None:
+    def __init__(self, folder: Path, connection: Connection, table: TableSpec | None, consumer: FeedConsumer) -> None:
         self._folder = folder
         self._connection = connection
         self._table = table
+        self._chosen = ", ".join(f'"{name}"' for name in consumer.columns) or "*"
+        self._rows_at_once = consumer.rows_at_once
+        self._held: list[Row] = []
         self.columns: tuple[str, ...] = ()
 
     def open(self, part: _Part, start: int, skip: int) -> int:
@@ -165,14 +186,38 @@ class _PartReader:
         else:
             name.symlink_to(part.path.resolve())
             sql = select_table(self._table, [name])
-        self._answer = self._connection.execute(f"SELECT * FROM ({sql}) OFFSET {max(0, skip)}")
+        self._answer = self._connection.execute(f"SELECT {self._chosen} FROM ({sql}) OFFSET {max(0, skip)}")
         self.columns = tuple(column[0] for column in self._answer.description or ())
+        self._visit = self.columns.index(VISIT) if VISIT in self.columns else None
         return end
 
-    def some(self) -> list[tuple[object, ...]]:
-        """The next rows; none at the end."""
-        rows: list[tuple[object, ...]] = self._answer.fetchmany(ROWS_AT_ONCE)
+    def some(self) -> list[Row]:
+        """The next rows, those of one visit together; none at the end."""
+        rows, characters = self._held, _characters(self._held)
+        self._held = []
+        while more := self._answer.fetchmany(_ROWS_READ):
+            rows += more
+            characters += _characters(more)
+            if len(rows) >= self._rows_at_once or characters >= _MOST_CHARACTERS:
+                whole = self._whole(rows)
+                if whole:
+                    self._held = rows[whole:]
+                    return rows[:whole]
         return rows
+
+    def _whole(self, rows: list[Row]) -> int:
+        """How many rows there are before those of the last visit, of which more may follow."""
+        if self._visit is None:
+            return len(rows)
+        last = rows[-1][self._visit]
+        whole = len(rows)
+        while whole and last is not None and rows[whole - 1][self._visit] == last:
+            whole -= 1
+        return whole
+
+
+def _characters(rows: Iterable[Row]) -> int:
+    return sum(len(cell) for row in rows for cell in row if type(cell) is str)
 
 
 def _size(part: _Part) -> int:

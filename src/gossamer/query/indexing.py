@@ -67,7 +67,7 @@ def captures(directory: Path, file: str, end: int, damaged: Callable[[str, Gap],
             beside = found.told
             continue
         if found.kind in CAPTURES:
-            yield capture_of(found, file, is_kept=_is_kept(found, beside))
+            yield capture_of(found, file, is_kept=_is_kept(found, beside), request=_told(beside, b"request"))
         beside = b""
 
 
@@ -75,17 +75,24 @@ def _is_kept(span: Span, beside: bytes) -> bool:
     """Whether a page let a copy be kept: of one that did not there is a record cut behind its header block, which says so."""
     if span.size or span.kind == "revisit" or "warc-truncated" not in span.fields:
         return True
-    told = [line for line in beside.split(b"\r\n") if line.startswith(b"noarchive:")]
-    return bool(told) and NO_COPY.encode() not in told[0]
+    told = _told(beside, b"noarchive")
+    return bool(told) and NO_COPY not in told
 
 
-def capture_of(span: Span, file: str, *, is_kept: bool) -> Capture:
+def _told(beside: bytes, name: bytes) -> str:
+    """What the record beside an answer says under a name; empty where it says nothing."""
+    lines = (line for line in beside.split(b"\r\n") if line.startswith(name + b":"))
+    return next(lines, b"").partition(b":")[2].strip().decode("utf-8", "replace")
+
+
+def capture_of(span: Span, file: str, *, is_kept: bool, request: str = "") -> Capture:
     """What an index line is made from, read out of a record of the archive that holds an answer.
 
     Args:
         span: the record.
         file: the archive file, inside the crawl directory.
         is_kept: False where the record beside it says that no copy was to be kept.
+        request: what the record beside it says was asked for beside the URL.
     """
     fields = span.fields
     lines = span.head.split(b"\r\n")
@@ -102,6 +109,7 @@ def capture_of(span: Span, file: str, *, is_kept: bool) -> Capture:
         digest=fields.get("warc-payload-digest", "").removeprefix("sha1:"),
         duplicate_of=fields.get("warc-refers-to-target-uri", "") if span.kind == "revisit" else "",
         noarchive=not is_kept,
+        request=request,
         warc_file=file,
         warc_offset=span.offset,
         warc_length=span.length,

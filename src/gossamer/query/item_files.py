@@ -1,32 +1,28 @@
-"""Item files: what processors take out of pages, in one file of JSON lines or CSV that grows while the crawl runs.
+"""Item files: what processors take out of pages, in a file beside the crawl.
 
-Place in the flow: a consumer of the feed of `items` (:mod:`gossamer.contracts.feeding`). Beside the crawl lies a note of
-how far the file is whole; what a kill leaves behind that is cut off when the file is opened again, and its rows come once
-more.
+Place in the flow: a consumer of the feed of `items` (:mod:`gossamer.contracts.feeding`). A note in the crawl directory says how
+far the file is whole; what a kill leaves behind that is cut off when the file is opened again, and its rows come once more.
+JSON lines and CSV grow while the crawl runs. Of the other forms the rows are kept beside the note, and the file is written when
+the crawl stops.
 """
 
-import csv
 import hashlib
-import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from gossamer.contracts.feeding import FeedBatch, FeedMark
+from gossamer.query.item_keys import ItemKeys
+from gossamer.query.item_rows import ItemLayout, ItemValues, csv_text, fields_in, items_of, json_text, key_of
 from gossamer.query.places import ITEM_FILE_NOTES
-from gossamer.query.printing import csv_cell, json_lines
 
-#: The columns that every CSV file begins with.
-_FIXED = ("kind", "url", "visit")
+#: How files end that grow.
+GROWING = (".jsonl", ".csv")
 
-#: The last column of a CSV file: as JSON, what no other column holds.
-_REST = "more"
-
-#: Columns that a CSV file has at most: the names come from pages.
-_MOST_COLUMNS = 200
+#: The way in which rows are written. A file that was written in another is made again from its beginning.
+_VERSION = 1
 
 
 class ItemFileNote(msgspec.Struct, frozen=True):
@@ -35,10 +31,16 @@ class ItemFileNote(msgspec.Struct, frozen=True):
     file: str
     """Absolute path of the file."""
     end: int = 0
-    """Bytes of the file that hold the rows up to the mark."""
+    """Bytes of its rows up to the mark: in the file itself where it grows."""
     mark: FeedMark = FeedMark()
     fields: tuple[str, ...] | None = None
     """Names of the items' fields that are columns of a CSV file; None before its first row."""
+    layout: ItemLayout = ItemLayout()
+    """What is written of which items."""
+    doubles: int = 0
+    """Items that were left out, since an earlier one has their key."""
+    version: int = 0
+    """How the rows are written."""
 
 
 def note_path(directory: Path, file: Path) -> Path:
@@ -47,7 +49,15 @@ def note_path(directory: Path, file: Path) -> Path:
     return directory / ITEM_FILE_NOTES / f"{name}.json"
 
 
-def register(directory: Path, file: Path) -> None:
+def known_layout(directory: Path, file: Path) -> ItemLayout | None:
+    """What the crawl writes to a file; None where it does not write to it."""
+    try:
+        return _read(note_path(directory, file)).layout
+    except FileNotFoundError:
+        return None
+
+
+def register(directory: Path, file: Path, layout: ItemLayout) -> None:
     """Let an item file follow the crawl from now on; does nothing where it does.
 
     Raises:
@@ -56,46 +66,58 @@ def register(directory: Path, file: Path) -> None:
     path = note_path(directory, file)
     if path.exists():
         return
-    with file.open("wb"):
-        pass
+    if file.suffix in GROWING:
+        with file.open("wb"):
+            pass
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, ItemFileNote(str(file.absolute())))
+    _write(path, ItemFileNote(str(file.absolute()), layout=layout, version=_VERSION))
 
 
 def item_files(directory: Path) -> list["ItemFile"]:
     """The item files that follow the crawl in a directory."""
-    notes = (
-        msgspec.json.decode(path.read_bytes(), type=ItemFileNote)
-        for path in sorted(directory.glob(f"{ITEM_FILE_NOTES}/*.json"))
-    )
+    notes = (_read(path) for path in sorted(directory.glob(f"{ITEM_FILE_NOTES}/*.json")))
     return [ItemFile(directory, Path(note.file)) for note in notes]
 
 
 class ItemFile:
-    """One file. Contract: `feeding.FeedConsumer`."""
+    """One file. Contracts: `feeding.FeedConsumer`, `feeding.FinishingConsumer`."""
 
     table = "items"
+    columns: tuple[str, ...] = ("kind", "url", "data", "visit")
+    rows_at_once = 1_000
 
-    def __init__(self, directory: Path, file: Path) -> None:
+    def __init__(self, directory: Path, file: Path, layout: ItemLayout | None = None) -> None:
         self._path = note_path(directory, file)
         self._file = file
+        self._grows = file.suffix in GROWING
+        self._rows = file if self._grows else self._path.with_suffix(".rows")
+        self._keys = ItemKeys(self._path.with_suffix(".keys"))
         try:
-            self._note = msgspec.json.decode(self._path.read_bytes(), type=ItemFileNote)
+            self._note = _read(self._path)
         except FileNotFoundError:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._note = ItemFileNote(str(file.absolute()))
+            self._note = ItemFileNote(str(file.absolute()), layout=layout or ItemLayout(), version=_VERSION)
         self._cut_back()
 
     def __repr__(self) -> str:
         return f"<ItemFile {self._file}>"
 
+    @property
+    def doubles(self) -> int:
+        """Items that were left out, since an earlier one has their key."""
+        return self._note.doubles
+
     def _cut_back(self) -> None:
         """Take off what stands behind the note; a file that was deleted or shortened is made again from its beginning."""
-        size = self._file.stat().st_size if self._file.exists() else -1
-        if size < self._note.end:
-            self._keep(ItemFileNote(self._note.file))
+        size = self._rows.stat().st_size if self._rows.exists() else -1
+        if size < self._note.end or self._note.version != _VERSION:
+            self._keep(self._beginning(FeedMark()))
         if size > self._note.end:
-            os.truncate(self._file, self._note.end)
+            os.truncate(self._rows, self._note.end)
+        self._keys.drop_behind(self._note.end)
+
+    def _beginning(self, mark: FeedMark) -> ItemFileNote:
+        return ItemFileNote(self._note.file, mark=mark, layout=self._note.layout, version=_VERSION)
 
     def mark(self) -> FeedMark:
         """See the contract."""
@@ -103,64 +125,83 @@ class ItemFile:
 
     def rebuild(self, generation: int) -> None:
         """See the contract."""
-        self._keep(ItemFileNote(self._note.file, mark=FeedMark(generation)))
-        if self._file.exists():
-            os.truncate(self._file, 0)
+        self._keep(self._beginning(FeedMark(generation)))
+        if self._rows.exists():
+            os.truncate(self._rows, 0)
+        self._keys.drop_behind(0)
 
     def take(self, batch: FeedBatch) -> None:
         """See the contract."""
-        text, fields = self._text(batch)
-        data = text.encode("utf-8", "replace")
-        with self._file.open("r+b" if self._note.end else "w+b") as file:
+        found = items_of(batch.columns, batch.rows, self._note.layout)
+        items, keys = self._without_doubles(found)
+        fields = self._note.fields
+        if fields is None and items:
+            fields = fields_in(items)
+        data = self._text(items, fields or ()).encode("utf-8", "replace")
+        end = self._note.end + len(data)
+        with self._rows.open("r+b" if self._note.end else "w+b") as file:
             # What a failed write left is not whole: the note says where to go on. A file that was deleted is made again next time.
             file.truncate(self._note.end)
             file.seek(self._note.end)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        self._keep(ItemFileNote(self._note.file, self._note.end + len(data), batch.mark, fields))
+        if keys:
+            self._keys.add(keys, end)
+        doubles = self._note.doubles + len(found) - len(items)
+        self._keep(msgspec.structs.replace(self._note, end=end, mark=batch.mark, fields=fields, doubles=doubles))
+
+    def _without_doubles(self, items: list[ItemValues]) -> tuple[list[ItemValues], list[bytes]]:
+        """The items whose keys no earlier one has, and these keys."""
+        layout = self._note.layout
+        if not layout.key:
+            return items, []
+        keyed = [(item, key_of(item, layout)) for item in items]
+        taken = self._keys.known(key for _, key in keyed if key is not None)
+        left, new = [], []
+        for item, key in keyed:
+            if key in taken:
+                continue
+            left.append(item)
+            if key is not None:
+                taken.add(key)
+                new.append(key)
+        return left, new
+
+    def _text(self, items: list[ItemValues], fields: tuple[str, ...]) -> str:
+        layout = self._note.layout
+        if not self._grows:
+            return "".join(msgspec.json.encode(item).decode() + "\n" for item in items)
+        if self._file.suffix == ".csv":
+            return csv_text(items, layout, fields, heading=bool(items) and not self._note.end)
+        return json_text(items, layout)
+
+    def finish(self) -> list[str]:
+        """See the contract."""
+        told = []
+        if self._note.doubles:
+            key = ", ".join(self._note.layout.key)
+            told.append(f"{self._note.doubles} items were left out, since an earlier one has the same {key}")
+        if not self._grows:
+            from gossamer.query.item_tables import write_whole  # the spreadsheet's library takes a while
+
+            told += write_whole(self._file, self._kept, self._note.layout)
+        return [f"{self._file}: {line}" for line in told]
+
+    def _kept(self) -> Iterator[ItemValues]:
+        """The rows that are kept for the end."""
+        if self._rows.exists():
+            with self._rows.open("rb") as lines:
+                for line in lines:
+                    yield msgspec.json.decode(line, type=ItemValues)
 
     def _keep(self, note: ItemFileNote) -> None:
         _write(self._path, note)
         self._note = note
 
-    def _text(self, batch: FeedBatch) -> tuple[str, tuple[str, ...] | None]:
-        """The lines of some rows, and the fields that are columns from now on."""
-        rows = [dict(zip(batch.columns, row, strict=True)) for row in batch.rows]
-        for row in rows:
-            row["data"] = None if row["data"] is None else msgspec.json.decode(row["data"])
-        if self._file.suffix != ".csv":
-            names = (*_FIXED, "data")
-            return "".join(json_lines(names, ([row[name] for name in names] for row in rows))), None
-        fields, heading = self._note.fields, not self._note.end
-        if fields is None:
-            first = rows[0]["data"]
-            fields = tuple(first)[:_MOST_COLUMNS] if isinstance(first, dict) else ()
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        if heading:
-            writer.writerow([csv_cell(name) for name in (*_FIXED, *(_heading(name) for name in fields), _REST)])
-        writer.writerows(_csv_rows(rows, fields))
-        return out.getvalue(), fields
 
-
-def _heading(field: str) -> str:
-    """A field of an item that is called as one of the other columns says so."""
-    return f"data.{field}" if field in {*_FIXED, _REST} else field
-
-
-def _csv_rows(rows: Iterable[dict[str, Any]], fields: Sequence[str]) -> Iterable[list[str]]:
-    for row in rows:
-        data = row["data"]
-        known = data if isinstance(data, dict) else {}
-        rest = {name: value for name, value in known.items() if name not in fields} if known else data
-        cells = [*(row[name] for name in _FIXED), *(known.get(name) for name in fields), rest or None]
-        yield [csv_cell(_plain(cell)) for cell in cells]
-
-
-def _plain(value: object) -> object:
-    """What stands in one cell: lists and objects as JSON."""
-    return msgspec.json.encode(value).decode() if isinstance(value, dict | list) else value
+def _read(path: Path) -> ItemFileNote:
+    return msgspec.json.decode(path.read_bytes(), type=ItemFileNote)
 
 
 def _write(path: Path, note: ItemFileNote) -> None:

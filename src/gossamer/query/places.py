@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.model.errors import UsageError
+from gossamer.model.errors import CrawlDirectoryError, UsageError
 
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
@@ -21,7 +21,26 @@ CRAWL_FILE = "crawl.toml"
 #: Where it is noted how far each item file is whole (:mod:`gossamer.query.item_files`).
 ITEM_FILE_NOTES = "state/item-files"
 
+#: A file of this name says that the index follows the crawl (`--index`).
+FOLLOWING_INDEX = "state/follow-index"
+
+#: The copy of the file of `--sinks`.
+SINKS_FILE = "state/sinks.toml"
+
+#: Where the full-text index lies.
+INDEX_DIRECTORY = "index"
+#: Where an empty file names each consumer of an installed package that follows the crawl (`gossamer.operations.following`).
+PACKAGE_FOLLOWERS = "state/followers"
+#: Where the triple store of a crawl lies (:mod:`gossamer.query.triples.store`).
+TRIPLES = "triples"
+
+#: Where it is noted which triple stores elsewhere follow the crawl (:mod:`gossamer.query.triples.endpoint`).
+ENDPOINTS = "state/triple-stores"
+
 TABLES = "tables"
+
+#: Tables that `gossamer rank` makes of the others: of URLs, and of hosts.
+RANKS = ("ranks", "host_ranks")
 REPLACED = "replaced.json"
 
 
@@ -30,9 +49,12 @@ def crawl_directory(text: str) -> Path:
 
     Raises:
         UsageError: there is none.
+        CrawlDirectoryError: there is all of one but the file that makes it one.
     """
     path = Path(text)
     if not (path / CRAWL_FILE).is_file():
+        if any(path.glob("state/*/ledger")):
+            raise CrawlDirectoryError(f"{text} is damaged: its {CRAWL_FILE} is missing; bring it back from a copy")
         raise UsageError(f"{text} holds no crawl (no {CRAWL_FILE} in it); name the directory of one")
     return path
 
@@ -47,11 +69,19 @@ class TableManifest(msgspec.Struct, frozen=True):
 
 
 def manifest(directory: Path) -> TableManifest:
-    """The manifest as it stands now; an empty one where nothing was ever replaced."""
+    """The manifest as it stands now; an empty one where nothing was ever replaced.
+
+    Raises:
+        CrawlDirectoryError: it cannot be read.
+    """
+    path = directory / TABLES / REPLACED
     try:
-        return msgspec.json.decode((directory / TABLES / REPLACED).read_bytes(), type=TableManifest)
+        return msgspec.json.decode(path.read_bytes(), type=TableManifest)
     except FileNotFoundError:
         return TableManifest()
+    except msgspec.DecodeError as error:
+        text = f"{path} is damaged: {error}; remove it, then `gossamer resume {directory} --accept-loss` makes it again"
+        raise CrawlDirectoryError(text) from None
 
 
 def write_manifest(directory: Path, new: TableManifest) -> None:
@@ -145,9 +175,9 @@ def removing(directory: Path) -> Iterator[bool]:
 
 
 @contextlib.contextmanager
-def following(directory: Path, *, wait: bool) -> Iterator[bool]:
-    """Be the one process that feeds what follows the crawl; False where another is at it, or the directory cannot be written."""
-    with _flock(_lock(directory, "following"), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)) as held:
+def following(directory: Path, what: str, *, wait: bool) -> Iterator[bool]:
+    """Be the one process that feeds one thing which follows the crawl; False where another is at it, or it cannot be written."""
+    with _flock(_lock(directory, f"following-{what}"), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)) as held:
         yield held
 
 

@@ -64,17 +64,17 @@ def write_csv(
     """
     shown = _escaped if out.isatty() else str
     in_json = [at for at, kind in enumerate(types) if kind == "JSON"]
-    out.write(_csv_line([shown(name) for name in columns]))
+    out.write(csv_line([shown(name) for name in columns]))
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007  # the last number is the answer
         cells = list(row)
         for at in in_json:
             cells[at] = _bare(cells[at])
-        out.write(_csv_line([shown(csv_cell(value, raw)) for value in cells]))
+        out.write(csv_line([shown(csv_cell(value, raw)) for value in cells]))
     return count
 
 
-def _csv_line(cells: Sequence[str]) -> str:
+def csv_line(cells: Sequence[str]) -> str:
     """Cells that hold anything but plain text are quoted: separators, line ends, controls, direction marks."""
     if len(cells) == 1 and not cells[0]:
         return '""\r\n'  # an empty line would be no row
@@ -104,11 +104,18 @@ def write_jsonl(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: Text
     return count
 
 
+_encoder = msgspec.json.Encoder(enc_hook=str)
+
+
 def json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Each row as one line of printable JSON."""
-    encoder = msgspec.json.Encoder(enc_hook=str)
     for row in rows:
-        yield printable(encoder.encode(dict(zip(columns, map(_json_value, row), strict=True)))).decode() + "\n"
+        yield json_line(dict(zip(columns, map(_json_value, row), strict=True)))
+
+
+def json_line(value: object) -> str:
+    """A value as one line of printable JSON."""
+    return printable(_encoder.encode(value)).decode() + "\n"
 
 
 def _json_value(value: object) -> object:
@@ -146,6 +153,11 @@ def csv_cell(value: object, raw: bool = False) -> str:
     """A value as it stands in CSV; not `raw`: with an apostrophe before what a spreadsheet takes for a formula."""
     text = _text(value)
     return f"'{text}" if not raw and isinstance(value, str) and text.startswith(_FORMULA) else text
+
+
+def shown(value: object) -> str:
+    """A value as people read it, with every character escaped that would not show."""
+    return _escaped(_text(value))
 
 
 def _cell(value: object) -> str:

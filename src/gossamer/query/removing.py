@@ -11,8 +11,9 @@ from gossamer.contracts.tables import TableSpec
 from gossamer.model.deletion import DeletionTarget
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.engine import PARQUET, Connection, connect, select_table
-from gossamer.query.noted import Noted, noted, notes_of, with_tables, write_notes
+from gossamer.query.noted import Noted, noted, switch
 from gossamer.query.places import (
+    RANKS,
     TABLES,
     TableManifest,
     converting,
@@ -20,14 +21,10 @@ from gossamer.query.places import (
     run_file,
     table_files,
     table_names,
-    write_manifest,
 )
-from gossamer.query.schema import HOSTS, tables_of
+from gossamer.query.schema import HOSTS, host_of, tables_of
 from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import segments
-
-#: SQL of the host of a canonical URL, as `model.url.host_of` has it: without port, and without the brackets of an IPv6 address.
-_HOST_OF = r"regexp_replace(regexp_extract({0}, '^[^:/]*://([^/?]*)', 1), ':[0-9]+$|[\[\]]', '', 'g')"
 
 #: A column that names the first document with the same bytes: a row that has it is a copy of what is deleted.
 _COPY = "duplicate_of"
@@ -39,7 +36,7 @@ def check_tables(directory: Path) -> None:
     Raises:
         CrawlDirectoryError: there is one.
     """
-    known = {*tables_of(directory), HOSTS.name}
+    known = {*tables_of(directory), HOSTS.name, *RANKS}
     for name in table_names(directory):
         if name not in known:
             raise CrawlDirectoryError(
@@ -76,8 +73,7 @@ def remove_rows(directory: Path, target: DeletionTarget) -> int:
             gone += [f"{name}/{file.name}" for file in files]
             removed += count
         if made:
-            write_notes(directory, with_tables(notes_of(directory), made))
-            write_manifest(directory, TableManifest(stands.run + 1, (*stands.gone, *gone)))
+            switch(directory, made, TableManifest(stands.run + 1, (*stands.gone, *gone)))
     return removed
 
 
@@ -106,7 +102,7 @@ def _condition(spec: TableSpec, target: DeletionTarget) -> str:
 def _is(target: DeletionTarget, column: str) -> str:
     if target.kind == "url":
         return f"{column} = {_text(target.name)}"
-    return _is_host(target, _HOST_OF.format(column))
+    return _is_host(target, host_of(column))
 
 
 def _is_host(target: DeletionTarget, host: str) -> str:

@@ -78,6 +78,9 @@ def select_from_log(table: TableSpec, logs: Sequence[Path]) -> str:
 def _value(column: ColumnSpec, first: str) -> str:
     """What a row of the table has where the log has a row, or a frame of them."""
     name = f'"{column.name}"'
+    if column.host_of:
+        urls = f'"{column.host_of}"'
+        return f"unnest(list_transform({urls}, lambda x: {host_of('x')}))" if column.is_many else host_of(urls)
     if column.is_many:
         if column.name == first:
             return f"unnest({name})"
@@ -85,6 +88,23 @@ def _value(column: ColumnSpec, first: str) -> str:
     if column.same_as:
         return f'coalesce({name}, "{column.same_as}")'
     return name if column.fill is None else f"coalesce({name}, {_literal(column.fill)})"
+
+
+def host_of(url: str) -> str:
+    """SQL of the host of a canonical URL, as `model.url.host_of` has it; `url` is SQL that is written several times."""
+    authority = f"split_part({url}, '/', 3)"
+    # Nearly all URLs are of the web and name no port: two comparisons and two short searches.
+    plain = (
+        f"(starts_with({url}, 'https://') OR starts_with({url}, 'http://')) "
+        f"AND NOT contains({authority}, ':') AND NOT contains({authority}, '?')"
+    )
+    whole = (
+        f"CASE WHEN regexp_matches({url}, '^[^:]*://[^/]*/') THEN {authority} ELSE split_part({authority}, '?', 1) END"
+    )
+    named = f"trim(regexp_replace({whole}, ':[0-9]*$', ''), '[]')"
+    nameless = f"{url}[:strpos({url}, ':')]"
+    other = f"CASE WHEN regexp_matches({url}, '^[^:]*://') THEN {named} ELSE {nameless} END"
+    return f"CASE WHEN {plain} THEN {authority} ELSE {other} END"
 
 
 def _literal(value: object) -> str:
@@ -98,14 +118,15 @@ def _literal(value: object) -> str:
     return "'{}'".format(str(value).replace("'", "''"))
 
 
-def _words(words: Iterable[str]) -> str:
+def words(words: Iterable[str]) -> str:
+    """Some words as the inside of `IN (...)`, always in one order."""
     return ", ".join(_literal(str(word)) for word in sorted(words))
 
 
 # -- views
 
 #: Visits after which what earlier ones found holds no more: the server answered for good, and did not say that nothing changed.
-_TELLING = ANSWERED - TRANSIENT - {Outcome.NOT_MODIFIED}
+TELLING = ANSWERED - TRANSIENT - {Outcome.NOT_MODIFIED}
 
 
 def superseded(telling: bool) -> str:
@@ -115,13 +136,14 @@ def superseded(telling: bool) -> str:
         telling: only visits count that say something of the document, and only such ones come after others.
     """
     pages = f"pages{EVERY}"
-    these = f"SELECT * FROM {pages} WHERE outcome IN ({_words(_TELLING)})" if telling else f"SELECT * FROM {pages}"
-    again = f"SELECT hash(url) FROM ({these}) GROUP BY 1 HAVING count(*) > 1"
+    these = f"SELECT * FROM {pages} WHERE outcome IN ({words(TELLING)})" if telling else f"SELECT * FROM {pages}"
+    # What is known by more than its URL, as the answer to a form, comes after answers to the same form alone.
+    again = f"SELECT hash(url, request) FROM ({these}) GROUP BY 1 HAVING count(*) > 1"
     # What cannot be told from the last visit is not hidden: rows of older programs have no id, and one row must always be left.
     key = VISIT if telling else f"row({VISIT}, fetched_at, attempt)"
     return (
-        f"SELECT url, {VISIT}, fetched_at, attempt FROM ({these}) WHERE hash(url) IN ({again}) "
-        f"WINDOW last_first AS (PARTITION BY url ORDER BY fetched_at DESC, attempt DESC, {VISIT} DESC) "
+        f"SELECT url, {VISIT}, fetched_at, attempt FROM ({these}) WHERE hash(url, request) IN ({again}) "
+        f"WINDOW last_first AS (PARTITION BY url, request ORDER BY fetched_at DESC, attempt DESC, {VISIT} DESC) "
         f"QUALIFY {key} IS DISTINCT FROM first_value({key}) OVER last_first"
     )
 
@@ -143,8 +165,8 @@ def latest(table: TableSpec, every: str) -> str:
 SUPERSEDED = {False: "superseded_visits", True: "superseded_documents"}
 
 #: Which rows of `pages` are pages: as `Visit.is_page` has it. Tables of older programs have no `media_type`.
-_IS_PAGE = (
-    f"outcome IN ({_words(DOCUMENTS)}) AND coalesce(media_type, mime) IN ({_words(HTML_TYPES)}) AND discarded IS NULL"
+IS_PAGE = (
+    f"outcome IN ({words(DOCUMENTS)}) AND coalesce(media_type, mime) IN ({words(HTML_TYPES)}) AND discarded IS NULL"
 )
 
 #: `hosts`: what pages show, and the newest note of the ledger where there is one. The note alone knows of robots.txt and of names
@@ -156,7 +178,7 @@ SELECT coalesce(n.host, p.host) AS host, coalesce(n.domain, p.domain) AS domain,
        coalesce(p.first_seen, n.first_seen) AS first_seen, coalesce(p.last_seen, n.last_seen) AS last_seen
 FROM (
     SELECT host, any_value(domain) AS domain, arg_max(ip, fetched_at) AS ip,
-           count(*) FILTER ({_IS_PAGE}) AS pages, count(*) FILTER (outcome IN ({_words(ERRORS)})) AS errors,
+           count(*) FILTER ({IS_PAGE}) AS pages, count(*) FILTER (outcome IN ({words(ERRORS)})) AS errors,
            min(fetched_at) AS first_seen, max(fetched_at) AS last_seen
     FROM pages{EVERY} GROUP BY host
 ) p FULL JOIN (

@@ -1,13 +1,15 @@
 """Whether a page can hold structured data, and where: asked before anything is parsed, because most pages hold none.
 
 JSON-LD stands in scripts and OpenGraph in `meta` elements, which the skim took one by one. Attributes of RDFa and microdata
-may stand on any element: one search of the bytes, by automaton, finds them or shows that there are none. It errs to the safe
-side: a page that writes *of* such attributes is looked at more closely, and nothing is found.
+may stand on any element: behind the head, the search by which the skim goes through the page finds the first of them or shows that
+there are none, at no cost of its own. It errs to the safe side: a page that writes *of* such attributes is looked at more closely,
+and nothing is found.
 """
 
 import msgspec
 import re2
 
+from gossamer.reading import signs
 from gossamer.reading.document import Document
 from gossamer.reading.skim import Tag
 
@@ -15,17 +17,8 @@ _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1
 _BYTES.never_capture = True
 _BYTES.case_sensitive = False
-_SPACE = rb"[\t\n\f\r ]"
-# `rel` says something to RDFa where it has a CURIE, an IRI or one of the terms of HTML; beside `vocab`, which is a sign by
-# itself, any word will do.
-_RDFA = (
-    rb"(?:property|typeof|vocab|inlist)%(s)s*="
-    rb"|rel%(s)s*=[^<>=]*(?::|license|describedby|role)"
-    rb"|rev%(s)s*=" % {b"s": _SPACE}
-)
-_MICRODATA = rb"itemscope|itemprop"
-_ANY = re2.compile(_RDFA + b"|" + _MICRODATA, _BYTES)
-_OF_RDFA = re2.compile(_RDFA, _BYTES)
+_ANY = re2.compile(signs.ANY, _BYTES)
+_OF_RDFA = re2.compile(signs.RDFA, _BYTES)
 _OF_MICRODATA = re2.compile(rb"itemscope", _BYTES)
 _JSON_LD = re2.compile(rb"ld\+json", _BYTES)
 
@@ -59,7 +52,7 @@ def sign_of(document: Document) -> Sign:
     """What a page shows of structured data before it is parsed."""
     markup, skim = document.markup, document.skim
     scripts = _scripts(document)
-    in_body = _ANY.search(markup, skim.head_end) is not None
+    in_body = skim.has_sign
     if not in_body and _ANY.search(markup[: skim.head_end]) is None:
         return Sign(scripts, rdfa=False, microdata=False, head_only=True)
     place = markup if in_body else markup[: skim.head_end]

@@ -50,7 +50,13 @@ MAX_WARNINGS = 50
 MAX_QUOTED = 100
 
 # What no IRI may hold as it is (RFC 3987, and the grammar of N-Quads).
-_NOT_IN_IRI = re.compile('[\x00-\x20<>"{}|^`\\\\\x7f-\x9f\ud800-\udfff]')
+# The last but one are private and no characters: an IRI has those in its query at most.
+_NOT_IN_IRI = re.compile(
+    '[\x00-\x20<>"{}|^`\\\\\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufff0-\uffff]|%(?![0-9A-Fa-f]{2})'
+)
+# Brackets stand around an address of IPv6, and nowhere else.
+_BRACKET = re.compile(r"[\[\]]")
+_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 
@@ -155,6 +161,10 @@ def literal(text: str, language: str = "") -> tuple[str, str, str]:
 
 def clean_iri(text: str) -> str:
     """The IRI, with what none may hold written in percent codes."""
-    if _NOT_IN_IRI.search(text) is None:
+    if _NOT_IN_IRI.search(text) is not None:
+        text = _NOT_IN_IRI.sub(lambda match: quote(_SURROGATE.sub("\ufffd", match[0])), text)
+    if _BRACKET.search(text) is None:
         return text
-    return _NOT_IN_IRI.sub(lambda match: quote(_SURROGATE.sub("\ufffd", match[0])), text)
+    authority = _AUTHORITY.match(text)
+    start = authority.end() if authority else 0
+    return text[:start] + _BRACKET.sub(lambda match: quote(match[0]), text[start:])

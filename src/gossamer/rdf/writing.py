@@ -12,6 +12,7 @@ import pyoxigraph as oxigraph
 
 from gossamer.model.visit import Triple
 from gossamer.rdf.initial import PREFIXES
+from gossamer.rdf.terms import clean_iri
 
 #: By the word that a person gives.
 FORMATS = {
@@ -30,10 +31,10 @@ def quads(triples: Iterable[Triple], graph: str = "", left_out: Counter[str] | N
 
     Args:
         triples: of one page.
-        graph: IRI of the graph that they are in; in the default graph without.
+        graph: URL of the page, which names the graph that they are in; in the default graph without.
         left_out: counts those with a name that is no IRI, which no format can hold.
     """
-    place = oxigraph.NamedNode(graph) if graph else oxigraph.DefaultGraph()
+    place = oxigraph.NamedNode(clean_iri(graph)) if graph else oxigraph.DefaultGraph()
     for subject, predicate, value, datatype, language in triples:
         try:
             if not datatype:
@@ -58,7 +59,7 @@ def serialized(triples: Iterable[Triple], form: str, graph: str, left_out: Count
     Args:
         triples: of one page.
         form: the name of the format.
-        graph: IRI of the page, which formats with graphs name.
+        graph: URL of the page, which formats with graphs name.
         left_out: as for :func:`quads`.
     """
     named = graph if form != "turtle" else ""

@@ -1,46 +1,297 @@
-"""A page as a program's own code sees it: the committed record, with the names that people expect."""
+"""A page as a program's own code sees it: what was fetched, with the names that people expect, and ways to what it leads to.
 
+Place in the flow: handlers of a spider get one before the visit is committed; whoever iterates over a crawl gets one of each
+committed record. It is the same class: what is known of a visit only later (its links, where it is archived) is empty before.
+"""
+
+from collections.abc import Collection, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from gossamer.model.visit import Item, Link, Location, Record
+import msgspec
+
+from gossamer.model.errors import UsageError
+from gossamer.model.items import number_in
+from gossamer.model.outcome import Outcome
+from gossamer.model.request import Request, asking, unpacked
+from gossamer.model.visit import Found, Item, Link, Location, Record, Visit
 from gossamer.reading.document import Document
+from gossamer.reading.robots_tags import NOFOLLOW
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
+#: Attributes by which elements lead elsewhere, in the order in which they are looked for.
+_LEADING = ("href", "src")
+
 
 class Page:
-    """One fetched and archived HTML document."""
+    """One fetch and what came of it: mostly an HTML document, but also a feed, a file, an answer in JSON, or a failure."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(
+        self, record: Record, *, document: Document | None = None, labels: Collection[str] | None = None
+    ) -> None:
+        """A page of a record.
+
+        Args:
+            record: the visit, and where it is kept.
+            document: the visit's document, where somebody has read it already.
+            labels: those that somebody answers to; None where nobody minds.
+        """
         self.record = record
-        visit = record.visit
-        self.url: str = visit.url
-        self.status: int = visit.response.status
-        self.title: str = visit.title
-        self.mime: str = visit.media_type
-        self.depth: int = visit.task.depth
-        self.source: str = visit.task.source
-        self.content: bytes = visit.response.content
-        self.links: tuple[Link, ...] = visit.links
-        self.items: tuple[Item, ...] = visit.items
-        self.duplicate_of: str = visit.duplicate_of
-        self.location: Location | None = record.location
+        self._labels = labels
+        if document is not None:
+            self.__dict__["document"] = document
 
     def __repr__(self) -> str:
-        return f"<Page {self.status} {self.url} {self.title!r}>"
+        return f"<Page {self.status or self.outcome} {self.url}>"
 
-    @cached_property
-    def document(self) -> Document:
-        """The page with its tree, parsed on first use."""
-        return Document(self.record.visit)
+    @property
+    def _visit(self) -> Visit:
+        return self.record.visit
+
+    # -- what was fetched
+
+    @property
+    def url(self) -> str:
+        """The canonical URL that was fetched."""
+        return self._visit.url
+
+    @property
+    def status(self) -> int:
+        """The status code of the answer; 0 where there was none."""
+        return self._visit.response.status
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the fetch ended, in one word: `ok`, `client_error`, `robots_denied`, ... (docs/reference/outcomes.md)."""
+        return self._visit.response.outcome
+
+    @property
+    def error(self) -> str:
+        """What failed, in the words of the library or system; empty where nothing did."""
+        return self._visit.response.error
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
         """Header fields of the answer in order, names in lower case."""
-        return self.record.visit.response.headers
+        return self._visit.response.headers
+
+    def header(self, name: str) -> str:
+        """The first header field of this name, in any case; empty where there is none."""
+        return self._visit.response.header(name.lower())
+
+    @property
+    def mime(self) -> str:
+        """The media type that the bytes show, as `text/html`."""
+        return self._visit.media_type
+
+    @property
+    def depth(self) -> int:
+        """Links from the nearest seed."""
+        return self._visit.task.depth
+
+    @property
+    def source(self) -> str:
+        """The URL that it was found on; empty for seeds."""
+        return self._visit.task.source
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first try."""
+        return self._visit.task.attempt
+
+    @property
+    def duplicate_of(self) -> str:
+        """URL of the first document with the same bytes; empty where this is the first."""
+        return self._visit.duplicate_of
+
+    # -- what was asked for
+
+    @property
+    def label(self) -> str:
+        """The label of the request; empty where it had none."""
+        request = self._visit.task.request
+        return "" if request is None else request.label
+
+    @cached_property
+    def data(self) -> Any:
+        """What the request was given as `data`; None where it was given nothing."""
+        request = self._visit.task.request
+        return None if request is None else unpacked(request.data)
+
+    # -- what is known once it is committed
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """Links that are followed."""
+        return self._visit.links
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """What processors and handlers took out of it."""
+        return self._visit.items
+
+    @property
+    def location(self) -> Location | None:
+        """Where the archive keeps it; None where it does not."""
+        return self.record.location
+
+    # -- what it says
+
+    @cached_property
+    def document(self) -> Document:
+        """The document with its tree, parsed on first use."""
+        return Document(self._visit)
+
+    @property
+    def title(self) -> str:
+        """The text of the `title` element, white space folded."""
+        return self._visit.title or self.document.title
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of the document, without content coding; of a large one the first 16 MiB."""
+        return self.document.content
+
+    @cached_property
+    def body(self) -> str:
+        """The document as text, in the encoding that it says or shows."""
+        return self.document.markup.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """The document as JSON.
+
+        Raises:
+            ValueError: it is none.
+        """
+        return msgspec.json.decode(self.document.markup)
 
     def css(self, selector: str) -> "list[LexborNode]":
-        """Nodes that match a CSS selector."""
-        return self.document.css(selector)
+        """Elements that match a CSS selector, in document order.
+
+        Raises:
+            UsageError: it is no selector.
+            ParseSkipped: the page has no tree, since it would cost the parser too much.
+        """
+        from selectolax.lexbor import SelectolaxError  # whoever asks for no element has no use for it
+
+        tree = self.document.tree
+        try:
+            return tree.css(selector)
+        except SelectolaxError as error:
+            _refuse_selector(selector, error)
+
+    def _first(self, selector: str) -> "LexborNode | None":
+        from selectolax.lexbor import SelectolaxError  # as above
+
+        tree = self.document.tree
+        try:
+            return tree.css_first(selector)
+        except SelectolaxError as error:
+            _refuse_selector(selector, error)
+
+    def text(self, selector: str = "", default: str = "") -> str:
+        """The text of the first element that matches, white space folded; `default` where none does.
+
+        Without a selector: the prose of the page, without menus and code, one block a line.
+        """
+        if not selector:
+            return self.document.text
+        node = self._first(selector)
+        return default if node is None else _folded(node)
+
+    def texts(self, selector: str) -> list[str]:
+        """The texts of all elements that match, in document order."""
+        return [_folded(node) for node in self.css(selector)]
+
+    def number(self, selector: str) -> float | None:
+        """The first number in the text of the first element that matches: `£12.50` is 12.5. None where there is none."""
+        node = self._first(selector)
+        return None if node is None else number_in(_folded(node))
+
+    def attr(self, selector: str, name: str, default: str = "") -> str:
+        """An attribute of the first element that matches; `default` where there is none."""
+        node = self._first(selector)
+        value = None if node is None else node.attributes.get(name)
+        return default if value is None else value
+
+    def attrs(self, selector: str, name: str) -> list[str]:
+        """That attribute of all elements that match and have it."""
+        found = (node.attributes.get(name) for node in self.css(selector))
+        return [value for value in found if value is not None]
+
+    # -- where it leads
+
+    def follow(
+        self,
+        target: "str | LexborNode",
+        *,
+        label: str = "",
+        data: object = None,
+        priority: int = 0,
+        key: str = "",
+    ) -> Request | None:
+        """The request for the first element that matches a selector and leads somewhere; None where there is none.
+
+        Args:
+            target: a CSS selector, an element, or a URL (one with a scheme, or that begins with `/`).
+            label: chooses the handler that gets what comes.
+            data: given back to that handler as `page.data`: anything that JSON can hold.
+            priority: as of :class:`~gossamer.model.request.Request`; so is `key`.
+
+        Raises:
+            UsageError: no handler has this label, or something cannot be kept.
+        """
+        self._check(label)
+        if isinstance(target, str) and ("://" in target or target.startswith("/")):
+            return Request(target, label=label, data=data, priority=priority, key=key)
+        nodes = self.css(target) if isinstance(target, str) else [target]
+        return next(iter(self._asked(nodes, label, data, priority, key)), None)
+
+    def follow_all(
+        self,
+        target: "str | Iterable[LexborNode]" = "a",
+        *,
+        label: str = "",
+        data: object = None,
+        priority: int = 0,
+        key: str = "",
+    ) -> list[Request]:
+        """The requests for all elements that match a selector and lead somewhere, in document order. See :meth:`follow`."""
+        self._check(label)
+        nodes = self.css(target) if isinstance(target, str) else target
+        return list(self._asked(nodes, label, data, priority, key))
+
+    def _asked(
+        self, nodes: "Iterable[LexborNode]", label: str, data: object, priority: int, key: str
+    ) -> Iterable[Request]:
+        request = asking(label, data, priority, key)
+        for node in nodes:
+            attributes = node.attributes
+            name = next((name for name in _LEADING if attributes.get(name) is not None), "")
+            if name:
+                disowned = not NOFOLLOW.isdisjoint((attributes.get("rel") or "").lower().split())
+                yield Request.of(Found(attributes[name] or "", f"{node.tag} {name}", "", disowned, request))
+
+    def _check(self, label: str) -> None:
+        if label and self._labels is not None and label not in self._labels:
+            raise UsageError(unknown_label(label, self._labels))
+
+
+def _folded(node: "LexborNode") -> str:
+    return " ".join(node.text().split())
+
+
+def unknown_label(label: str, known: Collection[str]) -> str:
+    """What is said of a label that nobody answers to."""
+    import difflib  # for somebody who mistyped
+
+    near = difflib.get_close_matches(label, known, n=1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    listed = f"; its labels: {', '.join(sorted(known))}" if known else "; it has none"
+    return f"no handler of the spider has the label {label!r}{meant or listed}"
+
+
+def _refuse_selector(selector: str, error: Exception) -> NoReturn:
+    raise UsageError(f"{selector!r} is no CSS selector: {error}") from None

@@ -14,6 +14,9 @@ _VALUED = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "m
 MAX_DIRECTIVES = 64
 MAX_DIRECTIVE = 256
 
+#: `rel` tokens by which a page says that it does not vouch for a link (HTML, 4.6.6; Google's `ugc` and `sponsored`).
+NOFOLLOW = frozenset({"nofollow", "ugc", "sponsored"})
+
 #: What the archive says of a page that asks for no copy.
 NO_COPY = "the page asks that no copy of it be kept"
 

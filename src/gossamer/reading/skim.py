@@ -31,6 +31,7 @@ from typing import Any
 import msgspec
 import re2
 
+from gossamer.reading import signs
 from gossamer.reading.graphics import Graphics
 from gossamer.reading.markup import (
     ATTRIBUTE,
@@ -110,19 +111,23 @@ _RULES_FRAMES_OUT = frozenset(
 )
 _WHITE = b"\t\n\f\r "
 _LESS_THAN, _SLASH = b"</"
+_BEGINS_PECULIAR = b"<="
 
 _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1
 # In turn: anything that begins like a tag or a declaration, with a `<` in it; a quoted value with `<` or `>`; a comment that its
 # first `>` does not end; CDATA; tags by name.
-_PECULIAR = re2.compile(
+_PECULIAR_PATTERN = (
     rb"<[a-zA-Z/!?][^<>]*<"
     rb"""|=[%(s)s]*(?:"[^"<>]*[<>]|'[^'<>]*[<>])"""
     rb"|<!--[^<>]*[^-<>]-?>"
     rb"|<!\["
-    rb"|(?i:<(?:%(names)s|/template|/form)[%(s)s/>])" % {b"s": SPACE, b"names": b"|".join(sorted(SINGLED))},
-    _BYTES,
+    rb"|(?i:<(?:%(names)s|/template|/form)[%(s)s/>])" % {b"s": SPACE, b"names": b"|".join(sorted(SINGLED))}
 )
+_PECULIAR = re2.compile(_PECULIAR_PATTERN, _BYTES)
+# The same, or a sign of structured data: one search for both costs what one for the first does.
+_PECULIAR_OR_SIGN = re2.compile(_PECULIAR_PATTERN + b"|" + signs.ANY, _BYTES)
+_SIGN = re2.compile(signs.ANY, _BYTES)
 
 
 class Skim:
@@ -145,6 +150,9 @@ class Skim:
         """False where :data:`MAX_KEPT` cut it."""
         self.is_crowded = False
         """A tag has more than :data:`~gossamer.reading.markup.MAX_ATTRIBUTES`."""
+        self._has_sign = False
+        self._taken: list[bytes] = []
+        self._exact_from = len(markup)
         self._templates = 0
         self._in_form = False
         self._takes_frames: bool | None = None
@@ -156,6 +164,13 @@ class Skim:
             self._skim_exactly(self.head_end)
         else:
             self._skim_body(self.head_end)
+
+    @cached_property
+    def has_sign(self) -> bool:
+        """Behind the head, something looks like an attribute of RDFa or microdata."""
+        if self._has_sign or (self._taken and _SIGN.search(b" ".join(self._taken)) is not None):
+            return True
+        return self._exact_from < len(self.markup) and _SIGN.search(self.markup, self._exact_from) is not None
 
     @cached_property
     def tags(self) -> list[Tag]:
@@ -191,7 +206,7 @@ class Skim:
 
     def _skim_body(self, begin: int) -> None:
         """From one peculiar place to the next."""
-        markup, search = self.markup, _PECULIAR.search
+        markup, search = self.markup, _PECULIAR_OR_SIGN.search
         # Between `text` and `at` no tag is open, so that nothing is looked back over twice.
         at = text = begin
         for _ in range(MAX_PECULIAR):
@@ -200,6 +215,9 @@ class Skim:
                 self._span(begin, len(markup))
                 return
             seen, stop = peculiar.span()
+            if markup[seen] not in _BEGINS_PECULIAR:
+                self._has_sign, search = True, _PECULIAR.search
+                continue
             start = seen if markup[seen] == _LESS_THAN else markup.rfind(b"<", text, seen)
             tag = TAG.match(markup, start) if start >= 0 else None
             if start < 0 or (start < seen and self._end_of(start, tag) <= seen):
@@ -214,6 +232,7 @@ class Skim:
     def _skim_exactly(self, at: int) -> None:
         """From one `<` to the next."""
         markup = self.markup
+        self._exact_from = at
         while (start := markup.find(b"<", at)) >= 0:
             at = self._take(start, TAG.match(markup, start))
 
@@ -259,6 +278,8 @@ class Skim:
             elif name == b"form" and not self._templates:
                 self._in_form = False
             return int(end)
+        if self._exact_from > start >= self.head_end:
+            self._taken.append(raw)
         text_end = behind = end
         if name in RAW:
             text_end, behind = self._text_of(name, start, end)

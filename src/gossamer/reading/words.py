@@ -12,26 +12,28 @@ from xxhash import xxh32_intdigest
 #: Bytes of a page that are looked at: a page with more has said what it has to say, and its time is bounded.
 LOOKED_AT = 131_072
 
-# Letters and digits of ASCII; bytes above 127 are letters of some script.
-_WORD = re.compile(rb"[0-9a-z\x80-\xff]+")
+# Letters and digits of ASCII are those of words; bytes above 127 are letters of some script. Everything else divides.
+_DIVIDED = bytes(byte if byte > 127 or chr(byte).isalnum() else ord(" ") for byte in range(256))
+
+#: Text behind a tag, up to the next: each byte is looked at once, and what begins like a tag and does not end is left out.
+_TEXT = re.compile(rb">([^<]+)")
 
 #: Elements whose content nobody reads. It may hold random numbers, and does where servers count their visitors.
-_UNREAD = ((b"script", b"</script"), (b"style", b"</style"))
+_UNREAD = ((b"<script", b"</script"), (b"<style", b"</style"))
 
 
 def words_of(content: bytes) -> set[bytes]:
     """The words of a page's text and title in lower case, without markup, scripts and styles."""
     text = _without_unread(content[:LOOKED_AT].lower())
-    pieces = text.split(b"<")
-    return set(_WORD.findall(b" ".join([pieces[0], *(piece.partition(b">")[2] for piece in pieces[1:])])))
+    return set(b" ".join(_TEXT.findall(b">" + text)).translate(_DIVIDED).split())
 
 
 def words_of_urls(urls: Iterable[str]) -> set[bytes]:
     """The words that URLs are made of."""
     text = "\n".join(urls).lower().encode("utf-8", "surrogatepass")
-    found = set(_WORD.findall(text))
+    found = set(text.translate(_DIVIDED).split())
     if b"%" in text:
-        found.update(_WORD.findall(unquote_to_bytes(text).lower()))
+        found.update(unquote_to_bytes(text).lower().translate(_DIVIDED).split())
     return found
 
 
@@ -41,15 +43,17 @@ def marks_of(words: Iterable[bytes]) -> set[int]:
 
 
 def _without_unread(text: bytes) -> bytes:
-    for name, end in _UNREAD:
-        if b"<" + name not in text:
+    for begin, end in _UNREAD:
+        start = text.find(begin)
+        if start < 0:
             continue
         kept, at = [], 0
-        while (start := text.find(b"<" + name, at)) >= 0:
+        while start >= 0:
             kept.append(text[at:start])
             at = text.find(end, start)
             if at < 0:
                 break
+            start = text.find(begin, at)
         else:
             kept.append(text[at:])
         text = b" ".join(kept)

@@ -5,28 +5,37 @@ a page would decide its depth, so which pages a crawl with `--depth` reaches wou
 that was visited at a greater depth is not fetched again: its links were kept, and are announced anew, nearer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from gossamer.contracts.ledger import Group
 from gossamer.model.leading import task_of
 from gossamer.model.task import Task
 
+Passing = Callable[[list[Task]], Sequence[Task]]
+"""Leaves out the tasks that are not gone after, whoever announces them."""
 
-def announced(tasks: Iterable[Task], group: Group, limit: int) -> list[Task]:
+
+def announced(tasks: Iterable[Task], group: Group, limit: int, passing: Passing = list) -> list[Task]:
     """Those of `tasks`, and of what lies behind them now, that are new and at most `limit` links from a seed.
 
     It ends: a page's depth can only become less, so each is announced again at most `limit` times in a whole crawl.
+
+    Args:
+        tasks: what was found.
+        group: decides what is new.
+        limit: links from a seed.
+        passing: judges what lies behind `tasks`; these were judged.
     """
     found: list[Task] = []
-    todo = [task for task in tasks if task.depth <= limit]
+    todo: Sequence[Task] = [task for task in tasks if task.depth <= limit]
     while todo:
         meeting = group.meet(todo)
         found += meeting.new
-        todo = [child for task in meeting.nearer for child in _behind(task, group) if child.depth <= limit]
+        todo = passing([child for task in meeting.nearer for child in behind(task, group) if child.depth <= limit])
     return found
 
 
-def _behind(task: Task, group: Group) -> Iterable[Task]:
+def behind(task: Task, group: Group) -> Iterable[Task]:
     """What a page links to, as tasks; nothing where it was not visited yet, since then its own visit will announce it."""
-    for url, relation in group.links_of(task.identity) or ():
-        yield task_of(task, url, relation)
+    for link in group.links_of(task.identity) or ():
+        yield task_of(task, *link)

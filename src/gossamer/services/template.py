@@ -10,7 +10,7 @@ MinHash): every mark of the remainder takes part in it.
 """
 
 from array import array
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence, Set
 from typing import Annotated
 
@@ -67,7 +67,7 @@ class _Kind:
     def __init__(self, core: Iterable[int] = (), sketches: Sequence[bytes] = (), limit: int = _ALL) -> None:
         self.core = set(core)
         self.pages = 2 if self.core else 0
-        self.counts = dict.fromkeys(self.core, 2)
+        self.counts = Counter(dict.fromkeys(self.core, 2))
         self.sketches = list(sketches)
         self.limit = limit
         """Marks from this one on are not weighed."""
@@ -82,12 +82,11 @@ class _Kind:
         before = len(self.counts)
         self.weight += 1
         counts = self.counts
-        for mark in marks:
-            counts[mark] = counts.get(mark, 0) + 1
+        counts.update(marks)
         self.pages += 1
         if self.pages >= REMEMBERED:
             self.pages //= 2
-            self.counts = counts = {mark: count // 2 for mark, count in counts.items() if count > 1}
+            self.counts = counts = Counter({mark: count // 2 for mark, count in counts.items() if count > 1})
         if len(counts) > COUNTED:
             self._forget(marks)
             counts = self.counts
@@ -101,10 +100,10 @@ class _Kind:
 
     def _forget(self, marks: Set[int]) -> None:
         rare = max(1, self.pages // 4)
-        self.counts = {mark: count for mark, count in self.counts.items() if count > rare}
+        self.counts = Counter({mark: count for mark, count in self.counts.items() if count > rare})
         if len(self.counts) > COUNTED or self.pages == 1:
             self.limit = sorted(marks)[COUNTED // 2] if len(marks) > COUNTED // 2 else self.limit // 2
-            self.counts = {mark: 1 for mark in marks if mark < self.limit}
+            self.counts = Counter(mark for mark in marks if mark < self.limit)
 
     def record(self) -> tuple[int, bytes, list[bytes]]:
         """What is kept."""
@@ -162,15 +161,18 @@ class LearntTemplates(Provider[TemplateSheet]):
         """Tell a page apart, and remember it unless `learn` is False."""
         kinds = self._kinds(host)
         known = len(kinds)
-        kind = max(kinds, key=lambda one: one.has(marks), default=None)
-        if kind is None or kind.has(marks) < OF_A_KIND:
+        shares = [one.has(marks) for one in kinds]
+        most = max(shares, default=0.0)
+        if most >= OF_A_KIND:
+            kind = kinds[shares.index(most)]
+        else:
             kind = _Kind()
             if learn:
                 self._add(kinds, kind)
         weighed = marks if kind.limit == _ALL else {mark for mark in marks if mark < kind.limit}
         own = weighed - kind.core
         drawn = _sketch(own)
-        likeness = max((_likeness(drawn, other) for other in kind.sketches), default=0.0)
+        likeness = _likeness(drawn, kind.sketches)
         reading = Reading(own, kind.limit / _ALL, kind.pages, known, likeness)
         if learn:
             self._counted += kind.learn(weighed, drawn.tobytes(), likeness)
@@ -227,15 +229,21 @@ def _sketch(own: Set[int]) -> "array[int]":
     return array("H", minima)
 
 
-def _likeness(drawn: "array[int]", other: bytes) -> float:
-    """The share of marks that two sets have in common, by their sketches; of two empty sets, 1."""
-    theirs = array("H", other)
-    same = filled = 0
-    for one, two in zip(drawn, theirs, strict=False):
-        if one != _EMPTY or two != _EMPTY:
-            filled += 1
-            same += one == two
-    return same / filled if filled else 1.0
+def _likeness(drawn: "array[int]", others: Iterable[bytes]) -> float:
+    """The share of marks that a set has in common with the one of others that is most like it, by their sketches.
+
+    Two empty sets are alike; where there are no others, the share is 0.
+    """
+    own = int.from_bytes(drawn.tobytes(), "little")
+    empty = [place for place, least in enumerate(drawn) if least == _EMPTY]
+    most = 0.0
+    for other in others:
+        # All 64 at once: where two minima are the same, nothing is left of their difference.
+        difference = array("H", (own ^ int.from_bytes(other, "little")).to_bytes(2 * MINIMA, "little"))
+        both_empty = sum(difference[place] == 0 for place in empty)
+        filled = MINIMA - both_empty
+        most = max(most, (difference.count(0) - both_empty) / filled if filled else 1.0)
+    return most
 
 
 def _read(data: bytes | None) -> list[_Kind]:

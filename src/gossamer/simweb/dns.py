@@ -23,7 +23,7 @@ _NOT_IMPLEMENTED: Final = 4
 _FORMAT_ERROR: Final = 1
 
 
-class Question(NamedTuple):
+class DnsQuestion(NamedTuple):
     """The one question of a query."""
 
     name: str
@@ -32,7 +32,7 @@ class Question(NamedTuple):
     """Where in the packet it ends."""
 
 
-def read_question(packet: bytes) -> Question | None:
+def read_question(packet: bytes) -> DnsQuestion | None:
     """Return the first question of a query, or None if the packet holds none (RFC 1035, 4.1.2)."""
     labels: list[str] = []
     place = 12
@@ -45,7 +45,7 @@ def read_question(packet: bytes) -> Question | None:
     if place + 5 > len(packet):
         return None
     kind, _ = struct.unpack_from(">HH", packet, place + 1)
-    return Question(".".join(labels), kind, place + 5)
+    return DnsQuestion(".".join(labels), kind, place + 5)
 
 
 def answer_query(hosts: SimHosts, packet: bytes, shared_addresses: bool) -> bytes | None:

@@ -8,6 +8,7 @@ known pages that it found; `scattered` are sites at random, with every spelling 
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Callable
 from random import Random
 from typing import Final
@@ -24,21 +25,43 @@ class KnownSite(msgspec.Struct, frozen=True):
     """Location by path; it may be relative."""
     expected: frozenset[str]
     """The paths of the pages that a crawl from `/` has to find."""
+    said: frozenset[tuple[str, str]] = frozenset()
+    """The triples that a crawl with `--rdf` has to find: path of a page, and the text of a :data:`SAID`."""
 
 
-def powers(width: int) -> KnownSite:
+#: The predicate of all triples of known sites.
+SAID: Final = "http://schema.org/name"
+
+#: How a page says texts: each makes one triple of a text.
+SYNTAXES: Final[tuple[Callable[[list[str]], str], ...]] = (
+    lambda texts: "".join(f'<p property="{SAID}">{text}</p>' for text in texts),
+    lambda texts: f'<script type="application/ld+json">{{"@id": "", "{SAID}": {json.dumps(texts)}}}</script>',
+    lambda texts: f"<div itemscope>{''.join(f'<b itemprop={SAID}>{text}</b>' for text in texts)}</div>",
+)
+"""RDFa, JSON-LD and microdata."""
+
+
+def powers(width: int, triples: int = 0) -> KnownSite:
     """A tree with as many levels below its root as children a page: 1 + w + w^2 + ... + w^w pages.
 
     Widths 1 to 5 are table 7's sites, of 2, 7, 40, 341 and 3,906 pages (it prints 8 for 7).
+
+    Args:
+        width: children of a page.
+        triples: how many each page says, by turns in RDFa, JSON-LD and microdata; table 7 has 0 to 3.
     """
     pages: dict[str, str] = {}
+    said: set[tuple[str, str]] = set()
     level = ["/"]
     for depth in range(width + 1):
         for path in level:
             children = _children(path, width) if depth < width else []
-            pages[path] = _page(path, [f'<a href="{child}">{child}</a>' for child in children])
+            texts = [f"text {number} of {path}" for number in range(triples)]
+            said.update((path, text) for text in texts)
+            body = [SYNTAXES[len(pages) % len(SYNTAXES)](texts)] if texts else []
+            pages[path] = _page(path, [*body, *(f'<a href="{child}">{child}</a>' for child in children)])
         level = [child for path in level for child in _children(path, width)]
-    return KnownSite(pages, {}, frozenset(pages))
+    return KnownSite(pages, {}, frozenset(pages), frozenset(said))
 
 
 def _children(path: str, width: int) -> list[str]:

@@ -25,7 +25,7 @@ class ContentSeen(Filter[NoSettings]):
     batch = 8
 
     def filter(self, visit: Visit) -> tuple[Visit]:
-        """Errors, redirects and empty bodies are nobody's duplicates; a cut body is not the whole document.
+        """Errors, redirects, empty bodies and answers to forms are nobody's duplicates; a cut body is not the whole document.
 
         Nor is a robots.txt, which goes on to the commit untouched.
         """
@@ -34,7 +34,7 @@ class ContentSeen(Filter[NoSettings]):
             return (visit,)
         digest = sha1_base32(response.body)
         duplicate_of = ""
-        if response.outcome is Outcome.OK and response.body:
+        if response.outcome is Outcome.OK and response.body and not visit.task.is_marked:
             duplicate_of = self.contents.first(digest, visit.url)
             self.metrics.counters["duplicates"] += bool(duplicate_of)
         return (msgspec.structs.replace(visit, digest=digest, duplicate_of=duplicate_of),)

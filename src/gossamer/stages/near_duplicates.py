@@ -38,7 +38,7 @@ class NearDuplicates(Filter[NearDuplicatesSheet]):
 
     def filter(self, visit: Visit) -> tuple[Visit]:
         """One look-up for a page that has a fingerprint and is nobody's exact duplicate."""
-        if not visit.simhash or visit.duplicate_of or visit.discarded:
+        if not visit.simhash or visit.duplicate_of or visit.discarded or visit.task.is_marked:
             return (visit,)
         original = self.index.near(visit.simhash, visit.url)
         # A page that is fetched again, after a kill say, is no duplicate of itself.

@@ -29,11 +29,12 @@ class UrlSeen(Filter[UrlSeenSheet]):
         """One look-up for the whole page."""
         if not visit.links:
             return (visit,)
-        links = {link.url: link for link in visit.links}
+        links = {link.identity: link for link in visit.links}
         source = visit.task
         relations = {link.relation for link in visit.links}
         nearest = source.depth if any(map(keeps_depth, relations)) else source.depth + 1
-        urls = links if self.sheet.again else self.seen.unseen(list(links), nearest)
-        new = tuple(task_of(source, url, links[url].relation) for url in urls)
+        unseen = links if self.sheet.again else self.seen.unseen(list(links), nearest)
+        found = [links[identity] for identity in unseen]
+        new = tuple(task_of(source, link.url, link.relation, link.request) for link in found)
         self.metrics.counters["looked_up"] += len(links)
         return (msgspec.structs.replace(visit, new=new),)

@@ -42,6 +42,8 @@ class Capture(msgspec.Struct, frozen=True, gc=False):
     digest: str = ""
     duplicate_of: str = ""
     noarchive: bool = False
+    request: str = ""
+    """What was asked for beside the URL: replay tools ask for GETs."""
     warc_file: str = ""
     warc_offset: int = 0
     warc_length: int = 0
@@ -73,7 +75,7 @@ _decoder = msgspec.json.Decoder(IndexEntry)
 
 def index_line(capture: Capture) -> bytes | None:
     """The line of a capture, its newline included; None where the archive holds no copy that could be shown."""
-    if not capture.warc_file or capture.noarchive:
+    if not capture.warc_file or capture.noarchive or not (capture.request or "GET").startswith("GET"):
         return None
     is_revisit = capture.duplicate_of or capture.outcome is Outcome.NOT_MODIFIED
     entry = IndexEntry(

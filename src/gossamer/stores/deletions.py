@@ -8,11 +8,13 @@ deletion is done. The notes hold no name: a hash of it, and counts.
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from gossamer.model.deletion import DeletionTarget
 from gossamer.model.errors import CrawlDirectoryError
+from gossamer.model.url import host_of
 
 #: The deletion that is under way, inside the crawl directory.
 JOURNAL = "state/deletion.json"
@@ -32,6 +34,8 @@ class Deletion(msgspec.Struct, frozen=True):
     target: DeletionTarget
     forget: bool = False
     """What is deleted may be fetched again when it is met."""
+    hosts: tuple[str, ...] | None = None
+    """The hosts that go whole; None while they are not known. They are found by what they have, and that goes."""
     is_placed: bool = False
     """The places of its records are known."""
     records: int = 0
@@ -114,6 +118,20 @@ def read_places(directory: Path) -> Iterator[DeletedPlace]:
     with (directory / PLACES).open("rb") as lines:
         for line in lines:
             yield msgspec.json.decode(line, type=DeletedPlace)
+
+
+def deletion_of(directory: Path, url: str) -> Deleted | None:
+    """The last deletion that was done of this canonical URL, of its host, or of a domain above it; None where there was none."""
+    try:
+        lines = (directory / DELETED).read_bytes().splitlines()
+    except FileNotFoundError:
+        return None
+    labels = host_of(url).split(".")
+    names: set[tuple[Literal["url", "host"], str]] = {("url", url)}
+    names |= {("host", ".".join(labels[place:])) for place in range(len(labels))}
+    digests = {(kind, DeletionTarget(kind, name).digest) for kind, name in names}
+    notes = [msgspec.json.decode(line, type=Deleted) for line in lines]
+    return next((note for note in reversed(notes) if (note.kind, note.sha256) in digests), None)
 
 
 def note_done(directory: Path, deletion: Deletion) -> Deleted:

@@ -7,7 +7,7 @@ that no stage knows of it.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from gossamer.contracts.ledger import Group, Ledger, Links, Tallied
+from gossamer.contracts.ledger import Depths, Group, Ledger, Links, Tallied
 from gossamer.contracts.spaces import Spaces
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import NoSettings
@@ -42,6 +42,15 @@ class LedgerFront(Provider[NoSettings]):
     def committed_ends(self) -> Mapping[str, int]:
         """File of the crawl directory -> the byte at which what is kept of it ends."""
         return self.behind.committed_ends()
+
+    def sync(self) -> None:
+        """Make every group so far survive a power cut, whatever the settings ask."""
+        self.behind.sync()
+
+    @property
+    def depths(self) -> Depths:
+        """The limit of depth."""
+        return self.behind.depths
 
     @property
     def spaces(self) -> Spaces:

@@ -19,15 +19,19 @@ _LOCK = "lock"
 
 
 @contextlib.contextmanager
-def scratch(prefix: str = PREFIX) -> Iterator[str]:
+def scratch(prefix: str = PREFIX, place: Path | None = None) -> Iterator[str]:
     """A new folder of this process' own, removed at the end; those of processes that were killed go first.
+
+    Args:
+        prefix: how its name begins: as :data:`PREFIX` or longer.
+        place: where it is made; the system's own directory for temporary files unless told.
 
     Raises:
         OSError: it cannot be made.
     """
-    sweep()
+    sweep(place)
     while True:
-        folder = tempfile.mkdtemp(prefix=prefix)
+        folder = tempfile.mkdtemp(prefix=prefix, dir=place)
         descriptor = _locked(Path(folder))
         if descriptor is not None:
             break

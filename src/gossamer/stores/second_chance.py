@@ -60,12 +60,20 @@ class SecondChance:
         self._slots[string] = slot
         self._depths[slot] = depth
 
+    def discard(self, string: str) -> None:
+        """Hold this string no more; its slot is the next to be vacated that has no reference."""
+        slot = self._slots.pop(string, None)
+        if slot is not None:
+            self._referenced[slot] = 0
+
     def _vacated(self) -> int:
         """The slot of the first string without a reference, which leaves the table."""
         referenced, hand = self._referenced, self._hand
         while referenced[hand]:
             referenced[hand] = 0
             hand = (hand + 1) % len(self._strings)
-        del self._slots[self._strings[hand]]
+        # A string that was discarded may stand in another slot by now.
+        if self._slots.get(self._strings[hand]) == hand:
+            del self._slots[self._strings[hand]]
         self._hand = (hand + 1) % len(self._strings)
         return hand

@@ -38,10 +38,10 @@ class TableLogSheet(Sheet, frozen=True):
     tables: Annotated[
         tuple[str, ...],
         setting(
-            "Keep these tables: `pages`, `links`, `items`, `triples`, and those that installed packages offer. `pages` is also "
-            "what the index of the archive is made from."
+            "Keep these tables: `pages`, `links`, `items`, `errors`, `triples`, and those that installed packages offer. "
+            "`pages` is also what the index of the archive is made from."
         ),
-    ] = ("pages", "links", "items")
+    ] = ("pages", "links", "items", "errors")
     log: Annotated[bool, setting("Write `logs/crawl.jsonl` too.", restart=_IN_USE)] = True
     sha256: Annotated[bool, setting("Hash each body with SHA-256; costs 33 us for 39 kB.")] = True
     segment_bytes: Annotated[

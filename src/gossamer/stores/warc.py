@@ -274,6 +274,8 @@ def _beside(visit: Visit, form: RecordForm) -> dict[str, str]:
     if task.source:
         lines["via"] = task.source
         lines["relation"] = task.relation
+    if task.request is not None and task.request.mark:
+        lines["request"] = task.request.mark
     if visit.trouble:
         lines["trouble"] = visit.trouble
     if visit.response.error:

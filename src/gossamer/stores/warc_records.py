@@ -186,7 +186,9 @@ def exchange(
         common += f"WARC-IP-Address: {response.address}\r\n"
     request = b""
     if response.request_head:
-        request = _request(http_head(response.request_head), common, response_id)
+        sent = visit.task.request
+        body = b"" if sent is None else sent.body
+        request = _request(http_head(response.request_head), body, common, response_id)
     before = request + beside
     fields = f"WARC-Record-ID: {response_id}\r\n{common}"
     if not response.response_head:
@@ -232,12 +234,12 @@ def _digest(visit: Visit) -> str:
     return digest if digest.isalnum() and digest.isascii() else sha1_base32(visit.response.body)
 
 
-def _request(head: bytes, common: str, response_id: str) -> bytes:
+def _request(head: bytes, body: bytes, common: str, response_id: str) -> bytes:
     fields = (
         f"WARC-Type: request\r\nWARC-Record-ID: {record_id()}\r\n{common}WARC-Concurrent-To: {response_id}\r\n"
         "Content-Type: application/http;msgtype=request\r\n"
     )
-    return member(fields, head)
+    return member(fields, head, body)
 
 
 def _beside(lines: Mapping[str, str], common: str, response_id: str) -> bytes:

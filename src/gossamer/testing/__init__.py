@@ -29,6 +29,7 @@ _HOMES = {
     "check_learner": "trapping",
     "check_ledger": "ledger",
     "check_outbox": "exchanging",
+    "check_page_handlers": "handling",
     "check_politeness": "asking",
     "check_prioritizer": "ordering",
     "check_processor": "judging",
@@ -49,6 +50,7 @@ _HOMES = {
     "check_traversal": "ordering",
     "check_url_filter": "judging",
     "check_watcher": "trapping",
+    "stored_document": "pages",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -69,6 +69,9 @@ def _check_rulings(make: Callable[[FakeClock], Politeness]) -> None:
             if is_known:
                 polite.answered(answer)
                 polite.answered(answer)
+            assert {polite.expected(answer).what for _ in range(2)} == {what}, (
+                "what is expected is what the ruling will be"
+            )
             assert polite.ruling(answer).what is what, f"{outcome} is ruled on once, whoever brings it first"
 
 

@@ -23,8 +23,8 @@ import msgspec
 
 from gossamer.flow.errors import FlowError
 
-#: Requests of a client that never ends its head are cut off here: the fake web is a server, too.
-_MAX_HEAD = 256 * 1024
+#: Requests of a client that never ends are cut off here: the fake web is a server, too. A body may have a mebibyte.
+_MOST_BUFFERED = (1 << 20) + 256 * 1024
 
 
 class FakePage(msgspec.Struct, frozen=True):
@@ -62,6 +62,8 @@ class FakeRequest(msgspec.Struct, frozen=True):
     """All bytes up to and including the empty line."""
     connection: int
     """Which connection it came by, counted from 0."""
+    body: bytes = b""
+    """What came behind the head, as long as `Content-Length` says."""
 
     def header(self, name: str) -> str:
         """The first field of this name, or an empty string."""
@@ -256,7 +258,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        if len(self._buffer) > _MAX_HEAD:
+        if len(self._buffer) > _MOST_BUFFERED:
             self._transport.abort()
         else:
             self._next()
@@ -265,10 +267,14 @@ class _Connection(asyncio.Protocol):
         end = self._buffer.find(b"\r\n\r\n")
         if self._busy or end < 0:
             return
-        head, self._buffer = self._buffer[: end + 4], self._buffer[end + 4 :]
+        head = self._buffer[: end + 4]
         method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
         request = FakeRequest(method, rest.rpartition(" ")[0], "", head, self._number)
-        request = msgspec.structs.replace(request, host=request.header("host"))
+        length = int(request.header("content-length") or 0)
+        if len(self._buffer) < len(head) + length:
+            return
+        body, self._buffer = self._buffer[len(head) : len(head) + length], self._buffer[len(head) + length :]
+        request = msgspec.structs.replace(request, host=request.header("host"), body=body)
         self._web.note(request)
         page = self._web.answer(request)
         if page.silent:

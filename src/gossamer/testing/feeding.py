@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark, FeedPlace
 from gossamer.contracts.tables import VISIT, RowSource, Table
-from gossamer.model.visit import Item, Link, Visit
+from gossamer.model.visit import Item, Link, Raised, Visit
 from gossamer.testing.storing import hostile_visits, unanswered, visit
 
 #: Rows of a batch, batches of a generation.
@@ -43,6 +43,7 @@ def check_table(table: Table, visits: Sequence[Visit] = ()) -> None:
         links=(Link("http://a.test/x"),),
         items=(Item("k", "http://a.test/", 1),),
         triples=(("http://a.test/", "http://a.test/p", "_:b1", "", ""),),
+        errors=(Raised("handler 'book'", "spider.py:12", "ValueError: no"),),
     )
     rows = 0
     for number, one in enumerate((plain, unanswered(), *hostile_visits(), *visits)):
@@ -62,6 +63,8 @@ def check_feed_consumer(
     kept: Callable[[], Sequence[Any]],
     columns: tuple[str, ...],
     row: Callable[[int], tuple[Any, ...]],
+    *,
+    step: int = 1,
 ) -> None:
     """A consumer keeps its promises: killed anywhere, it misses no row and has none twice.
 
@@ -72,16 +75,18 @@ def check_feed_consumer(
         kept: what is kept, in order, one value for each row; it knows nothing of the consumer in memory.
         columns: of the rows.
         row: the row of a number; equal numbers give equal values in `kept`, others do not.
+        step: kill after every so many lines: 1 is anywhere; more is for a consumer whose start takes long.
     """
+    kills = _Kills(make, step)
     assert make().mark() == FeedMark(), "a consumer that has kept nothing is somewhere"
     wanted: list[Any] = []
     for generation in (0, 1):
         if generation:
-            _killed_at_every_line(make, lambda consumer: consumer.rebuild(1), lambda: make().mark() == FeedMark(1))
+            kills.until_done(lambda consumer: consumer.rebuild(1), lambda: make().mark() == FeedMark(1))
             assert not kept(), "rows of an earlier generation are left after rebuild"
         for batch in _batches(generation, columns, row):
             before = list(kept())
-            _taken_under_kills(make, batch)
+            kills.until_done(_taking(batch), _has_taken(make, batch))
             wanted = list(kept())
             assert wanted[: len(before)] == before, "rows that were kept have changed"
             assert len(wanted) == len(before) + len(batch.rows), "rows are missed, or there twice"
@@ -107,8 +112,12 @@ def _goes_on(
     assert len(kept()) == _ROWS * _BATCHES, "rows are missed, or there twice"
 
 
-def _taken_under_kills(make: Callable[[], FeedConsumer], batch: FeedBatch) -> None:
-    _killed_at_every_line(make, lambda consumer: consumer.take(batch), lambda: make().mark() == batch.mark)
+def _taking(batch: FeedBatch) -> Callable[[FeedConsumer], None]:
+    return lambda consumer: consumer.take(batch)
+
+
+def _has_taken(make: Callable[[], FeedConsumer], batch: FeedBatch) -> Callable[[], bool]:
+    return lambda: make().mark() == batch.mark
 
 
 def _batches(generation: int, columns: tuple[str, ...], row: Callable[[int], tuple[Any, ...]]) -> Iterator[FeedBatch]:
@@ -121,18 +130,29 @@ def _batches(generation: int, columns: tuple[str, ...], row: Callable[[int], tup
         yield FeedBatch(columns, rows, FeedMark(generation, places))
 
 
-def _killed_at_every_line(
-    make: Callable[[], FeedConsumer], work: Callable[[FeedConsumer], None], is_done: Callable[[], bool]
-) -> None:
-    """Do something with a consumer, in a process that is killed after its first line, its second, and so on until it is done."""
-    killed_at = 0
-    while not is_done():
-        killed_at += 1
-        assert killed_at <= _MOST_LINES, f"it is not done after {_MOST_LINES} lines"
-        _in_a_process_killed_after(killed_at, lambda: work(make()))
+class _Kills:
+    """Has a consumer do things in processes that are killed."""
+
+    def __init__(self, make: Callable[[], FeedConsumer], step: int) -> None:
+        self._make = make
+        self._step = step
+        self._things = 0
+
+    def until_done(self, work: Callable[[FeedConsumer], None], is_done: Callable[[], bool]) -> None:
+        """Do something in a process that is killed after some lines, again after `step` lines more, and so on until it is done.
+
+        Each thing begins at another line, so that several together are killed at all of them.
+        """
+        killed_at = self._things % self._step
+        self._things += 1
+        while not is_done():
+            killed_at += self._step
+            assert killed_at <= _MOST_LINES, f"it is not done after {_MOST_LINES} lines"
+            killed_after(killed_at, lambda: work(self._make()))
 
 
-def _in_a_process_killed_after(lines: int, work: Callable[[], None]) -> None:
+def killed_after(lines: int, work: Callable[[], object]) -> None:
+    """Do something in a process that is killed after so many lines of Python, libraries excepted, or ends before."""
     with warnings.catch_warnings():
         # The child runs nothing but the consumer; threads of the test's process are not missed in it.
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -6,6 +6,7 @@ import msgspec
 
 from gossamer.contracts.ledger import Ledger, TaskQueues
 from gossamer.model.kept import HostState
+from gossamer.model.requesting import requested
 from gossamer.model.task import Task
 from gossamer.model.visit import Location
 from gossamer.testing.storing import unanswered, visit
@@ -104,20 +105,21 @@ def check_depths(reopen: Reopen) -> None:
     ledger, _ = reopen()
     deep = [_task(5), _task(6), msgspec.structs.replace(_task(5), depth=4)]
     one, two = deep[2].url, deep[1].url
+    asked = requested(label="shop", data=b"1")
     with ledger.group() as group:
         meeting = group.meet(deep)
         assert [(task.url, task.depth) for task in meeting.new] == [(one, 4), (two, 6)], (
             "each once, at its lowest depth"
         )
         assert meeting.nearer == []
-        group.links(one, [("http://a.test/x", "a href"), ("http://b.test/", "redirect")])
+        group.links(one, [("http://a.test/x", "a href", asked), ("http://b.test/", "redirect", None)])
         again = group.meet(msgspec.structs.replace(task, depth=3) for task in deep[:1])
         assert again.new == [] and [task.depth for task in again.nearer] == [3], "a group knows the depths it was told"
         assert group.links_of(one) and group.links_of(two) is None
     never = "http://never.test/"
     for _ in range(2):
         assert ledger.depth_of([one, two, never]) == [3, 6, None]
-        assert ledger.links_of(one) == [("http://a.test/x", "a href"), ("http://b.test/", "redirect")]
+        assert ledger.links_of(one) == [("http://a.test/x", "a href", asked), ("http://b.test/", "redirect", None)]
         assert ledger.links_of(two) is None
         with ledger.group() as group:
             assert group.offer([one, two]) == [], "offer is for new URLs only"

@@ -21,6 +21,8 @@ STANDINGS = (
     TaskStanding(site=0.0),
     TaskStanding(site=1.0),
     TaskStanding(site=0.7),
+    TaskStanding(in_degree=1),
+    TaskStanding(in_degree=1 << 40),
 )
 
 

@@ -20,10 +20,12 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "normalise": (["no-sessions"], {"links.normalise": list(chosen(["no-sessions"]))}),
     "noise": ("keep", {"noise.drop": False}),
     "filter": (["follow: depth <= 3"], {"expressions.follow": ("depth <= 3",)}),
+    "until": ("title = x", {"expressions.until": "title = x"}),
     "traps": ("report", {"traps.cut": False}),
     "no_warc": (True, {"archive": "no-archive"}),
     "strategy": ("depth", {"traversal": "depth"}),
     "robots": ("ignore", {"robots": "ignore-robots"}),
+    "hosts": ({"a.test": {"delay": "5s"}}, {"politeness.delays": {"a.test": 5.0}}),
     "retries": (2, {"politeness.retries": [10.0, 600.0]}),
     "header": (["X-A: 1"], {"http.header": ("X-A: 1",)}),
     "auth": ("me:secret", {}),
@@ -37,7 +39,18 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 #: Options that are no matter of the wiring: where the crawl is kept, and how a run begins.
-ELSEWHERE = {"output", "overwrite", "resume", "accept_loss", "release", "items", "agents", "i_own_these_hosts", "rdf"}
+ELSEWHERE = {"output", "overwrite", "resume", "accept_loss", "release", "agents", "i_own_these_hosts", "rdf"}
+ELSEWHERE |= {
+    "cookie_file",
+    "items",
+    "item_columns",
+    "item_key",
+    "item_formulas",
+    "mirror",
+    "triple_store",
+    "sinks",
+    "index",
+}
 
 
 def compiled(seeds: list[str] = SEEDS, **options: Any) -> Wiring:

@@ -31,10 +31,20 @@ def test_a_row_log_in_a_role_of_its_own_becomes_a_keeper_and_no_other_unit_is_to
     plan(mended, catalog())
 
 
-def test_a_setting_that_never_had_an_effect_is_left_out() -> None:
-    given = ProviderPlan(use="weighted", settings={"in_degree": 0.5, "site": 1.0})
-    old = msgspec.structs.replace(shipped("default"), providers={**shipped("default").providers, "prioritizer": given})
-    assert with_roles(old).providers["prioritizer"].settings == {"site": 1.0}
+def test_a_limit_of_depth_that_three_units_had_is_one_of_the_ledger() -> None:
+    new = shipped("default")
+    commit, frontier = (
+        msgspec.structs.replace(new.components[name], settings={"depth": 3}) for name in ("commit", "frontier")
+    )
+    old = msgspec.structs.replace(
+        new,
+        components={**new.components, "commit": commit, "frontier": frontier},
+        providers={**new.providers, "ledger": ProviderPlan("ledger", settings={"depths": True})},
+    )
+    mended = with_roles(old)
+    assert mended.providers["ledger"].settings == {"depth": 3}
+    assert mended.components["commit"].settings == mended.components["frontier"].settings == {}
+    plan(mended, catalog())
 
 
 def test_a_wiring_of_today_stays_as_it_is() -> None:

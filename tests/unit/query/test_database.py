@@ -42,8 +42,8 @@ def test_columns_hold_what_was_fetched(kept: Open, page: Make, ended: bool) -> N
         assert (crawl.directory / row["warc_file"]).exists()
         links = list(database.ask("SELECT * FROM links ORDER BY target"))
         assert links == [
-            ("http://a.test/7", "http://a.test/7/x", "a href", "", False, None),
-            ("http://a.test/7", "http://a.test/7/y", "img src", "why", True, None),
+            ("http://a.test/7", "http://a.test/7/x", "a href", "", False, None, "a.test", "a.test"),
+            ("http://a.test/7", "http://a.test/7/y", "img src", "why", True, None, "a.test", "a.test"),
         ]
         assert list(database.ask("SELECT kind, CAST(data->>'$.n' AS INTEGER) FROM items")) == [("n", 7)]
         failed = list(database.ask("SELECT outcome, error, warc_file FROM pages WHERE status = 0"))

@@ -22,8 +22,10 @@ Make = Callable[..., Visit]
 class Taken:
     """A consumer that keeps rows in memory."""
 
-    def __init__(self, table: str = "items") -> None:
+    def __init__(self, table: str = "items", columns: tuple[str, ...] = (), rows_at_once: int = 1_000) -> None:
         self.table = table
+        self.columns = columns
+        self.rows_at_once = rows_at_once
         self.rows: list[tuple[Any, ...]] = []
         self.rebuilt: list[int] = []
         self._mark = FeedMark()

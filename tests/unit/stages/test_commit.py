@@ -3,7 +3,8 @@
 import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar, cast
 
 import msgspec
 import pytest
@@ -15,7 +16,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.requesting import Requested
 from gossamer.model.ruling import DONE, GONE, KEEP, Ruling, What
 from gossamer.model.task import Answer, Task
-from gossamer.model.visit import Location, Record, Visit
+from gossamer.model.visit import Link, Location, Record, Visit
 from gossamer.stages.commit.component import Commit
 from gossamer.stages.commit.queueing import MAX_SITEMAPS, Choosers, TaskQueueing
 from gossamer.stages.commit.sheet import CommitSheet
@@ -66,6 +67,7 @@ class World:
         self.groups: list[Staged] = []
         self.rules: dict[str, Ruling] = {}
         self.flown: set[str] = set()
+        self.depths = SimpleNamespace(limit=None)
         self.errors: list[OSError] = []
         """What the next writes of the keeper raise, one each."""
 
@@ -155,7 +157,7 @@ def commit(world: World, *, keepers: int = 1, **settings: Any) -> Commit:
     for role in ("archive", "ledger", "seen", "flights", "politeness", "robots", "traversal", "prioritizer"):
         setattr(made, role, world)
     given = {"visits": [Keeping(world) for _ in range(keepers)]}
-    for role, table in {"keepers": given, "watchers": {}, "gates": {}, "task_gates": {}}.items():
+    for role, table in {"keepers": given, "watchers": {}, "gates": {}, "task_gates": {}, "goals": {}}.items():
         setattr(made, role, table)
     made.clock = FakeClock()
     return made
@@ -315,3 +317,25 @@ def test_sitemaps_are_queued_for_their_own_host_and_no_more_than_a_hundred() -> 
     queueing(staged).announce(named, "http://a.test")
     assert staged.pushed[0] == Task("http://a.test/own.xml", "a.test", 0, "http://a.test/robots.txt", "sitemap")
     assert len(staged.pushed) == MAX_SITEMAPS - 2, "two of the first hundred are of another host, or no URL"
+
+
+@pytest.mark.parametrize("wants", [False, True])
+def test_links_between_hosts_are_counted_only_for_a_prioritizer_that_wants_it(wants: bool) -> None:
+    class Noting:
+        wants_in_degree = wants
+        told: ClassVar[list[int]] = []
+
+        def levels(self, tasks: Sequence[Task], standings: Sequence[Any]) -> Sequence[int]:
+            self.told += [standing.in_degree for standing in standings]
+            return [0] * len(tasks)
+
+    Noting.told.clear()
+    staged, world = Staged(), cast(Any, World())
+    group: Any = staged
+    of_one = TaskQueueing(CommitSheet(), Choosers(world, world, Noting(), ()), group)
+    links = tuple(Link(url) for url in ("http://a.test/2", "http://b.test/1", "http://b.test/2", "http://c.test/old"))
+    for _ in range(2):
+        of_one.queued(msgspec.structs.replace(found("http://a.test/2", "http://b.test/1"), links=links))
+    assert Noting.told == ([0, 2, 0, 4] if wants else [0, 0, 0, 0])
+    counted = {name: number for (what, name), number in staged.tallies.items() if what == "linked"}
+    assert counted == ({"a.test": 0, "b.test": 4, "c.test": 2} if wants else {})

@@ -51,8 +51,8 @@ class Listening(Consumer[NoSettings]):
 
 def exchanging(folder: Path, sockets: Path, agent: str) -> Wiring:
     """The wiring of an agent that keeps depths up to 5, with what listens in the place of the frontier, and no commit."""
-    wiring = with_settings(parse(BARE), "ledger", {"directory": str(folder), "depths": True})
-    wiring = with_agents(with_settings(wiring, "commit", {"depth": 5}), AGENTS, agent, str(sockets))
+    wiring = with_settings(parse(BARE), "ledger", {"directory": str(folder), "depth": 5})
+    wiring = with_agents(wiring, AGENTS, agent, str(sockets))
     components = {**wiring.components, "frontier": ComponentPlan("listening", {"arrived": "arrived"})}
     del components["commit"]
     return msgspec.structs.replace(wiring, components=components)

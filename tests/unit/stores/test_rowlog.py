@@ -78,8 +78,8 @@ def test_no_item_stops_the_log(tmp_path: Path, value: object) -> None:
     assert (page["event"], item["event"], item["kind"]) == ("page", "item", "k\ufffd")
 
 
-def test_an_item_that_holds_itself_is_written_as_its_repr(tmp_path: Path) -> None:
+def test_an_item_that_no_json_can_hold_stops_no_log_and_is_told(tmp_path: Path) -> None:
     value: list[object] = []
     value.append(value)
     log(tmp_path).append([msgspec.structs.replace(visit(), items=(Item("k", "u", value),))], [None])
-    assert rows(tmp_path)[1]["data"] == "[[...]]"
+    assert rows(tmp_path)[1]["data"] == {"unwritable": True}

@@ -1,7 +1,8 @@
 """What can be asked of a running crawl, and what it does then: the one list of control messages, each spelled once.
 
-A request is a class below: its fields are what is sent, its :meth:`~Request.act` is what the crawl does, on its event loop, in
-short steps that hold nothing up. Whoever adds one writes a class here and, for people, a command that sends it.
+A request is a class below: its fields are what is sent, its :meth:`~ControlRequest.act` is what the crawl does, on its event loop,
+in short steps that hold nothing up. Whoever adds one writes a class here and, for people, a command that sends it. An installed
+package offers its own by an entry point of the group :data:`GROUP`; `gossamer ask` sends these.
 
 On the wire a message is JSON with its length before it. A request names no code, no class, no file and no environment: only
 what stands here, with fields of these types. A field that is not known is refused. Lengths are checked before anything is
@@ -209,8 +210,11 @@ class Why(ControlRequest, frozen=True, tag="why"):
         return _told(known_of(crawl.ledger, self.url))
 
 
-#: Everything that can be asked.
+#: Everything that ships and can be asked.
 REQUESTS: tuple[type[ControlRequest], ...] = tuple(ControlRequest.__subclasses__())
+
+#: The entry point group by which installed packages offer requests of their own, by their tags.
+GROUP = "gossamer.control"
 
 
 class Reply(msgspec.Struct, frozen=True, tag_field="is"):
@@ -248,6 +252,15 @@ _requests: msgspec.json.Decoder[Any] = msgspec.json.Decoder(functools.reduce(ope
 _answers = msgspec.json.Decoder(Answered)
 
 
+class _Tagged(msgspec.Struct, frozen=True):
+    """Any request, as far as its name."""
+
+    do: str
+
+
+_tags = msgspec.json.Decoder(_Tagged)
+
+
 class Malformed(ValueError):
     """A message that is none of ours. The connection is dropped."""
 
@@ -271,13 +284,41 @@ def read_length(header: bytes, limit: int) -> int:
 
 
 def read_request(body: bytes) -> ControlRequest:
-    """A request from its bytes.
+    """A request from its bytes: one that ships, or one of an installed package.
 
     Raises:
         Malformed: it is none; says what is wrong.
     """
-    request: ControlRequest = _decoded(_requests, body)
+    named: _Tagged = _decoded(_tags, body)
+    own = None if named.do in _SHIPPED else offered_request(named.do)
+    decoder = _requests if own is None else msgspec.json.Decoder(own)
+    request: ControlRequest = _decoded(decoder, body)
     return request
+
+
+def offered_request(name: str) -> type[ControlRequest] | None:
+    """The request that an installed package offers under this name; None where none does.
+
+    Raises:
+        Malformed: what it offers is no request of this name, or cannot be loaded.
+    """
+    from gossamer.flow.installed import offered
+
+    entry = next(iter(offered(GROUP, name)), None)
+    if entry is None:
+        return None
+    try:
+        found = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise Malformed(f"request {name!r} cannot be loaded from {entry.value}: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, ControlRequest)) or tag_of(found) != name:
+        raise Malformed(f"{entry.value} is no request called {name!r}")
+    return found
+
+
+def tag_of(request: type[ControlRequest]) -> str:
+    """What a kind of request is called on the wire."""
+    return str(request.__struct_config__.tag)
 
 
 def read_answer(body: bytes) -> Answered:
@@ -295,6 +336,9 @@ def _decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Malformed(f"not a message of this protocol: {error}") from None
+
+
+_SHIPPED = frozenset(map(tag_of, REQUESTS))
 
 
 def _told(value: msgspec.Struct) -> Told:

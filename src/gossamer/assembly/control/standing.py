@@ -97,6 +97,8 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     outcomes: dict[str, int] = {}
     errors: int = 0
     """Requests that failed, on either side, and names without an address (`is_error` of :data:`gossamer.model.outcome.TRAITS`)."""
+    raised: int = 0
+    """Visits on which processors or handlers raised: the table `errors` says which, and where."""
     failing: list[FailingHost] = []
     """The hosts with the most errors; while it runs, of those that failed in this run."""
     discovered: int = 0
@@ -107,6 +109,8 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     """Cuts that depend on the order of events: :func:`gossamer.assembly.summary.cuts_of`."""
     limit: str = ""
     """The limit that ended the last run, by the name of its setting; empty where none did."""
+    goal: str = ""
+    """The URL at which `--until` ended the last run; empty where it did not."""
     waiting: RetriesWaiting | None = None
     """Retries that were due later when the last run ended."""
     in_flight: int = 0
@@ -289,6 +293,7 @@ def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             bytes=counters.get("bytes", 0),
             outcomes=outcomes,
             errors=_errors(outcomes),
+            raised=counters.get("raised", 0),
             failing=_failing(
                 {state.host: state.counters.get("errors", 0) for state in hosts if state.counters.get("errors")}
             ),
@@ -298,6 +303,8 @@ def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             waits=waits_at_rest(ledger.owed(MOST_COUNTED), hosts if queued else [], ledger.clock.now(), set_aside),
             sizes=data_sets(sizes, {}, discovered=discovered, queued=queued),
             cuts=ended.cuts,
+            limit=ended.limit,
+            goal=ended.goal,
             hosts=counters.get("hosts", 0),
             seconds=ended.seconds,
             pages_per_second=ended.pages_per_second,
@@ -311,7 +318,8 @@ def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
 def _sum(directory: Path, parts: list[CrawlStanding]) -> CrawlStanding:
     """Several agents' ledgers as one."""
     added = (
-        "pages", "fetched", "unique_documents", "bytes", "errors", "discovered", "queued", "set_aside", "hosts", "cpu_seconds"
+        "pages", "fetched", "unique_documents", "bytes", "errors", "raised", "discovered", "queued", "set_aside", "hosts",
+        "cpu_seconds",
     )  # fmt: skip
     outcomes, cuts = Counter[str](), Counter[str]()
     for part in parts:

@@ -8,16 +8,18 @@ declared (:mod:`~gossamer.assembly.control.messages`); what several of them need
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
-from gossamer.assembly.compiling import LIVE_OPTIONS, SETTINGS, SWITCHES, live_option
+from gossamer.assembly.compiling import SETTINGS, with_fetchers
 from gossamer.assembly.control.messages import Answered, ControlRequest
+from gossamer.assembly.live import option_of, settings_of
+from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.difference import Difference
 from gossamer.flow.errors import SettingError
-from gossamer.flow.graph import Graph
-from gossamer.flow.sheet import HIDDEN, change, nearest, properties, shown
+from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
+from gossamer.flow.sheet import HIDDEN, build, change, nearest, properties, shown
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UsageError
 from gossamer.services.politeness.blocklist import Blocklist
@@ -26,6 +28,8 @@ from gossamer.stores.printable import printable
 if TYPE_CHECKING:
     from gossamer.assembly.control.standing import CrawlStanding
     from gossamer.stores.ledger.ledger import RocksLedger
+
+U = TypeVar("U")
 
 #: Where it stands who changed what, inside the crawl directory: one change a line.
 STEERING_LOG = "logs/steering.jsonl"
@@ -50,6 +54,10 @@ class Steerable(Protocol):
     @property
     def ledger(self) -> "RocksLedger":
         """What it must not forget."""
+        ...
+
+    def providers(self, kind: type[U]) -> list[U]:
+        """The providers of this class in the crawl's own process: a package's request reaches its own units so."""
         ...
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
@@ -105,15 +113,12 @@ async def set_values(crawl: Steerable, values: Mapping[str, str]) -> str:
     """
     by_unit: dict[str, dict[str, Any]] = {}
     for key, value in values.items():
-        if made := live_option(key.replace("-", "_"), value, {**crawl.graph.components, **crawl.graph.providers}):
-            for unit, settings in made.items():
-                by_unit.setdefault(unit, {}).update(settings)
-            continue
-        for unit, setting in _targets(crawl, key):
-            is_switch = setting in SWITCHES and "." not in key
-            by_unit.setdefault(unit, {})[setting] = value not in ("", "none") if is_switch else value
+        for unit, settings in _settings(crawl, key, value).items():
+            by_unit.setdefault(unit, {}).update(settings)
     for unit, settings in by_unit.items():
         change(crawl.graph.sheet(unit), settings, running=True)
+    if "concurrency" in values:
+        await _enough_workers(crawl, build(CrawlOptions, {"concurrency": values["concurrency"]}).concurrency)
     for unit, settings in by_unit.items():
         await crawl.set(unit, settings)
     return ", ".join(
@@ -123,28 +128,27 @@ async def set_values(crawl: Steerable, values: Mapping[str, str]) -> str:
     )
 
 
-def _targets(crawl: Steerable, key: str) -> tuple[tuple[str, str], ...]:
-    """Unit and setting of `UNIT.SETTING`, or those that an option sets.
+async def _enough_workers(crawl: Steerable, concurrency: int) -> None:
+    """Give the fetchers as many workers as there may be requests in flight; those that are too many idle."""
+    fetch = crawl.graph.wiring.components.get("fetch")
+    if fetch is not None and fetch.workers < concurrency:
+        await crawl.rewire(lambda wiring: with_fetchers(wiring, concurrency))
+
+
+def _settings(crawl: Steerable, key: str, value: str) -> dict[str, dict[str, Any]]:
+    """What `UNIT.SETTING`, or an option, sets.
 
     Raises:
-        UsageError: the crawl has no such unit, or there is no such option.
+        UsageError: the crawl has no such unit, or there is no such option, or it cannot change.
+        SettingError: the value does not do.
     """
-    nodes = {**crawl.graph.components, **crawl.graph.providers}
+    nodes: dict[str, ComponentNode | ProviderNode] = {**crawl.graph.components, **crawl.graph.providers}
     unit, dot, setting = key.rpartition(".")
-    if dot:
-        if unit not in nodes:
-            raise UsageError(f"no unit {unit!r} runs here{nearest(unit, nodes)}")
-        return ((unit, setting),)
-    option = key.replace("-", "_")
-    if option in LIVE_OPTIONS:
-        return ()
-    if option not in SETTINGS:
-        raise UsageError(f"no option {key!r} sets a unit{nearest(option, SETTINGS)}; or write UNIT.SETTING")
-    targets = SETTINGS[option]
-    missing = [unit for unit, _ in targets if unit not in nodes]
-    if missing:
-        raise UsageError(f"option {key!r} sets unit {missing[0]!r}, and this crawl has none")
-    return targets
+    if not dot:
+        return settings_of(key, value, nodes)
+    if unit not in nodes:
+        raise UsageError(f"no unit {unit!r} runs here{nearest(unit, nodes)}")
+    return {unit: {setting: value}}
 
 
 def without_secrets(crawl: Steerable, values: Mapping[str, str]) -> dict[str, str]:
@@ -153,9 +157,13 @@ def without_secrets(crawl: Steerable, values: Mapping[str, str]) -> dict[str, st
 
 
 def _is_secret(crawl: Steerable, key: str) -> bool:
+    unit, dot, setting = key.rpartition(".")
+    targets = [(unit, setting)] if dot else SETTINGS.get(option_of(key), ())
+    nodes = {**crawl.graph.components, **crawl.graph.providers}
     return any(
         prop.secret and prop.name == setting
-        for unit, setting in _targets(crawl, key)
+        for unit, setting in targets
+        if unit in nodes
         for prop in properties(type(crawl.graph.sheet(unit)))
     )
 

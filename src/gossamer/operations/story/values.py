@@ -55,8 +55,8 @@ class Story(msgspec.Struct, frozen=True):
     url: str
     """Its canonical form: the one that a crawl goes by."""
     state: str
-    """`unknown`, `refused`, `set_aside`, `queued`, `later`, `in_flight`, `done`, or `done_and_queued` where it is to be fetched
-    again."""
+    """`unknown`, `refused`, `set_aside`, `queued`, `later`, `in_flight`, `done`, `deleted`, or `done_and_queued` where it is to be
+    fetched again."""
     told: str
     """The state, in words."""
     normalised: list[Normalised]

@@ -18,6 +18,7 @@ from math import inf
 
 import msgspec
 
+from gossamer.model.host_table import HostTable
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.ruling import DONE, KEEP, Ruling
 from gossamer.model.task import Answer
@@ -78,15 +79,32 @@ class GateRules(msgspec.Struct, frozen=True):
     bytes_per_second: float | None = None
     waits: tuple[float, ...] = WAITS
     """Seconds before the second and each further try, of a page or of a host; none is no retry."""
+    delays: HostTable[float] = HostTable()
+    """Hosts with a delay of their own, in seconds; below 0 it follows the latency."""
+    lives: HostTable[int] = HostTable()
+    """Hosts with a number of live requests of their own."""
     strikes: int = circuit.STRIKES
     """Failures in a row after which a host is only probed."""
 
 
-class _Host(Place):
-    __slots__ = ("begun", "circuit", "circuits", "is_due", "last", "pace", "prior")
+def _pace_of(host: str, rules: GateRules) -> PaceRules:
+    """How fast a host is asked."""
+    delay = rules.delays.get(host) if len(rules.delays) else None
+    return rules.pace if delay is None else msgspec.structs.replace(rules.pace, delay=None if delay < 0 else delay)
 
-    def __init__(self, limit: float) -> None:
-        super().__init__(limit)
+
+def _live_of(host: str, rules: GateRules) -> int:
+    """How many requests of a host may be live."""
+    return (rules.lives.get(host) if len(rules.lives) else None) or rules.per_host
+
+
+class _Host(Place):
+    __slots__ = ("begun", "circuit", "circuits", "is_due", "last", "most", "pace", "prior", "rules")
+
+    def __init__(self, host: str, rules: GateRules) -> None:
+        self.most = _live_of(host, rules)
+        self.rules = _pace_of(host, rules)
+        super().__init__(self.most)
         self.pace = FRESH
         self.circuit: Circuit | None = None
         """Of its name: whether that has an address."""
@@ -194,7 +212,7 @@ class Gates:
         if self.crawl_ready_at(now) > now:
             raise ValueError(f"the crawl as a whole may not ask {host} yet")
         if entry is None:
-            entry = self._hosts[host] = _Host(self.rules.per_host)
+            entry = self._hosts[host] = _Host(host, self.rules)
         entry.is_due = False
         entry.live += 1
         entry.prior = (entry.last, entry.begun) if entry.live == 1 else (inf, inf)
@@ -205,8 +223,8 @@ class Gates:
         on_loopback = not host  # files of this machine have none
         if address:
             on_loopback = is_loopback(address) if there is None else there.on_loopback
-            self._addresses.enter(address, there, now, on_loopback=on_loopback)
-        self._domains.enter(domain, shared, now, on_loopback=on_loopback)
+            self._addresses.enter(address, there, now, on_loopback=on_loopback, least=entry.most)
+        self._domains.enter(domain, shared, now, on_loopback=on_loopback, least=entry.most)
         if self.network.down_since is not None:
             self.network.begun(host)
         if not self._is_capped:
@@ -256,7 +274,7 @@ class Gates:
         """A host's name has no address. No request is live; one failure is enough, for the name was asked for more than
         once. Where our own network seems down the host is not blamed, and waits for as long as the answer is remembered.
         """
-        entry = self._hosts.setdefault(host, _Host(self.rules.per_host))
+        entry = self._hosts.setdefault(host, _Host(host, self.rules))
         entry.is_due = False
         self._learn(host, entry, Answer("", host, Outcome.DNS_FAILED, 0.0), now, wall, (domain, ""), strikes=1)
         if entry.circuit is None:
@@ -273,7 +291,7 @@ class Gates:
         if entry is None:
             if seconds is None:
                 return
-            entry = self._hosts[host] = _Host(self.rules.per_host)
+            entry = self._hosts[host] = _Host(host, self.rules)
         entry.pace = pace.with_crawl_delay(entry.pace, seconds)
         self._settle(entry)
 
@@ -285,7 +303,7 @@ class Gates:
 
     def hold(self, host: str, until: float, url: str = "") -> None:
         """Do not ask the endpoint of this URL before that instant: its robots.txt is out of reach, say, and is due again then."""
-        entry = self._hosts.setdefault(host, _Host(self.rules.per_host))
+        entry = self._hosts.setdefault(host, _Host(host, self.rules))
         endpoint = site_of(url)
         before = entry.circuits.get(endpoint) or Circuit()
         held = msgspec.structs.replace(before, strikes=max(1, before.strikes), until=max(before.until, until))
@@ -298,7 +316,8 @@ class Gates:
         self.changes += 1
         self._pages.rate, self._bytes.rate = rules.pages_per_second, rules.bytes_per_second
         self._is_capped = self._pages.rate is not None or self._bytes.rate is not None
-        for entry in self._hosts.values():
+        for host, entry in self._hosts.items():
+            entry.rules, entry.most = _pace_of(host, rules), _live_of(host, rules)
             self._settle(entry)
         self._domains.change(rules.domain, rules.domain_on_loopback, rules.per_host)
         self._addresses.change(rules.address, rules.address_on_loopback, rules.per_host)
@@ -312,13 +331,13 @@ class Gates:
     def told_delay(self, host: str) -> tuple[float, Reason]:
         """The same, and why it is no shorter."""
         entry = self._hosts.get(host)
-        return pace.shown_delay(entry.pace if entry else FRESH, self.rules.pace)
+        return pace.shown_delay(entry.pace if entry else FRESH, entry.rules if entry else _pace_of(host, self.rules))
 
     def slowed(self) -> Iterator[tuple[str, float, Reason]]:
         """Hosts that errors or refusals slow down, with delay and reason."""
         for host, entry in self._hosts.items():
             if entry.pace.gap or entry.pace.strain > 1:
-                delay, reason = pace.shown_delay(entry.pace, self.rules.pace)
+                delay, reason = pace.shown_delay(entry.pace, entry.rules)
                 if reason in (Reason.ERRORS, Reason.REFUSALS):
                     yield host, delay, reason
 
@@ -374,7 +393,7 @@ class Gates:
         entry = self._hosts.get(host)
         if entry is None:
             return None
-        rest = _longest(entry.pace, self.rules.pace) if entry.live else self._opens(entry) - now
+        rest = _longest(entry.pace, entry.rules) if entry.live else self._opens(entry) - now
         return notes.written(rest, entry.pace, entry.circuit, entry.circuits, now=now, wall=wall)
 
     def restore(self, host: str, note: HostNote, now: float, wall: float, *, clean: bool = True) -> None:
@@ -388,10 +407,10 @@ class Gates:
             clean: False after a kill: a request may have gone out after the note, so the host waits its whole delay.
         """
         rest, known, broken, circuits = notes.read(note, now=now, wall=wall)
-        entry = self._hosts.setdefault(host, _Host(self.rules.per_host))
+        entry = self._hosts.setdefault(host, _Host(host, self.rules))
         entry.pace, entry.circuit, entry.circuits = known, broken, circuits
-        longest = _longest(known, self.rules.pace)
-        entry.last = now + (min(rest, longest) if clean else longest) - pace.delay_of(known, self.rules.pace)
+        longest = _longest(known, entry.rules)
+        entry.last = now + (min(rest, longest) if clean else longest) - pace.delay_of(known, entry.rules)
         entry.is_due = known.until <= now and self._closed_until(entry) <= now
         self._settle(entry)
 
@@ -447,7 +466,7 @@ class Gates:
             if spared:
                 self.changes += len(spared) > 1
                 return
-        entry.pace = pace.after(entry.pace, answer, now, wall, self.rules.pace, self._draw, attempt)
+        entry.pace = pace.after(entry.pace, answer, now, wall, entry.rules, self._draw, attempt)
         if outcome is Outcome.DNS_FAILED:
             entry.circuit = circuit.after(entry.circuit, outcome, now, self.rules.waits, strikes or self.rules.strikes)
             return
@@ -474,12 +493,12 @@ class Gates:
         if not gap:
             return now
         due = entry.begun + gap
-        late = entry.last + pace.delay_of(entry.pace, self.rules.pace) - due
+        late = entry.last + pace.delay_of(entry.pace, entry.rules) - due
         return max(due, now - min(gap, late)) if late > 0.0 else now
 
     def _opens(self, entry: _Host) -> float:
         """When delay and gap are over."""
-        opens, known = entry.last + pace.delay_of(entry.pace, self.rules.pace), entry.pace.control
+        opens, known = entry.last + pace.delay_of(entry.pace, entry.rules), entry.pace.control
         return opens if known is None else max(opens, entry.begun + known.gap)
 
     def _settle(self, entry: _Host) -> None:
@@ -494,7 +513,7 @@ class Gates:
         is_probed = (entry.circuit is not None and entry.circuit.is_open) or (
             bool(entry.circuits) and all(one.is_open for one in entry.circuits.values())
         )
-        entry.limit = 1 if is_probed or known.is_alone else self.rules.per_host
+        entry.limit = 1 if is_probed or known.is_alone else entry.most
 
 
 def _closed_until(circuits: Circuits) -> float:

@@ -66,8 +66,12 @@ PERIOD_OUTLIER = 4.0
 #: Seconds of the shortest usual gap: a host that has only refused so far has no latency, and a gap of nothing could not grow.
 SHORTEST_USUAL = 0.001
 
-#: Clean answers to the latest first tries of other pages that make a second refusal of one page its own.
+#: Clean answers in a row to the latest first tries of other pages that make a second refusal of one page its own.
 OTHERS_CLEAN = 3
+
+#: Part of the latest first tries that came clean from which on a refused retry tells nothing of its host: the page was refused
+#: before, and half of the others are well. A crawl that has only such pages left would take them for refusals in a row.
+WELL = 0.5
 
 #: Pages in a row found at fault from which on a refusal counts as its page's before its second try has shown so: a site may have
 #: many such pages.
@@ -126,6 +130,10 @@ class Pace(msgspec.Struct, frozen=True, gc=False):
     """When the last answer came; 0 where the next one tells nothing of the period."""
     own: int = 0
     """Second tries in a row that showed their page, and not the host, to be at fault; up to :data:`OWN`."""
+    firsts: int = 0
+    """The latest answers to first tries of pages as bits, the newest lowest; 1 is a clean one."""
+    tried: int = 0
+    """How many of these bits are known, up to the width of the window."""
     control: RefusalControl | None = None
     """What refusals have taught; None where there were none of late."""
 
@@ -133,6 +141,12 @@ class Pace(msgspec.Struct, frozen=True, gc=False):
     def gap(self) -> float:
         """Seconds from one start to the next, by what refusals have taught; 0 is nothing."""
         return self.control.gap if self.control is not None else 0.0
+
+    @property
+    def is_well(self) -> bool:
+        """Of the latest first tries of pages enough came clean."""
+        clean = self.firsts.bit_count()
+        return clean >= OTHERS_CLEAN and clean >= WELL * self.tried
 
     @property
     def is_alone(self) -> bool:
@@ -229,6 +243,8 @@ def after(
         period=period,
         seen=now,
         own=0 if is_clean and attempt == 2 else pace.own,
+        firsts=_with_first(pace, is_clean) if attempt == 1 else pace.firsts,
+        tried=min(pace.tried + (attempt == 1), WINDOW),
         control=control,
     )
 
@@ -239,22 +255,30 @@ def _refused(
     """The whole host waits for as long as it asks; where it says nothing, or refuses again and again, by our own measure."""
     usual, said = _usual(pace, rules), asked_wait(answer.retry_after, wall)
     control, refusals, clean, own = pace.control, pace.refusals, pace.clean, pace.own
+    is_silent = attempt > 1 and pace.is_well
     if attempt > 1 and clean >= OTHERS_CLEAN:
         if attempt == 2:
             control, own = controlling.pardoned(control), min(own + 1, OWN)
     elif now >= pace.until and own >= OWN and clean >= OTHERS_CLEAN:
         clean = 0
-    elif now >= pace.until:
+    elif now >= pace.until and not is_silent:
         # Refusals that arrive during a wait answer requests from before it: one cause, counted once.
         control, refusals = controlling.refused(control, usual, now), refusals + 1
         clean = clean if attempt > 1 else 0
     wait = said or max(SHORTEST_UNSAID, UNSAID * max(usual, pace.gap))
-    if refusals >= IN_A_ROW:
+    if refusals >= IN_A_ROW and not is_silent:
         wait = max(wait, FIRST_BACKOFF * 2.0 ** min(refusals - IN_A_ROW, 32))
     until = max(pace.until, now + min(DAY, wait * (1.0 + JITTER * draw())))
-    return msgspec.structs.replace(
+    known = msgspec.structs.replace(
         pace, until=until, refusals=refusals, clean=clean, seen=0.0, own=own, control=control
     )
+    if attempt > 1:
+        return known
+    return msgspec.structs.replace(known, firsts=_with_first(pace, False), tried=min(pace.tried + 1, WINDOW))
+
+
+def _with_first(pace: Pace, is_clean: bool) -> int:
+    return ((pace.firsts << 1) | is_clean) & ((1 << WINDOW) - 1)
 
 
 def _usual(pace: Pace, rules: PaceRules) -> float:

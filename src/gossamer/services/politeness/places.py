@@ -68,13 +68,15 @@ class SharedPlaces:
         for place in self._table.values():
             place.limit = self._limit(place.on_loopback)
 
-    def enter(self, name: str, place: SharedPlace | None, now: float, *, on_loopback: bool) -> None:
-        """One more request is live at `place`, which is what :meth:`get` gives for `name`."""
+    def enter(self, name: str, place: SharedPlace | None, now: float, *, on_loopback: bool, least: int = 1) -> None:
+        """One more request is live at `place`, which is what :meth:`get` gives for `name`; its host alone may have `least`."""
         if place is None:
             self._sweep(now)
             place = self._table[name] = SharedPlace(self._limit(on_loopback), on_loopback=on_loopback)
         elif place.on_loopback != on_loopback:
             place.on_loopback, place.limit = on_loopback, self._limit(on_loopback)
+        if place.limit < least:
+            place.limit = least
         place.live += 1
         place.next = now + (self._loopback.gap if on_loopback else self._usual.gap)
 

@@ -8,8 +8,8 @@ is committed, whatever took longer.
 import heapq
 import random
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.errors import UsageError
+from gossamer.model.host_table import HostTable
 from gossamer.model.ruling import DONE, Ruling
 from gossamer.model.task import Answer, Task
 from gossamer.services.politeness.blocklist import Blocklist
@@ -35,6 +36,9 @@ from gossamer.services.politeness.waiting import DAY
 SEED = 1
 
 
+V = TypeVar("V")
+
+
 class PolitenessSheet(Sheet, frozen=True):
     """Settings of :class:`HostPoliteness`. All are live."""
 
@@ -48,6 +52,14 @@ class PolitenessSheet(Sheet, frozen=True):
     per_host: Annotated[
         int, setting("Live requests to one host; more only where you own it.", unit="requests", ge=1)
     ] = 1
+    delays: Annotated[
+        dict[str, float | Literal["auto"]],
+        setting("Wait so many seconds between two requests to these hosts, as `*.example.org`, instead of `delay`."),
+    ] = msgspec.field(default_factory=dict)
+    lives: Annotated[
+        dict[str, Annotated[int, msgspec.Meta(ge=1)]],
+        setting("Have so many live requests to these hosts, as `*.example.org`, instead of `per_host`."),
+    ] = msgspec.field(default_factory=dict)
     domain_delay: (
         Annotated[float, setting("Between two starts in one registered domain; 0.25 s off loopback.", unit="s", ge=0)]
         | None
@@ -132,13 +144,13 @@ class HostPoliteness(Provider[PolitenessSheet]):
         """See the contract."""
         host, domain = task.host, registered_domain(task.host)
         booked = self.gates.begin(host, domain, address, now)
-        self._flights.setdefault(task.url, deque()).append(_Flight(host, domain, address, task.attempt, booked))
+        self._flights.setdefault(task.identity, deque()).append(_Flight(host, domain, address, task.attempt, booked))
         place = self.gates.place(host)
         return place is not None and place.live < place.limit
 
     def answered(self, answer: Answer) -> None:
         """See the contract."""
-        for flight in self._flights.get(answer.url, ()):
+        for flight in self._flights.get(answer.identity, ()):
             if flight.ruling is None:
                 break
         else:
@@ -150,15 +162,22 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def ruling(self, answer: Answer) -> Ruling:
         """See the contract."""
-        flights = self._flights.get(answer.url)
+        ruling = self.expected(answer)
+        flights = self._flights.get(answer.identity)
+        if flights is not None:
+            flights.popleft()
+            if not flights:
+                del self._flights[answer.identity]
+        return ruling
+
+    def expected(self, answer: Answer) -> Ruling:
+        """See the contract."""
+        flights = self._flights.get(answer.identity)
         if flights is None:
             return DONE
         if flights[0].ruling is None:
             self.answered(answer)
-        ruling = flights.popleft().ruling
-        if not flights:
-            del self._flights[answer.url]
-        return ruling or DONE
+        return flights[0].ruling or DONE
 
     # -- what else is known of a host
 
@@ -176,9 +195,9 @@ class HostPoliteness(Provider[PolitenessSheet]):
         """See the contract."""
         self.gates.missed(host, self.clock.monotonic(), self.clock.now(), registered_domain(host))
 
-    def received(self, url: str, size: int) -> None:
+    def received(self, identity: str, size: int) -> None:
         """See the contract."""
-        flights = self._flights.get(url)
+        flights = self._flights.get(identity)
         booked = 0.0
         if flights:
             booked, flights[0].booked = flights[0].booked, 0.0
@@ -301,7 +320,16 @@ def rules_of(sheet: PolitenessSheet) -> GateRules:
         bytes_per_second=sheet.bandwidth,
         waits=sheet.retries,
         strikes=sheet.strikes,
+        delays=_by_host("delays", {host: -1.0 if one == "auto" else one for host, one in sheet.delays.items()}),
+        lives=_by_host("lives", sheet.lives),
     )
+
+
+def _by_host(name: str, values: Mapping[str, V]) -> HostTable[V]:
+    try:
+        return HostTable(values)
+    except UsageError as error:
+        raise SettingError(f"setting {name!r}: {error}") from None
 
 
 def _blocklist(sheet: PolitenessSheet) -> Blocklist:

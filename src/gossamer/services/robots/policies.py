@@ -90,10 +90,10 @@ class RobotsPolicy(msgspec.Struct, frozen=True):
     """Seconds between the rounds (the same)."""
     keep: float = DAY
     """Seconds for which an answer is good (RFC 9309, 2.4: at most 24 hours)."""
-    first_retry: float = 60.0
-    """Seconds until an unreachable site is asked again for the first time (design question 12)."""
+    retries: tuple[float, ...] = (10.0, 600.0, 3600.0)
+    """Seconds until an unreachable site is asked again, after one failure, two failures, and so on: those of a page."""
     growth: float = 2.0
-    """Factor of the retry interval, from failure to failure."""
+    """Factor of the retry interval from each further failure to the next."""
     longest_retry: float = 6 * 3600.0
     """Seconds; fault 26."""
     max_failures: int = 0
@@ -105,8 +105,10 @@ class RobotsPolicy(msgspec.Struct, frozen=True):
 
     def retry_after(self, failures: int) -> float:
         """Seconds from the `failures`-th failure in a row to the next request."""
+        if failures <= len(self.retries):
+            return self.retries[failures - 1]
         # The exponent is bounded, since floats are.
-        return min(self.first_retry * self.growth ** min(failures - 1, 64), self.longest_retry)
+        return min(self.retries[-1] * self.growth ** min(failures - len(self.retries), 64), self.longest_retry)
 
 
 _RFC9309: Mapping[RobotsEvent, Effect] = {
@@ -160,6 +162,6 @@ POLICIES: Mapping[str, RobotsPolicy] = {
         RobotsPolicy("rfc9309", _RFC9309, absent_after=30 * DAY),
         RobotsPolicy("rfc9309-strict", {**_RFC9309, RobotsEvent.FORBIDDEN: Effect.DENY}, absent_after=30 * DAY),
         # The paper names no figures: an hour between tries, and a week of failures before a site is given up.
-        RobotsPolicy("paper", _PAPER, first_retry=3600.0, growth=1.0, max_failures=168, uses_copy=False),
+        RobotsPolicy("paper", _PAPER, retries=(3600.0,), growth=1.0, max_failures=168, uses_copy=False),
     )
 }

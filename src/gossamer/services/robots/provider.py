@@ -221,7 +221,7 @@ def _policy(sheet: RobotsSheet) -> RobotsPolicy:
     policy = msgspec.structs.replace(POLICIES[sheet.policy], keep=sheet.keep)
     if sheet.retry is not None:
         longest = max(sheet.retry, policy.longest_retry)
-        policy = msgspec.structs.replace(policy, first_retry=sheet.retry, longest_retry=longest)
+        policy = msgspec.structs.replace(policy, retries=(sheet.retry,), longest_retry=longest)
     if sheet.max_failures is not None:
         policy = msgspec.structs.replace(policy, max_failures=sheet.max_failures)
     return policy

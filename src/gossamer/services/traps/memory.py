@@ -48,7 +48,7 @@ class TrapPart(msgspec.Struct, array_like=True):
     feeding: int = 0
     """Pages that led to new URLs of the part, since it was last calm."""
     window: bytearray = msgspec.field(default_factory=bytearray)
-    """Of the last pages that were looked at, what each was, as bits: see :mod:`watch`."""
+    """Of the last pages that were looked at, what each was, as bits: see :mod:`judging`."""
     combinations: set[int] = set()
     """Checksums of combinations of parameters."""
     rests: dict[int, set[int]] = {}

@@ -15,8 +15,9 @@ from gossamer.model.aside import Family
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Visit
+from gossamer.services.traps.membership import FOUND
 from gossamer.services.traps.memory import WHAT
-from gossamer.services.traps.watch import FOUND, TrapWatch
+from gossamer.services.traps.watch import TrapWatch
 
 #: What a task of a family is refused by that a person has confirmed to be a trap.
 CONFIRMED = f"{FOUND}confirmed"
@@ -105,7 +106,7 @@ class LearntTraps(Provider[TrapSheet]):
         """Refuse what a person has confirmed."""
         if not self._has_confirmed:
             return [""] * len(tasks)
-        return [CONFIRMED if self.watch.is_trap(task) else "" for task in tasks]
+        return [CONFIRMED if self.watch.decisions.is_trap(task) else "" for task in tasks]
 
     def place(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[Family | None]:
         """The family that each task is to be set aside under; None for what is crawled."""
@@ -123,7 +124,7 @@ class LearntTraps(Provider[TrapSheet]):
 
     def is_confirmed(self, family: Family) -> bool:
         """Whether a person has said that it is a trap."""
-        return self._has_confirmed and self.watch.is_confirmed(family)
+        return self._has_confirmed and self.watch.decisions.of(family.owner, family.part) is True
 
     def returning(self) -> Sequence[Family]:
         """Families of which everything comes back."""

@@ -9,12 +9,9 @@ A page costs a look at its URL. Its words are read only where it leads to new UR
 of one that has, once in :data:`SAMPLE` such pages.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
-
-from xxhash import xxh32_intdigest
 
 from gossamer.contracts.template import HostTemplate
 from gossamer.contracts.watching import Learnt
@@ -24,35 +21,36 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Visit
 from gossamer.reading.words import marks_of, words_of, words_of_urls
-from gossamer.services.traps.families import (
-    UrlTrace,
-    depth_of,
-    directory_of,
-    named_directory_of,
-    parts_of,
-    shared_beginning,
-    trace,
+from gossamer.services.traps.decided import Decisions
+from gossamer.services.traps.families import depth_of, named_directory_of, parts_of, shared_beginning, trace
+from gossamer.services.traps.judging import (
+    FEEDS,
+    NOTHING_NEW,
+    STALE,
+    WINDOW,
+    bits_of,
+    ends,
+    evidence,
+    remember_shape,
+    those,
+    trap_of,
 )
-from gossamer.services.traps.memory import SUSPECTS_OF_HOST, Memory, PartState, Recall, TrapHost, TrapPart, read_host
+from gossamer.services.traps.membership import (
+    FOUND,
+    GRACE,
+    WILDCARD,
+    belongs,
+    is_watched,
+    is_young,
+    rest_of,
+    suspicions_of,
+    wild_owner,
+)
+from gossamer.services.traps.memory import SUSPECTS_OF_HOST, Memory, PartState, Recall, TrapHost, TrapPart
 from gossamer.services.traps.shapes import shape_of
-
-#: Pages of a part that lead to new URLs of it before its pages are looked at: most parts of most hosts have fewer.
-GRACE = 8
-
-#: Pages that are judged together. With grace, and requests that are under way when they are judged, a trap costs less than
-#: the fifty pages of fault 40.
-WINDOW = 24
-
-#: How many of them must have said nothing of their own.
-STALE = 22
 
 #: So many of the last :data:`RECENT` pages with news are enough for trust, and then one page in so many is looked at.
 NEWS, RECENT, SAMPLE = 2, 4, 24
-
-#: How many must have led to several new URLs of the part, to at least one with an invented name, or to any in a proven pattern.
-FAST = 18
-STEADY, INVENTED = 18, 18
-FEEDING, SHAPED = 10, 18
 
 #: With fewer pages in a full window that led on, a part is calm: it ends.
 CALM = 6
@@ -63,9 +61,6 @@ NOTHING = 3
 #: From what likeness on a remainder says what an earlier page has said.
 LIKE = 0.8
 
-#: Probes of a suspected part in a row that led to no new URL of it: it ends after all.
-ENDS = 3
-
 #: A part that ended after all has so many times more grace, each time it does.
 LENIENCE = 16
 
@@ -75,35 +70,8 @@ MOST_ENDS = 3
 #: A URL of so many characters may lead to none because they would be too long.
 LONG_URL = 1_000
 
-#: Combinations of parameters after which a list counts as faceted: sorting and paging alone make fewer.
-COMBINATIONS = 4
-
-#: Identifiers that lead to the same rest of a path before they count as sessions, and how many rests are compared.
-SESSIONS = 3
-RESTS = 8
-
-#: Pages of a host after which it is none of those that a domain invents.
-ESTABLISHED = 4
-
 #: URLs of a page whose words are left out of its own: a page with more is bounded work.
 ECHOED = 500
-
-#: How the names of traps begin.
-FOUND = "trap:"
-
-#: What a page was, as bits of its place in a window: it said nothing of its own, it led to one or to several new URLs of the part,
-#: its URL is dated, has no counted name, repeats a segment; it was reached by a page that reloads itself; its title says that
-#: nothing is there (which gives a trap its name, and is no evidence).
-NOTHING_NEW, FEEDS, FEEDS_MORE, DATED, NAMED, GROWS, RELOADED, NOT_THERE = (1 << bit for bit in range(8))
-
-_SAYS_NOT_THERE = re.compile(
-    r"not found|404|does(?: not|n.t) exist|no longer (?:available|exists)|page unavailable|nicht gefunden|introuvable|"
-    r"no encontrad|não encontrad|non trovat|niet gevonden|nem található|не найден|見つかりません|未找到|不存在",
-    re.IGNORECASE,
-)
-
-#: The part of a domain that is all hosts which it may invent.
-WILDCARD = "**"
 
 
 class _Place(NamedTuple):
@@ -124,8 +92,8 @@ class TrapWatch:
         """How many of each are remembered; a part takes about 500 bytes, a host 400."""
         self._template = template
         self._memory = Memory(parts, hosts)
-        self._decided: dict[tuple[str, str], tuple[Family, bool]] = {}
-        """What a person has decided, by owner and part: whether it is a trap."""
+        self.decisions = Decisions(self._memory)
+        """What a person has decided."""
         self._returning: dict[tuple[str, str], Family] = {}
         self._any_suspect = False
         self.found: Counter[str] = Counter()
@@ -150,13 +118,9 @@ class TrapWatch:
 
     def decide(self, traps: Sequence[Family], trusted: Sequence[Family]) -> None:
         """Take a person's word for what is a trap, and what is none."""
-        before = self._decided
-        self._decided = {(one.owner, one.part): (one, True) for one in traps}
-        self._decided |= {(one.owner, one.part): (one, False) for one in trusted}
         self._any_suspect = self._any_suspect or bool(traps)
-        for key, (family, is_trap) in self._decided.items():
-            if not is_trap and before.get(key) != (family, False):
-                self._free(family.owner, self._memory.host(family.owner), family.part)
+        for family in self.decisions.decide(traps, trusted):
+            self._free(family.owner, self._memory.host(family.owner), family.part)
 
     # -- learning
 
@@ -200,21 +164,21 @@ class TrapWatch:
         skipped = depth_of(host.base)
         own = [task for task in visit.new if task.host == name]
         wide, narrow = parts_of(visit.url, skipped)
-        if not visit.new and not suspects and not _is_watched(host, (narrow, wide, _rest(host))):
+        if not visit.new and not suspects and not is_watched(host, (narrow, wide, rest_of(host))):
             return []
-        is_young = self._is_young(host, wide)
+        among_young = is_young(host, wide)
         names = [narrow, wide]
         others = [parts_of(task.url, skipped) for task in own]
         fed = [sum(other == narrow for _, other in others), sum(other == wide for other, _ in others)]
         places = [_Place(name, host, *pair) for pair in zip(names, (skipped, skipped), fed, strict=True)]
-        if is_young:
-            fed_rest = sum(self._is_young(host, other) for other, _ in others)
-            places.append(_Place(name, host, _rest(host), skipped, fed_rest))
+        if among_young:
+            fed_rest = sum(is_young(host, other) for other, _ in others)
+            places.append(_Place(name, host, rest_of(host), skipped, fed_rest))
         for suspect in suspects:
-            if suspect not in names and suspect != _rest(host):
+            if suspect not in names and suspect != rest_of(host):
                 depth = host.parts[suspect].skipped
-                if self._belongs(visit.task, suspect, depth, host):
-                    fed_too = sum(self._belongs(task, suspect, depth, host) for task in own)
+                if belongs(visit.task, suspect, depth, host):
+                    fed_too = sum(belongs(task, suspect, depth, host) for task in own)
                     places.append(_Place(name, host, suspect, depth, fed_too))
         if len(own) < len(visit.new):
             places += self._wild(visit, name)
@@ -267,8 +231,8 @@ class TrapWatch:
         part.pages += 1
         part.found += fed
         seen = trace(visit.url)
-        _remember_shape(part, seen)
-        part.window.append(_bits(visit, seen, fed, is_stale=is_stale))
+        remember_shape(part, seen)
+        part.window.append(bits_of(visit, seen, fed, is_stale=is_stale))
         del part.window[:-WINDOW]
         if part.state is PartState.SUSPECT:
             if not is_stale:
@@ -285,19 +249,19 @@ class TrapWatch:
             window.clear()
             return ""
         recent = window[-RECENT:]
-        if len(recent) - _those(recent, NOTHING_NEW) >= NEWS:
+        if len(recent) - those(recent, NOTHING_NEW) >= NEWS:
             part.state = PartState.TRUSTED
             window.clear()
             return ""
         part.state = PartState.FRESH
         if len(window) < WINDOW:
             return ""
-        if _those(window, FEEDS) < CALM:
+        if those(window, FEEDS) < CALM:
             part.feeding = 0
             window.clear()
             return ""
-        found = _trap_of(part, is_wild=name == WILDCARD) if _those(window, NOTHING_NEW) >= STALE else ""
-        is_trusted = not self._decided.get((owner, name), (None, True))[1]
+        found = trap_of(part, is_wild=name == WILDCARD) if those(window, NOTHING_NEW) >= STALE else ""
+        is_trusted = self.decisions.of(owner, name) is False
         if not found or is_trusted or len(host.suspects()) >= SUSPECTS_OF_HOST:
             return ""
         part.state, part.name = PartState.SUSPECT, FOUND + found
@@ -309,7 +273,7 @@ class TrapWatch:
     def _observe_end(self, visit: Visit) -> None:
         """A URL of a suspected part that brings nothing, not even a page, leads nowhere: the part ends there."""
         if self._any_suspect and visit.response.outcome in (Outcome.CLIENT_ERROR, Outcome.NOT_MODIFIED):
-            for owner, host, name in list(self._suspicions(visit.task)):
+            for owner, host, name in list(suspicions_of(visit.task, self._memory)):
                 part = host.parts[name]
                 part.window.append(NOTHING_NEW)
                 del part.window[:-WINDOW]
@@ -319,7 +283,7 @@ class TrapWatch:
     def _check_end(self, visit: Visit, owner: str, host: TrapHost, name: str) -> None:
         """Free a part whose last probes led nowhere: it ends after all, as a site of equal pages does."""
         part = host.parts[name]
-        if len(visit.url) < LONG_URL and _ends(part):
+        if len(visit.url) < LONG_URL and ends(part):
             part.ended = min(part.ended + 1, MOST_ENDS)
             self._free(owner, host, name)
 
@@ -331,7 +295,7 @@ class TrapWatch:
             and not visit.duplicate_of
             and not visit.discarded
         ):
-            for owner, host, name in list(self._suspicions(visit.task)):
+            for owner, host, name in list(suspicions_of(visit.task, self._memory)):
                 self._free(owner, host, name)
 
     def _free(self, owner: str, host: TrapHost, name: str) -> None:
@@ -359,7 +323,7 @@ class TrapWatch:
         return [self._place(task, shape) for task, shape in zip(tasks, shapes, strict=True)]
 
     def _place(self, task: Task, shape: str) -> Family | None:
-        if task.relation == "seed" or self._is_released(task):
+        if task.relation == "seed" or self.decisions.has(task):
             return None
         if shape:
             host = self._memory.host(task.host)
@@ -371,44 +335,22 @@ class TrapWatch:
                 self._any_suspect = True
                 self._memory.keep(task.host)
                 self.found[shape] += 1
-            if part.state is PartState.SUSPECT and self._decided.get((task.host, name), (None, True))[1]:
+            if part.state is PartState.SUSPECT and self.decisions.of(task.host, name) is not False:
                 return self._told(Family(task.host, name, shape))
-        for owner, host, name in self._suspicions(task):
+        for owner, host, name in suspicions_of(task, self._memory):
             part = host.parts[name]
             return self._told(Family(owner, name, part.name, part.skipped))
         return None
-
-    def _is_released(self, task: Task) -> bool:
-        """Whether a person trusts a family of this task: what else is suspected of it does not count."""
-        return any(
-            not is_trap
-            and family.owner in (task.host, f"*.{registered_domain(task.host)}")
-            and self._belongs(task, family.part, family.skipped, self._memory.host(family.owner))
-            for family, is_trap in self._decided.values()
-        )
 
     def _told(self, family: Family) -> Family:
         self.aside[family.why] += 1
         return family
 
-    def is_trap(self, task: Task) -> bool:
-        """Whether a person has confirmed that this is part of a trap."""
-        return any(
-            is_trap
-            and family.owner in (task.host, f"*.{registered_domain(task.host)}")
-            and self._belongs(task, family.part, family.skipped, self._memory.host(family.owner))
-            for family, is_trap in self._decided.values()
-        )
-
-    def is_confirmed(self, family: Family) -> bool:
-        """Whether a person has said that it is a trap."""
-        return self._decided.get((family.owner, family.part), (None, False))[1]
-
     def is_suspect(self, family: Family) -> bool:
         """Whether what was set aside of a family is to stay there."""
-        decided = self._decided.get((family.owner, family.part))
+        decided = self.decisions.of(family.owner, family.part)
         if decided is not None:
-            return decided[1]
+            return decided
         host = self._memory.look(family.owner)
         part = host.parts.get(family.part) if host is not None else None
         return part is not None and part.state is PartState.SUSPECT
@@ -418,52 +360,21 @@ class TrapWatch:
         found, self._returning = list(self._returning.values()), {}
         return found
 
-    def _suspicions(self, task: Task) -> Iterator[tuple[str, TrapHost, str]]:
-        """Owner, host and name of each suspected part that a task belongs to."""
-        host = self._memory.look(task.host)
-        if host is not None:
-            # The widest first: what is suspected as a whole is one family.
-            for name in sorted(host.suspects(), key=len):
-                if self._belongs(task, name, host.parts[name].skipped, host):
-                    yield task.host, host, name
-        if host is None or host.pages < ESTABLISHED:
-            owner = f"*.{registered_domain(task.host)}"
-            wild = self._memory.look(owner)
-            if wild is not None and WILDCARD in wild.suspects() and owner[2:] != task.host:
-                yield owner, wild, WILDCARD
-
-    def _belongs(self, task: Task, name: str, skipped: int, host: TrapHost) -> bool:
-        """Whether a task is of the part of this name."""
-        if name == WILDCARD:
-            return True
-        wide, narrow = parts_of(task.url, skipped)
-        if name in (narrow, wide):
-            return True
-        if name.endswith("/***"):
-            return self._is_young(host, wide)
-        return FOUND + name == shape_of(task.url, task.source)
-
-    @staticmethod
-    def _is_young(host: TrapHost, wide: str) -> bool:
-        """Whether a directory is too small, or too new, to be judged by itself."""
-        part = host.parts.get(wide)
-        return part is None or (part.state is PartState.FRESH and part.feeding < GRACE)
-
     # -- telling
 
     def story(self, task: Task) -> str:
         """What is known of the parts of a URL that are, or were, suspected."""
         lines = []
-        for owner in (task.host, f"*.{registered_domain(task.host)}"):
+        for owner in (task.host, wild_owner(task.host)):
             host = self._memory.look(owner)
             for name, part in host.parts.items() if host is not None else ():
-                if part.name and self._belongs(task, name, part.skipped, host or TrapHost()):
+                if part.name and belongs(task, name, part.skipped, host or TrapHost()):
                     lines.append(f"{part.name}: {owner}{name if name != WILDCARD else ''} ({evidence(part)})")
         return "; ".join(lines)
 
     def evidence(self, family: Family) -> str:
         """Why a family is suspected, in words."""
-        if self._decided.get((family.owner, family.part), (None, False))[1]:
+        if self.decisions.of(family.owner, family.part):
             return "a person has confirmed it"
         host = self._memory.look(family.owner)
         part = host.parts.get(family.part) if host is not None else None
@@ -472,101 +383,3 @@ class TrapWatch:
     def by_name(self) -> Mapping[str, int]:
         """Tasks that were set aside, by the trap's name."""
         return dict(self.aside)
-
-
-def evidence_of(data: bytes | None, family: Family) -> str:
-    """Why a family is, or was, suspected, in words: out of what the ledger keeps of its owner."""
-    part = read_host(data).parts.get(family.part)
-    return "nothing is known of it any more" if part is None else evidence(part)
-
-
-def evidence(part: TrapPart) -> str:
-    """Why a part is suspected, in words."""
-    if not part.pages:
-        return "its URLs have this shape"
-    if part.state is not PartState.SUSPECT:
-        return f"trusted: its pages have news; {part.pages} pages were looked at"
-    stale = _those(part.window, NOTHING_NEW)
-    return (
-        f"{stale} of the last {len(part.window)} pages said nothing of their own; {part.pages} pages led to "
-        f"{part.found} new URLs like them"
-    )
-
-
-def _is_watched(host: TrapHost, names: Sequence[str]) -> bool:
-    """Whether the pages of one of these parts are being looked at."""
-    return any(part is not None and part.window for part in map(host.parts.get, names))
-
-
-def _rest(host: TrapHost) -> str:
-    """The name of the part that is everything in small directories."""
-    return f"{host.base if len(host.base) < 100 else '/'}***" if host.base.endswith("/") else "/***"
-
-
-def _those(window: bytearray, bit: int) -> int:
-    """How many pages of a window have this bit."""
-    return sum(1 for page in window if page & bit)
-
-
-def _bits(visit: Visit, seen: UrlTrace, fed: int, *, is_stale: bool) -> int:
-    """What a page was."""
-    found = (NOTHING_NEW if is_stale else 0) | (FEEDS if fed else 0) | (FEEDS_MORE if fed > 1 else 0)
-    found |= (DATED if seen.is_dated else 0) | (0 if seen.is_counted else NAMED) | (GROWS if _grows(visit, seen) else 0)
-    if visit.task.relation.startswith("meta"):
-        found |= RELOADED
-    if visit.title and _SAYS_NOT_THERE.search(visit.title):
-        found |= NOT_THERE
-    return found
-
-
-def _grows(visit: Visit, seen: UrlTrace) -> bool:
-    """Whether the path is longer than that of the page that leads to it, and repeats a segment."""
-    if not (seen.repeats and visit.task.source):
-        return False
-    here, there = directory_of(visit.url), directory_of(visit.task.source)
-    return len(here) > len(there) and here.startswith(there)
-
-
-def _trap_of(part: TrapPart, *, is_wild: bool) -> str:
-    """The kind of trap that a part is whose pages say nothing of their own; empty where it ends some time."""
-    window = part.window
-    feeding = _those(window, FEEDS)
-    is_fast = _those(window, FEEDS_MORE) >= FAST
-    is_steady = feeding >= STEADY and _those(window, NAMED) >= INVENTED
-    patterns = (
-        ("session-ids", any(len(identifiers) >= SESSIONS for identifiers in part.rests.values())),
-        ("facets", len(part.combinations) >= COMBINATIONS),
-        ("calendar", _those(window, DATED) >= SHAPED),
-        ("repeated-segments", _those(window, GROWS) >= SHAPED),
-        ("reload", _those(window, RELOADED) >= SHAPED),
-    )
-    for name, holds in patterns:
-        if holds and feeding >= FEEDING:
-            return name
-    if is_fast or is_steady:
-        return "wildcard-names" if is_wild else "soft-404" if _those(window, NOT_THERE) >= SHAPED else "endless"
-    return ""
-
-
-def _ends(part: TrapPart) -> bool:
-    """Whether the last pages of a suspected part led to no new URL of it."""
-    last = part.window[-ENDS:]
-    return len(last) == ENDS and not _those(last, FEEDS)
-
-
-def _remember_shape(part: TrapPart, seen: UrlTrace) -> None:
-    """Keep what tells sessions and facets, up to the number that decides."""
-    if seen.names and len(part.combinations) < COMBINATIONS:
-        part.combinations.add(_checksum("&".join(seen.names)))
-    if seen.identifier:
-        rest = _checksum(seen.rest)
-        if rest not in part.rests and len(part.rests) >= RESTS:
-            part.rests.pop(next(iter(part.rests)))
-        identifiers = part.rests.setdefault(rest, set())
-        if len(identifiers) < SESSIONS:
-            identifiers.add(_checksum(seen.identifier))
-
-
-def _checksum(text: str) -> int:
-    """URLs are a stranger's, and as long as they like: what is compared of them is not kept."""
-    return xxh32_intdigest(text.encode("utf-8", "surrogatepass"))

@@ -7,4 +7,4 @@ from gossamer.simweb.hostile.case import HostileCase
 from gossamer.simweb.hostile.server import HostileWeb
 from gossamer.simweb.hostile.table import CASES, NOT_PLAYED
 
-__all__ = ["CASES", "NOT_PLAYED", "Case", "HostileWeb"]
+__all__ = ["CASES", "NOT_PLAYED", "HostileCase", "HostileWeb"]

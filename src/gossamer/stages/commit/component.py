@@ -15,11 +15,12 @@ what is small.
 
 import errno
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
-from gossamer.contracts.filtering import TaskFilter, VisitFilter, refusal
+from gossamer.contracts.filtering import Goal, TaskFilter, VisitFilter, refusal
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.keeping import Keeper
 from gossamer.contracts.ledger import Group, Ledger
@@ -40,11 +41,13 @@ from gossamer.model.errors import DiskFull
 from gossamer.model.identity import VisitIds
 from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import Ruling, What
-from gossamer.model.task import Committed
-from gossamer.model.visit import Location, Record, Visit, answer_of
+from gossamer.model.task import Committed, Task
+from gossamer.model.visit import Location, Record, Visit, answer_of, given_up, of_request
 from gossamer.stages.commit.hosts import Ended, HostNotes
 from gossamer.stages.commit.queueing import Choosers, TaskQueueing
 from gossamer.stages.commit.sheet import CommitSheet
+
+W = TypeVar("W")
 
 #: A keeper, and where the files end that it has written.
 _Ends = tuple[Keeper, Mapping[str, int]]
@@ -68,6 +71,7 @@ class Commit(Filter[CommitSheet]):
     watchers: UsesMany[Watcher]
     gates: UsesMany[VisitFilter]
     task_gates: UsesMany[TaskFilter]
+    goals: UsesMany[Goal]
 
     #: Small groups: a slot is free only after its group's commit (design promise 1 asks for about half the slots).
     batch = 32
@@ -94,8 +98,11 @@ class Commit(Filter[CommitSheet]):
 
     async def filter_many(self, visits: list[Visit]) -> None:
         """Commit a group; what a link sent twice has no flight any more and is dropped."""
-        group = [self._ended(visit) for visit in visits if self.flights.arrive(visit.task.identity)]
-        self.metrics.count("repeated", len(visits) - len(group))
+        arrived = [visit for visit in visits if self.flights.arrive(visit.task.identity)]
+        self.metrics.count("repeated", len(visits) - len(arrived))
+        if pages := [visit.task for visit in arrived if visit.is_announcement]:
+            await self._announce(pages)
+        group = [self._ended(visit) for visit in arrived if not visit.is_announcement]
         large = [ended for ended in group if type(ended.visit.response.body) is StoredBody]
         if large:
             group = [ended for ended in group if type(ended.visit.response.body) is not StoredBody]
@@ -103,6 +110,19 @@ class Commit(Filter[CommitSheet]):
             await self._commit(group)
         if large:
             await self._commit_aside(large)
+
+    async def _announce(self, pages: Sequence[Task]) -> None:
+        """Queue what visited pages link to: nothing else of them is kept once more."""
+
+        async def write() -> None:
+            with self.ledger.group() as staged:
+                queueing = self._queueing(staged)
+                for page in pages:
+                    queueing.announce_again(page)
+            await self.ledger.settle()
+
+        await self._in_the_end(write, lambda: None, f"the links of {len(pages)} pages")
+        await self.committed.send_many([Committed(page, Outcome.OK, is_kept=False) for page in pages])
 
     async def _commit_aside(self, large: Sequence[Ended]) -> None:
         """Commit large visits one by one. A worker that finds another at it leaves them to that one, and is free."""
@@ -134,58 +154,73 @@ class Commit(Filter[CommitSheet]):
         await self.records.send_many(records)
 
     async def _kept_in_the_end(self, group: list[Ended]) -> list[Record]:
-        """Write a group, when there is room: while the disk is full the crawl waits, since no slot gets free.
+        """Write a group, when there is room."""
+        decided = [ended.visit for ended in group]
+
+        async def write() -> tuple[list[Record], list[_Ends]]:
+            for ended in group:
+                if type(ended.visit.response.body) is StoredBody:
+                    await self.archive.lay(ended.visit)
+            written = self._kept(group)
+            await self.ledger.settle()
+            return written
+
+        def decide_anew() -> None:
+            for ended, visit in zip(group, decided, strict=True):
+                ended.visit = visit
+
+        records, ends = await self._in_the_end(write, decide_anew, f"{len(group)} visits")
+        for keeper, those in ends:
+            keeper.committed(those)
+        return records
+
+    async def _in_the_end(self, write: Callable[[], Awaitable[W]], again: Callable[[], None], what: str) -> W:
+        """Write, when there is room: while the disk is full the crawl waits, since no slot gets free.
+
+        Args:
+            write: writes all of it, or nothing.
+            again: is called before each further try.
+            what: is written, for messages.
 
         Raises:
             ComponentFailed: it cannot be written. The crawl stops: given once more, the group would count as repeated.
         """
-        decided = [ended.visit for ended in group]
         is_waiting = False
         while True:
             try:
-                for ended in group:
-                    if type(ended.visit.response.body) is StoredBody:
-                        await self.archive.lay(ended.visit)
-                records, ends = self._kept(group)
-                await self.ledger.settle()
+                written = await write()
             except Exception as error:
                 if not is_full(error):
-                    raise ComponentFailed(
-                        f"component {self.name!r} cannot keep {len(group)} visits: {type(error).__name__}: {error}"
-                    ) from error
+                    told = f"component {self.name!r} cannot keep {what}: {type(error).__name__}: {error}"
+                    raise ComponentFailed(told) from error
                 if not is_waiting:
                     is_waiting = True
                     self._starved += 1
                     self.metrics.count("disk_full")
                     self.report(f"the disk is full ({error}); the crawl waits, and goes on when there is room")
-                for ended, visit in zip(group, decided, strict=True):
-                    ended.visit = visit
+                again()
                 await self.clock.sleep(self.sheet.disk_wait)
             else:
-                for keeper, those in ends:
-                    keeper.committed(those)
                 if is_waiting:
                     self._starved -= 1
                     self.report("there is room on the disk again; the crawl goes on")
-                return records
+                return written
 
     def _ended(self, visit: Visit) -> Ended:
         """What becomes of the visit's page, and its id. The answer may be news to politeness, if the visit was quicker."""
         visit = msgspec.structs.replace(visit, id=self._ids.next())
         response = visit.response
         answer = answer_of(visit.task, response)
-        self.politeness.received(answer.url, len(response.body))
-        ruling = self.politeness.ruling(answer)
-        if response.is_met and not visit.task.is_safe:
-            ruling = Ruling(What.DONE)  # it may have been carried out: nobody sends it again
+        self.politeness.received(answer.identity, len(response.body))
+        ruling = of_request(self.politeness.ruling(answer), visit.task, response)
+        if visit.again is not None:
+            ruling = Ruling(What.RETRY, visit.again)
         if visit.is_robots:
             site = visit.task.source
             return Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.steady()))
         if ruling.what is What.GONE:
-            error = f"{response.outcome} at try {visit.task.attempt}; {response.error}".rstrip("; ")
-            gone = msgspec.structs.replace(response, outcome=Outcome.GONE_AFTER_RETRIES, error=error)
-            visit = msgspec.structs.replace(visit, response=gone)
-        return Ended(self._judged(visit), ruling)
+            visit = given_up(visit)
+        return Ended(self._judged(visit), ruling, is_goal=self._is_goal(visit))
 
     def _kept(self, group: Sequence[Ended]) -> tuple[list[Record], list[_Ends]]:
         """Write a group: archive, keepers, ledger. What it wrote is taken back where any of them fails.
@@ -242,14 +277,28 @@ class Commit(Filter[CommitSheet]):
         self.metrics.count(f"barred:{rule}")
         return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
 
+    def _is_goal(self, visit: Visit) -> bool:
+        """Whether somebody says that the crawl ends with this visit."""
+        if not visit.is_answered:
+            return False
+        for goal in self.goals.get("visits", ()):
+            try:
+                if goal.is_reached(visit):
+                    return True
+            except Exception as error:
+                self.metrics.count(f"broken:{type(goal).__name__}:{type(error).__name__}")
+        return False
+
     def _queueing(self, staged: Group) -> TaskQueueing:
         gates = self.task_gates.get("schedule", ())
-        return TaskQueueing(self.sheet, Choosers(self.seen, self.traversal, self.prioritizer, gates), staged)
+        limit = self.ledger.depths.limit
+        return TaskQueueing(self.sheet, Choosers(self.seen, self.traversal, self.prioritizer, gates, limit), staged)
 
     def _decide(self, ended: Ended, staged: Group, queueing: TaskQueueing) -> None:
         """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
         visit = ended.visit
-        if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body:
+        is_own = visit.task.is_marked or visit.again is not None  # no document of its URL, or not yet
+        if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body and not is_own:
             owner = staged.first(visit.digest, visit.url)
             if owner != visit.duplicate_of:
                 visit = msgspec.structs.replace(visit, duplicate_of=owner)
@@ -264,6 +313,8 @@ class Commit(Filter[CommitSheet]):
     def _uncovered(self, visit: Visit) -> Sequence[str]:
         """What those who learn from visits find in this one; it is counted with its host, for `why`."""
         found: list[str] = []
+        if visit.task.is_marked:
+            return found  # what an answer to a form says, its URL does not
         for watcher in self.watchers.get("visits", ()):
             try:
                 name = watcher.observe(visit)
@@ -327,4 +378,5 @@ def _committed(ended: Ended) -> Committed:
         bytes=0 if ended.site else len(response.body),
         is_kept=ended.ruling.what is What.KEEP and not ended.site,
         site=ended.site,
+        is_goal=ended.is_goal,
     )

@@ -28,6 +28,8 @@ class Ended(msgspec.Struct):
     """What was learnt of it: once, however often the group must be written."""
     uncovered: Sequence[str] | None = None
     """What watchers found in the visit, likewise; None before they were asked."""
+    is_goal: bool = False
+    """The crawl ends with it."""
 
 
 class HostNotes:

@@ -5,6 +5,7 @@ another time, or counted.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -17,17 +18,18 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.model.aside import Family
 from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
+from gossamer.model.host_table import HostTable
 from gossamer.model.leading import task_of
-from gossamer.model.task import Task, with_level
+from gossamer.model.task import Task, sooner, with_level
 from gossamer.model.url import canonical, host_of, scheme_of
 from gossamer.model.visit import Visit
-from gossamer.services.depths import announced
+from gossamer.services.depths import announced, behind
 from gossamer.stages.commit.sheet import CommitSheet
 
 #: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
 MAX_SITEMAPS = 100
 
-#: What is known of every new URL beside its task: nothing of its site.
+#: What is known of every new URL beside its task, for a prioritizer that does not ask who links to its host.
 _STANDING = TaskStanding()
 
 
@@ -38,6 +40,13 @@ class Choosers(msgspec.Struct, frozen=True):
     traversal: Traversal
     prioritizer: Prioritizer
     gates: Sequence[TaskFilter]
+    limit: int | None = None
+    """Of depth; None where there is none."""
+
+
+@lru_cache(maxsize=8)  # the settings of a crawl are the same for every group
+def _budgets(by_host: tuple[tuple[str, int], ...]) -> HostTable[int]:
+    return HostTable(dict(by_host))
 
 
 class TaskQueueing:
@@ -45,11 +54,14 @@ class TaskQueueing:
 
     def __init__(self, sheet: CommitSheet, choosers: Choosers, staged: Group) -> None:
         self._sheet = sheet
+        self._budgets = _budgets(tuple(sheet.max_by_host.items()))
         self._staged = staged
         self._seen = choosers.seen
         self._traversal = choosers.traversal
         self._prioritizer = choosers.prioritizer
+        self._counts_links = getattr(choosers.prioritizer, "wants_in_degree", False)
         self._gates = choosers.gates
+        self._limit = choosers.limit
 
     def __repr__(self) -> str:
         return f"<Queueing into {self._staged!r}>"
@@ -57,6 +69,8 @@ class TaskQueueing:
     def queued(self, visit: Visit) -> Visit:
         """The visit with its tasks that are queued, each at its level."""
         rejected = dict(visit.rejected)
+        if self._counts_links:
+            self._count_links(visit)
         offered = self._offered(visit, rejected)
         if not offered:
             return msgspec.structs.replace(visit, new=(), rejected=rejected) if visit.new else visit
@@ -68,7 +82,7 @@ class TaskQueueing:
         What is known is not queued again, so that a task may come as often as it will.
         """
         rejected: dict[str, int] = {}
-        limit, passing = self._sheet.depth, self._passing(tasks, rejected)
+        limit, passing = self._limit, self._passing(tasks, rejected)
         if limit is None:
             known = {task.identity: task for task in passing}
             offered = [known[identity] for identity in self._seen.offer(list(known))]
@@ -76,23 +90,50 @@ class TaskQueueing:
             offered = announced(passing, self._staged, limit)
         return len(self._pushed(offered, rejected))
 
+    def announce_again(self, page: Task) -> None:
+        """Queue what a visited page links to, as far as it is new and near enough by now: the limit of depth rose."""
+        limit = self._limit
+        if limit is None:
+            return
+        rejected: dict[str, int] = {}
+        page = msgspec.structs.replace(page, depth=self._staged.depth_of(page))
+        near = [task for task in behind(page, self._staged) if task.depth <= limit]
+        self._pushed(self._announced(near, page, limit, rejected), rejected)
+
     def _pushed(self, offered: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
-        """Queue new tasks, each at its level, but those that are set aside and those that are beyond a budget."""
+        """Queue new tasks, but for those that are set aside or beyond a budget; returns what is queued."""
         crawled = offered if self._sheet.again else self._crawled(offered, rejected)
         levelled = self._levelled([task for task in crawled if self._is_within_budget(task, rejected)])
         self._staged.push(levelled)
         return levelled
 
     def _levelled(self, tasks: Sequence[Task]) -> list[Task]:
-        urgencies = self._prioritizer.levels(tasks, [_STANDING] * len(tasks))
+        urgencies = self._prioritizer.levels(tasks, self._standings(tasks))
         level = self._traversal.level
-        return [with_level(task, level(task, urgency)) for task, urgency in zip(tasks, urgencies, strict=True)]
+        return [
+            with_level(one, sooner(one, level(one, urgency))) for one, urgency in zip(tasks, urgencies, strict=True)
+        ]
+
+    def _standings(self, tasks: Sequence[Task]) -> list[TaskStanding]:
+        if not self._counts_links:
+            return [_STANDING] * len(tasks)
+        return [TaskStanding(in_degree=self._staged.tally("linked", task.host)) for task in tasks]
+
+    def _count_links(self, visit: Visit) -> None:
+        """Count the links of a page to other hosts, whether their URLs are new or not."""
+        own = visit.task.host
+        for link in visit.links:
+            host = host_of(link.url)
+            if host and host != own:
+                self._staged.tally("linked", host, 1)
 
     def _crawled(self, tasks: Sequence[Task], rejected: dict[str, int]) -> Sequence[Task]:
         """Those that are not set aside; the others are, and are counted by the trap's name."""
         families = placed(self._gates, "schedule", tasks)
         if not any(families):
             return tasks
+        # A form that is sent is no part of an endless site, however many forms its URL takes.
+        families = [None if task.is_marked else family for task, family in zip(tasks, families, strict=True)]
         aside: dict[Family, list[Task]] = {}
         for task, family in zip(tasks, families, strict=True):
             if family is not None:
@@ -113,14 +154,14 @@ class TaskQueueing:
                 continue
             if host_of(url) == host_of(site) and scheme_of(url) in ("http", "https"):
                 tasks[url] = Task(url, host_of(url), 0, site + "/robots.txt", "sitemap")
-        if self._sheet.depth is None:
+        if self._limit is None:
             self._staged.push([tasks[url] for url in self._seen.offer(list(tasks))])
         else:
-            self._staged.push(announced(tasks.values(), self._staged, self._sheet.depth))
+            self._staged.push(announced(tasks.values(), self._staged, self._limit))
 
     def _offered(self, visit: Visit, rejected: dict[str, int]) -> Sequence[Task]:
         """The visit's tasks that are gone after and new. What the gate refuses is not offered: it may pass another time."""
-        limit = self._sheet.depth
+        limit = self._limit
         if limit is None or visit.is_robots:
             if not visit.new:
                 return ()
@@ -130,15 +171,23 @@ class TaskQueueing:
             return [tasks[identity] for identity in new]
         # A nearer way to this page may have been found while it was in flight: its links are counted from there.
         source, depth = visit.task, self._staged.depth_of(visit.task)
-        self._staged.links(source.identity, [(link.url, link.relation) for link in visit.links])
+        self._staged.links(source.identity, [(link.url, link.relation, link.request) for link in visit.links])
         met: Sequence[Task] = visit.new
         if depth != source.depth:
             nearest = msgspec.structs.replace(source, depth=depth)
-            met = [task_of(nearest, link.url, link.relation) for link in visit.links]
+            met = [task_of(nearest, link.url, link.relation, link.request) for link in visit.links]
         near = [task for task in met if task.depth <= limit]
         if len(near) < len(met):
             rejected["depth"] = len(met) - len(near)
-        return announced(self._traversal.follow(self._passing(near, rejected), source), self._staged, limit)
+        return self._announced(near, source, limit, rejected)
+
+    def _announced(self, near: Sequence[Task], source: Task, limit: int, rejected: dict[str, int]) -> list[Task]:
+        """Those of a page's tasks that are gone after and new, and what lies behind them if they are nearer than before."""
+
+        def passing(tasks: Sequence[Task]) -> Sequence[Task]:
+            return self._traversal.follow(self._passing(tasks, rejected), source)
+
+        return announced(passing(near), self._staged, limit, passing)
 
     def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
         """Those that the gate `schedule` lets pass; the others are counted by rule."""
@@ -152,7 +201,9 @@ class TaskQueueing:
         """Whether its host and domain may queue one more, which is then counted; what is cut is counted by the budget."""
         sheet = self._sheet
         domain = registered_domain(task.host)
-        if sheet.max_per_host is not None and self._staged.tally("host", task.host) >= sheet.max_per_host:
+        most = self._budgets.get(task.host) if len(self._budgets) else None
+        most = sheet.max_per_host if most is None else most
+        if most is not None and self._staged.tally("host", task.host) >= most:
             cut = "budget:host"
         elif sheet.max_per_domain is not None and self._staged.tally("domain", domain) >= sheet.max_per_domain:
             cut = "budget:domain"

@@ -58,5 +58,5 @@ class ReceiveUrls(Filter[CommitSheet]):
         gates = self.task_gates.get("schedule", ())
         with self.ledger.group() as staged:
             staged.count("received", len(tasks))
-            choosers = Choosers(self.seen, self.traversal, self.prioritizer, gates)
+            choosers = Choosers(self.seen, self.traversal, self.prioritizer, gates, self.ledger.depths.limit)
             return TaskQueueing(self.sheet, choosers, staged).received(tasks)

@@ -2,25 +2,22 @@
 
 from typing import Annotated
 
+import msgspec
+
 from gossamer.flow.sheet import Sheet, setting
+from gossamer.model.errors import UsageError
+from gossamer.model.host_table import HostTable
 
 
 class CommitSheet(Sheet, frozen=True):
     """Settings of :class:`Commit`."""
 
     again: Annotated[bool, setting("URLs may be fetched again: there is no URL-seen test (random walks).")] = False
-    depth: (
-        Annotated[
-            int,
-            setting(
-                "Links from the nearest seed; then pages' links are kept, so that a nearer way counts (design question 4).",
-                unit="links",
-                ge=0,
-            ),
-        ]
-        | None
-    ) = None
     sitemaps: Annotated[bool, setting("Fetch the sitemaps that robots.txt names.")] = False
+    max_by_host: Annotated[
+        dict[str, Annotated[int, msgspec.Meta(ge=1)]],
+        setting("Queue so many URLs of these hosts, as `*.example.org`, instead of `max_per_host`; more are cut."),
+    ] = msgspec.field(default_factory=dict)
     max_per_host: Annotated[int, setting("URLs ever queued of one host; more are cut.", unit="URLs", ge=1)] | None = (
         1_000_000
     )
@@ -30,3 +27,10 @@ class CommitSheet(Sheet, frozen=True):
     disk_wait: Annotated[
         float, setting("Wait this many seconds between two tries to write while the disk is full.", unit="s", gt=0)
     ] = 1.0  # soon enough for a person who makes room, and far from busy waiting
+
+    def __post_init__(self) -> None:
+        """Refuse names of hosts that are none."""
+        try:
+            HostTable(self.max_by_host)
+        except UsageError as error:
+            raise ValueError(f"setting 'max_by_host': {error}") from None

@@ -35,7 +35,7 @@ class Fetch(Filter[NoSettings]):
             return Response(Outcome.SCHEME_REFUSED, error=f"no protocol module for {scheme_of(task.url)!r}")
         module = modules[0]
         try:
-            if task.request is None:
+            if task.request is None or task.request.is_plain:
                 return await module.fetch(task)
             if isinstance(module, RequestSender):
                 return await module.send(task)

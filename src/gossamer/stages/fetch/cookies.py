@@ -75,14 +75,15 @@ class CookieJar:
                     continue
                 # A host that is a public suffix itself keeps its cookies to itself.
                 domain, cookie = "", msgspec.structs.replace(cookie, host=domain)
-            self._keep(domain or cookie.host, cookie, now)
+            self.keep(domain or cookie.host, cookie, now)
 
     def _may_set(self, host: str, domain: str) -> bool:
         """A host sets cookies for itself and for domains above it, up to the registered one (RFC 6265, 5.3)."""
         inside = host == domain or (host.endswith(f".{domain}") and not _ADDRESS.match(host))
         return inside and bool(below_suffix(domain))
 
-    def _keep(self, domain: str, cookie: Cookie, now: float) -> None:
+    def keep(self, domain: str, cookie: Cookie, now: float) -> None:
+        """Keep a cookie for a domain, in place of one of the same name, path and host; drop it where it has ended."""
         cookies = self._domains.setdefault(domain, {})
         self._domains.move_to_end(domain)
         key = (cookie.name, cookie.path, cookie.host)
@@ -137,6 +138,12 @@ def _path_fits(path: str, cookie_path: str) -> bool:
     )
 
 
+def fits(name: str, value: str) -> bool:
+    """Whether a cookie can have this name and value."""
+    is_short = 0 < len(name) + len(value) <= MAX_SIZE
+    return is_short and _NAME.match(name) is not None and _VALUE.match(value) is not None
+
+
 def _read(text: str, url: str, now: float) -> tuple[Cookie, str] | None:
     """A Set-Cookie value as a cookie, and the domain that it is for (empty: its host); None for one to ignore."""
     if len(text) > 2 * MAX_SIZE:
@@ -144,7 +151,7 @@ def _read(text: str, url: str, now: float) -> tuple[Cookie, str] | None:
     pair, *attributes = text.split(";")
     name, equals, value = pair.partition("=")
     name, value = (name.strip(), value.strip()) if equals else ("", pair.strip())
-    if not (name or value) or len(name) + len(value) > MAX_SIZE or not _NAME.match(name) or not _VALUE.match(value):
+    if not fits(name, value):
         return None
     given = {key.strip().lower(): setting.strip() for key, _, setting in (a.partition("=") for a in attributes)}
     secure, domain = "secure" in given, given.get("domain", "").lower().removeprefix(".")

@@ -12,6 +12,7 @@ import ssl
 from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -29,12 +30,14 @@ from gossamer.model.body import THRESHOLD, Body, beginning
 from gossamer.model.errors import AddressRefused, ResolutionFailed
 from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import Requested
 from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch import coding, request
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.deadlines import Deadlines, overdue
 from gossamer.stages.fetch.driver import Driver, driver
+from gossamer.stages.fetch.given import fill, given_credentials
 from gossamer.stages.fetch.head import CAPS, Caps, Head
 from gossamer.stages.fetch.heads import unwanted
 from gossamer.stages.fetch.keeping import Keeping
@@ -76,6 +79,10 @@ class HttpSheet(Sheet, frozen=True):
     user_agent: Annotated[str, setting("Sent as User-Agent; empty: product, version and contact.")] = ""
     contact: Annotated[str, setting("URL or mail address that people who see our requests can turn to.")] = ""
     header: Annotated[tuple[str, ...], setting("Further request fields, each as `Name: value`.")] = ()
+    headers: Annotated[
+        dict[str, tuple[str, ...]],
+        setting("Further request fields, each as `Name: value`, for these hosts, as `*.example.org`."),
+    ] = msgspec.field(default_factory=dict)
     credentials: Annotated[
         tuple[str, ...],
         setting(
@@ -86,6 +93,10 @@ class HttpSheet(Sheet, frozen=True):
     cookies: Annotated[
         Literal["off", "host"], setting("`host`: what servers set goes back to them, within bounds; nothing is kept.")
     ] = "off"
+    cookie_file: Annotated[
+        str,
+        setting("Begin with the cookies of this file, in Netscape's form or JSON; it must be closed to other users."),
+    ] = ""
     proxy: Annotated[
         str,
         setting("http://[USER:PASSWORD@]HOST:PORT or socks5h://...; the environment's are never used.", secret=True),
@@ -141,6 +152,8 @@ class Asked(msgspec.Struct, frozen=True):
     secret: tuple[str, ...] = ()
     """Those that are kept out of the archive."""
     wanted: Wanted | None = None
+    request: Requested | None = None
+    """What is sent beside that; None for a plain GET."""
 
 
 def affordable(connections: int) -> int:
@@ -152,7 +165,7 @@ def affordable(connections: int) -> int:
 
 
 class HttpModule(Provider[HttpSheet]):
-    """Fetches http and https URLs. Implements `contracts.fetching.ProtocolModule`."""
+    """Fetches http and https URLs, and sends requests to them. Implements `contracts.fetching.RequestSender`."""
 
     resolver: Uses[Resolver]
     gates: UsesMany[VisitFilter]
@@ -169,16 +182,21 @@ class HttpModule(Provider[HttpSheet]):
         """Servers, by address and port, that have dropped a connection that was used again."""
         self._live: dict[Transfer, asyncio.Future[object]] = {}
         self._jar: CookieJar | None = None
+        self._filled_from = ""
         self._proxy: Proxy | None = None
         self._read(self.sheet)
         self.metrics.gauge("in_flight", lambda: len(self._live))
 
     def _read(self, sheet: HttpSheet) -> None:
-        self._credentials = request.credentials(sheet.credentials)
-        if sheet.cookies == "off":
+        self._credentials = request.credentials(given_credentials(sheet.credentials))
+        self._host_fields = request.host_fields(sheet.headers)
+        if sheet.cookies == "off" and not sheet.cookie_file:
             self._jar = None
-        elif self._jar is None:
+        elif self._jar is None or sheet.cookie_file != self._filled_from:
             self._jar = CookieJar()
+            if sheet.cookie_file:
+                fill(self._jar, Path(sheet.cookie_file), self.clock.now())
+        self._filled_from = sheet.cookie_file
         if self._proxy is None or self._proxy.url != sheet.proxy:
             self._proxy = Proxy(sheet.proxy) if sheet.proxy else None
         self._shared = constants(
@@ -229,6 +247,13 @@ class HttpModule(Provider[HttpSheet]):
 
     async def fetch(self, task: Task) -> Response:
         """See the contract."""
+        return await self._exchange(task, None)
+
+    async def send(self, task: Task) -> Response:
+        """See the contract."""
+        return await self._exchange(task, task.request)
+
+    async def _exchange(self, task: Task, sent: Requested | None) -> Response:
         started, url = self.clock.now(), task.url
         if not url.startswith(("http://", "https://")):
             return Response(Outcome.SCHEME_REFUSED, started=started, error="not an http or https URL")
@@ -245,7 +270,8 @@ class HttpModule(Provider[HttpSheet]):
             return Response(Outcome.DNS_FAILED, started=started, error=str(error))
         except AddressRefused as error:
             return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
-        asked = Asked(url, started, self.clock.monotonic() - began, *self._fields_of(task), self._wanted(task))
+        fields = self._fields_of(task, sent)
+        asked = Asked(url, started, self.clock.monotonic() - began, *fields, self._wanted(task), sent)
         slot = self._slots.try_enter() or await self._slots.enter()
         try:
             response = await self._fetch_from(asked, endpoint, is_robots=task.relation == ROBOTS)
@@ -255,15 +281,25 @@ class HttpModule(Provider[HttpSheet]):
             self._jar.receive(url, response.headers, started)
         return response
 
-    def _fields_of(self, task: Task) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _fields_of(self, task: Task, sent: Requested | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The fields of this request alone: those that the archive keeps, and those that it must not."""
         shown: tuple[str, ...] = ()
-        if task.etag or task.last_modified:
+        own: tuple[str, ...] = ()
+        if sent is not None:
+            shown, own = request.own_fields(sent)
+        elif task.etag or task.last_modified:
             shown = request.conditional_fields(task)
-        if self._jar is not None and (cookie := self._jar.field(task.url, self.clock.now())):
-            shown = (*shown, f"Cookie: {cookie}")
+        if len(self._host_fields):
+            shown = (*shown, *(self._host_fields.get(urls.host_of(task.url)) or ()))
         secret = self._credentials.get(urls.site_of(task.url), ()) if self._credentials else ()
-        return shown, secret
+        if self._jar is not None and (cookie := self._jar.field(task.url, self.clock.now())):
+            if self.sheet.cookie_file:
+                # It opens what the person may see, so the archive does not keep it.
+                hidden, own = request.with_cookie((), own, cookie)
+                secret = (*secret, *hidden)
+            else:
+                shown, own = request.with_cookie(shown, own, cookie)
+        return shown, (*secret, *own)
 
     async def _fetch_from(self, asked: Asked, endpoint: Endpoint, *, is_robots: bool) -> Response:
         """Try the host's addresses in turn, as long as they let nobody in; for a robots.txt also as long as they fail, for
@@ -271,7 +307,7 @@ class HttpModule(Provider[HttpSheet]):
         """
         response = await self._attempt(asked, endpoint.address, endpoint.port)
         for address in endpoint.others if is_robots else endpoint.others[:_SPARE_ADDRESSES]:
-            nobody_in = response.outcome is Outcome.CONNECT_FAILED and not response.address
+            nobody_in = response.outcome is Outcome.CONNECT_FAILED and not response.address and not response.is_met
             if not nobody_in and not (is_robots and response.outcome in _ROBOTS_FAILED):
                 break
             response = await self._attempt(asked, address, endpoint.port)
@@ -284,6 +320,10 @@ class HttpModule(Provider[HttpSheet]):
         try:
             fields = asked.shown + asked.secret
             now, single = self.clock.monotonic(), (address, port) in self._droppers
+            if asked.request is not None:
+                # On a connection that was used before, nobody could tell whether it came through.
+                single = single or not asked.request.is_safe
+                transfer.carry(asked.request)
             transfer.begin(asked.url, address, port, self._keeping, now, fields, asked.wanted, single=single)
             future = self._live[transfer] = self._multi.add(transfer.curl)
             try:
@@ -308,8 +348,9 @@ class HttpModule(Provider[HttpSheet]):
 
     def _release(self, transfer: Transfer) -> None:
         self._multi.discard(transfer.curl)
+        is_used_up = transfer.is_used_up
         transfer.clear()
-        if transfer.shared is self._shared and not self._multi.closed:
+        if transfer.shared is self._shared and not is_used_up and not self._multi.closed:
             self._idle.append(transfer)
         else:
             transfer.close()
@@ -356,7 +397,9 @@ class HttpModule(Provider[HttpSheet]):
                 elapsed=elapsed,
                 error=verdict.reason,
                 timings=timings,
-                is_met=bool(transfer.lines) or (self._proxy is None and connects > 0 and sent),
+                is_met=bool(transfer.lines)
+                or (self._proxy is None and connects > 0 and sent)
+                or (asked.request is not None and transfer.is_asked),
                 is_unverified=is_unverified,
             )
         body, decoded, fault, verdict = self._body(transfer, head, verdict)

@@ -9,19 +9,14 @@ from collections.abc import Mapping, Sequence
 
 from gossamer._version import __version__
 from gossamer.flow.errors import SettingError
-from gossamer.model.errors import UnreadableUrl
+from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.host_table import HostTable
+from gossamer.model.requesting import CREDENTIAL_FIELDS, RESERVED_FIELDS, Requested
 from gossamer.model.task import Task
 from gossamer.model.url import authority_of, canonical, scheme_of, site_of
 
 #: Asked for in this order by browsers and crawlers alike; servers that negotiate then choose HTML.
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-
-#: Fields that frame or identify a request: a setting of another name, or nobody's to set.
-_RESERVED_FIELDS = frozenset(
-    ("host", "user-agent", "accept-encoding", "connection", "content-length", "transfer-encoding", "te", "upgrade")
-)
-#: Fields that prove who asks: never a constant field, since that goes to every host.
-CREDENTIAL_FIELDS = frozenset(("authorization", "cookie", "proxy-authorization"))
 
 _FIELD = re.compile(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)\Z")
 _VISIBLE = re.compile(r"[\x20-\x7e]*\Z")
@@ -58,6 +53,28 @@ def constant_fields(header: Sequence[str], accept_encoding: str) -> tuple[str, .
     return (accept, f"Accept-Encoding: {accept_encoding}", *own.values())
 
 
+def host_fields(header: Mapping[str, Sequence[str]]) -> HostTable[tuple[str, ...]]:
+    """Further fields for the requests to some hosts.
+
+    Raises:
+        SettingError: a name is no host, or a field is none, or proves who asks.
+    """
+    try:
+        return HostTable({host: _own_fields(fields) for host, fields in header.items()})
+    except UsageError as error:
+        raise SettingError(f"headers: {error}") from None
+
+
+def _own_fields(header: Sequence[str]) -> tuple[str, ...]:
+    found = []
+    for text in header:
+        name, value = _field(text)
+        if name.lower() in CREDENTIAL_FIELDS:
+            raise SettingError(f"header {name!r}: give it for one site, with its scheme, in `credentials`")
+        found.append(f"{name}: {value}")
+    return tuple(found)
+
+
 def _field(text: str) -> tuple[str, str]:
     """Name and value of `Name: value`."""
     field = _FIELD.match(text)
@@ -66,7 +83,7 @@ def _field(text: str) -> tuple[str, str]:
         name, colon, _ = text.partition(":")
         shown = f" {name!r}" if colon else ""
         raise SettingError(f"header{shown}: write it as `Name: value`, in visible ASCII characters")
-    if field[1].lower() in _RESERVED_FIELDS:
+    if field[1].lower() in RESERVED_FIELDS:
         raise SettingError(f"header {field[1]!r}: it is not a field that can be set here")
     return field[1], field[2]
 
@@ -89,6 +106,35 @@ def credentials(entries: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         name, value = _field(field)
         found[site] = (*found.get(site, ()), f"{name}: {value}")
     return found
+
+
+def own_fields(request: Requested) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The fields of a request of a user's own: those that the archive keeps, and those that it must not.
+
+    What sends a body says what it is: without a word of its own, the fields of a form.
+    """
+    shown: list[str] = []
+    secret: list[str] = []
+    for name, value in request.headers:
+        (secret if name.lower() in CREDENTIAL_FIELDS else shown).append(f"{name}: {value}")
+    if has_body(request) and not any(name.lower() == "content-type" for name, _ in request.headers):
+        shown.append("Content-Type: application/x-www-form-urlencoded")
+    return tuple(shown), tuple(secret)
+
+
+def with_cookie(shown: tuple[str, ...], own: tuple[str, ...], cookie: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The fields of a request with what the server's cookies say. There is one such field: where the request has cookies of its
+    own, both stand in it, and the archive has neither."""
+    for index, field in enumerate(own):
+        name, _, value = field.partition(": ")
+        if name.lower() == "cookie":
+            return shown, (*own[:index], f"{name}: {cookie}; {value}", *own[index + 1 :])
+    return (*shown, f"Cookie: {cookie}"), own
+
+
+def has_body(request: Requested) -> bool:
+    """A body is sent, be it an empty one."""
+    return bool(request.body) or request.method in ("POST", "PUT", "PATCH")
 
 
 def conditional_fields(task: Task) -> tuple[str, ...]:

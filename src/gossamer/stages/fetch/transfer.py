@@ -19,12 +19,14 @@ import pycurl
 from gossamer.flow.errors import SettingError
 from gossamer.model.body import Body, BodyWriter
 from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import Requested
 from gossamer.model.url import authority_of, path_of
 from gossamer.model.visit import Timings
 from gossamer.stages.fetch.coding import Decoded, Undoing, codings, refusal
 from gossamer.stages.fetch.head import CAPS, BrokenHead, Caps, Head, IncompleteHead, read
 from gossamer.stages.fetch.keeping import NOTHING, Keeping
 from gossamer.stages.fetch.proxy import Proxy
+from gossamer.stages.fetch.request import has_body
 
 #: Seconds that a connection may have been idle when it is used again. Common servers close theirs after 5 s; a request that
 #: crosses their farewell would fail, and spend a try of its page.
@@ -183,6 +185,7 @@ class Transfer:
         "_keeping",
         "_names_target",
         "_quick",
+        "_sent",
         "_wanted",
         "began",
         "chunks",
@@ -228,6 +231,27 @@ class Transfer:
         self._fd = -1
         self._is_asked = False
         self._wanted: Wanted | None = None
+        self._sent: Requested | None = None
+
+    def carry(self, request: Requested) -> None:
+        """Send this instead of a plain GET. The handle is used up by it: what libcurl was told of it cannot all be taken back."""
+        self._sent = request
+        if request.method == "HEAD":
+            self.curl.setopt(pycurl.NOBODY, 1)
+            return
+        if has_body(request):
+            self.curl.setopt(pycurl.POSTFIELDS, request.body)
+        self.curl.setopt(pycurl.CUSTOMREQUEST, request.method)
+
+    @property
+    def is_used_up(self) -> bool:
+        """It has carried another request than a plain GET, and is to be closed."""
+        return self._sent is not None
+
+    @property
+    def is_asked(self) -> bool:
+        """The request was about to go out: from then on somebody may have received it."""
+        return self._is_asked
 
     def begin(
         self,
@@ -263,8 +287,8 @@ class Transfer:
             else:
                 curl.setopt(pycurl.PROXY, f"{proxy.scheme}://{shown}:{port}")
             self._endpoint = (address, port)
-        if self._fields != fields:
-            curl.setopt(pycurl.HTTPHEADER, [*self.shared.header, *fields])
+        if self._fields != fields or self._sent is not None:
+            curl.setopt(pycurl.HTTPHEADER, [*self._constant_fields(self.shared.header), *fields, *self._unsaid])
             self._fields = fields
         if self._is_single != single:
             curl.setopt(pycurl.FRESH_CONNECT, int(single))
@@ -275,6 +299,18 @@ class Transfer:
         if self._names_target or "%" in url:
             curl.setopt(pycurl.REQUEST_TARGET, self._target(url))
             self._names_target = True
+
+    @property
+    def _unsaid(self) -> tuple[str, ...]:
+        """Fields that libcurl would add to a large body: it would wait a second for an answer that few servers give."""
+        return () if self._sent is None else ("Expect:",)
+
+    def _constant_fields(self, fields: Sequence[str]) -> Sequence[str]:
+        """Those that the request does not name itself."""
+        if self._sent is None:
+            return fields
+        own = {name.lower() for name, _ in self._sent.headers}
+        return [field for field in fields if field.partition(":")[0].lower() not in own]
 
     def _target(self, url: str) -> str:
         """The target of the request line: a proxy for plain http is told the whole URL (RFC 9112, 3.2.2)."""
@@ -291,7 +327,12 @@ class Transfer:
             shown: the fields of this request alone that may be kept.
         """
         own = "".join([f"{field}\r\n" for field in shown]) if shown else ""
-        head = f"GET {self._target(url)} HTTP/1.1\r\nHost: {authority_of(url)}\r\n{self.shared.fields}{own}\r\n"
+        method, common, sent = "GET", self.shared.fields, self._sent
+        if sent is not None:
+            method = sent.method
+            common = "".join(f"{field}\r\n" for field in self._constant_fields(common.splitlines()))
+            own += f"Content-Length: {len(sent.body)}\r\n" if has_body(sent) else ""
+        head = f"{method} {self._target(url)} HTTP/1.1\r\nHost: {authority_of(url)}\r\n{common}{own}\r\n"
         return head.encode("latin-1", "replace")
 
     def timings(self, resolved: float, total: float) -> Timings:

@@ -30,12 +30,13 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.model.outcome import ANSWERED, Outcome
-from gossamer.model.task import ROBOTS, Answer, Arrived, Committed, Task, with_level
+from gossamer.model.task import ANNOUNCED, ROBOTS, Answer, Arrived, Committed, Task, sooner, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
 from gossamer.model.visit import Response, Visit
 from gossamer.services.depths import announced
 from gossamer.services.politeness.retries import WAITS
 from gossamer.stages.frontier.alarm import Alarm
+from gossamer.stages.frontier.announcing import Announcing
 from gossamer.stages.frontier.aside import Aside
 from gossamer.stages.frontier.hosts import FrontierHost, FrontierHosts
 from gossamer.stages.frontier.judging import judged
@@ -43,6 +44,7 @@ from gossamer.stages.frontier.limits import CrawlLimits
 from gossamer.stages.frontier.lingering import USUAL, Failures, RetriesWaiting
 from gossamer.stages.frontier.lookups import Lookups
 from gossamer.stages.frontier.nameless import Nameless
+from gossamer.stages.frontier.parting import keep_waits
 from gossamer.stages.frontier.probing import Probing
 from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stages.frontier.stopping import Stopping
@@ -117,17 +119,26 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self._failures = Failures()
         self._stepped_over: list[tuple[Task, float]] = []
         """Tasks whose endpoint does not answer, with the seconds for which it is left alone: others of their hosts go first."""
+        self._too_deep: list[Task] = []
+        """Tasks that are deeper than the limit by now: it was lowered."""
+        self._announcing: Announcing | None = None
         self.has_lingered = False
         """It ended because all that was left waits for longer than it lingers."""
         self.metrics.gauge("queued", lambda: len(self.queues))
         self.metrics.gauge("hosts", lambda: len(self._hosts))
         self.metrics.gauge("in_flight", lambda: self._in_flight)
         self.metrics.gauge("lookups", lambda: len(self._lookups))
+        self.metrics.gauge("too_deep", lambda: self.ledger.counters().get("dropped:depth", 0))
 
     @property
     def limit(self) -> str:
         """The limit that ended the crawl, by its setting's name; empty while none has."""
         return self._stopping.reached
+
+    @property
+    def goal(self) -> str:
+        """The URL that the crawl was to end at (`--until`), where that ended it; empty otherwise."""
+        return self._stopping.goal
 
     @property
     def time_limit(self) -> str:
@@ -145,6 +156,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self._stopping.begin(self.ledger.counters(), self.clock.monotonic())
         self._sources |= self.ins.keys() & {"arrived"}
         self._alarm = Alarm(self.clock, lambda: self.signal("tasks"))
+        self._announcing = Announcing(self.ledger.depths)
         self._probing = Probing(self.ledger, self.gates.get("fetch", ()))
         if not self.ledger.is_clean:
             self.politeness.hush()
@@ -156,6 +168,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             self._alarm.cancel()
         await self._lookups.close()
         self._nameless.write(self.ledger, self.politeness, self.clock.now())
+        keep_waits(self.ledger, self.politeness, self.politeness.at_work(), self.clock.monotonic())
 
     def changed(self, before: FrontierSheet) -> None:
         """More may be handed out now, or less."""
@@ -184,13 +197,14 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             self._stopping.sown(task.url)
         followed = self.traversal.follow(tasks, None)
         with self.ledger.group() as group:
-            if self.sheet.depth is None:
+            limit = self.ledger.depths.limit
+            if limit is None:
                 # The seen set says what counts as new: to one of random walks, a URL is as often as it comes.
                 known = {task.identity: task for task in followed}
                 new = [known[identity] for identity in self.seen.offer([task.identity for task in followed])]
             else:
-                new = announced(followed, group, self.sheet.depth)
-            group.push([with_level(task, self.traversal.level(task, 0)) for task in new])
+                new = announced(followed, group, limit)
+            group.push([with_level(task, sooner(task, self.traversal.level(task, 0))) for task in new])
             group.count("hosts", sum(group.tally("host", task.host, 1) == 1 for task in new))
         self._is_stirred = True
         self.signal("tasks")
@@ -210,12 +224,17 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Slots are free again, and there may be new tasks."""
         for committed in group:
             self._in_flight -= 1
+            if committed.task.relation == ANNOUNCED:
+                assert self._announcing is not None
+                self._announcing.committed()
+                continue
             self._stopping.committed(committed)
             if committed.is_kept:
                 self.queues.put_back(committed.task)
                 self._look_around(committed.task.host)
             if committed.site:
                 self._settle(committed.site)
+        self._draining = self._draining or bool(self._stopping.goal)
         for host in dict.fromkeys(committed.task.host for committed in group):
             self._put(host)
         if self._probing is not None:
@@ -245,6 +264,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         now = self.clock.monotonic()
         self._nameless.write(self.ledger, self.politeness, self.clock.now())
         self._wake_due()
+        self._announce()
         if self._probing is not None and not self._draining and self._probing.step():
             self._is_stirred = True
             # What comes back does so in steps: a family may have a million URLs.
@@ -274,13 +294,20 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._wait(host, now)
                 break
         self._refuse_blocked()
+        self._end_round(found)
+        return found
+
+    def _end_round(self, found: Sequence[Task]) -> None:
+        """What follows from handing out these."""
+        if not all(task.is_safe for task in found):
+            self.ledger.sync()  # nothing of what may not be sent twice leaves before its note is on the disk
         self._step_over()
+        self._give_up()
         if self._probing is not None:
             self._probing.flush()
         if self._refused:
             self.signal("refused")
         self._end_if_done()
-        return found
 
     def take_refused(self, free: int) -> list[Visit]:
         """Visits of tasks that must not be fetched: their story ends at the commit, like any other."""
@@ -304,7 +331,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             if wait:
                 self._stepped_over.append((tasks[0], wait))
                 continue
-            task = tasks[0] if self.sheet.depth is None else self._nearest(tasks[0])
+            limit = self.ledger.depths.limit
+            task = tasks[0] if limit is None else self._nearest(tasks[0])
+            if limit is not None and task.depth > limit:
+                self._too_deep.append(task)
+                continue
             host.level = self.traversal.host_level(task, task.level)
             if task.request is not None and task.request.was_begun:
                 self._refuse(task, Outcome.INTERRUPTED, "it may have been sent before the crawl was killed")
@@ -356,6 +387,26 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 if group.done(task.identity):
                     group.later(task, steady + wait)
         self._stepped_over.clear()
+
+    def _give_up(self) -> None:
+        """What is too deep is as if it had never been met."""
+        if not self._too_deep:
+            return
+        with self.ledger.group() as group:
+            group.count("dropped:depth", sum(map(group.give_up, self._too_deep)))
+        self._too_deep.clear()
+
+    def _announce(self) -> None:
+        """Where the limit of depth rose, the links of visited pages are announced again: they take the way of what is refused."""
+        if self._announcing is None or self._draining or self.is_paused:
+            return
+        for task in self._announcing.take(self.sheet.concurrency - self._in_flight):
+            self._in_flight += 1
+            self.flights.depart(task.identity)
+            self._refused.append(Visit(task, Response(Outcome.OK, started=self.clock.now())))
+        if self._announcing.is_searching:
+            # The search goes on in steps: there may be millions of URLs between two pages.
+            asyncio.get_running_loop().call_soon(self.signal, "tasks")
 
     def _nearest(self, task: Task) -> Task:
         """The task at the shortest depth that is known of its URL by now."""
@@ -544,7 +595,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def _is_idle(self) -> bool:
         """Whether all that happens is that queued tasks wait."""
-        return not (self._in_flight or len(self._lookups)) and not self._sources and len(self.queues) > 0
+        is_announcing = self._announcing is not None and not self._announcing.is_over
+        is_busy = self._in_flight or len(self._lookups) or is_announcing
+        return not is_busy and not self._sources and len(self.queues) > 0
 
     def _is_hopeless(self) -> bool:
         """Whether everything that is left belongs to hosts that were given their chances, or to seeds that nobody serves."""
@@ -593,6 +646,10 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def _end_if_done(self) -> None:
         nothing_left = self._draining or not (self._sources or len(self.queues))
         if not nothing_left or self._in_flight:
+            return
+        if not self._draining and self._announcing is not None and not self._announcing.is_over:
+            if not self.is_paused:
+                self.signal("tasks")
             return
         if not self._draining and self._probe_last():
             return

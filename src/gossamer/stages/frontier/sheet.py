@@ -22,9 +22,6 @@ class FrontierSheet(Sheet, frozen=True):
         Annotated[int, setting("Stop when less is free where the crawl writes.", unit="bytes", ge=0)] | None
     ) = None
     directory: Annotated[str, setting("Whose free disk is watched.", restart="it is the crawl's directory")] = "."
-    depth: Annotated[int, setting("Links from the nearest seed, as the commit has it.", unit="links", ge=0)] | None = (
-        None
-    )
     linger: (
         Annotated[
             float, setting("Wait so long for retries alone, or `forever`; what is left stays queued.", unit="s", ge=0)

@@ -38,6 +38,8 @@ class Stopping:
         self.rules = rules
         self.reached = ""
         """The limit that ended the crawl, by its setting's name; empty while none has."""
+        self.goal = ""
+        """The URL that the crawl was to end at, where that ended it."""
         self._directory = directory
         self._pages = 0
         self._bytes = 0
@@ -78,6 +80,8 @@ class Stopping:
         self._pages += committed.is_page
         self._bytes += committed.bytes
         self._answered += committed.outcome in ANSWERED and not committed.site
+        if committed.is_goal and not self.reached:
+            self.reached, self.goal = "until", committed.task.url
 
     @property
     def is_unserved(self) -> bool:
@@ -90,9 +94,11 @@ class Stopping:
         """Whether one more request may begin; what is reached while there is work left is remembered."""
         if self.rules == _NO_LIMITS:
             return True
-        progress = Progress(
-            self._pages, in_flight, now - self._run_began, self._bytes, self._disk(now), now - self._began
+        elapsed, total = (
+            _since(self._run_began, now, self.rules.max_time),
+            _since(self._began, now, self.rules.total_time),
         )
+        progress = Progress(self._pages, in_flight, elapsed, self._bytes, self._disk(now), total)
         if has_work:
             self.reached = self.reached or limits.reached(self.rules, progress)
         return limits.may_hand_out(self.rules, progress)
@@ -114,3 +120,8 @@ class Stopping:
             self._disk_at = now + DISK_LOOK
             self._free_disk = shutil.disk_usage(self._directory).free
         return self._free_disk
+
+
+def _since(began: float, now: float, limit: float | None) -> float:
+    """Seconds since then. A limit is reached at its instant, though the difference may be a rounding short of it."""
+    return limit if limit is not None and now >= began + limit else now - began

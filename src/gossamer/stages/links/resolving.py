@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from gossamer.model.errors import UnreadableUrl, UrlTooLong
 from gossamer.model.normal import Normalise
+from gossamer.model.requesting import identity_of
 from gossamer.model.requisites import CSS_IMPORT, CSS_URL, REDIRECTS
 from gossamer.model.url import MAX_URL_BYTES, authority_of, canonical, scheme_of, scheme_rule
 from gossamer.model.visit import Found, Link
@@ -106,7 +107,7 @@ def with_queries(found: Sequence[Found], base: str, charset: str) -> Sequence[Fo
 
 
 def _with_query(one: Found, base: str, charset: str) -> Found:
-    return Found(in_charset(one.href, base, charset), one.relation, one.anchor, one.nofollow)
+    return Found(in_charset(one.href, base, charset), one.relation, one.anchor, one.nofollow, one.request)
 
 
 def resolve_links(
@@ -129,7 +130,8 @@ def resolve_links(
         normalise: what brings a canonical URL to its normal form; the cache remembers its results.
         hostless: schemes whose URLs are kept though they name no host, since a protocol module serves them.
 
-    A URL that is found again keeps its first place, relation and anchor; it is `nofollow` only if each occurrence is.
+    A URL that is found again (with another request it is another) keeps its first place, relation and anchor; it is `nofollow`
+    only if each occurrence is.
     A page's link to itself is one like any other. A redirect to another spelling of its own page keeps that spelling: the
     server insists on it.
     Rules: `not_a_url`, `too_long`, `bad_host`, `scheme:...` (no host to ask and no module that needs none: `mailto`,
@@ -160,12 +162,14 @@ def resolve_links(
                 url = _met(href, base, directory, cache.absolute, normalise, hostless)
                 if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES and not _IS_SCHEME_ALONE(href):
                     table[href] = url
-        place = places.get(url)
+        request = one.request
+        identity = url if request is None else identity_of(url, request.mark)
+        place = places.get(identity)
         if place is not None:
             if disowned and place in disowned and not one.nofollow:
                 disowned.discard(place)
                 kept = links[place]
-                links[place] = Link(kept.url, kept.relation, kept.anchor)
+                links[place] = Link(kept.url, kept.relation, kept.anchor, False, kept.request)
         elif url[0] == _REFUSED:
             rule = url[1:]
             rejected[rule] = rejected.get(rule, 0) + 1
@@ -173,8 +177,8 @@ def resolve_links(
             rejected["too_many_links"] = len(found) - position
             break
         else:
-            place = places[url] = len(links)
-            links.append(Link(url, one.relation, one.anchor, one.nofollow))
+            place = places[identity] = len(links)
+            links.append(Link(url, one.relation, one.anchor, one.nofollow, request))
             if one.nofollow:
                 disowned.add(place)
     cache.grown(len(table) - before if directory else 0)
@@ -186,7 +190,7 @@ def resolve_links(
 def _insisted(redirect: Found, base: str, page_url: str) -> list[Link]:
     """The target of a redirect that leads to another spelling of its own page, which is then no spelling to fold."""
     url = _join(redirect.href, base, as_it_is)
-    return [Link(url, redirect.relation)] if url != page_url and url[0] != _REFUSED else []
+    return [Link(url, redirect.relation, request=redirect.request)] if url != page_url and url[0] != _REFUSED else []
 
 
 def _directory(base: str) -> str:

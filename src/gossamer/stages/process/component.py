@@ -9,8 +9,8 @@ reads, goes to a parser process (:mod:`gossamer.stages.process.isolation`), whil
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Coroutine, Sequence
+from typing import Annotated, Any
 
 import msgspec
 
@@ -20,11 +20,13 @@ from gossamer.flow.component import Filter
 from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import In, Out, UsesMany
 from gossamer.flow.sheet import Sheet, nearest, setting
+from gossamer.model.errors import UnreadableUrl
 from gossamer.model.mime import sniff
 from gossamer.model.outcome import DOCUMENTS, Outcome
+from gossamer.model.requesting import Requested, redirected
 from gossamer.model.requisites import redirect_of
-from gossamer.model.url import of_field
-from gossamer.model.visit import HTML_TYPES, XHTML, XML_TYPES, Found, Response, Visit
+from gossamer.model.url import canonical, of_field, site_of
+from gossamer.model.visit import HTML_TYPES, XHTML, XML_TYPES, Found, Response, Visit, given_up
 from gossamer.reading.document import Document
 from gossamer.reading.language import CODES, primary
 from gossamer.stages.process.html import refresh_target
@@ -37,6 +39,9 @@ _SHARE_OF_XHTML = 20
 
 #: Letters of an ISO 639-1 code. Pages may declare any tag: only so many are counted by name.
 _CODE = 2
+
+#: Kinds of errors of a user's code that are told while the crawl runs; all of them are in the table `errors`.
+MOST_TOLD = 20
 
 _PROCESSES = "running parser processes were started with it"
 
@@ -72,6 +77,9 @@ class ProcessSheet(Sheet, frozen=True):
     parse_deadline: Annotated[
         float, setting("A parser process that takes longer is killed.", unit="s", restart=_PROCESSES, gt=0)
     ] = 5.0
+    retries: Annotated[
+        int, setting("Fetch a page again at most this often because a handler asks for it.", unit="tries", ge=0, le=100)
+    ] = 3
     parse_memory: Annotated[
         int,
         setting("Address space of a parser process; 0: no limit.", unit="bytes", restart=_PROCESSES, ge=0),
@@ -91,6 +99,8 @@ class Process(Filter[ProcessSheet]):
 
     def __init__(self, sheet: ProcessSheet | None = None) -> None:
         super().__init__(sheet)
+        self._told: set[tuple[str, str]] = set()
+        """Who raised what, as far as people were told."""
         self._parsers = Parsers(max(1, self.sheet.parsers), self.sheet.parse_deadline, self.sheet.parse_memory)
         self._languages = _languages(self.sheet)
         self.metrics.gauge("parsers_started", lambda: self._parsers.started)
@@ -132,15 +142,25 @@ class Process(Filter[ProcessSheet]):
     async def filter_many(self, visits: list[Visit]) -> list[Visit]:
         """A batch of visits; those that another process reads come last, and hold up no other."""
         ready: list[Visit] = []
-        apart: list[Visit] = []
+        apart: list[Coroutine[Any, Any, Visit]] = []
         for visit in visits:
-            done = self._read_here(visit)
-            (ready if done is not None else apart).append(visit if done is None else done)
+            done = self._read(visit)
+            if isinstance(done, Visit):
+                ready.append(done)
+            else:
+                apart.append(done)
         if not apart:
             return ready
         if ready:
             await self.outbox.send_many(ready)
-        return list(await asyncio.gather(*(self._read_apart(visit) for visit in apart)))
+        if len(apart) == 1:
+            return [await apart[0]]
+        return list(await asyncio.gather(*apart))
+
+    def _read(self, visit: Visit) -> "Visit | Coroutine[Any, Any, Visit]":
+        """The visit, read; or what reads it while others go on."""
+        done = self._read_here(visit)
+        return self._read_apart(visit) if done is None else done
 
     # -- one visit
 
@@ -157,33 +177,47 @@ class Process(Filter[ProcessSheet]):
         if response.barred:
             return visit
         visit = self._sniffed(visit)
-        rule = refusal(self.gates.get("parse", ()), "parse", visit)
-        if rule:
-            self.metrics.count(f"barred:{rule}")
-            return msgspec.structs.replace(visit, barred={**visit.barred, "parse": rule})
+        if barred := self._barred(visit):
+            return barred
         processors = self._processors_of(visit.mime)
         if not processors:
             self.metrics.counters["unprocessed"] += 1
             if not refresh:
                 return visit
         document = Document(visit, self.sheet.agent)
-        if self.sheet.isolated and any(map(self._is_isolated, processors)):
-            return None
-        if self.sheet.parsers and self._is_dear(document, processors):
+        if self._is_apart(document, processors):
             return None
         return self._finished(
             visit, read(document, processors, self.sheet.details, language=bool(self._languages)), refresh
         )
 
+    def _barred(self, visit: Visit) -> Visit | None:
+        """The visit of a document that no filter lets be parsed; None where it may be."""
+        rule = refusal(self.gates.get("parse", ()), "parse", visit)
+        if not rule:
+            return None
+        self.metrics.count(f"barred:{rule}")
+        return msgspec.structs.replace(visit, barred={**visit.barred, "parse": rule})
+
+    def _is_apart(self, document: Document, processors: Sequence[Processor]) -> bool:
+        """Whether some of it has to be read in a parser process."""
+        if self.sheet.isolated and any(map(self._is_isolated, processors)):
+            return True
+        return bool(self.sheet.parsers) and self._is_dear(document, processors)
+
     async def _read_apart(self, visit: Visit) -> Visit:
         """The visit, read in a parser process as far as can be. Never raises."""
         visit = self._sniffed(visit)
+        findings = await self._findings_apart(visit, self._processors_of(visit.mime))
+        return self._finished(visit, findings, _refresh(visit.response))
+
+    async def _findings_apart(self, visit: Visit, processors: Sequence[Processor]) -> Findings:
         document = Document(visit, self.sheet.agent)
-        dear = self._is_dear(document, self._processors_of(visit.mime))
+        dear = self._is_dear(document, processors)
         self.metrics.count("read_apart")
         here: list[Processor] = []
         there: list[ProcessorSpec] = []
-        for processor in self._processors_of(visit.mime):
+        for processor in processors:
             apart = self._is_isolated(processor) or (dear and _is_divisible(processor))
             spec = spec_of(processor) if apart else None
             if spec is None:
@@ -197,7 +231,7 @@ class Process(Filter[ProcessSheet]):
         else:
             more = await self._isolated(visit, there)
             findings = read(document, here, self.sheet.details, language=language)
-        return self._finished(visit, _joined(findings, more), _refresh(visit.response))
+        return joined(findings, more)
 
     def _is_dear(self, document: Document, processors: Sequence[Processor]) -> bool:
         """Reading it here would hold up the crawl: by its markup, or by its size where a processor reads it at all."""
@@ -237,7 +271,7 @@ class Process(Filter[ProcessSheet]):
             except ParserFailed as failure:
                 self.metrics.count(f"{failure}:{spec.name}")
                 findings = Findings(trouble=f"{spec.name}: {failure}")
-            joint = _joined(joint, findings)
+            joint = joined(joint, findings)
         return joint
 
     def _sniffed(self, visit: Visit) -> Visit:
@@ -270,7 +304,11 @@ class Process(Filter[ProcessSheet]):
         """The visit with its findings; without links where the page or the crawl does not want them followed."""
         for name, count in findings.counts.items():
             self.metrics.count(name, count)
-        visit = filled(visit, findings, before)
+        visit = self.told_of(filled(visit, findings, before))
+        if visit.again is not None:
+            if visit.task.attempt <= self.sheet.retries:
+                return msgspec.structs.replace(visit, found=(), items=(), triples=(), orders=())
+            return given_up(msgspec.structs.replace(visit, again=None), f"asked for again at try {visit.task.attempt}")
         if self._languages and visit.language and visit.language not in self._languages and visit.mime in HTML_TYPES:
             rule = f"language:{visit.language if len(visit.language) == _CODE else 'other'}"
             self.metrics.count(rule)
@@ -279,8 +317,17 @@ class Process(Filter[ProcessSheet]):
             )
         if visit.found and self.sheet.obey_nofollow and "nofollow" in visit.directives:
             self.metrics.count("nofollow_pages")
-            disowned = tuple(Found(one.href, one.relation, one.anchor, True) for one in visit.found)
+            disowned = tuple(Found(one.href, one.relation, one.anchor, True, one.request) for one in visit.found)
             return msgspec.structs.replace(visit, found=disowned)
+        return visit
+
+    def told_of(self, visit: Visit) -> Visit:
+        """The visit, when whoever runs the crawl was told what its errors are: each kind once, with the line to look at."""
+        for one in visit.errors:
+            what = (one.who, one.error.partition(":")[0])
+            if what not in self._told and len(self._told) < MOST_TOLD:
+                self._told.add(what)
+                self.report(f"{one.place or visit.url}: {one.who}: {one.error} (on {visit.url})")
         return visit
 
 
@@ -298,7 +345,7 @@ def _languages(sheet: ProcessSheet) -> frozenset[str]:
     return frozenset(map(primary, sheet.languages))
 
 
-def _joined(one: Findings, more: Findings) -> Findings:
+def joined(one: Findings, more: Findings) -> Findings:
     """Both, with the page's own properties of the first."""
     return msgspec.structs.replace(
         one,
@@ -307,6 +354,8 @@ def _joined(one: Findings, more: Findings) -> Findings:
         triples=(*one.triples, *more.triples),
         orders=(*one.orders, *more.orders),
         trouble=one.trouble or more.trouble,
+        errors=(*one.errors, *more.errors),
+        again=one.again if more.again is None else more.again,
         counts={name: one.counts.get(name, 0) + more.counts.get(name, 0) for name in {*one.counts, *more.counts}},
     )
 
@@ -320,7 +369,19 @@ def _refresh(response: Response) -> tuple[Found, ...]:
 
 def _with_target(visit: Visit) -> Visit:
     """The target of a redirect as the one link of the visit; a redirect without one is only its status."""
+    task = visit.task
     target = of_field(visit.response.header("location"))
-    if not target:
+    if not target or (task.request is not None and task.request.redirects == "keep"):
         return visit
-    return msgspec.structs.replace(visit, base=visit.url, found=(Found(target, redirect_of(visit.task.relation)),))
+    request = None if task.request is None else _led_on(task.request, visit.url, visit.response.status, target)
+    found = (Found(target, redirect_of(task.relation), request=request),)
+    return msgspec.structs.replace(visit, base=visit.url, found=found)
+
+
+def _led_on(request: Requested, url: str, status: int, target: str) -> Requested:
+    """What is asked for at the target of a redirect."""
+    try:
+        is_same_site = site_of(canonical(target, url)) == site_of(url)
+    except UnreadableUrl:
+        is_same_site = False  # the links stage will say that it is no URL
+    return redirected(request, status, is_same_site=is_same_site)

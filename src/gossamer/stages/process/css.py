@@ -56,7 +56,12 @@ class CssLinks(Provider[CssLinksSheet]):
 
 def css_links(text: str) -> Iterator[Found]:
     """Every import and `url()` of a sheet or of a `style` attribute, in order. Linear."""
-    found, after_import = 0, -1
+    return (found for _, _, found in css_places(text))
+
+
+def css_places(text: str) -> Iterator[tuple[int, int, Found]]:
+    """As :func:`css_links`, each with where it stands: from its quote, or its first character, up to the end of that. Linear."""
+    count, after_import = 0, -1
     for match in _TOKEN.finditer(text):
         if match["import"]:
             between = _BETWEEN.match(text, match.end())
@@ -71,9 +76,10 @@ def css_links(text: str) -> Iterator[Found]:
             url = url[:-1]
         if not url or url.startswith(("data:", "#")):
             continue
-        yield Found(url, CSS_IMPORT if is_import else CSS_URL)
-        found += 1
-        if found >= MAX_URLS:
+        group = "quoted" if match["quoted"] else "string" if token else "plain"
+        yield match.start(group), match.end(group), Found(url, CSS_IMPORT if is_import else CSS_URL)
+        count += 1
+        if count >= MAX_URLS:
             return
 
 

@@ -26,16 +26,17 @@ from functools import lru_cache
 from itertools import repeat
 from typing import Annotated, Any
 
+from gossamer.contracts.processing import MAX_FOUND
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.requisites import LINK_TYPES
 from gossamer.model.visit import Found
 from gossamer.reading.document import Document
 from gossamer.reading.markup import SPACE, attributes
+from gossamer.reading.robots_tags import NOFOLLOW
 from gossamer.reading.skim import SPANNED, Span, Tag
 from gossamer.stages.process.anchors import all_folded, anchor_at
 from gossamer.stages.process.css import css_links
-from gossamer.stages.process.reading import MAX_FOUND
 
 #: `rel` tokens of `link` elements that lead to documents (HTML's list of link types, and names in use before it).
 FOLLOWED_RELATIONS = frozenset(
@@ -72,14 +73,11 @@ FOLLOWED_RELATIONS = frozenset(
     ]
 )
 
-#: `rel` tokens by which a page says that it does not vouch for a link (HTML, 4.6.6; Google's `ugc` and `sponsored`).
-NOFOLLOW = frozenset({"nofollow", "ugc", "sponsored"})
-
 #: Candidates of one `srcset` that are yielded; pages have a handful.
 MAX_CANDIDATES = 100
 
 #: Where a link to a document stands.
-_PLACES: Mapping[str, str] = {
+PLACES: Mapping[str, str] = {
     "a": "href",
     "area": "href",
     "link": "href",
@@ -93,7 +91,7 @@ _PLACES: Mapping[str, str] = {
 _SVG = ("href", "xlink:href")
 
 #: Where requisites stand. An `input` has one only if it is an image.
-_REQUISITES: Mapping[str, tuple[str, ...]] = {
+REQUISITES: Mapping[str, tuple[str, ...]] = {
     "link": ("href", "imagesrcset"),
     "img": ("src", "srcset"),
     "source": ("src", "srcset"),
@@ -113,11 +111,11 @@ _DISOWNABLE = ("a", "area")
 # Tags that are read in full even where no requisites are wanted.
 _DIFFERENT = frozenset(b"a area iframe frame form".split())
 # The number, a separator, perhaps `url=`, perhaps a quote (HTML, "shared declarative refresh steps").
-_REFRESH = re.compile(
+REFRESH = re.compile(
     r"\s*(?:\d[\d.]*|\.[\d.]*)\s*[;,\s]\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*))", re.IGNORECASE | re.DOTALL
 )
 # URL and descriptors of one image candidate (HTML, "parse a srcset attribute"): a comma ends it, but not in parentheses.
-_CANDIDATE = re.compile(r"[\s,]*+(\S++)((?:[^,(]|\([^)]*+(?:\)|\Z))*+)")
+CANDIDATE = re.compile(r"[\s,]*+(\S++)((?:[^,(]|\([^)]*+(?:\)|\Z))*+)")
 
 #: Bytes of a tag, and characters of a `rel`, up to which what they mean is remembered.
 _MOST_REMEMBERED = 1_000
@@ -165,6 +163,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
     """Finds the links of an HTML page. Contract: `processing.Processor`. Keeps no state."""
 
     divisible = True
+    finds_links = True
 
     def process(self, document: Document) -> Iterable[Found]:
         """The page's links."""
@@ -225,7 +224,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         rel = attributes.get("rel", "")
         if sheet.requisites:
             yield from _requisites(tag, attributes, frozenset(rel.lower().split()), style)
-        place = _PLACES.get(tag)
+        place = PLACES.get(tag)
         href = attributes.get(place) if place else None
         if tag == "a":
             href = href or attributes.get("xlink:href", href)
@@ -316,7 +315,7 @@ def _requisites(tag: str, attributes: Mapping[str, str], tokens: frozenset[str],
         return
     elif tag == "image" and "src" in attributes:
         tag = "img"  # the parser's own correction (HTML, 13.2.6.4.7)
-    for place in _REQUISITES.get(tag, ()):
+    for place in REQUISITES.get(tag, ()):
         value = attributes.get(place)
         if not value or (tag, place) == ("link", "href"):
             continue
@@ -330,7 +329,7 @@ def candidates(srcset: str) -> Iterator[str]:
     """The URLs of a `srcset`."""
     found = 0
     place = 0
-    while found < MAX_CANDIDATES and (match := _CANDIDATE.match(srcset, place)) is not None:
+    while found < MAX_CANDIDATES and (match := CANDIDATE.match(srcset, place)) is not None:
         url, place = match[1], match.end()
         if url.endswith(","):
             # Commas behind a URL end the candidate: what looks like descriptors is the next one.
@@ -342,7 +341,7 @@ def candidates(srcset: str) -> Iterator[str]:
 
 def refresh_target(content: str) -> str | None:
     """The URL of a `meta` refresh; None where it only reloads the page. Never obeyed in place (fault 33)."""
-    match = _REFRESH.match(content[:4096])
+    match = REFRESH.match(content[:4096])
     if match is None:
         return None
     return (match[1] or match[2] or match[3] or "").strip() or None

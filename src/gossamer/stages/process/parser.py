@@ -89,7 +89,7 @@ def main() -> int:
             if not request.trouble:
                 _try_tree(document)
             findings = read(document, processors, request.details, language=request.language)
-            reply = msgspec.msgpack.encode(findings, enc_hook=repr)
+            reply = msgspec.msgpack.encode(findings)
         except (MemoryError, SelectolaxError):
             return 1
         if "raised:MemoryError" in findings.counts:

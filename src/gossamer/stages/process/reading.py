@@ -5,26 +5,23 @@ process does (:mod:`gossamer.stages.process.parser`). So what comes out is one p
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 
-from gossamer.contracts.processing import Processor
+from gossamer.contracts.processing import MAX_FOUND, MAX_ITEMS, MAX_ORDERS, Processor
+from gossamer.model.errors import ParseSkipped
+from gossamer.model.items import as_item
 from gossamer.model.orders import Block, Delay, Order
-from gossamer.model.visit import HTML_TYPES, Found, Item, Statements, Triple, Visit
+from gossamer.model.raised import raised
+from gossamer.model.request import Retry
+from gossamer.model.visit import HTML_TYPES, Found, Item, Raised, Statements, Triple, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.language import primary
 
 #: How much is made of a page: `plain` title, base, charset, directives, canonical URL and the language that it says it is
 #: in; `full` also the language that it is in, and its fingerprint, which need its text.
 Details = Literal["plain", "full"]
-
-#: Links and items of one page that are taken; far more than are kept, and few enough to hold (faults 39, 76).
-MAX_FOUND = 50_000
-MAX_ITEMS = 10_000
-
-#: Orders of one page that are taken: a page that names more hosts has filled a processor's list by itself.
-MAX_ORDERS = 100
 
 _ARE_LINKS = frozenset((Found,))
 
@@ -47,62 +44,93 @@ class Findings(msgspec.Struct, frozen=True):
     language: str = ""
     simhash: int = 0
     trouble: str = ""
+    errors: tuple[Raised, ...] = ()
+    """What user's code raised."""
+    again: float | None = None
+    """Seconds after which a handler wants the page once more."""
     counts: dict[str, int] = {}
     """What went wrong or was left out, as counters: `raised:ValueError`, `rdf:too_many_triples`."""
 
 
-def read(document: Document, processors: Iterable[Processor], details: Details, *, language: bool = False) -> Findings:
-    """Everything that processors and the page itself say.
+class _Gathered:
+    """What the processors of one document have yielded so far."""
 
-    A processor that raises costs its own findings on this page, and nothing else (row S10).
-    """
-    found: list[Found] = []
-    items: list[Item] = []
-    triples: list[Triple] = []
-    orders: list[Order] = []
-    counts: dict[str, int] = {}
-    trouble = ""
-    for processor in processors:
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._found: list[Found] = []
+        self._items: list[Item] = []
+        self._triples: list[Triple] = []
+        self._orders: list[Order] = []
+        self._counts: dict[str, int] = {}
+        self._errors: list[Raised] = []
+        self._again: float | None = None
+        self._trouble = ""
+
+    def ask(self, processor: Processor) -> None:
+        """Take what a processor yields. One that raises costs its own findings on this page, and nothing else."""
         try:
-            made = processor.process(document)
-            if type(made) is list and len(made) + len(found) < MAX_FOUND and _ARE_LINKS.issuperset(map(type, made)):
-                found += made
-                continue
+            made = processor.process(self._document)
+            few = type(made) is list and len(made) + len(self._found) < MAX_FOUND
+            if few and _ARE_LINKS.issuperset(map(type, made)):
+                self._found += cast("list[Found]", made)
+                return
             for thing in made:
-                if type(thing) is Found:
-                    found.append(thing)
-                elif type(thing) is Statements:
-                    triples += thing.triples
-                    for kind, count in thing.counts.items():
-                        counts[f"rdf:{kind}"] = counts.get(f"rdf:{kind}", 0) + count
-                elif isinstance(thing, (Block, Delay)):
-                    orders.append(thing)
-                else:
-                    items.append(_as_item(thing))
-                if len(found) >= MAX_FOUND or len(items) >= MAX_ITEMS or len(orders) >= MAX_ORDERS:
-                    counts["cut"] = counts.get("cut", 0) + 1
+                self._take(thing)
+                if self._is_full:
+                    self._count("cut")
                     break
+        except Retry as error:
+            self._again = error.after
         except Exception as error:
-            raised = f"raised:{type(error).__name__}"
-            counts[raised] = counts.get(raised, 0) + 1
-            trouble = f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
-    if document.mime not in HTML_TYPES:
+            self._count(f"raised:{type(error).__name__}")
+            self._trouble = f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
+            if not isinstance(error, ParseSkipped):  # the page's fault, and told as its trouble
+                self._errors.append(raised(_named(processor), error, str(getattr(processor, "place", ""))))
+
+    def _take(self, thing: object) -> None:
+        if type(thing) is Found:
+            self._found.append(thing)
+        elif type(thing) is Statements:
+            self._triples += thing.triples
+            for kind, count in thing.counts.items():
+                self._count(f"rdf:{kind}", count)
+        elif isinstance(thing, (Block, Delay)):
+            self._orders.append(thing)
+        else:
+            self._items.append(as_item(thing, self._document.url))
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._found) >= MAX_FOUND or len(self._items) >= MAX_ITEMS or len(self._orders) >= MAX_ORDERS
+
+    def _count(self, name: str, number: int = 1) -> None:
+        self._counts[name] = self._counts.get(name, 0) + number
+
+    def findings(self) -> Findings:
+        """All of it."""
         return Findings(
-            tuple(found),
-            tuple(items),
-            tuple(triples),
-            tuple(orders),
-            base=document.url,
-            directives=document.field_directives,
-            trouble=trouble,
-            counts=counts,
+            tuple(self._found),
+            tuple(self._items),
+            tuple(self._triples),
+            tuple(self._orders),
+            trouble=self._trouble,
+            errors=tuple(self._errors),
+            again=self._again,
+            counts=self._counts,
         )
+
+
+def read(document: Document, processors: Iterable[Processor], details: Details, *, language: bool = False) -> Findings:
+    """Everything that processors and the page itself say."""
+    gathered = _Gathered(document)
+    for processor in processors:
+        gathered.ask(processor)
+    findings = gathered.findings()
+    if document.mime not in HTML_TYPES:
+        return msgspec.structs.replace(findings, base=document.url, directives=document.field_directives)
     full = details == "full"
-    return Findings(
-        tuple(found),
-        tuple(items),
-        tuple(triples),
-        tuple(orders),
+    return msgspec.structs.replace(
+        findings,
         title=document.title,
         base=document.base,
         charset=document.charset,
@@ -110,8 +138,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
         directives=document.directives,
         language=document.language if full or language else primary(document.declared_language),
         simhash=document.fingerprint if full else 0,
-        trouble=trouble or document.trouble,
-        counts=counts,
+        trouble=findings.trouble or document.trouble,
     )
 
 
@@ -131,15 +158,11 @@ def filled(visit: Visit, findings: Findings, before: Sequence[Found] = ()) -> Vi
         triples=findings.triples,
         orders=findings.orders,
         trouble=findings.trouble,
+        errors=findings.errors,
+        again=findings.again,
     )
 
 
-def _as_item(thing: object) -> Item:
-    """What a processor yielded, if it is something that a processor may yield.
-
-    Raises:
-        TypeError: it is not; says what would be.
-    """
-    if not isinstance(thing, Item):
-        raise TypeError(f"a processor yields gossamer.Found, Item, Block or Delay, not {type(thing).__name__}")
-    return thing
+def _named(processor: Processor) -> str:
+    """A processor as a person knows it: by its name in the wiring, or its class."""
+    return str(getattr(processor, "name", "") or type(processor).__name__)

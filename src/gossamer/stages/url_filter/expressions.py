@@ -1,7 +1,8 @@
 """Filter by the user's own expressions, at every gate: `--filter`, and the settings of this unit.
 
 Place in the flow: one provider that the filter stage asks at `follow` and `expand`, and the stages that own the other gates
-at theirs. The language is in :mod:`gossamer.stages.url_filter.language`; for users in docs/filters.md.
+at theirs; the commit asks it for the page at which the crawl ends (`--until`). The language is in
+:mod:`gossamer.stages.url_filter.language`; for users in docs/filters.md.
 """
 
 from collections.abc import Sequence
@@ -32,10 +33,11 @@ class ExpressionSheet(Sheet, frozen=True):
     expand: Annotated[Expressions, setting("Documents whose links may be looked at.")] = ()
     follow: Annotated[Expressions, setting("Links that may be followed.")] = ()
     store: Annotated[Expressions, setting("Documents whose body may be archived.")] = ()
+    until: Annotated[str, setting("End the crawl at the first answer that this expression holds for.")] = ""
 
 
 class ExpressionFilter(Provider[ExpressionSheet]):
-    """Refuses what an expression does not hold for, by `filter: PART`. Contracts: the three of `contracts.filtering`.
+    """Refuses what an expression does not hold for, by `filter: PART`. Contracts: all of `contracts.filtering`.
 
     Raises:
         SettingError: an expression cannot be read, or asks for what is not known at its gate.
@@ -50,7 +52,13 @@ class ExpressionFilter(Provider[ExpressionSheet]):
         self._compile()
 
     def _compile(self) -> None:
-        self._gates: dict[Gate, list[Expression]] = {gate: self._of(gate) for gate in GATES}
+        gates: dict[Gate, list[Expression]] = {gate: self._of(gate) for gate in GATES}
+        try:
+            # At `store` the most is known of an answer.
+            goal = Expression(self.sheet.until, "store") if self.sheet.until.strip() else None
+        except ExpressionError as error:
+            raise SettingError(f"filter `until`: {error}") from None
+        self._gates, self._goal = gates, goal
 
     def _of(self, gate: Gate) -> list[Expression]:
         try:
@@ -79,6 +87,10 @@ class ExpressionFilter(Provider[ExpressionSheet]):
     def judge_visit(self, gate: VisitGate, visit: Visit) -> str:
         """`filter: PART` for a document that is refused."""
         return _first(self._gates[gate], visit)
+
+    def is_reached(self, visit: Visit) -> bool:
+        """Whether the crawl ends with this answer. Contract: `contracts.filtering.Goal`."""
+        return self._goal is not None and not self._goal.judge(visit)
 
 
 def _first(expressions: Sequence[Expression], thing: Task | Visit) -> str:

@@ -7,7 +7,7 @@ Keys hold no names, so names come from values: rows, tasks and states of hosts. 
 a URL counts as seen from then on: that is why it is never queued again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import msgspec
@@ -57,12 +57,24 @@ class LedgerDeletion(msgspec.Struct):
     """URLs that are fetched again, since their documents lay in what is deleted."""
 
 
-def delete(ledger: RocksLedger, target: DeletionTarget, *, forget: bool) -> LedgerDeletion:
+def hosts_of(ledger: RocksLedger, target: DeletionTarget) -> set[str]:
+    """The names of all hosts that go whole with a target. Memory: some 100 bytes each.
+
+    They are found by their states, queues and rows: a deletion that was killed among these finds fewer, so the caller notes them
+    before it begins.
+    """
+    ledger.flush_moves()
+    with ledger.rewriting() as (store, keys, count):
+        return _Work(store, keys, target, False, count).hosts()
+
+
+def delete(ledger: RocksLedger, target: DeletionTarget, hosts: Iterable[str], *, forget: bool) -> LedgerDeletion:
     """Take everything of a target out of a ledger.
 
     Args:
         ledger: open, with no group and nothing popped.
         target: what is deleted.
+        hosts: those that go whole, as :func:`hosts_of` found them before the first call.
         forget: count it as never seen.
 
     Raises:
@@ -77,11 +89,10 @@ def delete(ledger: RocksLedger, target: DeletionTarget, *, forget: bool) -> Ledg
     ledger.flush_moves()
     with ledger.rewriting() as (store, keys, count):
         work = _Work(store, keys, target, forget, count)
-        hosts = work.hosts()
         done.tasks = work.lanes() + work.later() + work.aside()
         work.turns()
         done.documents = work.rows()
-        work.of_hosts(hosts)
+        work.of_hosts({keys.host(name) for name in hosts})
         store.compact()
     return done
 
@@ -120,8 +131,8 @@ class _Work:
         self._count = count
         """Writes a batch, with what it changes of the counters."""
 
-    def hosts(self) -> set[bytes]:
-        """The ids of all hosts that go whole. Memory: some 100 bytes each."""
+    def hosts(self) -> set[str]:
+        """The names of all hosts that go whole."""
         target = self._target
         if target.kind == "url":
             return set()
@@ -134,7 +145,7 @@ class _Work:
             row = _rows.decode(data)
             if target.has(row.url):
                 names.add(host_of(row.url))
-        return {self._keys.host(name) for name in names}
+        return names
 
     def _queued(self) -> Iterator[tuple[str, bytes]]:
         """Each host with a queue, and what its chunks begin with."""

@@ -11,6 +11,7 @@ import msgspec
 from gossamer.contracts.ledger import Links, Tallied
 from gossamer.contracts.spaces import Space
 from gossamer.model.aside import Family
+from gossamer.model.domains import registered_domain
 from gossamer.model.kept import DocumentRow, HostState, Meeting, document_row
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.requesting import identity_of
@@ -72,6 +73,7 @@ class LedgerGroup:
         self._spaces = StagedSpaces(parts.spaces)
         self._disowned: list[str] = []
         self._undone: list[bytes] = []
+        self._given_up: list[str] = []
         self._aside = AsideChanges(parts.aside)
 
     def __repr__(self) -> str:
@@ -182,6 +184,7 @@ class LedgerGroup:
         """
         those = list(tasks)
         count = self._aside.put(family, those)
+        self.changes.requests += [task for task in those if task.request is not None]
         self.counts["set_aside"] += count
         if not known:
             self.counts["discovered"] += sum(task.attempt == 1 for task in those)
@@ -220,6 +223,21 @@ class LedgerGroup:
         ended[identity] = staged + 1
         return True
 
+    def give_up(self, task: Task) -> bool:
+        """End a flight as if its task had never been met: its URL is new to whoever meets it again. False where there is none."""
+        identity = task.identity
+        if not self.done(identity):
+            return False
+        self._given_up.append(identity)
+        self.counts["discovered"] -= 1
+        self._untally("host", task.host)
+        self._untally("domain", registered_domain(task.host))
+        return True
+
+    def _untally(self, what: Tallied, name: str) -> None:
+        if self.tally(what, name):  # of domains nothing is counted where they have no budget
+            self.tally(what, name, -1)
+
     def visited(self, visit: Visit, location: Location | None) -> bool:
         """Keep the row of a task that was popped, end its flight and add it to the counters.
 
@@ -237,6 +255,7 @@ class LedgerGroup:
         counts = self.counts
         counts["pages"] += visit.is_page
         counts["troubled"] += bool(visit.trouble)
+        counts["raised"] += bool(visit.errors)
         counts["documents"] += response.outcome is Outcome.OK and bool(response.body) and not visit.duplicate_of
         if location is not None:
             self.written(location.file, location.offset + location.length)
@@ -335,6 +354,7 @@ class LedgerGroup:
         """Put everything but tasks and counters into a batch."""
         self._seen.put(self._new, self._depths, batch)
         self._seen.put(self._lowered, self._depths, batch)
+        self._seen.drop(self._given_up, batch)
         for key in self._undone:
             batch.delete("documents", key)
         for key, row in self._rows.items():
@@ -353,6 +373,7 @@ class LedgerGroup:
         """The batch was written."""
         self._seen.applied(self._new, self._depths)
         self._seen.applied(self._lowered, self._depths)
+        self._seen.dropped(self._given_up)
         self._parts.contents.dropped(self._disowned)
         self._parts.contents.applied(self._owners)
         self._parts.fingerprints.applied(self._originals)

@@ -23,7 +23,7 @@ LEVELS = 256
 NEW = Cursor()
 
 
-class Leaving(Enum):
+class HostLeaving(Enum):
     """Why a host is not handed out any more, and where it goes when its last flight has ended."""
 
     EMPTY = "empty"
@@ -144,7 +144,7 @@ class HeldHost:
         self.lanes: dict[int, HeldLane] = {}
         """Lanes of which something is unfinished, or may be."""
         self.popped = 0
-        self.leaving: Leaving | None = None
+        self.leaving: HostLeaving | None = None
         self.until = 0.0
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ hosts      domain 4, host 6, `c`                       the cursors of its lanes
 hosts      domain 4, host 6, `s`                       a HostState
 hosts      domain 4, host 6, `x`, site                 robots bytes of a site of this host
 hosts      domain 4, host 6, `t`, name                 what a watcher has learnt of this host, under its name for it
-hosts      domain 4, host 6, `n` or `d`                tally of the host, or of the domain of this name
+hosts      domain 4, host 6, `n`, `d` or `i`           tally of the host, the domain of this name, or links to the host
 contents   digest                                      the URL that its bytes were first met at
 contents   0 or 1, ...                                 fingerprints of texts: :mod:`~gossamer.stores.ledger.fingerprints`
 frontier   `q`, domain 4, host 6, level, serial 8      a chunk of tasks
@@ -60,7 +60,7 @@ RULE_KEY = b"rule"
 SPACE_VERSION_PREFIX, COMMON_PREFIX = b"spaces/", b"space/"
 
 #: How keys of tallies end, by what is tallied.
-TALLIES = {"host": b"n", "domain": b"d"}
+TALLIES = {"host": b"n", "domain": b"d", "linked": b"i"}
 
 
 _LEVELS = [bytes([level]) for level in range(256)]

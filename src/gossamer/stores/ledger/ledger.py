@@ -24,6 +24,7 @@ from gossamer.model.kept import DocumentRow, HostState
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.stores.ledger import schema
+from gossamer.stores.ledger.announcing import DepthLimit
 from gossamer.stores.ledger.aside import AsideTasks, find
 from gossamer.stores.ledger.checkpoints import Places, missing, restore
 from gossamer.stores.ledger.contents import SeenContents
@@ -34,6 +35,7 @@ from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, RULE_KEY, SECRET
 from gossamer.stores.ledger.later import Owed
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
+from gossamer.stores.ledger.logs import missing_between
 from gossamer.stores.ledger.mirror import readable
 from gossamer.stores.ledger.plan import Marks, Plan
 from gossamer.stores.ledger.queues import HostQueues, QueueLimits
@@ -42,7 +44,7 @@ from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.ledger.spaces import KeptSpaces
 from gossamer.stores.ledger.store import FAMILIES, Batch, RocksStore, StoreLimits
-from gossamer.stores.ledger.waiting import Waiting, find_waiting
+from gossamer.stores.ledger.waiting import Waiting, find_waiting, is_looked_at_whole
 
 __all__ = ["STATE_DIRECTORY", "LedgerSheet", "RocksLedger"]
 
@@ -54,6 +56,11 @@ _CLEAN = "ledger.clean"
 
 
 _encode = msgspec.msgpack.Encoder().encode
+
+
+def _never(name: str, value: bytes) -> None:
+    """Of a ledger that is only looked at, nothing is written."""
+
 
 #: Writes a batch together with what it changes of counters, and with how many tasks it takes away that were not finished.
 Counting = Callable[[Batch, Mapping[str, int], int], None]
@@ -86,6 +93,7 @@ class RocksLedger(Provider[LedgerSheet]):
 
     queues: HostQueues
     seen: SeenUrls
+    depths: DepthLimit
     spaces: KeptSpaces
 
     def __init__(self, sheet: LedgerSheet | None = None) -> None:
@@ -106,6 +114,15 @@ class RocksLedger(Provider[LedgerSheet]):
     async def start(self) -> None:
         """Open the store."""
         self.open()
+
+    def changed(self, before: LedgerSheet) -> None:
+        """Another limit of depth may hold.
+
+        Raises:
+            SettingError: the crawl does not know the depths of its URLs.
+        """
+        if self.sheet.depth != before.depth:
+            self.depths.change(self.sheet.depth)
 
     async def stop(self) -> None:
         """Close it."""
@@ -152,11 +169,17 @@ class RocksLedger(Provider[LedgerSheet]):
         self.metrics.gauge("seen_missed", lambda: self.seen.missed)
 
     def _check_log(self) -> None:
-        """The library takes a store without its log for one that had nothing in it, and would forget what was committed last."""
+        """Notice a log that is gone: the library would take the store for one in which that was never written."""
         path = self.places.ledger
         if (path / "CURRENT").exists() and not any(path.glob("*.log")):
-            text = f"the ledger in {path} is damaged: its write-ahead log is missing; go back to a checkpoint"
-            raise CrawlDirectoryError(f"{text}, or begin a new crawl")
+            what = "its write-ahead log is missing"
+        elif gap := missing_between(path):
+            what = f"a write-ahead log is missing between {gap}"
+        else:
+            return
+        raise CrawlDirectoryError(
+            f"the ledger in {path} is damaged: {what}; go back to a checkpoint, or begin a new crawl"
+        )
 
     @contextmanager
     def looking(self) -> Iterator[Self]:
@@ -179,7 +202,7 @@ class RocksLedger(Provider[LedgerSheet]):
                 raise CrawlDirectoryError(
                     f"the ledger in {self.places.ledger} is of an older version; resume the crawl"
                 )
-            self._load()
+            self._load(may_write=False)
             yield self
 
     def close(self) -> None:
@@ -244,7 +267,7 @@ class RocksLedger(Provider[LedgerSheet]):
     def _damaged(self, what: Exception) -> CrawlDirectoryError:
         return CrawlDirectoryError(f"the ledger in {self._store.path} is damaged: {what}; go back to a checkpoint")
 
-    def _load(self) -> None:
+    def _load(self, *, may_write: bool = True) -> None:
         secret = self._store.get("meta", SECRET_KEY)
         self._state = state = self._read_state()
         self._unsure = None
@@ -257,7 +280,8 @@ class RocksLedger(Provider[LedgerSheet]):
             raise CrawlDirectoryError(f"the ledger in {self._store.path} lost its secret; go back to a checkpoint")
         self._keys = LedgerKeys(int.from_bytes(secret), self._read_rule())
         limits = QueueLimits(self.sheet.held, self.sheet.turn, self.sheet.buffered, self.sheet.refill)
-        self.seen = SeenUrls(self._store, self._keys, self.sheet.recent, depths=self.sheet.depths)
+        self.depths = DepthLimit(self._store, self.sheet.depth, self.put_meta if may_write else _never)
+        self.seen = SeenUrls(self._store, self._keys, self.sheet.recent, depths=self.depths.keeps_depths)
         requests = KeptRequests(self._store, self._keys, session=os.urandom(8))
         self.queues = HostQueues(self._store, self._keys, limits, state.marks, requests)
         self.contents = SeenContents(self._store)
@@ -294,6 +318,9 @@ class RocksLedger(Provider[LedgerSheet]):
         try:
             yield group
             self._commit(group)
+            if group.changes.begun and self.sheet.durability == "power":
+                # What may not be sent twice is sent right after this: the note of it has to be safe before.
+                self._store.sync()
         finally:
             self._group = None
 
@@ -372,6 +399,10 @@ class RocksLedger(Provider[LedgerSheet]):
         """Return when every group so far is as durable as the setting asks."""
         if self.sheet.durability == "power":
             await asyncio.to_thread(self._store.sync)
+
+    def sync(self) -> None:
+        """Make every group so far survive a power cut, whatever the setting asks."""
+        self._store.sync()
 
     # -- what is kept
 
@@ -480,6 +511,10 @@ class RocksLedger(Provider[LedgerSheet]):
             most: chunks of its host's queue that are looked at, and tasks for later.
         """
         return find_waiting(self._store, self._keys, url, most)
+
+    def is_looked_at_whole(self, url: str, most: int) -> bool:
+        """Whether :meth:`waiting` sees each task that may be that of a canonical URL: no more than `most` rows wait."""
+        return is_looked_at_whole(self._store, self._keys, url, most)
 
     def read_through(self) -> int:
         """Read every key and value, so that the checksums of all blocks are compared; returns how many there are.

@@ -9,11 +9,22 @@ import msgspec
 
 from gossamer.contracts.ledger import Links
 from gossamer.model.errors import CrawlDirectoryError
+from gossamer.model.requesting import Requested
 from gossamer.stores.ledger.keys import LedgerKeys
 from gossamer.stores.ledger.store import Batch, RocksStore
 
+
+class _Run(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
+    """Links of one relation. New fields go to the end, with a default."""
+
+    relation: str
+    urls: list[str]
+    request: Requested | None = None
+    """What is asked for at each of them beside its URL."""
+
+
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(list[tuple[str, list[str]]])
+_decoder = msgspec.msgpack.Decoder(list[_Run])
 
 
 class KeptLinks:
@@ -36,7 +47,7 @@ class KeptLinks:
         if data is None:
             return None
         try:
-            return [(link, relation) for relation, links in _decoder.decode(data) for link in links]
+            return [(url, run.relation, run.request) for run in _decoder.decode(data) for url in run.urls]
         except msgspec.DecodeError as error:
             text = f"the links of {url} in the ledger are damaged: {error}; go back to a checkpoint"
             raise CrawlDirectoryError(text) from None
@@ -44,5 +55,6 @@ class KeptLinks:
     def put(self, pages: Mapping[str, Links], batch: Batch) -> None:
         """Put the links of pages into a batch."""
         for url, links in pages.items():
-            runs = [(relation, [link for link, _ in run]) for relation, run in groupby(links, key=itemgetter(1))]
+            grouped = groupby(links, key=itemgetter(1, 2))
+            runs = [_Run(relation, [link[0] for link in run], request) for (relation, request), run in grouped]
             batch.put("links", self._keys.url(url), _encoder.encode(runs))

@@ -8,7 +8,7 @@ import msgspec
 
 from gossamer.model.task import Task
 from gossamer.stores.ledger.chunks import Cursor, Place
-from gossamer.stores.ledger.held import HeldHost, HeldLane, Leaving
+from gossamer.stores.ledger.held import HeldHost, HeldLane, HostLeaving
 
 
 class Marks(msgspec.Struct, array_like=True):
@@ -83,7 +83,7 @@ class Plan:
     def __init__(self, changes: QueueChanges, marks: Marks) -> None:
         self.changes = changes
         self.ended: dict[str, HostEnding] = {}
-        self.moves: dict[str, tuple[Leaving | None, float]] = {}
+        self.moves: dict[str, tuple[HostLeaving | None, float]] = {}
         self.spent: list[bytes] = []
         self.rotated: list[str] = []
         self.first_serial = marks.serial

@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.model.task import Task
 from gossamer.stores.ledger.chunks import Place, pack, pack_cursors, unpack, unpack_cursors
-from gossamer.stores.ledger.held import HeldHost, HeldLane, Leaving
+from gossamer.stores.ledger.held import HeldHost, HeldLane, HostLeaving
 from gossamer.stores.ledger.keys import (
     CHUNK,
     CURSOR,
@@ -75,7 +75,7 @@ class HostQueues:
         self._flying = 0
         self._buffers: OrderedDict[str, HeldHost] = OrderedDict()
         self._buffered = 0
-        self._moves: dict[str, tuple[Leaving | None, float]] = {}
+        self._moves: dict[str, tuple[HostLeaving | None, float]] = {}
         self._rotation = Rotation(store, marks)
         self.later = LaterTasks(store)
         for _, name in store.scan("frontier", HELD, after(HELD)):
@@ -167,7 +167,7 @@ class HostQueues:
         if entry is None or entry.leaving is not None:
             return []
         if entry.popped >= self.limits.turn and len(self._held) >= self.limits.held and not self._rotation.is_over:
-            self._leave(entry, Leaving.TURN)
+            self._leave(entry, HostLeaving.TURN)
             return []
         taken: list[Task] = []
         while len(taken) < most:
@@ -177,7 +177,7 @@ class HostQueues:
             elif not self._read(entry, most - len(taken)):
                 break
         if not taken:
-            self._leave(entry, Leaving.EMPTY)
+            self._leave(entry, HostLeaving.EMPTY)
             return taken
         entry.popped += len(taken)
         self._flying += len(taken)
@@ -224,7 +224,7 @@ class HostQueues:
         self._buffered += 1
         self._buffers[entry.name] = entry
         if entry.leaving is not None and not entry.is_flying:
-            if entry.leaving is Leaving.REST:
+            if entry.leaving is HostLeaving.REST:
                 self._rotation.rests(entry.until)
             self._let_go(entry)
         self._trim()
@@ -234,7 +234,7 @@ class HostQueues:
         entry = self._held.get(name)
         if entry is not None and entry.leaving is None:
             entry.until = until
-            self._leave(entry, Leaving.REST)
+            self._leave(entry, HostLeaving.REST)
 
     def _read(self, entry: HeldHost, most: int) -> bool:
         """Buffer what comes next of a host, at least `most` tasks where there are so many; False where nothing is left."""
@@ -266,7 +266,7 @@ class HostQueues:
             _, entry = self._buffers.popitem(last=False)
             self._buffered -= entry.empty_buffers()
 
-    def _leave(self, entry: HeldHost, why: Leaving) -> None:
+    def _leave(self, entry: HeldHost, why: HostLeaving) -> None:
         entry.leaving = why
         if not entry.is_flying:
             self._let_go(entry)
@@ -274,9 +274,9 @@ class HostQueues:
     def _let_go(self, entry: HeldHost) -> None:
         """A host that leaves, and of which nothing is in flight any more, goes to its next place."""
         assert entry.leaving is not None
-        if entry.leaving is not Leaving.REST:
-            entry.leaving = Leaving.TURN if entry.has_work else Leaving.EMPTY
-        if entry.leaving is Leaving.REST:
+        if entry.leaving is not HostLeaving.REST:
+            entry.leaving = HostLeaving.TURN if entry.has_work else HostLeaving.EMPTY
+        if entry.leaving is HostLeaving.REST:
             self._rotation.rests(entry.until)
         self._moves[entry.name] = (entry.leaving, entry.until)
         self._buffered -= entry.empty_buffers()
@@ -296,7 +296,7 @@ class HostQueues:
             ending.places[lane] = places
         for ending in plan.ended.values():
             ending.decide()
-        plan.rotated = [name for name, (why, _) in plan.moves.items() if why is Leaving.TURN]
+        plan.rotated = [name for name, (why, _) in plan.moves.items() if why is HostLeaving.TURN]
         held, waiting, known = self._held, self._rotation.waiting, set(plan.rotated)
         for name, _ in changes.pushed:
             if name not in held and name not in known and name not in waiting:
@@ -357,7 +357,7 @@ class HostQueues:
                 batch.put("frontier", HELD + host, name.encode())
                 continue
             batch.delete("frontier", HELD + host)
-            if why is Leaving.REST:
+            if why is HostLeaving.REST:
                 batch.put("frontier", time_key(RESTING, until, host), name.encode())
                 batch.put("hosts", host + RESTING, b"")
 
@@ -368,7 +368,7 @@ class HostQueues:
         resting = [
             time_key(RESTING, until, self._keys.host(name))
             for name, (why, until) in plan.moves.items()
-            if why is Leaving.REST
+            if why is HostLeaving.REST
         ]
         self._rotation.applied(plan.marks, resting, plan.rotated)
         changes, held = plan.changes, self._held
@@ -401,6 +401,6 @@ class HostQueues:
     def _more(self, entry: HeldHost, level: int, serial: int) -> None:
         """A held host has more to read; one that was found empty is held again by whoever admits it."""
         entry.pushed(level, serial)
-        if entry.leaving is Leaving.EMPTY:
+        if entry.leaving is HostLeaving.EMPTY:
             entry.leaving = None
             self._arrivals.append(entry.name)

@@ -3,7 +3,7 @@
 Where depths are kept, the lowest depth that each URL was met at stands beside its fingerprint (design question 4).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gossamer.stores.ledger.keys import LedgerKeys
 from gossamer.stores.ledger.store import Batch, RocksStore
@@ -82,6 +82,16 @@ class SeenUrls:
             return
         for url, key in urls.items():
             batch.put("seen", key, min(depths.get(url, 0), DEEPEST).to_bytes(2))
+
+    def drop(self, identities: Iterable[str], batch: Batch) -> None:
+        """Make these unseen with the batch, as if they had never been met."""
+        for identity in identities:
+            batch.delete("seen", self._keys.url(identity))
+
+    def dropped(self, identities: Iterable[str]) -> None:
+        """The batch that made them unseen was written."""
+        for identity in identities:
+            self._recent.discard(identity)
 
     def applied(self, urls: Mapping[str, bytes], depths: Mapping[str, int]) -> None:
         """The batch that made them seen was written. Not before: what is in the table is never asked for on the disk."""

@@ -51,10 +51,18 @@ class LedgerSheet(Sheet, frozen=True):
         int, setting("Tasks that a host's dequeue buffer is filled up to.", unit="tasks", restart=_OPEN, ge=1)
     ] = 32
 
-    depths: Annotated[
-        bool,
-        setting("Keep the lowest depth of each URL, so that a page found nearer is announced again.", restart=_OPEN),
-    ] = False
+    depth: (
+        Annotated[
+            int,
+            setting(
+                "Follow links so far from the nearest seed. The ledger then keeps the links of pages, so that a nearer way counts. "
+                "A crawl that began without a limit cannot get one.",
+                unit="links",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
     division: Annotated[
         Division,
         setting("Assign registered domains (domain) or single hosts (host) to agents as a whole.", restart=_MADE),

@@ -16,6 +16,7 @@ SHIPPED = {
     "pages": "gossamer.stores.tables.pages:PAGES",
     "links": "gossamer.stores.tables.links:LINKS",
     "items": "gossamer.stores.tables.items:ITEMS",
+    "errors": "gossamer.stores.tables.errors:ERRORS",
     "triples": "gossamer.stores.tables.triples:TRIPLES",
     "host_notes": "gossamer.stores.tables.host_notes:HOST_NOTES",
 }

@@ -29,10 +29,8 @@ def _rows(told: RowSource) -> Iterable[ItemRow]:
 
 
 def _mended(row: ItemRow, size: int) -> ItemRow:
-    """What JSON cannot hold is written as its `repr`, what is too large by its size."""
-    if not size:
-        return ItemRow(kind=row.kind, url=row.url, data=repr(row.data), visit=row.visit)
-    told = {"too_large": size, "most": MAX_LINE_BYTES}
+    """What is too large is told by its size; what no JSON can hold, and was not refused where the item was made, as that."""
+    told = {"too_large": size, "most": MAX_LINE_BYTES} if size else {"unwritable": True}
     return ItemRow(kind=row.kind[:_MAX_KIND], url=row.url, data=told, visit=row.visit)
 
 

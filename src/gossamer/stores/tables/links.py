@@ -26,6 +26,8 @@ class LinksRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     anchor: Annotated[list[str], column("Text of the link, where it is kept.", fill="")] = []
     nofollow: Annotated[list[bool], column("The page does not vouch for it.", fill=False)] = []
     visit: Annotated[str, column("The visit that found it, as in `pages`.")] = ""
+    source_host: Annotated[str, column("Host name of the page, without port.", host_of="source")] = ""
+    target_host: Annotated[list[str], column("Host name of the link, without port.", host_of="target")] = []
 
 
 def _rows(told: RowSource) -> Iterable[LinksRow]:

@@ -155,6 +155,20 @@ class PageRow(
     error: Annotated[str, column("What failed, in the words of the library or system.", lambda t: t.response.error)] = (
         ""
     )
+    request: Annotated[
+        str,
+        column(
+            "What was asked for beside the URL, where that was no plain GET: method, digest of the body, key.",
+            lambda t: "" if t.task.request is None else t.task.request.mark,
+        ),
+    ] = ""
+    label: Annotated[
+        str,
+        column(
+            "The label of the request: which handler of a spider it was meant for.",
+            lambda t: "" if t.task.request is None else t.task.request.label,
+        ),
+    ] = ""
     notes: Annotated[
         str,
         column(

@@ -182,6 +182,33 @@ def test_a_refusal_on_a_second_try_counts_where_first_tries_are_refused_too() ->
     assert again.refusals == 3
 
 
+def test_retries_of_broken_pages_one_after_another_are_no_refusals_in_a_row_of_a_host_that_is_well() -> None:
+    refused = answer(Outcome.SERVER_ERROR, retry_after="1")
+    pace, now = FRESH, 0.0
+    for number in range(24):
+        # The last three first tries are refused, so no run of clean answers speaks for the host.
+        is_broken = number % 3 == 2 or number > 20
+        pace, now = after(pace, refused if is_broken else answer(), now, WALL, RULES), now + 5.0
+    gap = pace.gap
+    for _ in range(20):
+        now = max(now, pace.until) + 1.0
+        pace = after(pace, refused, now, WALL, RULES, attempt=2)
+        assert pace.until == now + 1.0, "the wait that the host asked for, and no back-off"
+    assert pace.gap <= gap
+    assert after(pace, refused, pace.until, WALL, RULES, attempt=1).until > pace.until + 4.0, "a first try counts"
+
+
+def test_refused_retries_count_where_most_first_tries_are_refused() -> None:
+    refused = answer(Outcome.SERVER_ERROR, retry_after="1")
+    pace, now = FRESH, 0.0
+    for number in range(20):
+        pace, now = after(pace, refused if number % 5 else answer(), now, WALL, RULES), now + 5.0
+    for _ in range(6):
+        now = pace.until + 1.0
+        pace = after(pace, refused, now, WALL, RULES, attempt=2)
+    assert pace.until > now + 30.0
+
+
 def test_an_hour_after_the_last_refusal_nothing_is_left_of_it() -> None:
     pace = told(FRESH, *[answer(Outcome.RATE_LIMITED)] * 6)
     assert pace.gap > 1.0

@@ -58,8 +58,8 @@ def test_an_unreachable_site_is_asked_twice_with_a_pause_then_waits(event: Robot
     assert act(once, 2.0) is Act.FETCH
     twice = after(event, site=once)
     assert twice.state is State.UNREACHABLE and twice.failures == 1
-    assert look(twice, RFC, NOW).until == NOW + 60.0
-    assert act(twice, 60.0) is Act.FETCH
+    assert look(twice, RFC, NOW).until == NOW + 10.0
+    assert act(twice, 10.0) is Act.FETCH
 
 
 def test_every_address_is_asked_before_the_pause_and_again_after_it() -> None:
@@ -80,12 +80,12 @@ def test_a_server_that_is_asked_too_often_is_left_alone_at_once_for_as_long_as_i
     assert look(after(Answered(RobotsEvent.LIMITED, 429, retry_after=1e12)), RFC, NOW).until == NOW + DAY
 
 
-def test_the_retry_interval_doubles_up_to_six_hours() -> None:
+def test_an_unreachable_robots_txt_is_asked_for_again_after_the_waits_of_a_page_and_then_ever_later() -> None:
     site, waits = RobotsState(), []
     for _ in range(12):
         site = after(RobotsEvent.LIMITED, site=site)
         waits.append(look(site, RFC, NOW).until - NOW)
-    assert waits[:4] == [60.0, 120.0, 240.0, 480.0]
+    assert waits[:5] == [10.0, 600.0, 3600.0, 7200.0, 14400.0]
     assert waits[-1] == 6 * 3600.0
     assert site.failures == 12
 

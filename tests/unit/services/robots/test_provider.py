@@ -136,7 +136,7 @@ def test_an_unreachable_site_waits_and_says_why() -> None:
         lesson = robots.learned(SITE, Response(Outcome.SERVER_ERROR, status=503), NOW)
     assert not lesson.settled
     verdict = judge(robots, f"{SITE}/x")
-    assert (verdict.ruling, verdict.until, verdict.rule) == (RobotsRuling.WAIT, NOW + 60.0, "robots.txt: 5xx")
+    assert (verdict.ruling, verdict.until, verdict.rule) == (RobotsRuling.WAIT, NOW + 10.0, "robots.txt: 5xx")
 
 
 def test_memory_is_bounded_and_what_was_dropped_can_be_restored() -> None:

@@ -9,9 +9,11 @@ from gossamer.model.task import Task
 from gossamer.reading.words import words_of, words_of_urls
 from gossamer.services.template import LearntTemplates
 from gossamer.services.traps.families import depth_of, parts_of, shared_beginning, trace
+from gossamer.services.traps.judging import COMBINATIONS, ENDS, WINDOW
+from gossamer.services.traps.membership import GRACE
 from gossamer.services.traps.memory import KEPT_BYTES, PARTS_OF_HOST
 from gossamer.services.traps.shapes import shape_of
-from gossamer.services.traps.watch import COMBINATIONS, ENDS, GRACE, WINDOW, TrapWatch
+from gossamer.services.traps.watch import TrapWatch
 from gossamer.testing.trapping import month, months, visit
 
 
@@ -199,8 +201,9 @@ def test_what_a_person_says_wins_over_what_is_guessed() -> None:
     assert not watching.is_suspect(family)
     assert not aside(watching, months(100, 5))
     watching.decide([family], [])
-    assert watching.is_trap(months(5000, 1)[0]) and watching.is_confirmed(family)
-    assert not watching.is_trap(Task("http://a.test/news/1", "a.test"))
+    assert not aside(watching, months(100, 5)), "what a person has confirmed is refused"
+    assert watching.decisions.is_trap(months(5000, 1)[0]) and watching.decisions.of(family.owner, family.part)
+    assert not watching.decisions.is_trap(Task("http://a.test/news/1", "a.test"))
 
 
 def test_shapes_are_named() -> None:

@@ -11,7 +11,7 @@ from gossamer.model.deletion import DeletionTarget
 from gossamer.model.kept import HostState
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
-from gossamer.stores.ledger.deleting import delete
+from gossamer.stores.ledger.deleting import LedgerDeletion, delete, hosts_of
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.storing import visit
 
@@ -30,6 +30,10 @@ def opened(directory: Path) -> RocksLedger:
     ledger = RocksLedger(LedgerSheet(directory=str(directory)))
     ledger.open()
     return ledger
+
+
+def deleted(ledger: RocksLedger, target: DeletionTarget, *, forget: bool) -> LedgerDeletion:
+    return delete(ledger, target, hosts_of(ledger, target), forget=forget)
 
 
 def task_of(url: str, level: int = 0) -> Task:
@@ -104,7 +108,7 @@ def test_what_is_not_deleted_waits_is_aside_and_is_done_as_before(
 ) -> None:
     before = Filled(tmp_path, seed)
     ledger = opened(tmp_path)
-    told = delete(ledger, target, forget=False)
+    told = deleted(ledger, target, forget=False)
     ledger.close()
 
     ledger = opened(tmp_path)
@@ -127,7 +131,7 @@ def test_what_is_not_deleted_waits_is_aside_and_is_done_as_before(
 
 def test_a_url_that_nobody_has_met_counts_as_seen_once_it_is_deleted(tmp_path: Path) -> None:
     ledger = opened(tmp_path)
-    delete(ledger, DeletionTarget("url", "http://gone.test/never"), forget=False)
+    deleted(ledger, DeletionTarget("url", "http://gone.test/never"), forget=False)
     with ledger.group() as group:
         assert group.offer(["http://gone.test/never", "http://gone.test/other"]) == ["http://gone.test/other"]
     ledger.close()
@@ -136,7 +140,7 @@ def test_a_url_that_nobody_has_met_counts_as_seen_once_it_is_deleted(tmp_path: P
 def test_a_ledger_that_was_closed_in_order_is_still_so_after_a_deletion(tmp_path: Path) -> None:
     opened(tmp_path).close()
     ledger = opened(tmp_path)
-    delete(ledger, DeletionTarget("host", "gone.test"), forget=False)
+    deleted(ledger, DeletionTarget("host", "gone.test"), forget=False)
     assert ledger.is_clean
     ledger.close()
 
@@ -145,7 +149,7 @@ def test_what_is_forgotten_was_never_seen_and_the_rest_was(tmp_path: Path) -> No
     before = Filled(tmp_path, 1)
     ledger = opened(tmp_path)
     target = DeletionTarget("host", "gone.test")
-    delete(ledger, target, forget=True)
+    deleted(ledger, target, forget=True)
     for url in before.done | before.waiting | before.aside:
         assert ledger.is_seen(url) is not target.has(url)
     ledger.close()
@@ -160,7 +164,7 @@ def test_no_byte_of_a_deleted_name_is_left_in_the_tables_of_the_ledger(tmp_path:
         group.host(HostState("very-private-name.test"))
     ledger.close()
     ledger = opened(tmp_path)
-    delete(ledger, DeletionTarget("host", "very-private-name.test"), forget=False)
+    deleted(ledger, DeletionTarget("host", "very-private-name.test"), forget=False)
     ledger.close()
     opened(tmp_path).close()  # the log of what was written is dropped by the next opening
     files = [path for path in (tmp_path / "state").rglob("*") if path.suffix in (".sst", ".log")]
@@ -183,3 +187,17 @@ def test_no_byte_of_a_deleted_name_is_left_in_the_tables_of_the_ledger(tmp_path:
 )
 def test_a_target_has_its_own_urls_and_no_others(target: DeletionTarget, url: str, goes: bool) -> None:
     assert target.has(url) is goes
+
+
+def test_a_host_that_has_only_a_queue_is_forgotten_also_where_the_first_attempt_took_the_queue(tmp_path: Path) -> None:
+    ledger, target, url = opened(tmp_path), DeletionTarget("host", "gone.test"), "http://www.gone.test/queued"
+    with ledger.group() as group:
+        assert group.offer([url]) == [url]
+        group.push([task_of(url)])
+    found = hosts_of(ledger, target)
+    delete(ledger, target, (), forget=True)  # as far as the queues, and no farther
+    assert "www.gone.test" not in hosts_of(ledger, target), "nothing tells of it any more"
+    delete(ledger, target, found, forget=True)
+    with ledger.group() as group:
+        assert group.offer([url]) == [url], "it counts as never seen"
+    ledger.close()

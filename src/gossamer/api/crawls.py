@@ -1,0 +1,371 @@
+"""A crawl as an iterator, with the option names of the command line.
+
+::
+
+    async for page in gossamer.crawl("https://example.org/", depth=2):
+        print(page.url, page.status, page.title)
+
+It stands where the command line stands, above assembly: it makes the same crawl and reads the same records.
+"""
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Unpack
+
+import msgspec
+
+from gossamer.api.keywords import CrawlKeywords
+from gossamer.api.processors import with_registered
+from gossamer.assembly.catalog import catalog as shipped_catalog
+from gossamer.assembly.compiling import find_wiring, shipped
+from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.place import kept_wiring
+from gossamer.assembly.spiders import SPIDER, with_spider
+from gossamer.assembly.summary import Summary
+from gossamer.assembly.tuning import loop_factory
+from gossamer.flow.component import Consumer
+from gossamer.flow.ports import In
+from gossamer.flow.sheet import NoSettings, build
+from gossamer.flow.wiring import Wiring
+from gossamer.model.errors import GossamerError, UsageError
+from gossamer.model.outcome import DOCUMENTS
+from gossamer.model.visit import Record, Visit
+from gossamer.reading.page import Page
+from gossamer.spiders.running import SpiderHandlers
+from gossamer.stores.scratch import scratch
+
+#: Pages that wait for the reader of the iterator; when it is slow, the crawl slows down with it.
+READ_AHEAD = 64
+
+#: The component that hands pages to the program.
+READER = "program"
+
+#: What is yielded: successful HTML documents; documents of every type; every visit, whatever came of it.
+Yields = Literal["pages", "documents", "outcomes"]
+
+#: What the crawl tells goes here: what needs somebody to act, errors of processors among it.
+LOG = logging.getLogger("gossamer")
+
+T = TypeVar("T")
+
+
+class CrawlFailed(GossamerError):
+    """A crawl that brought nothing at all. The text says why, seed by seed."""
+
+    exit_code = 4
+
+
+class Made(msgspec.Struct, frozen=True):
+    """What a crawl is made of, beside its options."""
+
+    seeds: tuple[str, ...]
+    options: Mapping[str, Any]
+    spider: type[SpiderHandlers] | None = None
+    """The handlers."""
+    file: str = ""
+    """That they stand in."""
+    keeps: bool = True
+    """Its tables are made at the end."""
+
+
+def make_crawl(
+    made: Made,
+    reader: type[Consumer[NoSettings]] | None = None,
+    *,
+    report: Callable[[str], None] = LOG.warning,
+    **more: Any,
+) -> Crawl:
+    """A crawl with the program's processors, its spider and its reader.
+
+    Args:
+        made: seeds, options and spider.
+        reader: a subscriber of its records.
+        report: takes what it tells.
+        more: what :class:`~gossamer.assembly.crawl.Crawl` takes beside.
+
+    Raises:
+        GossamerError: it cannot be made; says why.
+    """
+    options = dict(made.options)
+    if not isinstance(options.get("item_columns", ()), str | list | tuple):
+        from gossamer.query.item_rows import columns_of  # few crawls have item files
+
+        options["item_columns"] = columns_of(options["item_columns"])
+    catalog = shipped_catalog()
+    wiring = with_registered(_wiring(options), catalog)
+    if made.spider is not None:
+        catalog.add(SPIDER, made.spider)
+        wiring = with_spider(wiring, made.file)
+    subscribers: tuple[str, ...] = ()
+    if reader is not None:
+        catalog.add(READER, reader)
+        subscribers = (READER,)
+    return Crawl(
+        made.seeds,
+        build(CrawlOptions, options),
+        wiring=wiring,
+        catalog=catalog,
+        tables=made.keeps,
+        subscribers=subscribers,
+        report=report,
+        **more,
+    )
+
+
+def _wiring(options: dict[str, Any]) -> Wiring:
+    """The wiring that the options name; a crawl that goes on has one."""
+    named = options.pop("wiring", None)
+    if named:
+        return find_wiring(named)
+    if options.get("resume"):
+        return kept_wiring(options.get("output", ""))
+    return shipped("default")
+
+
+class CrawlRun:
+    """A crawl being read: iterate over it; :attr:`summary` says how it stands, and in the end how it ended.
+
+    Leaving the loop early ends the crawl. `async with` waits for that end, `await run.close()` does too.
+    """
+
+    def __init__(self, made: Made, yields: Yields) -> None:
+        self._made = made
+        self._yields = yields
+        self._job: Crawl | None = None
+        self._summary: Summary | None = None
+        self._pages: AsyncIterator[Page] | None = None
+
+    @property
+    def summary(self) -> Summary | None:
+        """How the crawl ended; as it stands, while it runs or comes to its end. None before it began."""
+        if self._summary is not None or self._job is None or self._job.running is None:
+            return self._summary
+        return self._job.progress()
+
+    def __aiter__(self) -> AsyncIterator[Page]:
+        if self._pages is None:
+            self._pages = self._read()
+        return self._pages
+
+    async def __aenter__(self) -> "CrawlRun":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the crawl, if it runs: what is in flight is finished first."""
+        close = getattr(self._pages, "aclose", None)
+        if close is not None:
+            await close()
+
+    async def _read(self) -> AsyncIterator[Page]:
+        queue: asyncio.Queue[Page | None] = asyncio.Queue(READ_AHEAD)
+        with workspace(self._made) as made:
+            job = self._job = make_crawl(made, _reader(queue, self._yields))
+            task = asyncio.create_task(_run_and_close(job, queue))
+            try:
+                while (page := await queue.get()) is not None:
+                    yield page
+                self._summary = await task
+            finally:
+                if not task.done():
+                    job.stop()
+                    await _drained(task, queue)
+                if not task.cancelled() and task.exception() is None:
+                    self._summary = task.result()
+        _tell_end(self._summary, job.last_lines)
+
+
+@contextlib.contextmanager
+def workspace(made: Made) -> Iterator[Made]:
+    """Without `output` nothing is kept: ledger and log go to a folder that is removed with the crawl."""
+    if made.options.get("output"):
+        yield made
+        return
+    with scratch() as folder:
+        options = {"no_warc": True, **made.options, "output": str(Path(folder) / "crawl")}
+        yield msgspec.structs.replace(made, options=options, keeps=False)
+
+
+def _tell_end(summary: Summary | None, lines: Sequence[str]) -> None:
+    """Say how the crawl ended, where that is not well.
+
+    Raises:
+        CrawlFailed: no seed brought anything.
+    """
+    if summary is None or summary.state != "incomplete":
+        return
+    if not summary.unique_documents and not summary.pages:
+        raise CrawlFailed(f"nothing came; {'; '.join(lines) or 'no seed was fetched'}")
+    LOG.warning("the crawl is incomplete: %s URLs are left to be tried again", summary.queued)
+
+
+async def _run_and_close(job: Crawl, queue: asyncio.Queue[Page | None]) -> Summary:
+    try:
+        return await job.run()
+    finally:
+        await queue.put(None)
+
+
+async def _drained(task: "asyncio.Task[Summary]", queue: asyncio.Queue[Page | None]) -> None:
+    """The reader has left: let the crawl finish what is in flight, and read on so that it can."""
+    while not task.done():
+        get = asyncio.ensure_future(queue.get())
+        await asyncio.wait({task, get}, return_when=asyncio.FIRST_COMPLETED)
+        get.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def _reader(queue: asyncio.Queue[Page | None], yields: Yields) -> type[Consumer[NoSettings]]:
+    """A subscriber of records: hands on what was asked for."""
+
+    class ProgramReader(Consumer[NoSettings]):
+        """Hands committed pages to the program that iterates over the crawl."""
+
+        records: In[Record]
+
+        async def consume(self, record: Record) -> None:
+            if _is_asked_for(record.visit, yields):
+                await queue.put(Page(record))
+
+    return ProgramReader
+
+
+def _is_asked_for(visit: Visit, yields: Yields) -> bool:
+    if yields == "pages":
+        return visit.is_page
+    if visit.is_robots:
+        return False
+    return yields == "outcomes" or visit.response.outcome in DOCUMENTS
+
+
+def crawl(
+    seeds: str | Iterable[str], *, yields: Yields = "pages", wiring: str = "", **options: Unpack[CrawlKeywords]
+) -> CrawlRun:
+    """Crawl from `seeds`; iterate over the result with `async for`.
+
+    Args:
+        seeds: one URL or several.
+        yields: `pages`: successful HTML documents; `documents`: those of every type; `outcomes`: every visit, failed ones too.
+        wiring: a file with a wiring, or the name of a shipped one.
+        options: those of the command line, with underscores; `output` keeps archive and log.
+
+    Raises:
+        CrawlFailed: at the end of the iteration, where no seed brought anything.
+    """
+    if yields not in ("pages", "documents", "outcomes"):
+        raise UsageError(f"yields={yields!r}: a crawl yields 'pages', 'documents' or 'outcomes'")
+    given: dict[str, Any] = {**options, **({"wiring": wiring} if wiring else {})}
+    return CrawlRun(Made((seeds,) if isinstance(seeds, str) else tuple(seeds), given), yields)
+
+
+class SyncCrawlRun(Iterator[Page]):
+    """A crawl read by a caller without an event loop, or with one that is busy, as that of a notebook.
+
+    A `for` loop that is left early ends the crawl; afterwards :attr:`summary` says how.
+    """
+
+    def __init__(self, run: CrawlRun) -> None:
+        self._run = run
+        self._loop: LoopOfOwn | None = None
+        self._is_closed = False
+
+    @property
+    def summary(self) -> Summary | None:
+        """How the crawl ended, or how it stands."""
+        return self._run.summary
+
+    def __iter__(self) -> Iterator[Page]:
+        try:
+            while True:
+                try:
+                    page = next(self)
+                except StopIteration:
+                    return
+                yield page
+        finally:
+            self.close()
+
+    def __next__(self) -> Page:
+        if self._is_closed:
+            raise StopIteration
+        if self._loop is None:
+            self._loop = LoopOfOwn()
+        try:
+            return self._loop.run(_next(aiter(self._run)))
+        except StopAsyncIteration:
+            self.close()
+            raise StopIteration from None
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the crawl, if it runs, and wait for its end."""
+        loop, self._loop, self._is_closed = self._loop, None, True
+        if loop is not None:
+            try:
+                loop.run(self._run.close())
+            finally:
+                loop.close()
+
+    def __del__(self) -> None:
+        if self._loop is not None:
+            self.close()
+
+
+def crawl_sync(
+    seeds: str | Iterable[str], *, yields: Yields = "pages", wiring: str = "", **options: Unpack[CrawlKeywords]
+) -> SyncCrawlRun:
+    """As :func:`crawl`, for callers that do not write `async`: a plain iterator of pages. Works in a notebook too."""
+    return SyncCrawlRun(crawl(seeds, yields=yields, wiring=wiring, **options))
+
+
+class LoopOfOwn:
+    """An event loop for a blocking caller: in this thread, or in one of its own where a loop runs here already."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner(loop_factory=loop_factory())
+        self._thread: threading.Thread | None = None
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        begun = threading.Event()
+        self._thread = threading.Thread(target=self._serve, args=(begun,), name="gossamer crawl", daemon=True)
+        self._thread.start()
+        begun.wait()
+
+    def _serve(self, begun: threading.Event) -> None:
+        with self._runner as runner:
+            loop = runner.get_loop()
+            self._end = asyncio.Event()
+            loop.call_soon(begun.set)
+            runner.run(self._wait())
+
+    async def _wait(self) -> None:
+        await self._end.wait()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine to its end, and return what it returns."""
+        if self._thread is None:
+            return self._runner.run(work)
+        return asyncio.run_coroutine_threadsafe(work, self._runner.get_loop()).result()
+
+    def close(self) -> None:
+        """End the loop."""
+        if self._thread is None:
+            self._runner.close()
+            return
+        self._runner.get_loop().call_soon_threadsafe(self._end.set)
+        self._thread.join()
+
+
+async def _next(pages: AsyncIterator[Page]) -> Page:
+    return await anext(pages)

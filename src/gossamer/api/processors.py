@@ -1,0 +1,136 @@
+"""Processors that a program registers: functions that take pages apart, for every crawl that it starts from then on."""
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from gossamer.assembly.catalog import catalog as shipped_catalog
+from gossamer.assembly.compiling import find_wiring
+from gossamer.flow.catalog import Catalog
+from gossamer.flow.unit import Provider
+from gossamer.flow.wiring import ProviderPlan, Wiring
+from gossamer.model.errors import UsageError
+from gossamer.model.orders import Order
+from gossamer.model.raised import shown_file
+from gossamer.model.visit import Found, Item
+from gossamer.reading.document import Document
+
+if TYPE_CHECKING:
+    from gossamer.assembly.reprocess import Reprocessed
+
+ProcessorFunction = Callable[[Document], Iterable[Found | Item | Order] | None]
+P = TypeVar("P", bound=ProcessorFunction)
+
+_registered: list[tuple[tuple[str, ...], ProcessorFunction]] = []
+
+
+def processor(*mimes: str) -> Callable[[P], P]:
+    """Register a function as processor of these media types, for every crawl that this program starts from now on.
+
+    The function takes a :class:`~gossamer.reading.document.Document` and yields :class:`Item` or :class:`Found`,
+    and :class:`Block` or :class:`Delay` where the wiring takes orders (docs/documents.md). One that is defined again, as by a cell
+    of a notebook that is run once more, takes the place of the earlier one.
+
+    Raises:
+        UsageError: it names no media type, or what it stands before is no function of one argument.
+    """
+    if not mimes or not all(isinstance(mime, str) for mime in mimes):
+        raise UsageError('@gossamer.processor("text/html") names the media types of its pages, in brackets')
+
+    def register(function: P) -> P:
+        place = _place(function)
+        try:
+            inspect.signature(function).bind(object())
+        except TypeError:
+            takes = inspect.signature(function)
+            name = getattr(function, "__name__", repr(function))
+            raise UsageError(
+                f"{place}: processor {name!r} takes {takes}; it takes one argument, the document"
+            ) from None
+        for index, (_, other) in enumerate(_registered):
+            if _replaces(function, other):
+                _registered[index] = (mimes, function)
+                return function
+        _registered.append((mimes, function))
+        return function
+
+    return register
+
+
+def _replaces(function: ProcessorFunction, other: ProcessorFunction) -> bool:
+    """Whether it is the other one, defined again: the same name at the top of the same module."""
+    names = [(getattr(one, "__module__", ""), getattr(one, "__qualname__", "")) for one in (function, other)]
+    if names[0] != names[1] or "<locals>" in names[0][1]:
+        return False
+    return _place(function) == _place(other) or not Path(_file(function)).is_file()
+
+
+def _file(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return "" if code is None else str(code.co_filename)
+
+
+def _place(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return "" if code is None else f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
+
+
+@contextlib.contextmanager
+def own_processors() -> Iterator[None]:
+    """Begin without registered processors, and forget at the end of the block those that were registered in it."""
+    before, _registered[:] = _registered[:], []
+    try:
+        yield
+    finally:
+        _registered[:] = before
+
+
+async def reprocess(directory: str, *, wiring: str = "") -> "Reprocessed":
+    """Run processors over the stored archive of a crawl, without a request, and replace what its tables say.
+
+    Those of the crawl's wiring run, or of `wiring` (a file name), and those that this program registered.
+    """
+    from gossamer.assembly.reprocess import crawl_wiring
+    from gossamer.assembly.reprocess import reprocess as prepare
+
+    catalog = shipped_catalog()
+    plan = find_wiring(wiring) if wiring else crawl_wiring(directory)
+    return await prepare(directory, wiring=with_registered(plan, catalog), catalog=catalog).run()
+
+
+def with_registered(wiring: Wiring, catalog: Catalog) -> Wiring:
+    """The wiring with the program's own processors behind those that it names; a crawl that goes on names them already."""
+    plan = wiring.components.get("process")
+    if not _registered or plan is None:
+        return wiring
+    providers = dict(wiring.providers)
+    table: dict[str, list[str]] = {}
+    bound = plan.providers.get("processors", {})
+    for mime, names in bound.items() if isinstance(bound, dict) else ():
+        table[mime] = [names] if isinstance(names, str) else list(names)
+    for number, (mimes, function) in enumerate(_registered, 1):
+        name = f"{getattr(function, '__name__', 'processor')}-{number}"
+        catalog.add(name, _function_provider(function))
+        providers[name] = ProviderPlan(use=name)
+        for mime in mimes:
+            those = table.setdefault(mime, [])
+            if name not in those:
+                those.append(name)
+    plan = msgspec.structs.replace(plan, providers={**plan.providers, "processors": table})
+    return msgspec.structs.replace(wiring, providers=providers, components={**wiring.components, "process": plan})
+
+
+def _function_provider(function: ProcessorFunction) -> type[Provider[Any]]:
+    class FunctionProcessor(Provider[Any]):
+        """A processor made from a function."""
+
+        place = _place(function)
+
+        def process(self, document: Document) -> Iterable[Found | Item | Order]:
+            return function(document) or ()
+
+    return FunctionProcessor

@@ -1,0 +1,265 @@
+"""A spider: seeds, options, and handlers that say what is kept and what is followed.
+
+::
+
+    spider = gossamer.Spider("https://books.example/", concurrency=16)
+
+    @spider.page()
+    async def listing(page):
+        yield page.follow_all(".product a", label="book")
+        yield page.follow("a.next")
+
+    @spider.page("book")
+    async def book(page):
+        yield {"title": page.text("h1"), "price": page.number(".price"), "url": page.url}
+
+    spider.run(items="books.csv")
+
+It stands where :mod:`crawls` stands: it makes the same crawl, with its handlers in it.
+"""
+
+import inspect
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, Unpack, overload
+
+import msgspec
+
+from gossamer.api.crawls import LOG, CrawlRun, LoopOfOwn, Made, Yields, make_crawl, workspace
+from gossamer.api.keywords import CrawlKeywords
+from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import Summary
+from gossamer.flow.sheet import nearest, properties
+from gossamer.model.errors import UsageError
+from gossamer.model.orders import Order
+from gossamer.model.request import Request
+from gossamer.model.visit import Found, Item
+from gossamer.reading.page import Page
+from gossamer.spiders.handlers import HandlerTable, Place, place_of_function
+from gossamer.spiders.loading import end_loading
+from gossamer.spiders.running import SpiderHandlers
+
+
+class _DataclassItem(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+class _AttrsItem(Protocol):
+    __attrs_attrs__: ClassVar[Any]
+
+
+class _PydanticItem(Protocol):
+    def model_dump(self, *, mode: str = ...) -> dict[str, Any]: ...
+
+
+#: One thing that a handler yields: an item, a request, or nothing where a selector found nothing.
+Result: TypeAlias = (
+    Request
+    | list[Request]
+    | Found
+    | Item
+    | Order
+    | Mapping[str, Any]
+    | msgspec.Struct
+    | _DataclassItem
+    | _AttrsItem
+    | _PydanticItem
+    | None
+)
+
+#: What a handler returns: one thing, or several; plain or async.
+Results: TypeAlias = Result | Iterable[Result] | AsyncIterable[Result] | Awaitable[Result | Iterable[Result]]
+
+Handler: TypeAlias = Callable[[Page], Results]
+Method: TypeAlias = Callable[[Any, Page], Results]
+
+H = TypeVar("H", bound=Handler)
+M = TypeVar("M", bound=Method)
+
+#: Seconds that a handler may take for a page.
+DEADLINE = 60.0
+
+#: Where :func:`page` and :func:`failed` put what they are to register.
+_MARK = "__gossamer_handles__"
+
+
+class Spider:
+    """A crawl whose pages go to handlers. Handlers decide what is followed on the pages that they match."""
+
+    def __init__(
+        self,
+        seeds: str | Iterable[str] = (),
+        *,
+        wiring: str = "",
+        deadline: float = DEADLINE,
+        **options: Unpack[CrawlKeywords],
+    ) -> None:
+        """Describe a crawl; nothing is fetched before :meth:`run` or :meth:`crawl`.
+
+        Args:
+            seeds: one URL or several.
+            wiring: a file with a wiring, or the name of a shipped one.
+            deadline: seconds that a handler may take for a page, unless it says otherwise.
+            options: of the crawl, as :func:`gossamer.crawl` takes them.
+
+        Raises:
+            SettingError: there is no such option.
+            UsageError: a method that is marked as a handler is none.
+        """
+        self.seeds: tuple[str, ...] = (seeds,) if isinstance(seeds, str) else tuple(seeds)
+        self.options: dict[str, Any] = _checked({**options, **({"wiring": wiring} if wiring else {})})
+        self.handlers = HandlerTable(deadline)
+        self.summary: Summary | None = None
+        self._add_methods()
+
+    def __repr__(self) -> str:
+        return f"<Spider of {', '.join(self.seeds) or 'no seed'}: {self.handlers!r}>"
+
+    def _add_methods(self) -> None:
+        for name in dir(type(self)):
+            for kind, settings in getattr(inspect.getattr_static(type(self), name), _MARK, ()):
+                add = self.handlers.add_page if kind == "page" else self.handlers.add_failed
+                add(getattr(self, name), **settings)
+
+    # -- handlers
+
+    def page(
+        self,
+        label: str | None = None,
+        *,
+        url: str = "",
+        mime: str | None = None,
+        run: Place | None = None,
+        deadline: float | None = None,
+    ) -> Callable[[H], H]:
+        """Register a handler of documents.
+
+        Without a label it gets the HTML pages that were asked for without one; with a label, whatever came for it. Of several that
+        fit, the one that says more of its pages gets the page.
+
+        Args:
+            label: of the request.
+            url: an RE2 pattern that is found in the URL.
+            mime: a media type, as `application/pdf`, `image/*` or `*`.
+            run: `loop` (what is async), `thread` (what is not, since it may block) or `process` (what computes long).
+            deadline: seconds that it may take for a page.
+
+        Raises:
+            UsageError: the function is no handler, or another one is for the same pages; names the file and line of each.
+        """
+
+        if callable(label):
+            raise UsageError(f"{place_of_function(label)}: write @spider.page() with its brackets")
+
+        def register(function: H) -> H:
+            self.handlers.add_page(function, label, url, mime, run, deadline)
+            return function
+
+        return register
+
+    @overload
+    def failed(self, label: H, /) -> H: ...
+
+    @overload
+    def failed(
+        self, label: str | None = None, /, *, run: Place | None = None, deadline: float | None = None
+    ) -> Callable[[H], H]: ...
+
+    def failed(
+        self, label: H | str | None = None, /, *, run: Place | None = None, deadline: float | None = None
+    ) -> H | Callable[[H], H]:
+        """Register a handler of what brought no document, whatever the reason: `page.outcome` and `page.error` say which.
+
+        What is tried again comes here when its tries are spent. Raises as :meth:`page`.
+        """
+        if label is not None and not isinstance(label, str):
+            self.handlers.add_failed(label, None, run, deadline)
+            return label
+
+        def register(function: H) -> H:
+            self.handlers.add_failed(function, label, run, deadline)
+            return function
+
+        return register
+
+    # -- running
+
+    def run(self, seeds: str | Iterable[str] = (), *, wiring: str = "", **options: Unpack[CrawlKeywords]) -> Summary:
+        """Crawl to the end, and say how it went. Blocks; works in a notebook too. Without `output` only the items are kept.
+
+        What is given here comes before what the spider was made with. `gossamer run FILE` takes the place of this call.
+
+        Raises:
+            GossamerError: the crawl cannot be run; says why.
+        """
+        given: dict[str, Any] = {**options, **({"wiring": wiring} if wiring else {})}
+        if seeds:
+            given["seeds"] = (seeds,) if isinstance(seeds, str) else tuple(seeds)
+        end_loading(self, given)
+        chosen = given.pop("seeds", self.seeds)
+        loop = LoopOfOwn()
+        try:
+            with workspace(self._made(chosen, _checked(given))) as made:
+                self.summary = loop.run(make_crawl(made).run())
+        finally:
+            loop.close()
+        return self.summary
+
+    def crawl(self, *, yields: Yields = "pages", **options: Unpack[CrawlKeywords]) -> CrawlRun:
+        """Crawl, and iterate over the pages with their items, as :func:`gossamer.crawl` does."""
+        return CrawlRun(self._made(self.seeds, _checked({**options})), yields)
+
+    def job(self, seeds: Iterable[str], options: Mapping[str, Any], **more: Any) -> Crawl:
+        """A crawl of this spider that somebody else runs; `more` is what :class:`~gossamer.assembly.crawl.Crawl` takes beside."""
+        return make_crawl(self._made(seeds, options), **more)
+
+    def _made(self, seeds: Iterable[str], options: Mapping[str, Any]) -> Made:
+        if not self.handlers.all():
+            LOG.warning("the spider has no handlers: it crawls as gossamer crawl does")
+        handlers = type("ThisSpider", (SpiderHandlers,), {"table": self.handlers, "__doc__": SpiderHandlers.__doc__})
+        chosen = {**self.options, **options}
+        return Made(() if chosen.get("resume") else tuple(seeds), chosen, handlers, self._file())
+
+    def _file(self) -> str:
+        """The file that the handlers stand in; empty in a notebook."""
+        files = (code.co_filename for code in self.handlers.codes())
+        return next((file for file in files if Path(file).is_file()), "")
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """The options, if there are such.
+
+    Raises:
+        UsageError: there is none of a name; names the nearest.
+    """
+    known = {prop.name for prop in properties(CrawlOptions)} | {"wiring"}
+    for name in options:
+        if name not in known:
+            raise UsageError(f"unknown option {name!r}{nearest(name, known)}")
+    return options
+
+
+def page(
+    label: str | None = None,
+    *,
+    url: str = "",
+    mime: str | None = None,
+    run: Place | None = None,
+    deadline: float | None = None,
+) -> Callable[[M], M]:
+    """Mark a method of a subclass of :class:`Spider` as a handler of documents. See :meth:`Spider.page`."""
+    return _marked("page", {"label": label, "url": url, "mime": mime, "run": run, "deadline": deadline})
+
+
+def failed(label: str | None = None, *, run: Place | None = None, deadline: float | None = None) -> Callable[[M], M]:
+    """Mark a method of a subclass of :class:`Spider` as a handler of failures. See :meth:`Spider.failed`."""
+    return _marked("failed", {"label": label, "run": run, "deadline": deadline})
+
+
+def _marked(kind: str, settings: dict[str, Any]) -> Callable[[M], M]:
+    def mark(method: M) -> M:
+        setattr(method, _MARK, (*getattr(method, _MARK, ()), (kind, settings)))
+        return method
+
+    return mark

@@ -1,0 +1,94 @@
+"""Visits out of the archive, as they were when they had just been fetched, and their texts.
+
+Place in the flow: :mod:`gossamer.assembly.reprocess` sends them through processors again; the search index takes their texts.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+from gossamer.model.body import MAX_READ, THRESHOLD
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.model.notes import Note
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
+from gossamer.query.archive import ArchiveReader
+from gossamer.reading.document import Document
+from gossamer.reading.text import MAX_TEXT
+from gossamer.stages.fetch.coding import codings, decode, refusal
+from gossamer.stages.fetch.keeping import Keeping
+from gossamer.stores.warc_reading import ArchivedRecord
+
+
+def archived_visit(reader: ArchiveReader, row: Mapping[str, Any]) -> Visit:
+    """The visit that a row of `pages` tells of.
+
+    Raises:
+        UsageError: it repeats a document that is not in this archive.
+        CrawlDirectoryError: the archive is damaged there.
+        OSError: its body is large, and there is no room for it in the directory for temporary files.
+    """
+    record = source = reader.record(Location(row["warc_file"], row["warc_offset"], row["warc_length"]))
+    if record.kind == "revisit" and row["outcome"] != Outcome.NOT_MODIFIED:
+        source = reader.original(record, row["url"], row["digest"] or "")
+    return Visit(
+        task=Task(
+            row["url"],
+            row["host"],
+            depth=row["depth"],
+            source=row["discovered_from"] or "",
+            relation=row["relation"],
+            attempt=row["attempt"],
+        ),
+        response=_response(row, record, source),
+        id=row["visit"] or "",
+        digest=row["digest"] or "",
+        duplicate_of=row["duplicate_of"] or "",
+    )
+
+
+def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRecord) -> Response:
+    body = source.body
+    headers = record.headers
+    applied = codings(", ".join(value for name, value in headers if name == "content-encoding"))
+    decoded = None
+    if applied and not refusal(applied):
+        undone = decode(body, applied, Keeping(MAX_READ, THRESHOLD), whole=not row["truncated"])
+        decoded = undone.data if undone.is_readable else None
+    return Response(
+        Outcome(row["outcome"]),
+        status=row["status"],
+        response_head=record.head,
+        headers=headers,
+        body=body,
+        decoded=decoded,
+        address=row["ip"] or "",
+        started=row["fetched_at"].replace(tzinfo=UTC).timestamp(),
+        elapsed=row["elapsed_ms"] / 1000,
+        cut=row["truncated"] or "",
+        error=row["error"] or "",
+        notes=tuple(map(Note, (row["notes"] or "").split())),
+    )
+
+
+class ArchivedTexts:
+    """Texts of visits. Contract: `query.search.index.TextReader`."""
+
+    def __init__(self, directory: Path) -> None:
+        self._reader = ArchiveReader(directory)
+
+    def text(self, row: Mapping[str, Any]) -> str | None:
+        """The prose of a page, all of a plain text; empty for what is neither, None where it cannot be read."""
+        mime = row["media_type"] or row["mime"] or ""
+        if mime not in HTML_TYPES and mime != "text/plain":
+            return ""
+        try:
+            visit = archived_visit(self._reader, row)
+        except (UsageError, CrawlDirectoryError):
+            return None
+        document = Document(visit)
+        if mime in HTML_TYPES:
+            return document.text
+        return document.markup[: 4 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]

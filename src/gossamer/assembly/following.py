@@ -1,0 +1,154 @@
+"""What follows a crawl: files of items (`--items FILE`), its triple store (`--rdf`), a triple store elsewhere, the search index
+(`--index`), and databases of the user's own (`--sinks FILE`).
+
+Each is fed from the committed rows by a process of its own (`gossamer.operations.following`).
+
+Place in the flow: :mod:`crawl` registers what is asked for when the directory is made, starts the processes when the crawl begins,
+and ends them when everything is committed. A crawl that goes on goes on with what followed it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from gossamer.assembly.item_files import ItemFiles
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow import python
+from gossamer.model.errors import UsageError
+from gossamer.query.places import ENDPOINTS, FOLLOWING_INDEX, ITEM_FILE_NOTES, PACKAGE_FOLLOWERS, SINKS_FILE, TRIPLES
+
+#: What follows a crawl, by the name of its follower: where it shows that the crawl has it, and how it is called.
+_PLACES = {
+    "items": (ITEM_FILE_NOTES, "items could not be written to a file"),
+    "triples": (TRIPLES, "the triple store is not complete"),
+    "endpoints": (ENDPOINTS, "the triple store elsewhere is not complete"),
+    "index": (FOLLOWING_INDEX, "the index is not complete"),
+    "packages": (PACKAGE_FOLLOWERS, "what packages make of the crawl is not complete"),
+}
+
+
+class Following:
+    """Everything that follows the crawl in one directory."""
+
+    def __init__(
+        self,
+        directory: Path,
+        options: CrawlOptions,
+        report: Callable[[str], object],
+        *,
+        triples: bool = False,
+    ) -> None:
+        """Name what is to follow, besides what the crawl has.
+
+        Args:
+            directory: the crawl directory.
+            options: `items` and the options that begin so, `triple_store`, `index` and `sinks`.
+            report: takes what goes wrong.
+            triples: the crawl keeps triples, so it has a store of them.
+
+        Raises:
+            UsageError: the name of a file does not say how it is to be written, or the URL of a triple store is none.
+        """
+        if options.triple_store:
+            from gossamer.query.triples.updating import check_endpoint  # few crawls feed one
+
+            check_endpoint(options.triple_store)
+            if not triples:
+                raise UsageError("--triple-store is for a crawl that keeps triples; add --rdf")
+        self._directory = directory
+        self._report = report
+        self._files = ItemFiles(directory, options)
+        self._has_triples = triples
+        self._endpoint = options.triple_store
+        self._has_index = options.index
+        self._sinks = Path(options.sinks) if options.sinks else None
+        self._failures: dict[str, str] = {}
+        self._children: dict[str, asyncio.subprocess.Process] = {}
+
+    def __repr__(self) -> str:
+        return f"<Following {self._directory}>"
+
+    def check(self, *, overwrite: bool) -> None:
+        """Refuse to write over a file that this crawl did not make, and a bad file of sinks. Touches nothing.
+
+        Raises:
+            UsageError: there is such a file, or no folder for it.
+        """
+        if self._sinks is not None:
+            from gossamer.query.schema import tables_of  # few crawls have databases
+            from gossamer.query.sinks.mapping import read_sinks
+
+            read_sinks(self._sinks, tables_of(self._directory))
+        self._files.check(overwrite=overwrite)
+
+    async def start(self, *options: str) -> None:
+        """Feed what follows the crawl from now on; `options` go to the processes.
+
+        Raises:
+            UsageError: a file of items cannot be written, or that of the sinks cannot be read.
+        """
+        self._files.register()
+        if self._has_triples:
+            (self._directory / TRIPLES).mkdir(exist_ok=True)
+        if self._endpoint:
+            from gossamer.query.triples.endpoint import register_endpoint  # few crawls feed one
+
+            register_endpoint(self._directory, self._endpoint)
+        if self._has_index:
+            (self._directory / FOLLOWING_INDEX).touch()
+        if self._sinks is not None:
+            _copy(self._sinks, self._directory / SINKS_FILE)
+        self._failures = _followers(self._directory)
+        for name in self._failures:
+            self._children[name] = await _following(self._directory, name, *options)
+
+    async def finish(self) -> None:
+        """Everything is committed: wait until all have it. Safe to call when nothing was started."""
+        children, self._children = self._children, {}
+        for child in children.values():
+            if child.stdin is not None:
+                child.stdin.close()
+        for name, child in children.items():
+            told, said = await child.communicate()
+            for line in told.decode("utf-8", "replace").splitlines():
+                self._report(line)
+            if child.returncode:
+                last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
+                self._report(f"{self._failures[name]} ({last}); the next run goes on with it")
+
+
+def _followers(directory: Path) -> dict[str, str]:
+    """What follows the crawl in a directory: the name of its follower -> what is told where that fails.
+
+    Raises:
+        UsageError: the file of the sinks cannot be read.
+    """
+    found = {name: failure for name, (place, failure) in _PLACES.items() if (directory / place).exists()}
+    if (directory / SINKS_FILE).exists():
+        from gossamer.query.schema import tables_of  # few crawls have databases
+        from gossamer.query.sinks.mapping import read_sinks
+
+        for name in read_sinks(directory / SINKS_FILE, tables_of(directory)).sinks:
+            found[f"sink-{name}"] = f"the database of sink {name} is not complete"
+    return found
+
+
+def _copy(source: Path, target: Path) -> None:
+    """The file as it is, whole or not at all; nobody else may read it, since it tells where databases are."""
+    fresh = target.with_name(f"{target.name}.new")
+    fresh.touch(mode=0o600)
+    fresh.write_bytes(source.read_bytes())
+    fresh.replace(target)
+
+
+async def _following(directory: Path, name: str, *options: str) -> asyncio.subprocess.Process:
+    """Start the process that feeds something; it ends when its standard input does."""
+    # A session of its own: Ctrl-C in the terminal ends the crawl, and the crawl ends this.
+    return await asyncio.create_subprocess_exec(
+        *python.command("gossamer.operations.following", str(directory), name, *options),
+        env=python.environment(),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )

@@ -1,0 +1,58 @@
+"""A spider in a wiring: its handlers get pages where they are processed, and failures pass there too.
+
+Place in the flow: :mod:`gossamer.api` calls this before a crawl is made. A wiring that has a spider is left as it is: its crawl
+goes on.
+"""
+
+import msgspec
+
+from gossamer.flow.errors import WiringError
+from gossamer.flow.wiring import ProviderPlan, Wiring
+
+#: The provider of handlers, by its name in the wiring and in the catalog.
+SPIDER = "spider"
+
+#: Stages from content-seen to url-seen call each other in place: a handler that waits holds up one of so many workers. Pools
+#: grow only while all are busy.
+_WORKERS = 16
+_CALLED_IN_PLACE = frozenset(
+    ("content-seen", "near-duplicates", "process", "handling-process", "links", "filter", "url-seen")
+)
+
+
+def with_spider(wiring: Wiring, file: str) -> Wiring:
+    """A copy of the wiring that hands pages and failures to the provider :data:`SPIDER`.
+
+    Args:
+        wiring: has components that use `process`, `frontier` and `fetch`.
+        file: that the spider was loaded from; empty where it is part of a program.
+
+    Raises:
+        WiringError: it lacks one of them.
+    """
+    if SPIDER in wiring.providers:
+        return wiring
+    process, frontier, fetch = (_named(wiring, use) for use in ("process", "frontier", "fetch"))
+    components = {
+        name: msgspec.structs.replace(plan, workers=max(plan.workers or 1, _WORKERS))
+        if plan.use in _CALLED_IN_PLACE
+        else plan
+        for name, plan in wiring.components.items()
+    }
+    plan = components[process]
+    components[process] = msgspec.structs.replace(
+        plan, use="handling-process", providers={**plan.providers, "handlers": SPIDER}
+    )
+    # What is not fetched at all (robots, blocked hosts, interrupted) takes the way of what was: handlers of failures see it.
+    ports = {**components[frontier].ports, "refused": components[fetch].ports["visits"]}
+    components[frontier] = msgspec.structs.replace(components[frontier], ports=ports)
+    settings = {"file": file} if file else {}
+    provider = ProviderPlan(use=SPIDER, settings=settings, providers={"politeness": "politeness"})
+    return msgspec.structs.replace(wiring, components=components, providers={**wiring.providers, SPIDER: provider})
+
+
+def _named(wiring: Wiring, use: str) -> str:
+    found = next((name for name, plan in wiring.components.items() if plan.use == use), "")
+    if not found:
+        raise WiringError(f"{wiring.source}: a spider needs a component that uses {use!r}, and there is none")
+    return found

@@ -1,0 +1,36 @@
+"""`gossamer index`: the full text of a crawl, made searchable at any time."""
+
+import click
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.option("--overwrite", is_flag=True, help="Make the index anew, from every document.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def index(directory: str, overwrite: bool, as_json: bool) -> int:
+    """Bring the full-text index of the crawl in DIR up to date: documents that came, changed or are gone.
+
+    Texts come from the archive, without menus and code. Texts of links to a page, types of things on it (crawl --rdf) and its rank
+    (gossamer rank) come from the tables as they are now. With `crawl --index` the crawl keeps the index itself while it runs; call
+    this afterwards for what comes from tables.
+
+    \b
+    gossamer index mycrawl
+    gossamer search mycrawl "breadth first"
+    """
+    from gossamer.operations.indexing import index_crawl
+    from gossamer.query.places import crawl_directory
+
+    done = index_crawl(crawl_directory(directory), anew=overwrite)
+    if as_json:
+        import msgspec
+
+        print(msgspec.json.encode(done).decode())
+    else:
+        print(f"{done.documents:,} documents in the index")
+        print(f"{done.visits:,} visits looked at, {done.extras:,} documents with new texts of links, types or ranks")
+        if done.unread:
+            print(
+                f"{done.unread:,} texts could not be read out of the archive; `gossamer verify {directory} --deep` says why"
+            )
+    return 0

@@ -1,0 +1,139 @@
+"""`gossamer search`: words, phrases and filters over the full text of a crawl."""
+
+import datetime
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from gossamer.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.query.search.asking import SearchAnswer, SearchHit
+
+#: What a terminal shows what was looked for with.
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+_FACETS = ("host", "language", "type", "mime")
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("words", metavar="WORDS")
+@click.option(
+    "-n", "--limit", type=click.IntRange(1, 1_000), default=10, show_default=True, help="Show so many documents."
+)
+@click.option("--start", type=click.IntRange(0, 100_000), default=0, help="Leave out so many first.")
+@click.option("--host", "hosts", multiple=True, metavar="HOST", help="Only on this host or below it (repeatable).")
+@click.option(
+    "--language", "languages", multiple=True, metavar="L", help="Only in this language, as `en` (repeatable)."
+)
+@click.option("--depth", type=click.IntRange(0), metavar="N", help="Only so many links from the seeds at most.")
+@click.option("--since", metavar="DATE", help="Only fetched on this day or later, as 2026-03-01 or 2026-03-01T12:00.")
+@click.option("--until", metavar="DATE", help="Only fetched before.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    metavar="TYPE",
+    help="Only with a thing of this type, as `schema:Product` (repeatable).",
+)
+@click.option(
+    "--not-type", "without", multiple=True, metavar="TYPE", help="Only without any thing of this type (repeatable)."
+)
+@click.option(
+    "--facet",
+    "facets",
+    multiple=True,
+    type=click.Choice(_FACETS),
+    help="Count what was found by this too (repeatable).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def search(
+    directory: str,
+    words: str,
+    limit: int,
+    start: int,
+    hosts: tuple[str, ...],
+    languages: tuple[str, ...],
+    depth: int | None,
+    since: str | None,
+    until: str | None,
+    types: tuple[str, ...],
+    without: tuple[str, ...],
+    facets: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Search the documents of the crawl in DIR for WORDS; `gossamer index DIR` makes the index.
+
+    Every word has to be there. "Phrases" stand in quotes; OR, NOT and parentheses work, and so do title:word, text:word and
+    anchors:word. WORDS may be empty: then filters alone choose.
+
+    \b
+    gossamer search mycrawl 'breadth "first search"' --host example.org --language en
+    gossamer search mycrawl "" --type schema:Product --not-type schema:Review --facet host
+    """
+    from gossamer.query.places import crawl_directory
+    from gossamer.query.search.asking import Search, SearchFilters
+
+    filters = SearchFilters(
+        hosts=hosts,
+        languages=languages,
+        types=types,
+        without_types=without,
+        since=_time("--since", since),
+        until=_time("--until", until),
+        depth=depth,
+    )
+    answer = Search(crawl_directory(directory)).ask(words, filters, most=limit, start=start, facets=facets)
+    if as_json:
+        import msgspec
+
+        print(msgspec.json.encode(answer).decode())
+        return
+    _print(answer, start)
+
+
+def _time(option: str, text: str | None) -> datetime.datetime | None:
+    if text is None:
+        return None
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{option} {text}: write a date, as 2026-03-01 or 2026-03-01T12:00") from None
+    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
+
+
+def _print(answer: "SearchAnswer", start: int) -> None:
+    from gossamer.query.printing import shown
+
+    print(f"{answer.total:,} documents")
+    width = max(40, min(100, shutil.get_terminal_size().columns))
+    for number, hit in enumerate(answer.hits, start + 1):
+        about = "  ".join(filter(None, (hit.language, hit.fetched_at[:10], f"depth {hit.depth}", f"{hit.score:.2f}")))
+        print(f"\n{number}. {shown(hit.title or hit.url)[:width]}\n   {shown(hit.url)}\n   {about}")
+        if hit.snippet:
+            print(f"   {_marked(hit)}")
+    for name, values in answer.facets.items():
+        print(f"\n{name}")
+        for value, count in values.items():
+            print(f"   {count:>9,}  {shown(value)}")
+
+
+def _marked(hit: "SearchHit") -> str:
+    """The snippet in one line, with what was looked for in bold on a terminal and in brackets elsewhere."""
+    from gossamer.query.printing import shown
+
+    before, after = (_BOLD, _PLAIN) if sys.stdout.isatty() else ("[", "]")
+    parts, last = [], 0
+    for start, end in hit.marks:
+        parts += [_folded(hit.snippet[last:start]), before, shown(hit.snippet[start:end]), after]
+        last = end
+    return "".join([*parts, _folded(hit.snippet[last:])]).strip()
+
+
+def _folded(text: str) -> str:
+    from gossamer.query.printing import shown
+
+    return shown(text.replace("\n", " "))

@@ -1,0 +1,195 @@
+"""What a program asks for: `gossamer.Request`, which handlers yield, and the error by which they ask for a page once more.
+
+Place in the flow: a handler yields it; whoever runs the handler makes a link of it (:class:`~gossamer.model.visit.Found`), and from
+there it goes the way of every link: resolved, judged, queued.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+import msgspec
+
+from gossamer.model.errors import UsageError
+from gossamer.model.items import UnwritableItem, plain
+from gossamer.model.requesting import Redirects, Requested, requested
+from gossamer.model.visit import Found
+
+#: The relation of what is asked for by its URL, not by an element of the page.
+REQUEST = "request"
+
+#: Seconds that a page may wait for another try: a day.
+LONGEST_RETRY = 86_400.0
+
+
+class Retry(Exception):
+    """Raise it in a handler to have the page fetched again: what the handler yielded of it is dropped.
+
+    After as many tries as the spider allows the page ends as `gone_after_retries`.
+    """
+
+    def __init__(self, after: float = 10.0, reason: str = "") -> None:
+        """Ask for another try.
+
+        Args:
+            after: seconds to wait before it, at least; a day at most.
+            reason: what was wrong with the page, for the log.
+
+        Raises:
+            UsageError: `after` is no number of seconds.
+        """
+        given: object = after
+        if not (isinstance(given, int | float) and 0 <= given <= LONGEST_RETRY):
+            raise UsageError(f"gossamer.Retry(after={after!r}): give seconds, from 0 to {LONGEST_RETRY:g}")
+        super().__init__(reason or f"asked for again after {after:g} s")
+        self.after = float(after)
+
+
+class Request:
+    """Something to fetch, as a handler yields it: a URL, and what is sent with it.
+
+    A plain `Request(url)` is what a link to that URL is. What has a method, body or key of its own is known by these too, so that
+    it is asked for although the URL was fetched before; its answer is nobody's duplicate.
+    """
+
+    __slots__ = ("found",)
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        method: str = "",
+        body: bytes | str | Mapping[str, str] | None = None,
+        json: object = None,
+        headers: Mapping[str, str] | None = None,
+        cookies: Mapping[str, str] | None = None,
+        label: str = "",
+        data: object = None,
+        priority: int = 0,
+        key: str = "",
+        redirects: Redirects = "follow",
+        safe: bool | None = None,
+    ) -> None:
+        """Describe a request.
+
+        Args:
+            url: absolute, or relative to the page that the handler was given.
+            method: in capitals; by default GET, or POST where there is a body.
+            body: bytes, text (sent as UTF-8), or the fields of a form. 1 MiB at most.
+            json: sent as JSON, instead of a body.
+            headers: fields of this request, in place of the crawl's own of the same name.
+            cookies: sent with this request alone.
+            label: chooses the handler that gets the answer.
+            data: given back to that handler as `page.data`: anything that JSON can hold.
+            priority: fetch it as if it had been found so many links nearer to the seeds; further away where it is negative.
+            key: tells apart requests that are otherwise the same, such as those of two sessions.
+            redirects: `follow` hands the handler what the redirect leads to, `keep` the redirect itself.
+            safe: it may be sent again after a kill that left its fate unknown. GET and HEAD are safe, others are not.
+
+        Raises:
+            UsageError: a part of it cannot be sent or kept; says which.
+        """
+        self.found = Found(url, REQUEST, request=_requested(
+            method, body, json, headers, cookies, label, data, priority, key, redirects, safe
+        ))  # fmt: skip
+
+    @classmethod
+    def of(cls, found: Found) -> "Request":
+        """The request for a link that is known already."""
+        request = cls.__new__(cls)
+        request.found = found
+        return request
+
+    @property
+    def url(self) -> str:
+        """As it was given."""
+        return self.found.href
+
+    @property
+    def method(self) -> str:
+        """As it is sent."""
+        return "GET" if self.found.request is None else self.found.request.method
+
+    @property
+    def label(self) -> str:
+        """Whose answer it is."""
+        return "" if self.found.request is None else self.found.request.label
+
+    def __repr__(self) -> str:
+        label = f" label={self.label!r}" if self.label else ""
+        return f"<Request {self.method} {self.url}{label}>"
+
+
+def asking(label: str, data: object, priority: int, key: str) -> Requested | None:
+    """What a link asks for beside its URL; None where it says nothing that a plain link does not."""
+    return _requested("", None, None, None, None, label, data, priority, key, "follow", None)
+
+
+def _requested(
+    method: str,
+    body: bytes | str | Mapping[str, str] | None,
+    json: object,
+    headers: Mapping[str, str] | None,
+    cookies: Mapping[str, str] | None,
+    label: str,
+    data: object,
+    priority: int,
+    key: str,
+    redirects: Literal["follow", "keep"],
+    safe: bool | None,
+) -> Requested | None:
+    fields = dict(headers or {})
+    content, kind = _content(body, json)
+    if kind and not any(name.lower() == "content-type" for name in fields):
+        fields["Content-Type"] = kind
+    if cookies:
+        fields["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
+    method = method or ("GET" if content is None else "POST")
+    if redirects not in ("follow", "keep"):
+        raise UsageError(f"redirects={redirects!r}: a request follows redirects ('follow') or takes them ('keep')")
+    made = requested(
+        method,
+        content or b"",
+        tuple((str(name), str(value)) for name, value in fields.items()),
+        label,
+        _packed(data),
+        key,
+        safe,
+        priority,
+        redirects,
+    )
+    return None if made == _NOTHING else made
+
+
+_NOTHING = requested()
+
+
+def _content(body: bytes | str | Mapping[str, str] | None, json: object) -> tuple[bytes | None, str]:
+    """The bytes of a body, and its media type where it has one by itself."""
+    if json is not None:
+        if body is not None:
+            raise UsageError("a request has a body or json, not both")
+        return msgspec.json.encode(_plain(json, "json")), "application/json"
+    if isinstance(body, Mapping):
+        return urlencode(dict(body)).encode(), "application/x-www-form-urlencoded"
+    if isinstance(body, str):
+        return body.encode(), "text/plain; charset=utf-8"
+    if body is None or isinstance(body, bytes):
+        return body, ""
+    raise UsageError(f"the body of a request is bytes, text or the fields of a form, not {type(body).__name__}")
+
+
+def _packed(data: object) -> bytes:
+    return b"" if data is None else msgspec.msgpack.encode(_plain(data, "data"))
+
+
+def _plain(value: object, name: str) -> object:
+    try:
+        return plain(value, name)
+    except UnwritableItem as error:
+        raise UsageError(f"a request cannot keep {error}") from None
+
+
+def unpacked(data: bytes) -> Any:
+    """What `data` was when the request was made; None where there was none."""
+    return msgspec.msgpack.decode(data) if data else None

@@ -1,0 +1,110 @@
+"""Links between URLs become links between files: in the tree of a page, in style sheets. Pure.
+
+What is linked and is no file of the mirror is named by its whole URL, so that it leads to the web. Pages become UTF-8 with a byte
+order mark in front, which says so to a browser whatever the page said.
+"""
+
+import codecs
+from collections.abc import Callable
+from typing import Any
+
+from gossamer.model.requisites import CSS_URL
+from gossamer.stages.process.css import css_places
+from gossamer.stages.process.html import CANDIDATE, PLACES, REFRESH, REQUISITES
+
+#: Takes a link as it is written, and its relation, to how it is written in the mirror.
+Change = Callable[[str, str], str]
+
+#: Attributes that hold one link, by element.
+_LINKS: dict[str, set[str]] = {}
+for _tag, _place in PLACES.items():
+    if _tag != "meta":
+        _LINKS.setdefault(_tag, set()).add(_place)
+for _tag, _places in REQUISITES.items():
+    _LINKS.setdefault(_tag, set()).update(_places)
+
+#: What would keep a browser from using a file that was rewritten, or that lies on a disk.
+_IN_THE_WAY = ("integrity", "crossorigin", "nonce")
+
+
+def changed_css(text: str, change: Change) -> str:
+    """A style sheet, or a `style` attribute, with its links changed."""
+    done, parts = 0, []
+    for start, end, found in css_places(text):
+        parts += [text[done:start], _css_string(change(found.href, found.relation))]
+        done = end
+    return "".join((*parts, text[done:]))
+
+
+def _css_string(url: str) -> str:
+    escaped = "".join(f"\\{ord(one):x} " if one in '"\\\n\r\f<>' else one for one in url)
+    return f'"{escaped}"'
+
+
+def changed_html(tree: Any, change: Change) -> bytes:
+    """A page with its links changed, as UTF-8.
+
+    Args:
+        tree: the parsed page (`LexborHTMLParser`); it is changed.
+        change: makes of a link what is written.
+    """
+    for node in tree.root.traverse():
+        tag = node.tag
+        if tag == "style" and (sheet := node.text(deep=True)):
+            node.inner_html = changed_css(sheet, change).replace("</", "<\\/")
+        attributes = node.attributes
+        if not attributes:
+            continue
+        if tag == "base":
+            # Links are relative to the file from here on.
+            if "href" in attributes:
+                del node.attrs["href"]
+            continue
+        if style := attributes.get("style"):
+            node.attrs["style"] = changed_css(style, change)
+        for name in _IN_THE_WAY:
+            if name in attributes:
+                del node.attrs[name]
+        _change_links(node, tag, attributes, change)
+    html: str = tree.html
+    return codecs.BOM_UTF8 + html.encode("utf-8", "replace")
+
+
+def _change_links(node: Any, tag: str, attributes: dict[str, str | None], change: Change) -> None:
+    if tag == "meta":
+        if (attributes.get("http-equiv") or "").lower() == "refresh":
+            _change_refresh(node, attributes.get("content") or "", change)
+        return
+    for place in _LINKS.get(tag, ()):
+        value = attributes.get(place)
+        if value is None:
+            continue
+        if place.endswith("srcset"):
+            node.attrs[place] = _changed_set(value, change)
+        elif not value.strip().lower().startswith(("data:", "#", "javascript:", "mailto:", "tel:")):
+            node.attrs[place] = change(value, f"{tag} {place}")
+
+
+def _change_refresh(node: Any, content: str, change: Change) -> None:
+    match = REFRESH.match(content[:4096])
+    if match is not None and (url := (match[1] or match[2] or match[3] or "").strip()):
+        seconds = (
+            content[: match.start(match.lastindex or 0)]
+            .split(";", maxsplit=1)[0]
+            .split(",", maxsplit=1)[0]
+            .split(maxsplit=1)[0]
+        )
+        node.attrs["content"] = f"{seconds}; url={change(url, 'meta content')}"
+
+
+def _changed_set(value: str, change: Change) -> str:
+    """A `srcset` with its links changed; candidates that embed their picture stay."""
+    written, place = [], 0
+    while (match := CANDIDATE.match(value, place)) is not None:
+        url, described, place = match[1], match[2].strip(), match.end()
+        if url.endswith(","):
+            url, described, place = url.rstrip(","), "", match.end(1)
+        if url:
+            new = url if url.startswith("data:") else change(url, CSS_URL)
+            written.append(f"{new} {described}".strip())
+    return ", ".join(written)

@@ -1,0 +1,78 @@
+"""Tries the sinks of a file: whether their databases answer, and whether they take ten rows of each table, which are not kept.
+
+Place in the flow: `gossamer sink check` asks here.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from gossamer.model.errors import UsageError
+from gossamer.query.database import Database
+from gossamer.query.schema import tables_of, tables_that_ship
+from gossamer.query.sinks.drivers import RowsRefusedError, SinkDriver, connect_sink
+from gossamer.query.sinks.mapping import SinkSpec, SinkTable, read_sinks
+from gossamer.query.sinks.sink import values_of
+from gossamer.stores.crawl_identity import crawl_id
+
+#: Rows of each table that are tried.
+TRIED = 10
+
+
+class SinkVerdict(msgspec.Struct, frozen=True):
+    """What became of the trial of one mapping."""
+
+    sink: str
+    source: str
+    into: str
+    rows: int
+    """That the database took; they are not kept."""
+    problem: str = ""
+    """Why it would not; empty where all is well."""
+
+
+def check_sinks(file: Path, directory: Path | None) -> Iterator[SinkVerdict]:
+    """Try every mapping of a file.
+
+    Args:
+        file: the sinks.
+        directory: the crawl whose rows are tried; None for connections and columns alone.
+
+    Raises:
+        UsageError: the file is none.
+    """
+    tables = tables_of(directory) if directory is not None else tables_that_ship()
+    for name, sink in read_sinks(file, tables).sinks.items():
+        for table in sink.tables:
+            into = table.into or "a statement"
+            try:
+                yield SinkVerdict(name, table.source, into, _tried(sink, table, directory))
+            except (OSError, UsageError, RowsRefusedError) as error:
+                yield SinkVerdict(name, table.source, into, 0, " ".join(str(error).split()))
+
+
+def _tried(sink: SinkSpec, table: SinkTable, directory: Path | None) -> int:
+    driver = connect_sink(sink)
+    try:
+        if table.into:
+            names = ", ".join(driver.name(column) for column in table.columns)
+            driver.run(f"SELECT {names} FROM {driver.name(table.into)} WHERE 1 = 0")
+        return _put(driver, table, directory) if directory is not None else 0
+    finally:
+        driver.rollback()
+        driver.close()
+
+
+def _put(driver: SinkDriver, table: SinkTable, directory: Path) -> int:
+    crawl = crawl_id(directory)
+    with Database(directory) as database:
+        kind = " WHERE kind = ?" if table.kind else ""
+        answer = database.ask(f"SELECT * FROM {table.source}{kind} LIMIT {TRIED}", [table.kind] if table.kind else [])
+        rows = [values_of(table, crawl, dict(zip(answer.columns, row, strict=True))) for row in answer]
+    names = list(table.columns)
+    if rows and table.statement:
+        driver.run_named(table.statement, names, rows)
+    elif rows:
+        driver.put(table.into, names, rows, table.key)
+    return len(rows)

@@ -1,0 +1,182 @@
+"""Items in one piece: a JSON list, a Parquet file, a spreadsheet. Each is written whole beside its name, and put there at once.
+
+Place in the flow: :mod:`item_files` keeps rows while a crawl runs, and has them written here when it stops.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import xlsxwriter
+
+from gossamer.query.engine import PARQUET, connect
+from gossamer.query.item_rows import ItemLayout, ItemValues, as_object, cells, fields_in, headings, plain
+from gossamer.query.printing import json_line
+from gossamer.query.schema import LARGEST_LINE
+from gossamer.stores.scratch import scratch
+
+#: Reads all items from the first one on, each time that it is called.
+Items = Callable[[], Iterable[ItemValues]]
+
+#: Rows of a sheet beneath the names of its columns, and characters of a cell: the limits of the format.
+SHEET_ROWS = 1_048_575
+CELL_CHARACTERS = 32_767
+
+#: Whole numbers beyond this are no longer exact in a spreadsheet.
+_EXACT = 2**53
+
+#: Whole numbers that a column of 64 bits holds.
+_BIGINT = 2**63
+
+_TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
+
+
+def write_whole(file: Path, items: Items, layout: ItemLayout) -> list[str]:
+    """Write a file as its name says; returns what a reader of it must be told.
+
+    Raises:
+        OSError: it cannot be written; what was there before stays.
+    """
+    fresh = file.with_name(f"{file.name}.new")
+    told = WHOLE_FORMS[file.suffix](fresh, items, layout)
+    fresh.replace(file)
+    return told
+
+
+def _write_json(target: Path, items: Items, layout: ItemLayout) -> list[str]:
+    with target.open("w", encoding="utf-8", errors="replace") as file:
+        file.write("[")
+        for number, item in enumerate(items()):
+            file.write(",\n" if number else "\n")
+            file.write(json_line(as_object(item, layout)).rstrip("\n"))
+        file.write("\n]\n")
+    return []
+
+
+# -- Parquet
+
+
+def _write_parquet(target: Path, items: Items, layout: ItemLayout) -> list[str]:
+    fields = fields_in(items())
+    names = headings(layout, fields)
+    types = _types(items, layout, fields, len(names))
+    with scratch() as folder, connect(folder) as connection:
+        rows, made = Path(folder, "rows.jsonl"), Path(folder, "made.parquet")
+        with rows.open("wb") as file:
+            for item in items():
+                row = cells(item, layout, fields)
+                file.write(msgspec.json.encode({f"c{at}": value for at, value in enumerate(row)}) + b"\n")
+        read = ", ".join(f"'c{at}': '{kind}'" for at, kind in enumerate(types))
+        chosen = ", ".join(f"c{at} AS {_quoted(name)}" for at, name in enumerate(_distinct(names)))
+        connection.execute(
+            f"COPY (SELECT {chosen} FROM read_json('{rows}', format = 'newline_delimited', columns = {{{read}}}, "
+            f"maximum_object_size = {LARGEST_LINE})) TO '{made}' ({PARQUET})"
+        )
+        with made.open("rb") as source, target.open("wb") as file:
+            while piece := source.read(1 << 20):
+                file.write(piece)
+    return []
+
+
+def _types(items: Items, layout: ItemLayout, fields: Sequence[str], count: int) -> list[str]:
+    """A type for each column that holds all its values: the plain one where they have one, JSON where they do not."""
+    found: list[set[str]] = [set() for _ in range(count)]
+    for item in items():
+        for kinds, value in zip(found, cells(item, layout, fields), strict=True):
+            if value is not None:
+                kinds.add(_type(value))
+    return [_joined(kinds) for kinds in found]
+
+
+def _type(value: Any) -> str:
+    if type(value) is int and not -_BIGINT <= value < _BIGINT:
+        return "JSON"
+    return _TYPES.get(type(value), "JSON")
+
+
+def _joined(kinds: set[str]) -> str:
+    if kinds == {"BIGINT", "DOUBLE"}:
+        return "DOUBLE"
+    return kinds.pop() if len(kinds) == 1 else "JSON" if kinds else "VARCHAR"
+
+
+def _distinct(names: Sequence[str]) -> Iterator[str]:
+    """The names of columns, told apart without regard to case, as SQL does."""
+    taken: set[str] = set()
+    for name in names:
+        free = next(one for one in _with_numbers(name) if one.lower() not in taken)
+        taken.add(free.lower())
+        yield free
+
+
+def _with_numbers(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}_{number}" for number in itertools.count(2))
+
+
+def _quoted(name: str) -> str:
+    """A name in SQL. Names of fields are printable (:func:`item_rows.fields_in`); a person's may not be."""
+    shown = "".join(one if one.isprintable() else "_" for one in name)
+    return '"' + shown.replace('"', '""') + '"'
+
+
+# -- spreadsheets
+
+
+def _write_xlsx(target: Path, items: Items, layout: ItemLayout) -> list[str]:
+    """Texts are written as texts: no cell is a formula or a link, whatever it begins with."""
+    fields = fields_in(items())
+    names = headings(layout, fields)
+    cut = 0
+    with scratch() as folder:
+        options = {"constant_memory": True, "tmpdir": folder, "strings_to_urls": False, "strings_to_formulas": False}
+        with closing(xlsxwriter.Workbook(str(target), options)) as book:
+            sheets = itertools.count(1)
+            sheet = _sheet(book, next(sheets), names)
+            row = 0
+            for item in items():
+                if row == SHEET_ROWS:
+                    sheet, row = _sheet(book, next(sheets), names), 0
+                row += 1
+                for column, value in enumerate(cells(item, layout, fields)):
+                    cut += _put(sheet, row, column, value)
+    return (
+        [f"{cut} cells were longer than a spreadsheet takes, and are cut; `gossamer query` has them whole"]
+        if cut
+        else []
+    )
+
+
+def _sheet(book: Any, number: int, names: Sequence[str]) -> Any:
+    sheet = book.add_worksheet("items" if number == 1 else f"items {number}")
+    sheet.freeze_panes(1, 0)
+    for column, name in enumerate(names):
+        sheet.write_string(0, column, name[:CELL_CHARACTERS])
+    return sheet
+
+
+def _put(sheet: Any, row: int, column: int, value: Any) -> bool:
+    """Write one cell; True where it had to be cut."""
+    value = plain(value)
+    if value is None:
+        return False
+    if isinstance(value, bool):
+        sheet.write_boolean(row, column, value)
+        return False
+    if isinstance(value, int | float) and abs(value) <= _EXACT:
+        sheet.write_number(row, column, value)
+        return False
+    text = str(value).encode("utf-8", "replace").decode()
+    sheet.write_string(row, column, text[:CELL_CHARACTERS])
+    return len(text) > CELL_CHARACTERS
+
+
+#: How the name of a file ends -> what writes it.
+WHOLE_FORMS: dict[str, Callable[[Path, Items, ItemLayout], list[str]]] = {
+    ".json": _write_json,
+    ".parquet": _write_parquet,
+    ".xlsx": _write_xlsx,
+}

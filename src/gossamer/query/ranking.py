@@ -1,0 +1,151 @@
+"""PageRank of a crawl's link graph: how important each URL and each host is by the links that lead to it.
+
+Place in the flow: `gossamer rank` calls :func:`rank_crawl`, which reads `links` and writes the tables `ranks` and `host_ranks`.
+Brin and Page, "The anatomy of a large-scale hypertextual web search engine" (1998). A URL that was linked and never fetched
+has a rank too: that is what tells which page to fetch next. DuckDB numbers the URLs, NumPy does the sums: 8 bytes a link and
+40 a URL.
+
+URLs are told apart by hashes of 64 bits while they are counted: among ten million, two have the same one in one crawl of 300,000.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.model.requisites import RELATIONS
+from gossamer.query.database import Database
+from gossamer.query.places import RANKS, TABLES
+from gossamer.query.schema import words
+
+#: The chance that a reader follows a link rather than begins anywhere (the paper's).
+DAMPING = 0.85
+
+#: Ranks add up to 1. The sum is done when all of them together changed by less than this, or after so many rounds.
+ENOUGH, MOST_ROUNDS = 1e-6, 100
+
+#: What DuckDB may take of memory while it numbers URLs; beyond, it spills to the disk.
+MEMORY = "2GB"
+
+Numbers = NDArray[np.int32]
+Ranks = NDArray[np.float64]
+
+
+class RankedGraph(msgspec.Struct, frozen=True):
+    """What was counted."""
+
+    urls: int
+    links: int
+    rounds: int
+
+
+def pagerank(sources: Numbers, targets: Numbers, count: int) -> tuple[Ranks, int]:
+    """The rank of each of `count` nodes, which add up to 1, and the rounds that it took.
+
+    Args:
+        sources: where each link begins.
+        targets: where it leads.
+        count: nodes; they are numbered from 0.
+    """
+    if not count:
+        return np.zeros(0), 0
+    degrees = np.bincount(sources, minlength=count)
+    share: Ranks = DAMPING / np.maximum(degrees, 1)
+    ends = degrees == 0
+    ranks: Ranks = np.full(count, 1 / count)
+    rounds = 0
+    while rounds < MOST_ROUNDS:
+        rounds += 1
+        passed: Ranks = np.bincount(targets, weights=(ranks * share)[sources], minlength=count).astype(
+            np.float64, copy=False
+        )
+        # Who stands on a page without links begins anywhere.
+        passed += (1 - DAMPING + DAMPING * ranks[ends].sum()) / count
+        change = np.abs(passed - ranks).sum()
+        ranks = passed
+        if change < ENOUGH:
+            break
+    return ranks, rounds
+
+
+def rank_crawl(directory: Path) -> RankedGraph:
+    """Rank what a crawl has found, and put the tables `ranks` and `host_ranks` in the place of earlier ones.
+
+    Raises:
+        OSError: they could not be written.
+    """
+    with Database(directory, memory=MEMORY) as database:
+        database.keep(
+            "rank_links",
+            "SELECT hash(source) AS source, hash(target) AS target FROM links "
+            f"WHERE NOT nofollow AND source <> target AND relation NOT IN ({words(RELATIONS)})",
+        )
+        database.keep(
+            "rank_nodes",
+            "SELECT h, CAST(row_number() OVER () - 1 AS INTEGER) AS id FROM "
+            "(SELECT source AS h FROM rank_links UNION SELECT target FROM rank_links)",
+        )
+        links = database.arrays(
+            "SELECT s.id AS source, t.id AS target FROM rank_links l "
+            "JOIN rank_nodes s ON s.h = l.source JOIN rank_nodes t ON t.h = l.target"
+        )
+        [(count,)] = database.ask("SELECT count(*) FROM rank_nodes")
+        sources, targets = links["source"], links["target"]
+        ranks, rounds = pagerank(sources, targets, count)
+        _keep_ranks(database, ranks, sources, targets)
+        for name in RANKS:
+            database.write_parquet(f"SELECT * FROM made_{name}", directory / TABLES / name / f"{name}.parquet")
+    return RankedGraph(count, len(sources), rounds)
+
+
+def _keep_ranks(database: Database, ranks: Ranks, sources: Numbers, targets: Numbers) -> None:
+    count = len(ranks)
+    numbered: Mapping[str, NDArray[Any]] = {
+        "id": np.arange(count, dtype=np.int32),
+        "rank": ranks,
+        "importance": importance(ranks),
+        "links_in": np.bincount(targets, minlength=count),
+        "links_out": np.bincount(sources, minlength=count),
+    }
+    database.lend("rank_values", numbered)
+    database.keep("rank_urls", "SELECT hash(url) AS h, url FROM pages")
+    # Most URLs that are linked are those of pages, which are read at once; the texts of the others are looked for by hash.
+    database.keep("rank_missing", "SELECT h FROM rank_nodes WHERE h NOT IN (SELECT h FROM rank_urls)")
+    database.keep(
+        "rank_others",
+        "SELECT hash(url) AS h, any_value(url) AS url FROM (SELECT target AS url FROM links UNION ALL SELECT source FROM links) "
+        "WHERE (SELECT count(*) FROM rank_missing) > 0 AND hash(url) IN (SELECT h FROM rank_missing) GROUP BY 1",
+    )
+    database.keep(
+        "made_ranks",
+        "SELECT u.url, host(u.url) AS host, v.rank, v.importance, v.links_in, v.links_out FROM rank_values v "
+        "JOIN rank_nodes n ON n.id = v.id JOIN (SELECT * FROM rank_urls UNION ALL SELECT * FROM rank_others) u ON u.h = n.h "
+        "ORDER BY v.rank DESC, u.url",
+    )
+    hosts = database.arrays(
+        "SELECT host, sum(rank) AS rank, count(*) AS urls FROM made_ranks GROUP BY 1 ORDER BY 2 DESC, 1"
+    )
+    database.lend("host_values", {**hosts, "importance": importance(hosts["rank"])})
+    database.keep("made_host_ranks", "SELECT host, rank, importance, urls FROM host_values ORDER BY rank DESC, host")
+
+
+def importance(ranks: Ranks) -> Ranks:
+    """Ranks on a scale from 0 to 1 by their orders of magnitude: ranks fall so steeply that all but a few would be 0 otherwise."""
+    if not len(ranks) or ranks.min() == ranks.max():
+        return np.full(len(ranks), 0.5)
+    logs = np.log(ranks)
+    return np.asarray((logs - logs.min()) / (logs.max() - logs.min()))
+
+
+def importance_lines(directory: Path, most: int) -> Iterator[str]:
+    """The lines of a file by which a later crawl knows what is important: hosts first, then the `most` highest URLs."""
+    with Database(directory) as database:
+        for host, value in database.ask(
+            "SELECT host, importance FROM host_ranks WHERE host <> '' ORDER BY rank DESC, host"
+        ):
+            yield f"{value:.4f}\t{host}\n"
+        for url, value in database.ask("SELECT url, importance FROM ranks ORDER BY rank DESC, url LIMIT ?", [most]):
+            yield f"{value:.4f}\t{url}\n"

@@ -1,0 +1,180 @@
+"""What goes where: a file of sinks, each a database with the tables or statements that rows of a crawl go to.
+
+::
+
+    [sinks.shop]
+    url = "postgresql://crawler@db.example/shop"
+    password = { env = "SHOP_PASSWORD" }             # or { file = "/home/me/.shop" }, which only its owner may read
+
+    [[sinks.shop.tables]]
+    from = "items"                                   # a table of the crawl
+    kind = "price"                                   # of items, only this kind
+    into = "public.prices"
+    key = ["page", "name"]                           # a row replaces the one with the same values
+    columns = { page = "url", name = "data.name", euros = "data.price", crawl = "crawl" }
+
+Place in the flow: `gossamer crawl --sinks FILE` keeps a copy of the file in the crawl directory. Secrets are not in it, and
+stay where they are.
+"""
+
+import os
+import re
+import stat
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from gossamer.contracts.tables import TableSpec
+from gossamer.flow.sheet import nearest
+from gossamer.model.errors import UsageError
+
+#: The column that every table of the crawl has here: the crawl's id.
+CRAWL = "crawl"
+
+SinkName = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,40}$")]
+
+_PARAMETER = re.compile(r"(?<![:\w]):([A-Za-z_]\w*)")
+
+
+class SinkSecret(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a password comes from: one of the two."""
+
+    env: str = ""
+    file: str = ""
+
+    def read(self) -> str:
+        """The password.
+
+        Raises:
+            UsageError: it is not there, or others may read its file; the password itself is never told.
+        """
+        if self.env:
+            if self.env not in os.environ:
+                raise UsageError(f"the password is to come from the variable {self.env}, which is not set")
+            return os.environ[self.env]
+        try:
+            mode = Path(self.file).stat().st_mode
+            if mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise UsageError(f"{self.file} holds a password and others may read it; run: chmod 600 {self.file}")
+            return Path(self.file).read_text(encoding="utf-8").strip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(
+                f"{self.file}: the password cannot be read: {getattr(error, 'strerror', None) or 'no text'}"
+            ) from None
+
+
+class SinkTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "from"}):
+    """Where rows of one table go."""
+
+    source: str
+    """A table of the crawl."""
+    into: str = ""
+    """A table of the database, as `schema.table`."""
+    statement: str = ""
+    """Instead of a table: a statement with `:name` for the columns."""
+    columns: dict[str, str] = {}
+    """Column there -> column of the crawl's table; `data.price` takes a field out of JSON, `crawl` is the crawl's id."""
+    key: tuple[str, ...] = ()
+    """Columns there: a row takes the place of the one with the same values."""
+    kind: str = ""
+    """Of items, only those of this kind."""
+    gone: str = "put"
+    """A page that is gone: `put` its row like any other, `delete` its row, `keep` it, or `mark:COLUMN` sets that column to true."""
+    page: str = ""
+    """Column there that holds the URL of the page: rows of a later visit take the place of all that the page had."""
+
+
+class SinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One database."""
+
+    url: str
+    tables: tuple[SinkTable, ...]
+    password: SinkSecret | None = None
+
+    @property
+    def scheme(self) -> str:
+        """What kind of database it is: `postgresql`, `sqlite`, or a dialect of SQLAlchemy."""
+        return urlsplit(self.url).scheme
+
+
+class SinkFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All databases of one crawl."""
+
+    sinks: dict[SinkName, SinkSpec] = {}
+
+
+def read_sinks(path: Path, tables: dict[str, TableSpec]) -> SinkFile:
+    """The sinks of a file, checked as far as the file alone tells.
+
+    Raises:
+        UsageError: it cannot be read, or names what is not there; one line, without a password.
+    """
+    try:
+        found = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), SinkFile)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not TOML: {error}") from None
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: {error}") from None
+    if not found.sinks:
+        raise UsageError(f"{path} names no sink; begin one with [sinks.NAME]")
+    for name, sink in found.sinks.items():
+        where = f"{path}: sink {name}"
+        if not sink.scheme:
+            raise UsageError(f"{where}: url is not one, as postgresql://user@host/database or sqlite:///path/file.db")
+        if urlsplit(sink.url).password:
+            raise UsageError(
+                f"{where}: a password has no place in the file; name where it is with password = {{ env = ... }}"
+            )
+        if sink.password is not None and bool(sink.password.env) == bool(sink.password.file):
+            raise UsageError(f"{where}: password names either env or file")
+        if not sink.tables:
+            raise UsageError(f"{where} names no table; begin one with [[sinks.{name}.tables]]")
+        for table in sink.tables:
+            _check(f"{where}, from {table.source}", table, tables)
+    return found
+
+
+def _check(where: str, table: SinkTable, tables: dict[str, TableSpec]) -> None:
+    spec = tables.get(table.source)
+    if spec is None:
+        raise UsageError(f"{where}: the crawl has no such table{nearest(table.source, tables)}")
+    if bool(table.into) == bool(table.statement):
+        raise UsageError(f"{where}: name either into or statement")
+    if not table.columns:
+        raise UsageError(f'{where}: columns says which columns take what, as columns = {{ page = "url" }}')
+    for there, source in table.columns.items():
+        column = source.partition(".")[0]
+        if column not in (*spec.names, CRAWL):
+            raise UsageError(f"{where}: column {there} is to take {source!r}{nearest(column, [*spec.names, CRAWL])}")
+    used = [*table.key, *((table.page,) if table.page else ()), *_PARAMETER.findall(table.statement)]
+    for column in used:
+        if column not in table.columns:
+            raise UsageError(f"{where}: {column!r} is not among its columns{nearest(column, table.columns)}")
+    if table.page and table.columns[table.page] != spec.page:
+        raise UsageError(f"{where}: page names the column that takes {spec.page!r}")
+    if table.kind and spec.kind is None:
+        raise UsageError(f"{where}: only items have a kind")
+    _check_gone(where, table)
+    if table.into and not table.key and CRAWL not in table.columns.values():
+        raise UsageError(
+            f'{where}: name a key, or a column that takes "crawl": rows that come again would be there twice'
+        )
+
+
+def _check_gone(where: str, table: SinkTable) -> None:
+    if table.gone != "put" and (table.source != "pages" or "url" not in table.columns.values() or table.statement):
+        raise UsageError(f'{where}: gone is for rows of pages with a column that takes "url"')
+    if table.gone not in ("put", "delete", "keep") and not table.gone.startswith("mark:"):
+        raise UsageError(f"{where}: gone is put, delete, keep or mark:COLUMN")
+
+
+def named_parameters(statement: str, write: Literal["%", ":"]) -> str:
+    """A statement with its `:name` parameters as a driver wants them."""
+    if write == ":":
+        return statement
+    return _PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%"))

@@ -1,0 +1,248 @@
+"""A sink: rows of one table of a crawl in one table of a database, each once, whatever is killed.
+
+Place in the flow: a consumer of a feed (:mod:`gossamer.contracts.feeding`). Rows and mark are in one transaction: the table
+`gossamer_marks` of the database has a row for each crawl, sink and table, so several agents and crawls fill one database
+without meeting. What the database refuses for what is in it, as a text too long, is set aside in the crawl directory with
+the reason.
+"""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.contracts.feeding import FeedBatch, FeedMark
+from gossamer.model.outcome import DOCUMENTS
+from gossamer.query.schema import TELLING
+from gossamer.query.sinks.drivers import Row, RowsRefusedError, connect_sink
+from gossamer.query.sinks.mapping import CRAWL, SinkSpec, SinkTable
+from gossamer.stores.printable import printable
+
+#: The table that holds how far each sink is. Lengths are those that every database can have in a key.
+MARKS = "gossamer_marks"
+_MARKS = (
+    "CREATE TABLE IF NOT EXISTS gossamer_marks (crawl VARCHAR(64) NOT NULL, sink VARCHAR(64) NOT NULL, "
+    "source VARCHAR(128) NOT NULL, mark TEXT NOT NULL, page TEXT, PRIMARY KEY (crawl, sink, source))"
+)
+
+#: Where rows that a database refuses are set aside, in the crawl directory.
+REFUSED = "state/sinks"
+
+
+class DatabaseSink:
+    """One table of a sink. Contract: `feeding.FeedConsumer`."""
+
+    columns: tuple[str, ...] = ()
+    rows_at_once = 1_000
+
+    def __init__(self, directory: Path, crawl: str, name: str, spec: SinkSpec, at: int) -> None:
+        """Connect.
+
+        Args:
+            directory: the crawl directory.
+            crawl: the crawl's id.
+            name: of the sink.
+            spec: the sink.
+            at: which of its tables.
+
+        Raises:
+            UsageError: there is no driver, or no password.
+            OSError: the database does not answer, or refuses.
+        """
+        self._to = spec.tables[at]
+        self.table = self._to.source
+        self._key = (crawl, name, f"{at}:{self._to.source}")
+        self._aside = directory / REFUSED / f"{name}.refused.jsonl"
+        self.refused = 0
+        """Rows that were set aside."""
+        self._driver = connect_sink(spec)
+        try:
+            self._mark, self._last = self._read_mark()
+        except BaseException:
+            self._driver.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"<DatabaseSink {self._key[1]} {self._to.into or 'statement'}>"
+
+    def _read_mark(self) -> tuple[FeedMark, str]:
+        driver = self._driver
+        try:
+            driver.run(_MARKS)
+            mark = driver.mark
+            found = driver.run(
+                f"SELECT mark, page FROM {MARKS} WHERE crawl = {mark} AND sink = {mark} AND source = {mark}", self._key
+            )
+            driver.commit()
+        except RowsRefusedError as error:  # another process made the table at the same time
+            raise OSError(str(error)) from None
+        if not found:
+            return FeedMark(), ""
+        return msgspec.json.decode(found[0][0], type=FeedMark), found[0][1] or ""
+
+    def mark(self) -> FeedMark:
+        """See the contract."""
+        return self._mark
+
+    def rebuild(self, generation: int) -> None:
+        """See the contract. Rows of a table without a column for the crawl are replaced by their keys."""
+        column = next((there for there, source in self._to.columns.items() if source == CRAWL), "")
+
+        def work() -> None:
+            if self._to.into and column:
+                self._driver.delete(self._to.into, column, [self._key[0]])
+
+        self._kept(work, FeedMark(generation), "")
+
+    def take(self, batch: FeedBatch) -> None:
+        """See the contract."""
+        rows = [dict(zip(batch.columns, row, strict=True)) for row in batch.rows]
+        if self._to.kind:
+            rows = [row for row in rows if row["kind"] == self._to.kind]
+        last = self._last
+
+        def work() -> None:
+            nonlocal last
+            last = self._put(rows)
+
+        self._kept(work, batch.mark, lambda: last)
+
+    def _kept(self, work: Any, mark: FeedMark, last: Any) -> None:
+        """Do something to the rows, and keep it together with the mark."""
+        driver, sign = self._driver, self._driver.mark
+        try:
+            work()
+            page = last() if callable(last) else last
+            same = f"crawl = {sign} AND sink = {sign} AND source = {sign}"
+            driver.run(f"DELETE FROM {MARKS} WHERE {same}", self._key)
+            told = (*self._key, msgspec.json.encode(mark).decode(), page)
+            driver.run(f"INSERT INTO {MARKS} (crawl, sink, source, mark, page) VALUES ({', '.join([sign] * 5)})", told)
+            driver.commit()
+        except RowsRefusedError as error:
+            driver.rollback()
+            raise OSError(str(error)) from None
+        except BaseException:
+            driver.rollback()
+            raise
+        self._mark, self._last = mark, page
+
+    def _put(self, rows: Sequence[dict[str, Any]]) -> str:
+        """Bring rows into the database; returns page and visit of the last one."""
+        to, last = self._to, self._last
+        waiting: dict[Any, Row] = {}
+        gone: list[str] = []
+        fresh: list[str] = []
+        for row in rows:
+            if to.source == "pages" and to.gone != "put":
+                if row["outcome"] not in TELLING:
+                    continue
+                if row["outcome"] not in DOCUMENTS:
+                    gone.append(row["url"])
+                    waiting.pop(row["url"], None)
+                    continue
+                if row["url"] in gone:
+                    gone.remove(row["url"])
+            made = values_of(to, self._key[0], row)
+            if to.page:
+                page = made[list(to.columns).index(to.page)]
+                if (visit := f"{page}\n{row['visit']}") != last:
+                    last = visit
+                    fresh.append(page)
+                    waiting = {
+                        number: one for number, one in waiting.items() if one[list(to.columns).index(to.page)] != page
+                    }
+            waiting[self._key_of(row, made, len(waiting))] = made
+        if fresh:
+            self._driver.delete(to.into, to.page, fresh)
+        self._try(list(waiting.values()))
+        self._leave(gone)
+        return last
+
+    def _key_of(self, row: dict[str, Any], made: Row, number: int) -> Any:
+        """What a later row of a batch takes the place of an earlier one by."""
+        if self._to.gone != "put":
+            return row["url"]
+        if self._to.key:
+            names = list(self._to.columns)
+            return tuple(made[names.index(column)] for column in self._to.key)
+        return ("row", number, row.get("visit"), id(row))
+
+    def _leave(self, gone: list[str]) -> None:
+        to = self._to
+        if not gone or to.gone == "keep":
+            return
+        url = next(there for there, source in to.columns.items() if source == "url")
+        if to.gone == "delete":
+            self._driver.delete(to.into, url, gone)
+        else:
+            self._driver.set_true(to.into, to.gone.removeprefix("mark:"), url, gone)
+
+    def _try(self, rows: list[Row]) -> None:
+        """Put rows; where the database refuses them, halves of them, until those are left that it refuses."""
+        if not rows:
+            return
+        self._driver.run("SAVEPOINT gossamer_some")
+        try:
+            names = list(self._to.columns)
+            if self._to.statement:
+                self._driver.run_named(self._to.statement, names, rows)
+            else:
+                self._driver.put(self._to.into, names, rows, self._to.key)
+            self._driver.run("RELEASE SAVEPOINT gossamer_some")
+        except RowsRefusedError as error:
+            self._driver.run("ROLLBACK TO SAVEPOINT gossamer_some")
+            if len(rows) == 1:
+                self._set_aside(rows[0], str(error))
+                return
+            self._try(rows[: len(rows) // 2])
+            self._try(rows[len(rows) // 2 :])
+
+    def _set_aside(self, row: Row, reason: str) -> None:
+        self.refused += 1
+        self._aside.parent.mkdir(parents=True, exist_ok=True)
+        told = {"into": self._to.into, "reason": reason, "row": dict(zip(self._to.columns, row, strict=True))}
+        with self._aside.open("ab") as file:
+            file.write(printable(msgspec.json.encode(told, enc_hook=str)) + b"\n")
+
+    def close(self) -> None:
+        """End the connection."""
+        self._driver.close()
+
+
+def values_of(table: SinkTable, crawl: str, row: Mapping[str, Any]) -> Row:
+    """What the columns of a mapping take of a row of the crawl."""
+
+    def one(source: str) -> Any:
+        column, *path = source.split(".")
+        value = crawl if column == CRAWL else row.get(column)
+        return _clean(_taken(value, path) if path else value)
+
+    return tuple(map(one, table.columns.values()))
+
+
+def _taken(value: Any, path: Sequence[str]) -> Any:
+    """A field out of JSON; None where it is not there."""
+    try:
+        found = msgspec.json.decode(value) if isinstance(value, str) else value
+    except msgspec.DecodeError:
+        return None
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return msgspec.json.encode(found).decode() if isinstance(found, dict | list) else found
+
+
+def _clean(value: Any) -> Any:
+    """What every database takes: no NUL and no half of a surrogate pair in texts, instants with their zone."""
+    if isinstance(value, str):
+        return (
+            value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+            if not value.isascii() or "\0" in value
+            else value
+        )
+    if isinstance(value, datetime.datetime) and value.tzinfo is None:
+        return value.replace(tzinfo=datetime.UTC)
+    if isinstance(value, dict | list):
+        return msgspec.json.encode(value, enc_hook=str).decode()
+    return value

@@ -1,0 +1,192 @@
+"""SPARQL 1.1 Update over HTTP: one request after the other, each sent again with growing pauses until it is taken.
+
+Place in the flow: the way from :mod:`endpoint` to a server. Decisions about an answer are :func:`verdict`, a table.
+"""
+
+import base64
+import http.client
+import os
+import ssl
+import time
+from collections.abc import Callable
+from typing import Literal
+from urllib.parse import SplitResult, urlsplit
+
+from gossamer._version import __version__
+from gossamer.model.errors import GossamerError, UsageError
+
+#: The variable that says who may write: `USER:PASSWORD`, or `Bearer TOKEN`.
+AUTH_VARIABLE = "GOSSAMER_TRIPLE_STORE_AUTH"
+
+#: Seconds until a server that says nothing counts as gone. A large update may take long.
+_PATIENCE = 120.0
+
+#: Rests between two tries grow up to this many.
+_LONGEST_PAUSE = 60
+
+#: Tries that are left when the crawl has ended, and seconds between them.
+_LAST_TRIES, _LAST_PAUSE = 5, 2.0
+
+#: Bytes of an answer that are read, and characters of it that a person is told.
+_MOST_BYTES, _MOST_TOLD = 2_000, 200
+
+#: What a status means, where it is no success: the reader has to mend something, or a later try may do.
+_FAULTS = {
+    401: "it wants other credentials",
+    403: "it forbids updates",
+    404: "there is no such endpoint",
+    405: "it takes no updates",
+}
+_WORDS = {
+    413: "an update is too large for it",
+    429: "it has too much to do",
+    507: "it is full",
+    503: "it has too much to do",
+}
+
+Verdict = Literal["taken", "refused", "wrong", "later"]
+
+
+class UnfedEndpoint(GossamerError):
+    """A store elsewhere could not be fed."""
+
+    exit_code = 4
+
+
+class RefusedUpdate(UnfedEndpoint):
+    """The server does not take this update, whenever it is sent."""
+
+
+def check_endpoint(url: str) -> str:
+    """The URL of an endpoint, if it is one that updates may be sent to.
+
+    Raises:
+        UsageError: it is not; says why.
+    """
+    shown = "".join(character if character.isprintable() else "?" for character in url)
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018  # one that is no number raises
+    except ValueError as error:
+        raise UsageError(f"--triple-store {shown}: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or shown != url or " " in url:
+        raise UsageError(f"--triple-store {shown}: give the http or https URL that takes SPARQL updates")
+    if parts.username is not None:
+        raise UsageError(
+            f"--triple-store: put USER:PASSWORD into {AUTH_VARIABLE}; the URL is kept in the crawl directory"
+        )
+    return url
+
+
+def verdict(status: int) -> Verdict:
+    """What becomes of an update that was answered with a status."""
+    if 200 <= status < 300:
+        return "taken"
+    if status in _FAULTS or 300 <= status < 400:
+        return "wrong"
+    return "refused" if status in (400, 413, 415, 422) else "later"
+
+
+class Updates:
+    """The way to one endpoint."""
+
+    def __init__(self, url: str, rest: Callable[[], bool], sleep: Callable[[float], None] = time.sleep) -> None:
+        """Name it.
+
+        Args:
+            url: of the endpoint.
+            rest: waits a little; True when the crawl has ended, and without waiting from then on.
+            sleep: waits for so many seconds.
+        """
+        self.url = check_endpoint(url)
+        self.has_sent = False
+        """One was taken."""
+        self._parts: SplitResult = urlsplit(url)
+        self._rest = rest
+        self._sleep = sleep
+        self._connection: http.client.HTTPConnection | None = None
+
+    def close(self) -> None:
+        """Let go of the connection. Safe to call twice."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def send(self, update: str) -> None:
+        """Have an update done.
+
+        Raises:
+            RefusedUpdate: the server does not take this one.
+            UnfedEndpoint: it takes none, or did not answer until the end.
+        """
+        pause, tries_left = 1, _LAST_TRIES
+        while True:
+            said = self._tried(update)
+            if said is None:
+                self.has_sent = True
+                return
+            if any(self._rest() for _ in range(pause)):
+                tries_left -= 1
+                if not tries_left:
+                    raise UnfedEndpoint(f"{self.url}: {said}")
+                self._sleep(_LAST_PAUSE)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _tried(self, update: str) -> str | None:
+        """None where it was done; otherwise why not, where a later try may do.
+
+        Raises:
+            RefusedUpdate: the server does not take this one.
+            UnfedEndpoint: it takes none.
+        """
+        try:
+            status, reason, body = self._asked(update)
+        except TimeoutError:
+            self.close()
+            return f"no answer within {_PATIENCE:.0f} s"
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            return f"it cannot be reached ({getattr(error, 'strerror', None) or str(error) or type(error).__name__})"
+        judged = verdict(status)
+        if judged == "taken":
+            return None
+        what = _FAULTS.get(status) or _WORDS.get(status) or " ".join(body.split())[:_MOST_TOLD] or reason
+        said = f"{what} (HTTP {status})"
+        if judged == "refused":
+            raise RefusedUpdate(f"{self.url}: {said}")
+        if judged == "wrong":
+            raise UnfedEndpoint(f"{self.url}: {said}")
+        return said
+
+    def _asked(self, update: str) -> tuple[int, str, str]:
+        """Send once: status, its words, and the beginning of what the server says."""
+        connection = self._connection = self._connection or self._open()
+        path = self._parts.path or "/"
+        if self._parts.query:
+            path = f"{path}?{self._parts.query}"
+        fields = {"Content-Type": "application/sparql-update; charset=utf-8", "User-Agent": f"gossamer/{__version__}"}
+        connection.request("POST", path, update.encode("utf-8", "replace"), {**fields, **_authorization()})
+        answer = connection.getresponse()
+        body = answer.read(_MOST_BYTES)
+        if not answer.isclosed():
+            self.close()  # it says more than is wanted
+        return (
+            answer.status,
+            answer.reason,
+            "".join(c for c in body.decode("utf-8", "replace") if c.isprintable() or c == " "),
+        )
+
+    def _open(self) -> http.client.HTTPConnection:
+        host, port = self._parts.hostname or "", self._parts.port
+        if self._parts.scheme == "https":
+            return http.client.HTTPSConnection(host, port, timeout=_PATIENCE, context=ssl.create_default_context())
+        return http.client.HTTPConnection(host, port, timeout=_PATIENCE)
+
+
+def _authorization() -> dict[str, str]:
+    secret = os.environ.get(AUTH_VARIABLE, "").strip()
+    if not secret:
+        return {}
+    if secret.lower().startswith("bearer "):
+        return {"Authorization": secret}
+    return {"Authorization": f"Basic {base64.b64encode(secret.encode()).decode()}"}

@@ -1,0 +1,115 @@
+"""Views that join tables, and words that SQL lacks: what questions about a crawl need again and again.
+
+Place in the flow: :class:`gossamer.query.database.Database` makes them beside the tables, for `gossamer query` and for reports.
+"""
+
+import msgspec
+
+from gossamer.model.outcome import ERRORS, Outcome
+from gossamer.query.schema import host_of, words
+
+#: What a link leads to when it is broken: a dead link is an answer of the server, everything else a failure.
+BROKEN = ERRORS | {Outcome.CLIENT_ERROR}
+
+#: Redirects that are followed to say where a link ends: more than a crawl's own limit.
+MOST_HOPS = 20
+
+#: Macros: name and arguments -> what it stands for.
+MACROS = {"host(url)": host_of("url")}
+
+#: View -> what it shows, for people, and its SQL.
+VIEWS: dict[str, tuple[str, str]] = {
+    "page_links": (
+        "Links with what is known of both ends; `target_outcome` is NULL where the target was not fetched.",
+        """
+        SELECT l.source, l.target, l.relation, l.anchor, l.nofollow, l.source_host, l.target_host,
+               l.source_host = l.target_host AS is_internal,
+               s.title AS source_title, s.depth AS source_depth, s.domain AS source_domain,
+               t.outcome AS target_outcome, t.status AS target_status, t.error AS target_error, t.title AS target_title,
+               t.domain AS target_domain, coalesce(t.media_type, t.mime) AS target_mime, l.visit
+        FROM links l LEFT JOIN pages s ON s.url = l.source LEFT JOIN pages t ON t.url = l.target
+        """,
+    ),
+    "page_items": (
+        "Items with the page that they were found on.",
+        """
+        SELECT i.kind, i.url, i.data, p.title, p.host, p.domain, p.language, p.depth, p.fetched_at, i.visit
+        FROM items i LEFT JOIN pages p ON p.url = i.url
+        """,
+    ),
+    "page_triples": (
+        "Triples with the page that says them.",
+        """
+        SELECT t.graph, t.subject, t.predicate, t.object, t.datatype, t.language, p.title, p.host, p.domain,
+               p.language AS page_language, p.depth, p.fetched_at, t.visit
+        FROM triples t LEFT JOIN pages p ON p.url = t.graph
+        """,
+    ),
+    "host_links": (
+        "How many links lead from a host to a host, and from how many pages.",
+        """
+        SELECT source_host, target_host, count(*) AS links, count(DISTINCT hash(source)) AS pages
+        FROM links GROUP BY ALL
+        """,
+    ),
+}
+
+
+class Derived(msgspec.Struct, frozen=True):
+    """A table that is made when a question first names it: as a view it would be made again and again within one answer."""
+
+    doc: str
+    steps: tuple[tuple[str, str], ...]
+    """Names and SQL, in order; the last one is the table itself."""
+    needs: tuple[str, ...] = ()
+    """Other such tables that have to be there before."""
+
+
+#: Table -> how it is made.
+DERIVED = {
+    "redirect_ends": Derived(
+        "Each URL that redirects, where its chain ends and how; `is_loop` where it comes back.",
+        (
+            ("redirect_steps", "SELECT source AS url, target FROM links WHERE relation LIKE 'redirect%'"),
+            (
+                "redirect_ends",
+                f"""
+                WITH RECURSIVE chain(url, target, hops) AS (
+                    SELECT url, target, 1 FROM redirect_steps
+                    UNION ALL
+                    SELECT c.url, s.target, c.hops + 1 FROM chain c JOIN redirect_steps s ON s.url = c.target
+                    WHERE c.hops < {MOST_HOPS} AND c.target <> c.url
+                )
+                SELECT p.url, p.status, c.target AS "end", c.hops, c.hops >= {MOST_HOPS} OR c.target = c.url AS is_loop,
+                       e.outcome AS end_outcome, e.status AS end_status, e.error AS end_error
+                FROM (SELECT url, arg_max(target, hops) AS target, max(hops) AS hops FROM chain GROUP BY url) c
+                JOIN pages p ON p.url = c.url AND p.outcome = 'redirect' LEFT JOIN pages e ON e.url = c.target
+                """,
+            ),
+        ),
+    ),
+    "broken_links": Derived(
+        "Links that lead to nothing, by way of redirects too: dead links, names without an address, servers that fail.",
+        (
+            (
+                "broken_urls",
+                f"""
+                SELECT url, outcome, status, error, NULL::VARCHAR AS "end" FROM pages WHERE outcome IN ({words(BROKEN)})
+                UNION ALL
+                SELECT url, CASE WHEN is_loop THEN 'redirect' ELSE end_outcome END, coalesce(end_status, status),
+                       CASE WHEN is_loop THEN 'redirects in a loop' ELSE end_error END, "end"
+                FROM redirect_ends WHERE is_loop OR end_outcome IN ({words(BROKEN)})
+                """,
+            ),
+            (
+                "broken_links",
+                """
+                SELECT l.source, l.target, l.relation, l.anchor, l.nofollow, b.outcome, b.status, b.error, b."end",
+                       l.source_host, l.target_host, l.visit
+                FROM links l JOIN broken_urls b ON b.url = l.target WHERE l.relation NOT LIKE 'redirect%'
+                """,
+            ),
+        ),
+        needs=("redirect_ends",),
+    ),
+}

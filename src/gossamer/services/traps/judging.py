@@ -1,0 +1,135 @@
+"""What the last pages of a part say together: whether it grows as traps do, and which trap it is. Pure.
+
+Place in the flow: `watch` asks here once it knows whether a page said anything of its own. A page is one byte in the window of its
+part; the evidence that people are shown is counted from the same bytes.
+"""
+
+import re
+
+from xxhash import xxh32_intdigest
+
+from gossamer.model.aside import Family
+from gossamer.model.visit import Visit
+from gossamer.services.traps.families import UrlTrace, directory_of
+from gossamer.services.traps.memory import PartState, TrapPart, read_host
+
+#: Pages that are judged together. With grace, and requests that are under way when they are judged, a trap costs less than
+#: the fifty pages of fault 40.
+WINDOW = 24
+
+#: How many of them must have said nothing of their own.
+STALE = 22
+
+#: How many must have led to several new URLs of the part, to at least one with an invented name, or to any in a proven pattern.
+FAST = 18
+STEADY, INVENTED = 18, 18
+FEEDING, SHAPED = 10, 18
+
+#: Probes of a suspected part in a row that led to no new URL of it: it ends after all.
+ENDS = 3
+
+#: Combinations of parameters after which a list counts as faceted: sorting and paging alone make fewer.
+COMBINATIONS = 4
+
+#: Identifiers that lead to the same rest of a path before they count as sessions, and how many rests are compared.
+SESSIONS = 3
+RESTS = 8
+
+#: What a page was, as bits of its place in a window: it said nothing of its own, it led to one or to several new URLs of the part,
+#: its URL is dated, has no counted name, repeats a segment; it was reached by a page that reloads itself; its title says that
+#: nothing is there (which gives a trap its name, and is no evidence).
+NOTHING_NEW, FEEDS, FEEDS_MORE, DATED, NAMED, GROWS, RELOADED, NOT_THERE = (1 << bit for bit in range(8))
+
+_SAYS_NOT_THERE = re.compile(
+    r"not found|404|does(?: not|n.t) exist|no longer (?:available|exists)|page unavailable|nicht gefunden|introuvable|"
+    r"no encontrad|não encontrad|non trovat|niet gevonden|nem található|не найден|見つかりません|未找到|不存在",
+    re.IGNORECASE,
+)
+
+
+def those(window: bytearray, bit: int) -> int:
+    """How many pages of a window have this bit."""
+    return sum(1 for page in window if page & bit)
+
+
+def bits_of(visit: Visit, seen: UrlTrace, fed: int, *, is_stale: bool) -> int:
+    """What a page was: bits of its place in a window, of which `fed` says to how many new URLs of the part it led."""
+    found = (NOTHING_NEW if is_stale else 0) | (FEEDS if fed else 0) | (FEEDS_MORE if fed > 1 else 0)
+    found |= (DATED if seen.is_dated else 0) | (0 if seen.is_counted else NAMED) | (GROWS if _grows(visit, seen) else 0)
+    if visit.task.relation.startswith("meta"):
+        found |= RELOADED
+    if visit.title and _SAYS_NOT_THERE.search(visit.title):
+        found |= NOT_THERE
+    return found
+
+
+def _grows(visit: Visit, seen: UrlTrace) -> bool:
+    """Whether the path is longer than that of the page that leads to it, and repeats a segment."""
+    if not (seen.repeats and visit.task.source):
+        return False
+    here, there = directory_of(visit.url), directory_of(visit.task.source)
+    return len(here) > len(there) and here.startswith(there)
+
+
+def trap_of(part: TrapPart, *, is_wild: bool) -> str:
+    """The kind of trap that a part is whose pages say nothing of their own; empty where it ends some time."""
+    window = part.window
+    feeding = those(window, FEEDS)
+    is_fast = those(window, FEEDS_MORE) >= FAST
+    is_steady = feeding >= STEADY and those(window, NAMED) >= INVENTED
+    patterns = (
+        ("session-ids", any(len(identifiers) >= SESSIONS for identifiers in part.rests.values())),
+        ("facets", len(part.combinations) >= COMBINATIONS),
+        ("calendar", those(window, DATED) >= SHAPED),
+        ("repeated-segments", those(window, GROWS) >= SHAPED),
+        ("reload", those(window, RELOADED) >= SHAPED),
+    )
+    for name, holds in patterns:
+        if holds and feeding >= FEEDING:
+            return name
+    if is_fast or is_steady:
+        return "wildcard-names" if is_wild else "soft-404" if those(window, NOT_THERE) >= SHAPED else "endless"
+    return ""
+
+
+def ends(part: TrapPart) -> bool:
+    """Whether the last pages of a suspected part led to no new URL of it."""
+    last = part.window[-ENDS:]
+    return len(last) == ENDS and not those(last, FEEDS)
+
+
+def remember_shape(part: TrapPart, seen: UrlTrace) -> None:
+    """Keep what tells sessions and facets, up to the number that decides."""
+    if seen.names and len(part.combinations) < COMBINATIONS:
+        part.combinations.add(_checksum("&".join(seen.names)))
+    if seen.identifier:
+        rest = _checksum(seen.rest)
+        if rest not in part.rests and len(part.rests) >= RESTS:
+            part.rests.pop(next(iter(part.rests)))
+        identifiers = part.rests.setdefault(rest, set())
+        if len(identifiers) < SESSIONS:
+            identifiers.add(_checksum(seen.identifier))
+
+
+def _checksum(text: str) -> int:
+    """URLs are a stranger's, and as long as they like: what is compared of them is not kept."""
+    return xxh32_intdigest(text.encode("utf-8", "surrogatepass"))
+
+
+def evidence_of(data: bytes | None, family: Family) -> str:
+    """Why a family is, or was, suspected, in words: out of what the ledger keeps of its owner."""
+    part = read_host(data).parts.get(family.part)
+    return "nothing is known of it any more" if part is None else evidence(part)
+
+
+def evidence(part: TrapPart) -> str:
+    """Why a part is suspected, in words."""
+    if not part.pages:
+        return "its URLs have this shape"
+    if part.state is not PartState.SUSPECT:
+        return f"trusted: its pages have news; {part.pages} pages were looked at"
+    stale = those(part.window, NOTHING_NEW)
+    return (
+        f"{stale} of the last {len(part.window)} pages said nothing of their own; {part.pages} pages led to "
+        f"{part.found} new URLs like them"
+    )

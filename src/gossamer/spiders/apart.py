@@ -1,0 +1,59 @@
+"""A handler in a process of its own: `run="process"`. That process loads the spider's file, and asks its handler.
+
+Place in the flow: a parser process (:mod:`gossamer.stages.process.parser`) makes this processor by its name. It can be killed when
+the handler hangs, and computes on a core of its own.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+from gossamer.contracts.spiders import Handled
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.errors import UsageError
+from gossamer.model.visit import Record
+from gossamer.reading.document import Document
+from gossamer.reading.page import Page
+from gossamer.spiders.gathering import Gathering, TooManyFinds
+from gossamer.spiders.handlers import HandlerPlan
+from gossamer.spiders.loading import load
+from gossamer.spiders.running import gather
+
+
+class FileHandlerSheet(Sheet, frozen=True):
+    """Which handler it is."""
+
+    file: Annotated[str, setting("The file of the spider.")] = ""
+    handler: Annotated[str, setting("The name of the handler.")] = ""
+    labels: Annotated[tuple[str, ...], setting("The labels that the spider answers to.")] = ()
+
+
+class FileHandler(Provider[FileHandlerSheet]):
+    """Runs one handler of a spider's file. Contract: `processing.Processor`."""
+
+    def __init__(self, sheet: FileHandlerSheet | None = None) -> None:
+        super().__init__(sheet)
+        self.name = f"handler {self.sheet.handler!r}"
+        self._plan = _plan(self.sheet)
+
+    def process(self, document: Document) -> Iterable[Any]:
+        """What the handler yields."""
+        labels = frozenset(self.sheet.labels)
+        gathering = Gathering(document.url, labels)
+        try:
+            gather(self._plan, Page(Record(document.visit), document=document, labels=labels), gathering)
+        except TooManyFinds:
+            pass
+        return _all(gathering.handled())
+
+
+def _all(handled: Handled) -> Sequence[Any]:
+    return [*handled.found, *handled.items, *handled.orders]
+
+
+def _plan(sheet: FileHandlerSheet) -> HandlerPlan:
+    spider, _ = load(sheet.file)
+    plan: HandlerPlan | None = spider.handlers.named(sheet.handler)
+    if plan is None:
+        raise UsageError(f"{sheet.file} has no handler {sheet.handler!r} when it is loaded again")
+    return plan

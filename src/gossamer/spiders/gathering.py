@@ -1,0 +1,73 @@
+"""Sorting what a handler yields: requests, items, orders. A thing that is none of these is refused where it was yielded.
+
+Place in the flow: :mod:`running` makes one :class:`Gathering` for each page, in whichever thread the handler runs.
+"""
+
+from collections.abc import Iterable
+from types import GeneratorType
+
+from gossamer.contracts.processing import MAX_FOUND, MAX_ITEMS, MAX_ORDERS
+from gossamer.contracts.spiders import Handled
+from gossamer.model.errors import UsageError
+from gossamer.model.items import as_item
+from gossamer.model.orders import Block, Delay, Order
+from gossamer.model.request import Request
+from gossamer.model.visit import Found, Item, Raised
+from gossamer.reading.page import unknown_label
+
+#: Lists inside lists that are looked into.
+_DEEPEST = 8
+
+
+class TooManyFinds(Exception):
+    """A page has given all that is taken of one page."""
+
+
+class Gathering:
+    """What one handler yields of one page."""
+
+    def __init__(self, url: str, labels: frozenset[str]) -> None:
+        self._url = url
+        self._labels = labels
+        self._found: list[Found] = []
+        self._items: list[Item] = []
+        self._orders: list[Order] = []
+
+    def __repr__(self) -> str:
+        return f"<Gathering {len(self._found)} requests, {len(self._items)} items>"
+
+    def add(self, thing: object, depth: int = 0) -> None:
+        """Take something that was yielded.
+
+        Raises:
+            TypeError: it is nothing that a handler may yield, or an item that cannot be written.
+            UsageError: a request with a label that nobody answers to.
+            TooMuch: no more is taken.
+        """
+        if thing is None:
+            return
+        if isinstance(thing, Request):
+            if thing.label and thing.label not in self._labels:
+                raise UsageError(unknown_label(thing.label, self._labels))
+            self._found.append(thing.found)
+        elif isinstance(thing, Found):
+            self._found.append(thing)
+        elif isinstance(thing, list | tuple | GeneratorType):
+            if depth > _DEEPEST:
+                raise TypeError("a handler yields requests and items, and lists of them, not lists of lists of lists")
+            self.add_all(thing, depth + 1)
+        elif isinstance(thing, Block | Delay):
+            self._orders.append(thing)
+        else:
+            self._items.append(as_item(thing, self._url))
+        if len(self._found) >= MAX_FOUND or len(self._items) >= MAX_ITEMS or len(self._orders) >= MAX_ORDERS:
+            raise TooManyFinds(f"of one page {MAX_FOUND:,} requests and {MAX_ITEMS:,} items are taken")
+
+    def add_all(self, things: Iterable[object], depth: int = 0) -> None:
+        """Take each of these. Raises as :meth:`add`, and what the iterable raises."""
+        for thing in things:
+            self.add(thing, depth)
+
+    def handled(self, *errors: Raised) -> Handled:
+        """What was taken so far."""
+        return Handled(tuple(self._found), tuple(self._items), tuple(self._orders), errors)

@@ -1,0 +1,264 @@
+"""Handlers and the pages that they are for: registered by a spider, checked at once, found by label, URL and media type.
+
+Place in the flow: :class:`gossamer.Spider` fills a :class:`HandlerTable`; the provider of :mod:`running` asks it for each visit.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import CodeType
+from typing import Any, Literal
+
+import msgspec
+import re2
+
+from gossamer.model.errors import UsageError
+from gossamer.model.raised import shown_file
+from gossamer.model.requesting import MAX_NAME
+from gossamer.model.visit import HTML_TYPES
+
+#: Where a handler runs: `loop` beside the crawl itself (what is async), `thread` (what may block), `process` (what computes long).
+Place = Literal["loop", "thread", "process"]
+
+#: Any media type.
+ANY = "*"
+
+
+class HandlerPlan(msgspec.Struct, frozen=True):
+    """One handler, and what it is for."""
+
+    function: Callable[..., Any]
+    name: str
+    place: str
+    """File and line where it is defined."""
+    label: str | None
+    pattern: Any
+    """A compiled RE2 pattern that the URL has to match; None for any."""
+    url: str
+    mime: str | None
+    run: Place
+    deadline: float
+    """Seconds that it may take for a page."""
+
+    @property
+    def who(self) -> str:
+        """As a person knows it."""
+        return f"handler {self.name!r}"
+
+    @property
+    def key(self) -> tuple[str | None, str, str | None]:
+        """What it is for: two handlers may not be for the same."""
+        return self.label, self.url, self.mime
+
+    @property
+    def rank(self) -> int:
+        """How much it says of its pages: of two that fit, the one that says more gets the page."""
+        return (self.label is not None) * 4 + bool(self.url) * 2 + (self.mime is not None)
+
+    def fits(self, url: str, mime: str) -> bool:
+        """Whether a page of its label, or of none, is for it. What has a label may be anything; without one it is HTML."""
+        if self.mime is None:
+            if self.label is None and mime not in HTML_TYPES:
+                return False
+        elif self.mime not in (ANY, mime, f"{mime.partition('/')[0]}/*"):
+            return False
+        return self.pattern is None or self.pattern.search(url) is not None
+
+
+class HandlerTable:
+    """The handlers of one spider."""
+
+    def __init__(self, deadline: float) -> None:
+        """`deadline`: seconds that a handler may take for a page, unless it says otherwise."""
+        self._deadline = deadline
+        self._pages: dict[str, list[HandlerPlan]] = {}
+        self._failed: list[HandlerPlan] = []
+
+    def __repr__(self) -> str:
+        return f"<HandlerTable of {', '.join(one.name for one in self.all()) or 'nobody'}>"
+
+    def all(self) -> list[HandlerPlan]:
+        """Every handler."""
+        return [*(one for those in self._pages.values() for one in those), *self._failed]
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The labels that somebody answers to."""
+        return frozenset(filter(None, self._pages))
+
+    def codes(self) -> dict[CodeType, HandlerPlan]:
+        """The handlers by the code that runs when they are called."""
+        return {code: one for one in self.all() if (code := _code(one.function)) is not None}
+
+    def add_page(
+        self,
+        function: Callable[..., Any],
+        label: str | None,
+        url: str,
+        mime: str | None,
+        run: Place | None,
+        deadline: float | None,
+    ) -> None:
+        """Register a handler of pages.
+
+        Raises:
+            UsageError: it is no handler, or another one is for the same pages; names the user's file and line.
+        """
+        plan = self._plan(function, label, url, mime, run, deadline)
+        those = self._pages.setdefault(label or "", [])
+        _put(those, plan, f"pages {_meant(plan)}")
+        those.sort(key=lambda one: -one.rank)
+
+    def add_failed(
+        self, function: Callable[..., Any], label: str | None, run: Place | None, deadline: float | None
+    ) -> None:
+        """Register a handler of what brought no document. Raises as :meth:`add_page`."""
+        plan = self._plan(function, label, "", None, run, deadline)
+        if plan.run == "process":
+            raise UsageError(
+                f"{plan.place}: {plan.who} is for failures, which are small: it runs in a thread or in the loop"
+            )
+        _put(self._failed, plan, "failures" + (f" of the label {label!r}" if label else ""))
+        self._failed.sort(key=lambda one: -one.rank)
+
+    def of_page(self, label: str, url: str, mime: str) -> HandlerPlan | None:
+        """The handler of a document."""
+        return next((one for one in self._pages.get(label, ()) if one.fits(url, mime)), None)
+
+    def of_failure(self, label: str) -> HandlerPlan | None:
+        """The handler of what brought no document: that of its label before that of all."""
+        return next((one for one in self._failed if one.label in (None, label)), None)
+
+    def named(self, name: str) -> HandlerPlan | None:
+        """The handler of this name."""
+        return next((one for one in self.all() if one.name == name), None)
+
+    def _plan(
+        self,
+        function: Callable[..., Any],
+        label: str | None,
+        url: str,
+        mime: str | None,
+        run: Place | None,
+        deadline: float | None,
+    ) -> HandlerPlan:
+        if not callable(function):
+            raise UsageError(f"a handler is a function, not {function!r:.80}")
+        name, place = _name(function), place_of_function(function)
+        try:
+            inspect.signature(function).bind(object())
+        except TypeError:
+            takes = inspect.signature(function)
+            raise UsageError(
+                f"{place}: handler {name!r} takes {takes}; a handler takes one argument, the page"
+            ) from None
+        is_async = _is_async(function)
+        if run is None:
+            run = "loop" if is_async else "thread"
+        if run not in ("loop", "thread", "process"):
+            raise UsageError(
+                f"{place}: handler {name!r}: run={run!r}; a handler runs in the loop, a thread or a process"
+            )
+        if is_async and run != "loop":
+            raise UsageError(
+                f"{place}: handler {name!r} is async, so it runs in the loop; write it with def to run it in a {run}"
+            )
+        if run == "process" and not Path(_file(function)).is_file():
+            raise UsageError(
+                f"{place}: handler {name!r} is to run in a process, which needs a file that it can be loaded from"
+            )
+        for what, text in (("label", label), ("url", url), ("mime", mime)):
+            given: object = text
+            if given is not None and not (isinstance(given, str) and len(given) <= MAX_NAME and given.isprintable()):
+                raise UsageError(f"{place}: handler {name!r}: {what}={text!r:.80} is not one line of text")
+        if label is not None and "/" in label and " " not in label and mime is None and label.count("/") == 1:
+            raise UsageError(f"{place}: handler {name!r}: {label!r} looks like a media type; write mime={label!r}")
+        return HandlerPlan(
+            function,
+            name,
+            place,
+            label or None,
+            _pattern(url, place, name) if url else None,
+            url,
+            None if mime is None else mime.lower(),
+            run,
+            self._deadline if deadline is None else deadline,
+        )
+
+
+def _put(those: list[HandlerPlan], plan: HandlerPlan, what: str) -> None:
+    """Add a handler, or put it into the place of the one that it is another version of."""
+    for index, other in enumerate(those):
+        if other.key != plan.key:
+            continue
+        if not _replaces(plan, other):
+            raise UsageError(f"{plan.place}: {plan.who} is for {what}, and so is {other.who} of {other.place}")
+        those[index] = plan
+        return
+    those.append(plan)
+
+
+def _replaces(plan: HandlerPlan, other: HandlerPlan) -> bool:
+    """Whether it is the same handler, defined again: a cell of a notebook was run once more, or a module loaded again."""
+    if plan.name != other.name:
+        return False
+    return plan.place == other.place or not Path(_file(plan.function)).is_file()
+
+
+def _meant(plan: HandlerPlan) -> str:
+    said = [f"label {plan.label!r}" if plan.label else "without a label"]
+    said += [f"URLs like {plan.url!r}"] if plan.url else []
+    said += [f"type {plan.mime}"] if plan.mime else []
+    return " and ".join(said)
+
+
+def _pattern(url: str, place: str, name: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(url, options)
+    except re2.error as error:
+        raise UsageError(f"{place}: handler {name!r}: url={url!r} is no RE2 pattern: {_words(error)}") from None
+
+
+def _words(error: Exception) -> str:
+    text = error.args[0] if error.args else ""
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+
+
+def _inner(function: Callable[..., Any]) -> Any:
+    """The function behind partial objects, wrappers, bound methods and callable objects."""
+    found: Any = function
+    while isinstance(found, partial):
+        found = found.func
+    found = inspect.unwrap(found)
+    if not inspect.isroutine(found) and not inspect.isclass(found):
+        found = type(found).__call__
+    return getattr(found, "__func__", found)
+
+
+def _code(function: Callable[..., Any]) -> CodeType | None:
+    code: CodeType | None = getattr(_inner(function), "__code__", None)
+    return code
+
+
+def _file(function: Callable[..., Any]) -> str:
+    code = _code(function)
+    return "" if code is None else code.co_filename
+
+
+def _name(function: Callable[..., Any]) -> str:
+    inner = _inner(function)
+    return str(getattr(inner, "__qualname__", "") or type(function).__name__).rpartition("<locals>.")[2]
+
+
+def place_of_function(function: Callable[..., Any]) -> str:
+    """File and line where a function is defined; empty where nobody knows."""
+    code = _code(function)
+    return "" if code is None else f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    inner = _inner(function)
+    return inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner)

@@ -1,0 +1,224 @@
+"""The provider that runs a spider's handlers: in the loop, in threads, or by naming what runs them in another process.
+
+Place in the flow: the process stage asks it for each visit. What handlers do wrong ends here: an exception, a deadline that passed
+or a thing that cannot be kept becomes a :class:`~gossamer.model.visit.Raised` in the visit, and costs nothing else.
+"""
+
+import asyncio
+import inspect
+from functools import partial
+from typing import Annotated, Any
+
+from gossamer.contracts.politeness import Politeness
+from gossamer.contracts.spiders import Elsewhere, Handled
+from gossamer.flow.errors import ComponentFailed
+from gossamer.flow.ports import Uses
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.errors import ParseSkipped, UsageError
+from gossamer.model.outcome import DOCUMENTS, Outcome
+from gossamer.model.raised import raised, shown_file
+from gossamer.model.request import Retry
+from gossamer.model.ruling import What
+from gossamer.model.visit import Record, Visit, answer_of, given_up, of_request
+from gossamer.reading.document import Document
+from gossamer.reading.page import Page
+from gossamer.spiders.gathering import Gathering, TooManyFinds
+from gossamer.spiders.handlers import HandlerPlan, HandlerTable
+from gossamer.spiders.threads import Hanging, Threads, TooManyHang
+from gossamer.spiders.watch import LoopWatch
+
+#: Outcomes that are no failure, and no document either.
+_NEITHER = frozenset((Outcome.REDIRECT, Outcome.NOT_MODIFIED))
+
+
+class SpiderSheet(Sheet, frozen=True):
+    """Settings of :class:`SpiderHandlers`."""
+
+    file: Annotated[
+        str, setting("The file that the spider was loaded from, to be named when somebody goes on with the crawl.")
+    ] = ""
+    threads: Annotated[
+        int,
+        setting(
+            "Run at most this many handlers that block at the same time.",
+            unit="threads",
+            restart="threads are at work",
+            ge=1,
+            le=256,
+        ),
+    ] = 16
+    watch: Annotated[
+        bool,
+        setting("Name a handler that blocks the crawl for a second.", restart="the watch starts with the crawl"),
+    ] = True
+
+
+class SpiderHandlers(Provider[SpiderSheet]):
+    """Runs the handlers of one spider. Contract: `spiders.PageHandlers`. A spider makes a subclass with its own `table`."""
+
+    politeness: Uses[Politeness]
+    table: HandlerTable
+
+    keeps_state = True
+
+    def __init__(self, sheet: SpiderSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._threads: Threads | None = None
+        self._watch: LoopWatch | None = None
+        self.metrics.gauge("hanging", lambda: len(self._threads.left_behind) if self._threads is not None else 0)
+
+    async def start(self) -> None:
+        """Begin to watch the loop."""
+        self._threads = Threads(self.sheet.threads)
+        if self.sheet.watch:
+            self._watch = LoopWatch(self.table.codes(), self.report)
+            self._watch.start()
+
+    async def stop(self) -> None:
+        """End the threads that have nothing to do. Those that hang end with the program."""
+        if self._watch is not None:
+            self._watch.stop()
+        if self._threads is not None:
+            self._threads.close()
+
+    # -- whose page it is
+
+    def wants(self, visit: Visit) -> bool:
+        """See the contract."""
+        return self._plan_of(visit) is not None
+
+    def elsewhere(self, visit: Visit) -> Elsewhere | None:
+        """See the contract."""
+        plan = self._plan_of(visit)
+        if plan is None or plan.run != "process":
+            return None
+        sheet = {"file": _file_of(plan), "handler": plan.name, "labels": sorted(self.table.labels)}
+        return Elsewhere(plan.who, plan.place, "gossamer.spiders.apart", "FileHandler", sheet)
+
+    def _plan_of(self, visit: Visit) -> HandlerPlan | None:
+        request, response = visit.task.request, visit.response
+        label = "" if request is None else request.label
+        outcome = response.outcome
+        if response.barred or visit.is_robots:
+            return None
+        if outcome in DOCUMENTS:
+            return self.table.of_page(label, visit.url, visit.media_type)
+        if outcome is Outcome.REDIRECT and request is not None and request.redirects == "keep":
+            return self.table.of_page(label, visit.url, visit.media_type)
+        if outcome in _NEITHER or not self._is_final(visit):
+            return None
+        return self.table.of_failure(label)
+
+    def _is_final(self, visit: Visit) -> bool:
+        """Whether the page is not tried again."""
+        if visit.response.outcome is Outcome.GONE_AFTER_RETRIES:
+            return True
+        return self._ruling(visit) in (What.DONE, What.GONE)
+
+    def _ruling(self, visit: Visit) -> What:
+        ruling = self.politeness.expected(answer_of(visit.task, visit.response))
+        return of_request(ruling, visit.task, visit.response).what
+
+    # -- running one
+
+    async def handle(self, document: Document) -> Handled:
+        """See the contract.
+
+        Raises:
+            ComponentFailed: so many handlers hang that no more can be run.
+        """
+        visit = document.visit
+        plan = self._plan_of(visit)
+        if plan is None:
+            return Handled()
+        if visit.response.outcome not in DOCUMENTS and visit.response.outcome is not Outcome.REDIRECT:
+            visit = given_up(visit) if self._ruling(visit) is What.GONE else visit
+        page = Page(Record(visit), document=document, labels=self.table.labels)
+        gathering = Gathering(page.url, self.table.labels)
+        try:
+            if plan.run == "loop":
+                async with asyncio.timeout(plan.deadline) as limit:
+                    await _gather(plan, page, gathering)
+            else:
+                assert self._threads is not None
+                await self._threads.run(partial(gather, plan, page, gathering), plan.deadline)
+        except Hanging as hanging:
+            late = f"it is still at {hanging.place or plan.place}; its thread is left behind"
+            return self._hung(plan, gathering, late)
+        except TooManyHang as error:
+            raise ComponentFailed(f"{plan.place}: {plan.who} and others do not come back: {error}") from None
+        except TimeoutError as error:
+            if plan.run == "loop" and limit.expired():
+                return self._hung(plan, gathering, "it was cancelled")
+            return self._failed(plan, gathering, error)
+        except Retry as error:
+            self.metrics.count(f"again:{plan.name}")
+            return Handled(again=error.after)
+        except ParseSkipped:
+            return gathering.handled()  # the page's own trouble, which is told with it
+        except TooManyFinds:
+            self.metrics.count("cut")
+            return gathering.handled()
+        except Exception as error:
+            return self._failed(plan, gathering, error)
+        return gathering.handled()
+
+    def _failed(self, plan: HandlerPlan, gathering: Gathering, error: Exception) -> Handled:
+        self.metrics.count(f"raised:{plan.name}")
+        return gathering.handled(raised(plan.who, error, plan.place))
+
+    def _hung(self, plan: HandlerPlan, gathering: Gathering, what: str) -> Handled:
+        self.metrics.count(f"hung:{plan.name}")
+        error = TimeoutError(f"it took longer than its deadline of {plan.deadline:g} s; {what}")
+        return gathering.handled(raised(plan.who, error, plan.place))
+
+
+class AbsentSpider(SpiderHandlers):
+    """What stands for a spider in the wiring of a crawl: who goes on with the crawl has to bring the spider."""
+
+    table = HandlerTable(60.0)
+
+    async def start(self) -> None:
+        """Say how to go on.
+
+        Raises:
+            UsageError: always.
+        """
+        name = shown_file(self.sheet.file) if self.sheet.file else "a program"
+        how = f"gossamer run {name} --resume -o DIR" if self.sheet.file else "its spider.run(resume=True, output=DIR)"
+        raise UsageError(f"this crawl has handlers of its own, in {name}; go on with {how}")
+
+
+def _file_of(plan: HandlerPlan) -> str:
+    return inspect.getsourcefile(inspect.unwrap(plan.function)) or ""
+
+
+async def _gather(plan: HandlerPlan, page: Page, gathering: Gathering) -> None:
+    """Run a handler in the loop."""
+    made: Any = plan.function(page)
+    if hasattr(made, "__aiter__"):
+        try:
+            async for thing in made:
+                gathering.add(thing)
+        finally:
+            close = getattr(made, "aclose", None)
+            if close is not None:
+                await close()
+        return
+    if inspect.isawaitable(made):
+        made = await made
+    _take(made, gathering)
+
+
+def gather(plan: HandlerPlan, page: Page, gathering: Gathering) -> None:
+    """Run a handler in this thread, whichever it is."""
+    _take(plan.function(page), gathering)
+
+
+def _take(made: Any, gathering: Gathering) -> None:
+    """What a handler returned: one thing, or several, perhaps as a generator that makes them only now."""
+    if hasattr(made, "__next__"):
+        gathering.add_all(made)
+    else:
+        gathering.add(made)

@@ -1,0 +1,124 @@
+"""Threads for handlers that block: each takes one page at a time, and is left behind when a handler never comes back.
+
+Place in the flow: :mod:`running` hands them the handlers that are written with `def`. They are daemons: no handler that hangs keeps
+the program from ending.
+"""
+
+import asyncio
+import contextlib
+import sys
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from types import FrameType
+from typing import Any
+
+from gossamer.model.raised import place_of
+
+
+class Hanging(Exception):
+    """What a thread was given did not come back in time. `place`: the line of the user's code where it stands."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self.place = place
+
+
+class TooManyHang(Exception):
+    """So many threads were left behind that no more are started."""
+
+
+class Threads:
+    """At most `most` threads at work, and as many left behind."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._places = asyncio.Semaphore(most)
+        self._idle: list[_Worker] = []
+        self.left_behind: list[threading.Thread] = []
+
+    def __repr__(self) -> str:
+        return f"<Threads at most {self._most}, {len(self.left_behind)} left behind>"
+
+    async def run(self, work: Callable[[], Any], deadline: float) -> Any:
+        """What `work` returns; raises what it raises.
+
+        Raises:
+            Hanging: it took longer than `deadline` seconds; its thread is left behind.
+            TooManyHang: this has happened too often.
+        """
+        async with self._places:
+            self.left_behind = [thread for thread in self.left_behind if thread.is_alive()]
+            if len(self.left_behind) >= self._most:
+                raise TooManyHang(f"{len(self.left_behind)} threads hang in handlers")
+            worker = self._idle.pop() if self._idle else _Worker()
+            future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            worker.jobs.put((work, future))
+            try:
+                async with asyncio.timeout(deadline):
+                    result = await future
+            except TimeoutError:
+                if future.done() and not future.cancelled():  # the handler's own
+                    self._idle.append(worker)
+                    raise
+                frame = sys._current_frames().get(worker.ident or 0)
+                self._leave(worker)
+                raise Hanging(place_in(frame)) from None
+            except asyncio.CancelledError:
+                self._leave(worker)
+                raise
+            except BaseException:
+                self._idle.append(worker)
+                raise
+            self._idle.append(worker)
+            return result
+
+    def _leave(self, worker: "_Worker") -> None:
+        worker.jobs.put(None)
+        self.left_behind.append(worker)
+
+    def close(self) -> None:
+        """End the threads that have nothing to do."""
+        while self._idle:
+            self._idle.pop().jobs.put(None)
+
+
+class _Worker(threading.Thread):
+    """One thread."""
+
+    def __init__(self) -> None:
+        super().__init__(name="gossamer handler", daemon=True)
+        self.jobs: SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]] | None] = SimpleQueue()
+        self.start()
+
+    def run(self) -> None:
+        """Work until there is nothing more to come."""
+        while (job := self.jobs.get()) is not None:
+            work, future = job
+            try:
+                result, error = work(), None
+            except BaseException as raised:  # whoever waits for it gets it, whatever it is
+                result, error = None, raised
+            with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
+                future.get_loop().call_soon_threadsafe(_settle, future, result, error)
+            del job, work, future, result, error  # an idle thread holds no page
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    elif isinstance(error, StopIteration):  # no future takes one
+        future.set_exception(RuntimeError("the handler raised StopIteration"))
+    else:
+        future.set_exception(error)
+
+
+def place_in(frame: FrameType | None) -> str:
+    """The innermost line of the user's own code on a stack; empty where there is none."""
+    while frame is not None:
+        if place := place_of(frame.f_code.co_filename, frame.f_lineno):
+            return place
+        frame = frame.f_back
+    return ""

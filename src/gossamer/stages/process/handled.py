@@ -1,0 +1,91 @@
+"""The process stage of a spider: pages that a handler wants go to it, and it decides what is followed there.
+
+Place in the flow: stands in the place of :class:`~gossamer.stages.process.component.Process`, which it is for all other pages. Here
+failures pass too, so that handlers of failures see them before they are committed.
+"""
+
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+
+from gossamer.contracts.processing import Processor
+from gossamer.contracts.spiders import Elsewhere, PageHandlers
+from gossamer.flow.ports import Uses
+from gossamer.model.outcome import DOCUMENTS
+from gossamer.model.requisites import RELATIONS
+from gossamer.model.visit import Raised, Visit, given_up
+from gossamer.reading.document import Document
+from gossamer.stages.process.component import Process, joined
+from gossamer.stages.process.isolation import ParserFailed
+from gossamer.stages.process.parser import ProcessorSpec
+from gossamer.stages.process.reading import Findings, filled, read
+
+
+class HandlingProcess(Process):
+    """As its base, and hands visits to the handlers that want them."""
+
+    handlers: Uses[PageHandlers]
+
+    def _read(self, visit: Visit) -> Visit | Coroutine[Any, Any, Visit]:
+        """What hands the visit to its handler; where nobody wants it, as for any crawl."""
+        if visit.response.outcome in DOCUMENTS and not visit.response.barred and not visit.is_robots:
+            visit = self._sniffed(visit)
+        if self.handlers.wants(visit):
+            return self._handled(visit)
+        return super()._read(visit)
+
+    async def _handled(self, visit: Visit) -> Visit:
+        """The visit with what its handler yields; of its default links nothing is left but what a browser shows it with."""
+        if visit.response.outcome not in DOCUMENTS:
+            return self.told_of(filled(visit, await self._made(visit, Document(visit, self.sheet.agent))))
+        if barred := self._barred(visit):
+            return barred
+        document = Document(visit, self.sheet.agent)
+        made = await self._made(visit, document)
+        if made.again is not None:
+            if visit.task.attempt <= self.sheet.retries:
+                return msgspec.structs.replace(visit, base=visit.url, again=made.again)
+            gone = given_up(visit, f"its handler asked for it again at try {visit.task.attempt}")
+            made = await self._made(gone, document) if self.handlers.wants(gone) else Findings()
+            return self.told_of(filled(gone, msgspec.structs.replace(made, base=visit.url)))
+        others = [one for one in self._processors_of(visit.mime) if _is_asked(one)]
+        if self._is_apart(document, others):
+            findings = await self._findings_apart(visit, others)
+        else:
+            findings = read(document, others, self.sheet.details, language=bool(self._languages))
+        parts = tuple(one for one in findings.found if one.relation in RELATIONS)
+        return self._finished(visit, joined(msgspec.structs.replace(findings, found=parts), made), ())
+
+    async def _made(self, visit: Visit, document: Document) -> Findings:
+        """What the handler yields, in whichever process."""
+        elsewhere = self.handlers.elsewhere(visit)
+        if elsewhere is not None:
+            return await self._made_elsewhere(visit, elsewhere)
+        made = await self.handlers.handle(document if visit is document.visit else Document(visit, self.sheet.agent))
+        return Findings(
+            made.found,
+            made.items,
+            orders=made.orders,
+            base=visit.url,
+            trouble=made.errors[0].error if made.errors else "",
+            errors=made.errors,
+            again=made.again,
+        )
+
+    async def _made_elsewhere(self, visit: Visit, elsewhere: Elsewhere) -> Findings:
+        spec = ProcessorSpec(elsewhere.module, elsewhere.name, dict(elsewhere.sheet))
+        agent, details = self.sheet.agent, self.sheet.details
+        try:
+            return await self._parsers.read(visit, (spec,), agent, details, language=False, trouble="")
+        except ParserFailed as failure:
+            self.metrics.count(f"{failure}:{elsewhere.who}")
+            error = f"{failure}: its process did not come back within {self.sheet.parse_deadline:g} s, or died"
+            return Findings(base=visit.url, trouble=error, errors=(Raised(elsewhere.who, elsewhere.place, error),))
+
+
+def _is_asked(processor: Processor) -> bool:
+    """Whether it is asked for pages whose handler decides what is followed: not if all it finds are links to follow."""
+    if not getattr(processor, "finds_links", False):
+        return True
+    return bool(getattr(getattr(processor, "sheet", None), "requisites", False))

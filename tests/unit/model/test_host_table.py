@@ -1,0 +1,23 @@
+"""Values for some hosts."""
+
+import pytest
+
+from gossamer.model.errors import UsageError
+from gossamer.model.host_table import HostTable
+
+
+def test_a_name_wins_then_the_longest_pattern() -> None:
+    table = HostTable({"a.test": 1, "*.a.test": 2, "*.b.a.test": 3, "*.test": 4})
+    assert [table.get(host) for host in ("a.test", "x.a.test", "b.a.test", "y.b.a.test", "c.test", "test", "a.org")] == [
+        1, 2, 2, 3, 4, None, None,
+    ]  # fmt: skip
+
+
+def test_names_are_compared_in_their_canonical_form() -> None:
+    assert HostTable({"B\u00dcCHER.test": 1}).get("xn--bcher-kva.test") == 1
+
+
+@pytest.mark.parametrize("text", ["", "*", "a*.test", "http://a.test", "a.test:80", "a.test/x", "u@a.test", "*.*.test"])
+def test_what_is_no_host_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no host"):
+        HostTable({text: 1})

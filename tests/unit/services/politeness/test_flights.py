@@ -1,0 +1,24 @@
+"""Two requests for one URL at once: each ends its own flight."""
+
+from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import requested
+from gossamer.model.ruling import What
+from gossamer.model.task import Task
+from gossamer.model.visit import Response, answer_of
+from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
+from gossamer.testing.clock import FakeClock
+
+
+def test_an_answer_ends_the_flight_of_its_own_request_though_another_asks_the_same_url() -> None:
+    politeness = HostPoliteness(PolitenessSheet(per_host=2, delay=0.0, domain_delay=0.0, ip_delay=0.0))
+    politeness.clock = FakeClock()
+    plain = Task("http://a.test/form", "a.test")
+    posted = Task("http://a.test/form", "a.test", request=requested("POST", b"x"), attempt=9)
+    politeness.begin(plain, "", 0.0)
+    politeness.begin(posted, "", 60.0)
+    failed, fine = Response(Outcome.TIMED_OUT, is_met=True), Response(Outcome.OK, status=200)
+    politeness.answered(answer_of(posted, failed))
+    politeness.answered(answer_of(plain, fine))
+    assert politeness.ruling(answer_of(plain, fine)).what is What.DONE
+    assert politeness.ruling(answer_of(posted, failed)).what is What.GONE, "its tries are its own"
+    assert politeness.metrics.snapshot()["in_flight"] == 0

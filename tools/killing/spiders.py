@@ -1,0 +1,163 @@
+"""A spider that is killed again and again: its items are those of a clean run, and what may not be sent twice is not.
+
+The web is a shop of listings. Each listing leads to things (labelled, with user data), to a form that is marked safe, and to one
+that is not. The server notes what it is sent. A form that is not safe either brings its item, or ends as `interrupted`; it never
+arrives twice.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+
+from gossamer.flow import python
+from gossamer.query.database import Database
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+
+#: Things of a listing.
+THINGS = 4
+
+#: Requests of a run after which it is killed, at most.
+MOST_REQUESTS = 14
+
+#: Seconds of a server's answer: requests overlap, so that a kill finds some in flight.
+_LATENCY = 0.004
+
+#: Seconds for one run, on a machine that has much else to do.
+_PATIENCE = 300
+
+_SPIDER = """
+import gossamer
+
+spider = gossamer.Spider("{seed}", delay=0, per_host=4, domain_delay=0, ip_delay=0, robots="ignore")
+
+
+@spider.page()
+async def listing(page):
+    yield page.follow_all(".thing", label="thing", data={{"from": page.title}})
+    yield page.follow_all(".next")
+    if page.title:
+        yield gossamer.Request("/safe", body={{"n": page.title}}, safe=True, label="form")
+        yield gossamer.Request("/once", body={{"n": page.title}}, label="form", data=page.title)
+
+
+@spider.page("thing")
+def thing(page):
+    yield {{"thing": page.text("h1"), "from": page.data["from"]}}
+
+
+@spider.page("form")
+def form(page):
+    yield {{"form": page.text("h1")}}
+
+
+@spider.failed
+def failed(page):
+    yield {{"failed": str(page.outcome), "of": page.data}}
+"""
+
+
+class SpiderKills(msgspec.Struct):
+    """How it went."""
+
+    kills: int = 0
+    items: int = 0
+    interrupted: int = 0
+    wrong: list[str] = []
+
+    @property
+    def holds(self) -> bool:
+        """It was killed as often as was asked, and everything is as after a clean run."""
+        return not self.wrong
+
+
+def pages_of(listings: int) -> dict[str, FakePage]:
+    """The shop."""
+    found = {"/": FakePage('<a class="next" href="/l0">begin</a>')}
+    for number in range(listings):
+        things = "".join(f'<a class="thing" href="/t{number}-{index}">x</a>' for index in range(THINGS))
+        links = "".join(
+            f'<a class="next" href="/l{child}">n</a>' for child in (2 * number + 1, 2 * number + 2) if child < listings
+        )
+        found[f"/l{number}"] = FakePage(f"<title>{number}</title>{things}{links}", latency=_LATENCY)
+        for index in range(THINGS):
+            found[f"/t{number}-{index}"] = FakePage(f"<h1>T{number}-{index}</h1>", latency=_LATENCY)
+    return found
+
+
+def run(kills: int, folder: Path, seed: int = 1, listings: int = 0) -> SpiderKills:
+    """Run the spider, killing it `kills` times, and compare.
+
+    Args:
+        kills: how often.
+        folder: an empty folder.
+        seed: of the moments.
+        listings: of the shop; as many as so many kills need, where 0.
+    """
+    listings = listings or max(20, kills * 2)
+    arrived: Counter[str] = Counter()
+
+    def form(name: str) -> object:
+        def answer(request: FakeRequest) -> FakePage:
+            number = request.body.decode().partition("=")[2]
+            arrived[f"{name} {number}"] += 1
+            return FakePage(f"<h1>{name} {number}</h1>", latency=_LATENCY)
+
+        return answer
+
+    told = SpiderKills()
+    chance = random.Random(seed)
+    pages = {**pages_of(listings), "/safe": form("safe"), "/once": form("once")}
+    with FakeWeb(pages) as web:  # type: ignore[arg-type]  # pages and functions that make some
+        file, directory = folder / "spider.py", folder / "crawl"
+        file.write_text(_SPIDER.format(seed=web.url("/")))
+        command = python.command("gossamer", "run", str(file), "-o", str(directory), "--json", "--quiet")
+        while True:
+            resumed = [*command, "--resume"] if told.kills else command
+            process = subprocess.Popen(resumed, env=python.environment(), stdout=subprocess.PIPE)
+            if told.kills < kills:
+                web.wait_for(len(web.requests) + chance.randint(1, MOST_REQUESTS), _PATIENCE)
+                process.kill()
+                process.communicate()
+                told.kills += 1
+                continue
+            output, _ = process.communicate(timeout=_PATIENCE)
+            if process.returncode:
+                told.wrong.append(f"the last run ended with {process.returncode}")
+            state = json.loads(output)["state"] if output.strip() else "silent"
+            if state != "finished":
+                told.wrong.append(f"the last run ended as {state}")
+            break
+    _compare(told, directory, listings, arrived)
+    return told
+
+
+def _compare(told: SpiderKills, directory: Path, listings: int, arrived: Counter[str]) -> None:
+    with Database(directory) as database:
+        items = Counter(
+            json.dumps(json.loads(row[0]), sort_keys=True) for row in database.ask("SELECT data FROM items")
+        )
+        [(interrupted,)] = database.ask("SELECT count(*) FROM pages WHERE outcome = 'interrupted'")
+    told.items, told.interrupted = sum(items.values()), int(interrupted)
+    expected: Counter[str] = Counter()
+    lost = 0
+    for number in range(listings):
+        for index in range(THINGS):
+            expected[json.dumps({"from": str(number), "thing": f"T{number}-{index}"})] += 1
+        expected[json.dumps({"form": f"safe {number}"})] += 1
+        brought = json.dumps({"form": f"once {number}"})
+        is_lost = brought not in items
+        lost += is_lost
+        expected[json.dumps({"failed": "interrupted", "of": str(number)}) if is_lost else brought] += 1
+    told.wrong += [f"{count} too few of {item}" for item, count in (expected - items).items()]
+    told.wrong += [f"{count} too many of {item}" for item, count in (items - expected).items()]
+    told.wrong += [
+        f"{name} arrived {count} times" for name, count in arrived.items() if name.startswith("once") and count > 1
+    ]
+    if lost != told.interrupted:
+        told.wrong.append(f"{lost} forms brought no item, and {told.interrupted} visits are interrupted")

@@ -1,0 +1,258 @@
+"""Signals at random moments: a crawl is told to end, or loses its reader, again and again, and goes on until it is done.
+
+Place in the flow: `./gossamer dev signals` runs this, and a test runs a dozen. Each run of a crawl gets one disturbance at a moment
+between its start and its end. After it the exit status must be one that is documented, the directory must say the same, its
+files must hold what was committed, and nothing may have been told that is no line for a person. A crawl that has come to its
+end must have every page once.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from gossamer.assembly.control.standing import standing_at_rest
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.testing.fakeweb import FakeWeb
+from tools.verifying import verify
+
+#: Pages of a crawl: a tree that takes some dozen disturbed runs.
+DEPTH, FANOUT = 5, 5
+
+#: Seconds from the start of a process until the disturbance, at most.
+LATEST = 2.5
+
+#: Seconds that a run may take from the disturbance on before it counts as hung: a stop takes ten at most, and machines are slow.
+PATIENCE = 60.0
+
+#: Runs that a crawl may need; more of them mean that it makes no headway.
+MOST_RUNS = 200
+
+#: Characters of what a run wrote that a finding shows: a traceback with its cause.
+LONGEST = 4000
+
+#: What stands in a traceback that comes from our code.
+OURS = str(Path(__file__).resolve().parents[1] / "src")
+
+#: Seconds between two signals of one run.
+APART = 0.05
+
+
+class Disturbance(StrEnum):
+    """What happens to a run."""
+
+    INTERRUPT = "SIGINT"
+    TERMINATE = "SIGTERM"
+    HANG_UP = "SIGHUP"
+    TWICE = "SIGINT twice"
+    READER = "the reader goes"
+    READER_TERMINATE = "the reader goes, then SIGTERM"
+
+
+SIGNALS: dict[Disturbance, tuple[int, ...]] = {
+    Disturbance.INTERRUPT: (signal.SIGINT,),
+    Disturbance.TERMINATE: (signal.SIGTERM,),
+    Disturbance.HANG_UP: (signal.SIGHUP,),
+    Disturbance.TWICE: (signal.SIGINT, signal.SIGINT),
+    Disturbance.READER: (),
+    Disturbance.READER_TERMINATE: (signal.SIGTERM,),
+}
+
+#: What the states at rest come to as exit status.
+STATUS = {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}
+
+#: How a run talks.
+WAYS: tuple[list[str], ...] = ([], ["--json"], ["--verbose"], ["--quiet"])
+
+
+class DisturbedRun(msgspec.Struct, frozen=True):
+    """One run, and how it ended."""
+
+    how: Disturbance
+    at: float
+    """Seconds from its start until it was disturbed."""
+    code: int
+    """Exit status; negative: the signal that ended it."""
+    took: float
+    """Seconds from the disturbance to the end."""
+    said: str
+    """What it wrote, as far as it was read."""
+    has_begun: bool = True
+    """It had the directory in its hands."""
+
+
+class SignalReport(msgspec.Struct):
+    """What many runs came to."""
+
+    runs: int = 0
+    crawls: int = 0
+    """Crawls that came to their end meanwhile."""
+    codes: dict[str, int] = {}
+    by_way: dict[str, int] = {}
+    slowest: float = 0.0
+    """Seconds of the longest stop."""
+    findings: list[str] = []
+
+
+def run(times: int, seed: int, folder: Path, say: Callable[[str], None] = lambda line: None) -> SignalReport:
+    """Disturb so many runs; `say` gets each finding when it is made, and a line for each crawl that has come to its end."""
+    chance, report = random.Random(seed), SignalReport()
+
+    def find(texts: Iterable[str]) -> None:
+        for text in texts:
+            report.findings.append(text)
+            say(text)
+
+    codes: Counter[str] = Counter()
+    by_way: Counter[str] = Counter()
+    with FakeWeb.tree(DEPTH, FANOUT) as web:
+        while report.runs < times:
+            directory = folder / f"crawl-{report.crawls}"
+            for one in _runs_of_a_crawl(directory, web, chance, min(MOST_RUNS, times - report.runs)):
+                report.runs += 1
+                codes[str(one.code)] += 1
+                by_way[one.how] += 1
+                report.slowest = max(report.slowest, round(one.took, 2))
+                find(f"run {report.runs} ({one.how} at {one.at:.2f} s): {text}" for text in _judged(one, directory))
+            if _is_finished(directory):
+                report.crawls += 1
+                find(_judged_at_the_end(directory, web))
+                say(f"{report.runs} runs, {report.crawls} crawls at their end, {len(report.findings)} findings")
+            elif report.runs < times:
+                find([f"{directory} makes no headway"])
+                break
+    report.codes, report.by_way = dict(sorted(codes.items())), dict(sorted(by_way.items()))
+    return report
+
+
+def _runs_of_a_crawl(directory: Path, web: FakeWeb, chance: random.Random, most: int) -> Iterator[DisturbedRun]:
+    for _ in range(most):
+        before = _written_at(directory)
+        one = _disturbed(_command(directory, web.url("/"), chance), chance)
+        yield msgspec.structs.replace(one, has_begun=_written_at(directory) != before)
+        if _is_finished(directory):
+            return
+
+
+def _written_at(directory: Path) -> int:
+    """When a run last wrote what it goes by, which each does as soon as the directory is its own."""
+    wiring = directory / "crawl.toml"
+    return wiring.stat().st_mtime_ns if wiring.exists() else 0
+
+
+def _command(directory: Path, seed: str, chance: random.Random) -> list[str]:
+    began = (directory / "crawl.toml").exists() and _state(directory) != ""
+    what = ["resume", str(directory)] if began else ["crawl", seed, "-o", str(directory), "--overwrite", "--delay", "0"]
+    return [sys.executable, "-P", "-m", "gossamer", *what, *chance.choice(WAYS)]
+
+
+def _disturbed(command: list[str], chance: random.Random) -> DisturbedRun:
+    """Start a run, disturb it, and wait for its end."""
+    how, at = chance.choice(list(Disturbance)), chance.uniform(0.0, LATEST)
+    if how is Disturbance.READER:
+        command = [*command, "--max-time", "2s"]  # nothing else ends it
+    environment = {**os.environ, "PYTHONPATH": OURS, "PYTHONDONTWRITEBYTECODE": "1"}
+    with ExitStack() as stack:
+        process = stack.enter_context(
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+        )
+        stack.callback(process.kill)
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            process.wait(at)
+        except subprocess.TimeoutExpired:
+            pass
+        if how in (Disturbance.READER, Disturbance.READER_TERMINATE):
+            said = _left(process.stdout) + _left(process.stderr)
+        else:
+            said = ""
+        began = time.monotonic()
+        for number in SIGNALS[how]:
+            process.send_signal(number)
+            time.sleep(APART)
+        if not process.stdout.closed:
+            try:
+                out, err = process.communicate(timeout=PATIENCE)
+                said = (out + err).decode(errors="replace")
+            except subprocess.TimeoutExpired:
+                said = "hung"
+        else:
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                said = "hung"
+        if said == "hung":
+            process.kill()
+            process.wait()
+        return DisturbedRun(how, at, process.returncode, time.monotonic() - began, said)
+
+
+def _left(stream: IO[bytes]) -> str:
+    """What is there to be read; nobody reads from here on."""
+    os.set_blocking(stream.fileno(), False)
+    said = stream.read() or b""
+    stream.close()
+    return said.decode(errors="replace")
+
+
+def _judged(one: DisturbedRun, directory: Path) -> Iterator[str]:
+    """What is wrong after a run."""
+    if one.said == "hung":
+        yield f"it did not end within {PATIENCE:g} s"
+        return
+    has_started = (
+        one.has_begun or OURS in one.said
+    )  # how Python itself takes a signal while it starts is its own affair
+    if has_started and ("Traceback" in one.said or "Exception ignored" in one.said):
+        yield f"it told what no person can read: {one.said[-LONGEST:]}"
+    state = _state(directory)
+    if not one.has_begun:
+        # It was ended before there was anything; the interpreter that has not come to our code ends as any program does.
+        if one.code not in (3, *(-number for number in SIGNALS[one.how])) or state == "killed":
+            yield f"exit status {one.code} before the crawl began; it is {state!r}"
+        return
+    if one.code < 0:
+        yield f"it was ended by signal {-one.code} and not by itself; the crawl is {state!r}"
+    elif STATUS.get(state) != one.code:
+        yield f"exit status {one.code}, and the crawl is {state!r}"
+    if state == "":
+        return
+    told = verify(directory)
+    yield from told.findings
+
+
+def _state(directory: Path) -> str:
+    """Its state at rest; empty where it has not begun."""
+    try:
+        return standing_at_rest(directory).state
+    except (UsageError, CrawlDirectoryError):
+        return ""
+
+
+def _is_finished(directory: Path) -> bool:
+    return (directory / "crawl.toml").exists() and _state(directory) == "finished"
+
+
+def _judged_at_the_end(directory: Path, web: FakeWeb) -> Iterator[str]:
+    """What is wrong with a crawl that is done."""
+    kept = Counter(
+        row["url"]
+        for line in (directory / "logs" / "crawl.jsonl").read_bytes().splitlines()
+        if (row := msgspec.json.decode(line)).get("event", "visit") != "robots"
+    )
+    if missing := web.expected - set(kept):
+        yield f"{len(missing)} pages are missing, as {min(missing)}"
+    if doubled := [url for url, times in kept.items() if times > 1]:
+        yield f"{len(doubled)} pages are kept twice, as {min(doubled)}"
