@@ -8,7 +8,7 @@ from gossamer.assembly.compiling import compile_wiring
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.errors import WiringError
 from gossamer.flow.planning import plan
-from gossamer.flow.wiring import ComponentPlan, Wiring
+from gossamer.flow.wiring import ComponentPlan, Wiring, with_settings
 from gossamer.model.errors import UsageError
 
 AGENTS = ("agent-00", "agent-01", "agent-02")
@@ -19,14 +19,16 @@ def crawl_wiring(**options: object) -> Wiring:
 
 
 def test_an_agent_has_an_arrow_to_each_other_one_and_a_single_one_from_them() -> None:
-    graph = plan(with_agents(crawl_wiring(depth=3), AGENTS, "agent-01", "/run/x"), catalog())
+    wiring = with_settings(crawl_wiring(depth=3), "commit", {"max_per_host": 7})
+    graph = plan(with_agents(wiring, AGENTS, "agent-01", "/run/x"), catalog())
     arrows = {name: node for name, node in graph.connectors.items() if name.startswith("urls-")}
     assert {name: (node.producers, node.consumers) for name, node in arrows.items()} == {
         "urls-agent-01": (("agent-00", "agent-02"), ("receive",)),
         "urls-agent-00": (("send-agent-00",), ("agent-00",)),
         "urls-agent-02": (("send-agent-02",), ("agent-02",)),
     }
-    assert graph.sheet("receive").depth == graph.sheet("commit").depth == 3  # type: ignore[attr-defined]
+    assert graph.sheet("receive") == graph.sheet("commit")
+    assert graph.sheet("receive").max_per_host == 7  # type: ignore[attr-defined]
     own = {name: graph.providers[name].sheet.agent for name in ("ledger", "archive", "log", "outbox")}  # type: ignore[attr-defined]
     assert set(own.values()) == {"agent-01"}
 
