@@ -35,11 +35,7 @@ def shape_of(url: str, source: str) -> str:
     # Three slashes belong to no segment.
     if url.count("/") > REPEATS + 3:
         directory = source.partition("?")[0].rpartition("/")[0] + "/"
-        if (
-            url.startswith(directory)
-            and _repeated_in(directory) >= REPEATS
-            and most_repeated(_segments(url)) > REPEATS
-        ):
+        if url.startswith(directory) and _repeated_in(directory) >= REPEATS and most_repeated(_segments(url)) > REPEATS:
             return "trap:repeated-segments"
     return ""
 
