@@ -33,6 +33,12 @@ _HIDDEN_TAGS = (
 )
 _HIDDEN_NAMES = tuple(_HIDDEN_TAGS.split())
 
+#: Those of them that hold words for readers all the same: menus, footers, code.
+WORDED = frozenset(
+    _HIDES + _HIDDEN_NAMES.index(name)
+    for name in ["pre", "nav", "footer", "aside", "button", "select", "menu", "dialog"]
+)
+
 #: Bytes of a name that are looked at, as one number; no name of the lists is longer.
 _NAME = 8
 
@@ -161,7 +167,8 @@ class Part:
             start: where the part begins.
             end: where it ends, before a tag if it can.
             limit: how far the end of an element without prose is looked for.
-            unclosed: what was looked for in vain, for the parts behind this one.
+            unclosed: kinds of elements that are kept like any other; those that are looked for in vain are added to it, for
+                the parts behind this one.
         """
         data = markup[start:end]
         for byte, space in _NO_BREAK:
