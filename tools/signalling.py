@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -39,6 +39,12 @@ PATIENCE = 60.0
 
 #: Runs that a crawl may need; more of them mean that it makes no headway.
 MOST_RUNS = 200
+
+#: Characters of what a run wrote that a finding shows: a traceback with its cause.
+LONGEST = 4000
+
+#: What stands in a traceback that comes from our code.
+OURS = str(Path(__file__).resolve().parents[1] / "src")
 
 #: Seconds between two signals of one run.
 APART = 0.05
@@ -101,8 +107,14 @@ class SignalReport(msgspec.Struct):
 
 
 def run(times: int, seed: int, folder: Path, say: Callable[[str], None] = lambda line: None) -> SignalReport:
-    """Disturb so many runs; `say` gets a line for each crawl that has come to its end."""
+    """Disturb so many runs; `say` gets each finding when it is made, and a line for each crawl that has come to its end."""
     chance, report = random.Random(seed), SignalReport()
+
+    def find(texts: Iterable[str]) -> None:
+        for text in texts:
+            report.findings.append(text)
+            say(text)
+
     codes: Counter[str] = Counter()
     by_way: Counter[str] = Counter()
     with FakeWeb.tree(DEPTH, FANOUT) as web:
@@ -113,15 +125,13 @@ def run(times: int, seed: int, folder: Path, say: Callable[[str], None] = lambda
                 codes[str(one.code)] += 1
                 by_way[one.how] += 1
                 report.slowest = max(report.slowest, round(one.took, 2))
-                report.findings += [
-                    f"run {report.runs} ({one.how} at {one.at:.2f} s): {text}" for text in _judged(one, directory)
-                ]
+                find(f"run {report.runs} ({one.how} at {one.at:.2f} s): {text}" for text in _judged(one, directory))
             if _is_finished(directory):
                 report.crawls += 1
-                report.findings += _judged_at_the_end(directory, web)
+                find(_judged_at_the_end(directory, web))
                 say(f"{report.runs} runs, {report.crawls} crawls at their end, {len(report.findings)} findings")
             elif report.runs < times:
-                report.findings.append(f"{directory} makes no headway")
+                find([f"{directory} makes no headway"])
                 break
     report.codes, report.by_way = dict(sorted(codes.items())), dict(sorted(by_way.items()))
     return report
@@ -153,8 +163,7 @@ def _disturbed(command: list[str], chance: random.Random) -> DisturbedRun:
     how, at = chance.choice(list(Disturbance)), chance.uniform(0.0, LATEST)
     if how is Disturbance.READER:
         command = [*command, "--max-time", "2s"]  # nothing else ends it
-    source = str(Path(__file__).resolve().parents[1] / "src")
-    environment = {**os.environ, "PYTHONPATH": source, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": OURS, "PYTHONDONTWRITEBYTECODE": "1"}
     with ExitStack() as stack:
         process = stack.enter_context(
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
@@ -203,8 +212,11 @@ def _judged(one: DisturbedRun, directory: Path) -> Iterator[str]:
     if one.said == "hung":
         yield f"it did not end within {PATIENCE:g} s"
         return
-    if "Traceback" in one.said or "Exception ignored" in one.said:
-        yield f"it told what no person can read: {one.said[-400:]}"
+    has_started = (
+        one.has_begun or OURS in one.said
+    )  # how Python itself takes a signal while it starts is its own affair
+    if has_started and ("Traceback" in one.said or "Exception ignored" in one.said):
+        yield f"it told what no person can read: {one.said[-LONGEST:]}"
     state = _state(directory)
     if not one.has_begun:
         # It was ended before there was anything; the interpreter that has not come to our code ends as any program does.

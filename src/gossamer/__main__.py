@@ -6,6 +6,7 @@ import sys
 def command() -> int:
     """Run the command line; the exit status."""
     _leave_folder()
+    _take_interrupts()
     from gossamer.cli.main import main
 
     return main()
@@ -21,6 +22,15 @@ def _leave_folder() -> None:
 
     if not sys.flags.safe_path and sys.path and os.path.isdir(sys.path[0] or "."):  # noqa: PTH112  # pathlib is not safe yet
         del sys.path[0]
+
+
+def _take_interrupts() -> None:
+    """Let Ctrl-C end the process at once while modules are loaded: nothing was made yet, and a traceback would tell nothing."""
+    import os
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # one that is ignored stays ignored
+        signal.signal(signal.SIGINT, lambda *_: os._exit(3))
 
 
 if __name__ == "__main__":

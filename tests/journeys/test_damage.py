@@ -15,6 +15,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
 from gossamer.flow.sheet import build
 from gossamer.operations.verifying import verify
+from gossamer.query.places import reading
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 #: The second page has the bytes of the first, so that the archive has a revisit of it.
@@ -163,6 +164,7 @@ REFUSED = [
     Case("a table of the ledger gone", lambda crawl: min(crawl.glob(f"{LEDGER}/*.sst")).unlink(), "is damaged"),
     Case("a log of the ledger gone", remove(f"{LEDGER}/*.log"), "its write-ahead log is missing"),
     Case("ledger gone", lambda crawl: shutil.rmtree(crawl / LEDGER), "its ledger (state/) is missing"),
+    Case("wiring gone", remove("crawl.toml"), "its crawl.toml is missing"),
     Case("wiring empty", lambda crawl: os.truncate(crawl / "crawl.toml", 0), "crawl.toml is empty"),
     Case("wiring cut", cut("crawl.toml", 200), "crawl.toml: is cut"),
 ]
@@ -233,6 +235,38 @@ def test_a_damaged_table_is_named_and_the_rest_answers(
     assert out == "n,l\r\n4,0\r\n"
     assert name in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut"])
+def test_a_lost_manifest_of_tables_is_named_and_made_again_from_the_notes(
+    damage: str, crawl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After a reprocess it says which files count: without it, they would be left out in silence."""
+    question = ["query", str(crawl), "SELECT count(*) AS n FROM pages", "-f", "csv"]
+    manifest = crawl / "tables/replaced.json"
+    with reading(crawl):
+        assert main(["reprocess", str(crawl)]) == 0  # what was replaced stays, since somebody reads
+    assert len([*crawl.glob(PARQUET)]) == 2
+    before = json.loads(manifest.read_bytes())
+    if damage == "cut":
+        os.truncate(manifest, 9)
+        for line in (["verify", str(crawl)], ["resume", str(crawl)], question):
+            capsys.readouterr()
+            assert main(line) == 5
+            assert "tables/replaced.json is damaged" in (err := capsys.readouterr().err)
+            assert err.count("\n") == 1
+    manifest.unlink()
+    for line in (["verify", str(crawl)], ["resume", str(crawl)], question):
+        capsys.readouterr()
+        assert main(line) == 5
+        assert "tables/replaced.json is missing" in (err := capsys.readouterr().err)
+        assert err.count("\n") == 1
+    assert main(["resume", str(crawl), "--quiet", "--accept-loss"]) == 0
+    assert json.loads(manifest.read_bytes())["run"] == before["run"]
+    capsys.readouterr()
+    assert main(question) == 0
+    assert capsys.readouterr().out == "n\r\n4\r\n"
+    assert verify(crawl, deep=True).findings == []
 
 
 def test_loss_is_accepted_only_where_a_crawl_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from gossamer.assembly.control.messages import (
     Checkpoint,
     Checkpoints,
     Continue,
+    Decide,
     Pause,
     Rewire,
     Status,
@@ -29,11 +30,12 @@ from gossamer.assembly.control.steering import set_values
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
+from gossamer.assembly.suspicions import ListedFamily, suspicions_of
 from gossamer.flow.sheet import build, properties
 from gossamer.flow.wiring import read
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.operations.story import story_of
-from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 Script = Callable[[Control], Any]
 
@@ -466,3 +468,63 @@ def test_a_graph_is_rewired_from_outside_and_resumes_rewired(tmp_path: Path) -> 
     log = [json.loads(line) for line in (tmp_path / "c" / "logs" / "steering.jsonl").read_text().splitlines()]
     assert [line["do"] for line in log] == ["pause", "rewire", "undo", "rewire", "stop", "undo"]
     assert (log[1]["source"], log[1]["done"]) == ("cache.toml", told[0])
+
+
+def beside_a_trap(request: FakeRequest) -> str | FakePage:
+    """Honest pages that are slow, and a part that has no end and says nothing."""
+    _, part, name = request.target.split("/") if request.target.count("/") == 2 else ("", "", "")
+    if part == "trap":
+        links = (f"/trap/{int(name) * 7919 % 10**9 + step * 10**7}" for step in range(2))
+        return "<title>x</title>Nothing." + "".join(f'<a href="{link}">more</a>' for link in links)
+    if part == "news":
+        text = " ".join(f"{word}{int(name) * 7 + len(word)}" for word in ("one", "second", "third", "fourths", "fif"))
+        return FakePage(body=f'<title>{name}</title>{text}<a href="/news/{int(name) + 1}">on</a>', latency=0.005)
+    return FakePage(status=404)
+
+
+@pytest.mark.parametrize("before", ["released", "confirmed"])
+def test_a_trap_is_confirmed_and_released_while_the_crawl_runs_and_either_can_be_taken_back(
+    tmp_path: Path, before: str
+) -> None:
+    folder = tmp_path / "c"
+
+    def trap_pages() -> int:
+        return sum(target.startswith("/trap/") for target in web.targets())
+
+    def listed() -> ListedFamily:
+        families = suspicions_of(folder).families
+        assert len(families) == 1, families
+        [family] = families
+        return family
+
+    def confirm(control: Control) -> None:
+        control.do(Decide(confirm=[listed().id]))
+        asked = trap_pages() + look(control).in_flight
+        more = look(control).fetched + 50
+        while look(control).fetched < more:
+            pass
+        assert listed().state == "confirmed"
+        assert trap_pages() <= asked
+
+    def release(control: Control) -> None:
+        control.do(Decide(release=[listed().id]))
+        asked = trap_pages()
+        while trap_pages() < asked + 50:
+            pass
+        assert (listed().state, listed().set_aside) == ("released", 0)
+
+    def script(control: Control) -> None:
+        while not any(one.set_aside > 5 for one in suspicions_of(folder).families):
+            pass
+        for step in (release, confirm) if before == "released" else (confirm, release):
+            step(control)
+        with pytest.raises(SteeringRefused, match="nothing is set aside under 'other'"):
+            control.do(Decide(confirm=["other"]))
+        control.do(Stop())
+
+    with FakeWeb({"/": '<a href="/trap/1">1</a><a href="/news/1">2</a>'}, otherwise=beside_a_trap) as web:
+        crawl([web.url("/")], folder, script)
+        assert listed().state == ("confirmed" if before == "released" else "released")
+        asked = trap_pages()
+        crawl([], folder, resume=True, max_pages=standing_at_rest(folder).fetched + 60)
+        assert (trap_pages() == asked) is (before == "released")

@@ -282,6 +282,9 @@ def test_what_is_set_aside_is_told_and_fetched_when_a_person_says_so(tmp_path: P
         again = run(Crawl([], build(CrawlOptions, {**options, "resume": True, "release": [name]})))
         targets = set(web.targets())
     assert (again.state, again.set_aside) == ("finished", 0)
+    assert [(one.state, one.evidence) for one in suspicions_of(tmp_path / "c").families] == [
+        ("released", "a person has released it")
+    ]
     left = {path_of(url) for url in aside[name]} - targets
     assert not left, f"{len(left)} of {len(aside[name])} that were released are not fetched; {again}"
 

@@ -16,7 +16,7 @@ from tools import signalling
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="gossamer dev signals", description=__doc__)
     parser.add_argument(
-        "--times", type=int, default=200, help="how many runs are disturbed (default 200: some ten minutes)"
+        "--times", type=int, default=200, help="how many runs are disturbed (default 200: a quarter of an hour)"
     )
     parser.add_argument("--seed", type=int, default=1, help="moments and ways follow from it (default 1)")
     parser.add_argument("--folder", type=Path, help="where crawls go, and stay; default: a temporary folder")
@@ -34,12 +34,6 @@ def main(arguments: list[str]) -> int:
     if given.json:
         print(msgspec.json.encode(report).decode())
     else:
-        print(
-            "\n".join(
-                [
-                    *report.findings,
-                    *(f"{name}: {value}" for name, value in msgspec.to_builtins(report).items() if name != "findings"),
-                ]
-            )
-        )
+        figures = {**msgspec.to_builtins(report), "findings": len(report.findings)}
+        print("\n".join(f"{name}: {value}" for name, value in figures.items()))
     return 1 if report.findings else 0

@@ -314,11 +314,12 @@ class Crawl:
         for loss in accepted.what:
             self.report(f"gone on without: {loss}")
         if accepted.again:
-            self.report(f"{accepted.again} URLs whose records are lost are fetched again")
-        if done.cut or done.removed:
-            files = f"{len(done.cut) + len(done.removed)} files"
+            urls = "1 URL whose record is" if accepted.again == 1 else f"{accepted.again} URLs whose records are"
+            self.report(f"fetching again {urls} lost")
+        if files := len(done.cut) + len(done.removed):
             self.report(
-                f"{files} held what was never committed; it is in {self.directory / QUARANTINE}, and fetched again"
+                f"{files} {'file' if files == 1 else 'files'} held what was never committed; "
+                f"it is in {self.directory / QUARANTINE}, and fetched again"
             )
         if done.lost:
             self.report(

@@ -22,11 +22,12 @@ from gossamer.query.noted import (
     damaged_index,
     damaged_tables,
     known_notes,
+    manifest_again,
     notes_of,
     with_tables,
     write_notes,
 )
-from gossamer.query.places import TABLES, converting
+from gossamer.query.places import REPLACED, TABLES, converting, write_manifest
 from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.files import AppendFile
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
@@ -157,11 +158,13 @@ def _accept(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
             notes = msgspec.structs.replace(notes, index=())
     tables = damaged_tables(directory, notes)
     told += map(str, tables)
-    for damage in tables:
-        take_away(directory, directory / damage.file)
+    gone = [damage.file for damage in tables if damage.file != f"{TABLES}/{REPLACED}"]
+    for file in gone:
+        take_away(directory, directory / file)
+    if len(gone) < len(tables):
+        write_manifest(directory, manifest_again(notes))
     if tables or notes.index == ():
-        gone = dict.fromkeys(damage.file.removeprefix(f"{TABLES}/") for damage in tables)
-        write_notes(directory, with_tables(notes, gone))
+        write_notes(directory, with_tables(notes, dict.fromkeys(file.removeprefix(f"{TABLES}/") for file in gone)))
     return Accepted(tuple(told), again)
 
 

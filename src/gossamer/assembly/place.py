@@ -14,7 +14,7 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import properties
 from gossamer.flow.wiring import Wiring, read, write
 from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.query.places import CRAWL_FILE
+from gossamer.query.places import CRAWL_FILE, crawl_directory
 
 #: What a run leaves alone in its directory that was killed before that was a crawl.
 _UNFINISHED = f"{CRAWL_FILE}.new"
@@ -25,15 +25,12 @@ def kept_wiring(output: str) -> Wiring:
 
     Raises:
         UsageError: no directory is named, or it holds no crawl.
-        CrawlDirectoryError: its wiring is damaged.
+        CrawlDirectoryError: its wiring is missing or damaged.
         WiringError: its wiring says what cannot be.
     """
     if not output:
         raise UsageError("--resume needs the directory of the crawl; name it with -o")
-    path = Path(output)
-    if not (path / CRAWL_FILE).is_file():
-        raise UsageError(f"{path} holds no crawl (no {CRAWL_FILE} in it); begin one without --resume")
-    return with_roles(read_wiring(path))
+    return with_roles(read_wiring(crawl_directory(output)))
 
 
 def read_wiring(directory: Path) -> Wiring:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.assembly.control.standing import ledgers_of
-from gossamer.flow.wiring import Wiring, read, with_settings, write
+from gossamer.assembly.place import read_wiring
+from gossamer.flow.wiring import Wiring, with_settings, write
 from gossamer.model.aside import Family, SetAside
 from gossamer.model.errors import UsageError
 from gossamer.query.places import CRAWL_FILE
@@ -28,6 +29,9 @@ UNIT, ALL = "traps", "all"
 
 #: URLs of a family that are shown, and hosts with unusually many URLs.
 SAMPLES, MANY_HOSTS = 5, 20
+
+#: Why nothing is set aside of a family that a person trusts.
+_RELEASED = "a person has released it"
 
 #: What is unusual: a host with so many URLs, and so many times more than the host in the middle.
 MANY, TIMES = 1_000, 10
@@ -73,12 +77,13 @@ def suspicions_of(directory: Path) -> Suspicions:
         UsageError: there is no crawl.
         CrawlDirectoryError: its ledger is missing or damaged.
     """
-    decided = {name: set(_settings(directory).get(name, ())) for name in ("confirmed", "released")}
+    settings = _settings(directory)
+    said = {name: set(settings.get(name, ())) for name in ("confirmed", "released")}
     families: list[ListedFamily] = []
     hosts: list[ListedHost] = []
     for ledger in ledgers_of(directory):
         with ledger.looking():
-            families += [_listed(ledger, row, decided) for row in ledger.aside() if row.count or row.probes]
+            families += [_listed(ledger, row, said) for row in _known(ledger.aside(), settings)]
             hosts += [
                 ListedHost(state.host, ledger.tally("host", state.host), state.counters.get("pages", 0))
                 for state in ledger.hosts()
@@ -86,9 +91,15 @@ def suspicions_of(directory: Path) -> Suspicions:
     return Suspicions(sorted(families, key=lambda one: -one.set_aside), _unusual(hosts))
 
 
-def _listed(ledger: "RocksLedger", row: SetAside, decided: Mapping[str, set[str]]) -> ListedFamily:
+def _known(rows: Iterable[SetAside], settings: Mapping[str, Any]) -> list[SetAside]:
+    """Those of which something was set aside, and those that a person has decided on and may decide on again."""
+    said = {*settings.get("confirmed", ()), *settings.get("released", ())}
+    return [row for row in rows if row.count or row.probes or written(row.family) in said]
+
+
+def _listed(ledger: "RocksLedger", row: SetAside, said: Mapping[str, set[str]]) -> ListedFamily:
     family = row.family
-    state = next((name for name, families in decided.items() if written(family) in families), "suspected")
+    state = next((name for name, families in said.items() if written(family) in families), "suspected")
     return ListedFamily(
         id=family.id,
         family=family.text,
@@ -96,7 +107,7 @@ def _listed(ledger: "RocksLedger", row: SetAside, decided: Mapping[str, set[str]
         state=state,
         set_aside=row.count,
         probes=row.probes,
-        evidence=evidence_of(ledger.learnt((family.owner,), WHAT)[0], family),
+        evidence=_RELEASED if state == "released" else evidence_of(ledger.learnt((family.owner,), WHAT)[0], family),
         samples=[task.url for task in islice(ledger.aside_tasks(family), SAMPLES)],
     )
 
@@ -124,7 +135,7 @@ def decided(
     Raises:
         UsageError: nothing was set aside under one of them.
     """
-    families = {row.family.id: row.family for row in rows if row.count or row.probes}
+    families = {row.family.id: row.family for row in _known(rows, settings)}
     confirmed, released = list(settings.get("confirmed", ())), list(settings.get("released", ()))
     for text in confirm:
         _move(_named(families, text), confirmed, released)
@@ -167,7 +178,7 @@ def decided_at_rest(directory: Path, confirm: Sequence[str], release: Sequence[s
 def decide_at_rest(directory: Path, confirm: Sequence[str], release: Sequence[str]) -> None:
     """Let later runs go by what a person has decided."""
     settings = decided_at_rest(directory, confirm, release)
-    write(directory / CRAWL_FILE, with_settings(read(directory / CRAWL_FILE), UNIT, settings))
+    write(directory / CRAWL_FILE, with_settings(read_wiring(directory), UNIT, settings))
 
 
 def with_released(wiring: Wiring, directory: Path, release: Sequence[str]) -> Wiring:
@@ -180,7 +191,7 @@ def with_released(wiring: Wiring, directory: Path, release: Sequence[str]) -> Wi
 
 
 def _settings(directory: Path) -> Mapping[str, Any]:
-    wiring = read(directory / CRAWL_FILE)
+    wiring = read_wiring(directory)
     if UNIT not in wiring.providers:
         raise UsageError(f"the crawl in {directory} does not look for traps: it has no unit {UNIT!r}")
     return wiring.providers[UNIT].settings

@@ -1,12 +1,15 @@
 """Signals before and after a crawl is at work: the process ends at once, with a status that is documented and without a traceback.
 
-Place in the flow: `crawl` and `resume` enter :class:`Leaving` before they import the crawler; while the crawl is at work its event
-loop has the signals (:mod:`gossamer.cli.crawl`). Before that nothing was made, and after it everything is kept, so there is
+Place in the flow: :mod:`gossamer.__main__` takes Ctrl-C while modules are loaded, and each command is called
+:func:`interruptible`. `crawl` and `resume` enter :class:`Leaving` before they import the crawler; while the crawl is at work its
+event loop has the signals (:mod:`gossamer.cli.crawl`). Before that nothing was made, and after it everything is kept, so there is
 nothing to finish, and nothing waits for an output that nobody reads.
 """
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -23,6 +26,24 @@ _process = {"is_own": False}
 def own_process() -> None:
     """This process is one command's alone."""
     _process["is_own"] = True
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C raise `KeyboardInterrupt` while a command is at work, as commands and their libraries expect it.
+
+    Before and after, it does what it was found to do. A command that has taken the signal for good (:class:`Leaving`) keeps it.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, before)
 
 
 class Leaving:

@@ -9,7 +9,7 @@ import click
 
 from gossamer._version import __version__
 from gossamer.assembly.tuning import load_without_collecting
-from gossamer.cli.leaving import own_process
+from gossamer.cli.leaving import interruptible, own_process
 from gossamer.cli.telling import finish, print_anything, tell, unwritten
 
 #: Command -> (module, one line of help). Loaded only when called, so that the command starts at once.
@@ -126,11 +126,14 @@ def commands() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns its exit status. Without `arguments` the process is this command's alone."""
-    if arguments is None:
-        own_process()
-        load_without_collecting()
-        print_anything()
-    return finish(_run(arguments))
+    if arguments is not None:
+        return finish(_run(arguments))
+    own_process()
+    load_without_collecting()
+    print_anything()
+    with interruptible():
+        code = _run(None)
+    return finish(code)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -147,7 +150,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _refuse(f"{error.format_message()} (see {where} --help)", 2)
     except click.ClickException as error:
         return _refuse(error.format_message(), 2)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         return 3
     except Exception as error:
         code = getattr(error, "exit_code", None)

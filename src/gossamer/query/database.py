@@ -196,6 +196,8 @@ class Database:
             asked.add("items")
         if HOSTS.name in asked:
             asked |= {"pages", "host_notes"}
+        if asked:
+            asked.add(TABLES)  # a lost manifest: it says which files count
         return [damage for damage in self.damaged if Path(damage.file).parent.name in asked]
 
     def _linked(self, name: str, files: Sequence[Path]) -> list[Path]:

@@ -12,7 +12,7 @@ import msgspec
 from xxhash import xxh3_128
 
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.query.places import TABLES, manifest, run_of_name
+from gossamer.query.places import REPLACED, TABLES, TableManifest, manifest, run_of_name, write_manifest
 from gossamer.stores.cdxj import INDEX
 from gossamer.stores.segments import segments
 
@@ -48,6 +48,8 @@ class Notes(msgspec.Struct, frozen=True):
     """Segments of `pages`, as their files are called, whose captures the index holds."""
     is_whole: bool = True
     """The crawl was noted from its beginning."""
+    run: int = 0
+    """The last run that replaced files: the manifest (`tables/replaced.json`) names it, or a later one."""
 
 
 class Damage(msgspec.Struct, frozen=True):
@@ -153,8 +155,33 @@ def is_parquet(path: Path) -> bool:
         return False
 
 
+def switch(directory: Path, made: Mapping[str, Noted | None], stands: TableManifest) -> None:
+    """Let other files count from now on. Call it while `converting`.
+
+    Args:
+        directory: the crawl directory.
+        made: the new files, which stand in their places.
+        stands: the manifest that names what they replace.
+    """
+    write_notes(directory, with_tables(notes_of(directory), made))
+    write_manifest(directory, stands)
+    # Once it stands: a kill in between must not leave notes of a manifest that never was.
+    changed = with_tables(notes_of(directory), dict.fromkeys(stands.gone))
+    write_notes(directory, msgspec.structs.replace(changed, run=stands.run))
+
+
+def manifest_again(notes: Notes) -> TableManifest:
+    """The manifest as the notes have it: for who has lost it."""
+    return TableManifest(notes.run, tuple(name for name, one in notes.tables.items() if one is None))
+
+
 def damaged_tables(directory: Path, notes: Notes, *, deep: bool = False) -> list[Damage]:
-    """Parquet files that are not what they were. One whose row log still stands is being made, and is not damaged."""
+    """Parquet files that are not what they were. One whose row log still stands is being made, and is not damaged.
+
+    A lost manifest is one of them: without it nobody knows which files count.
+    """
+    stands = manifest(directory)
+    lost = [Damage(f"{TABLES}/{REPLACED}", "is missing")] if stands.run < notes.run else []
     found = {
         name: what
         for name, one in notes.tables.items()
@@ -162,13 +189,13 @@ def damaged_tables(directory: Path, notes: Notes, *, deep: bool = False) -> list
         if (what := damage_of(directory / TABLES / name, one, deep=deep))
     }
     if not found:
-        return []
-    stands = manifest(directory)
+        return lost
+    last = max(stands.run, notes.run)
     again = {f"{segment.table}/{segment.stem}.parquet" for segment in segments(directory)}
-    return [
+    return lost + [
         Damage(f"{TABLES}/{name}", what)
         for name, what in found.items()
-        if name not in stands.gone and name not in again and run_of_name(Path(name).name) <= stands.run
+        if name not in stands.gone and name not in again and run_of_name(Path(name).name) <= last
     ]
 
 

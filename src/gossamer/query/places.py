@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.model.errors import UsageError
+from gossamer.model.errors import CrawlDirectoryError, UsageError
 
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
@@ -55,9 +55,12 @@ def crawl_directory(text: str) -> Path:
 
     Raises:
         UsageError: there is none.
+        CrawlDirectoryError: there is all of one but the file that makes it one.
     """
     path = Path(text)
     if not (path / CRAWL_FILE).is_file():
+        if any(path.glob("state/*/ledger")):
+            raise CrawlDirectoryError(f"{text} is damaged: its {CRAWL_FILE} is missing; bring it back from a copy")
         raise UsageError(f"{text} holds no crawl (no {CRAWL_FILE} in it); name the directory of one")
     return path
 
@@ -72,11 +75,19 @@ class TableManifest(msgspec.Struct, frozen=True):
 
 
 def manifest(directory: Path) -> TableManifest:
-    """The manifest as it stands now; an empty one where nothing was ever replaced."""
+    """The manifest as it stands now; an empty one where nothing was ever replaced.
+
+    Raises:
+        CrawlDirectoryError: it cannot be read.
+    """
+    path = directory / TABLES / REPLACED
     try:
-        return msgspec.json.decode((directory / TABLES / REPLACED).read_bytes(), type=TableManifest)
+        return msgspec.json.decode(path.read_bytes(), type=TableManifest)
     except FileNotFoundError:
         return TableManifest()
+    except msgspec.DecodeError as error:
+        text = f"{path} is damaged: {error}; remove it, then `gossamer resume {directory} --accept-loss` makes it again"
+        raise CrawlDirectoryError(text) from None
 
 
 def write_manifest(directory: Path, new: TableManifest) -> None:

@@ -11,7 +11,7 @@ from gossamer.contracts.tables import TableSpec
 from gossamer.model.deletion import DeletionTarget
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.engine import PARQUET, Connection, connect, select_table
-from gossamer.query.noted import Noted, noted, notes_of, with_tables, write_notes
+from gossamer.query.noted import Noted, noted, switch
 from gossamer.query.places import (
     COUNTED,
     TABLES,
@@ -21,7 +21,6 @@ from gossamer.query.places import (
     run_file,
     table_files,
     table_names,
-    write_manifest,
 )
 from gossamer.query.schema import HOSTS, host_of, tables_of
 from gossamer.stores.scratch import scratch
@@ -74,8 +73,7 @@ def remove_rows(directory: Path, target: DeletionTarget) -> int:
             gone += [f"{name}/{file.name}" for file in files]
             removed += count
         if made:
-            write_notes(directory, with_tables(notes_of(directory), made))
-            write_manifest(directory, TableManifest(stands.run + 1, (*stands.gone, *gone)))
+            switch(directory, made, TableManifest(stands.run + 1, (*stands.gone, *gone)))
     return removed
 
 

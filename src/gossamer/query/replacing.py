@@ -12,8 +12,8 @@ import msgspec
 
 from gossamer.contracts.tables import VISIT, TableSpec
 from gossamer.query.engine import PARQUET, Connection, connect, select_table
-from gossamer.query.noted import Noted, noted, notes_of, with_tables, write_notes
-from gossamer.query.places import TableManifest, converting, manifest, run_file, table_files, write_manifest
+from gossamer.query.noted import Noted, noted, switch
+from gossamer.query.places import TableManifest, converting, manifest, run_file, table_files
 from gossamer.query.schema import WHEN, tables_of
 from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import segments
@@ -69,8 +69,7 @@ def replace(directory: Path, workspace: Path, before: Basis, *, items_only: bool
                 target.with_name(f"{target.name}.new").replace(target)
     gone = tuple(f"{table.name}/{path.name}" for table in chosen for path in before.files[table.name])
     with converting(directory, wait=True):
-        write_notes(directory, with_tables(notes_of(directory), made))
-        write_manifest(directory, TableManifest(before.run, (*manifest(directory).gone, *gone)))
+        switch(directory, made, TableManifest(before.run, (*manifest(directory).gone, *gone)))
     return rows
 
 

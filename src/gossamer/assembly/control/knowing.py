@@ -49,6 +49,8 @@ class Known(msgspec.Struct, frozen=True):
     """Why that looks like a trap."""
     blocked_by: str = ""
     """The host or domain above it that an order of a processor blocks; empty where none does."""
+    is_cut: bool = False
+    """It was met, and is neither visited nor waiting: a budget or a limit of depth cut it."""
     learnt: dict[str, bytes] = {}
     """What watchers have learnt of its host, by their names for it."""
 
@@ -59,18 +61,21 @@ def known_of(ledger: "RocksLedger", url: str) -> Known:
     waiting = ledger.waiting(url, LOOKED_AT)
     aside = ledger.aside_of(url, LOOKED_AT) if waiting is None and host else None
     family = aside[0] if aside else None
+    is_seen, row, flights = ledger.is_seen(url), ledger.document(url), ledger.queues.flights(url)
+    is_anywhere = not is_seen or row is not None or flights > 0 or waiting is not None or aside is not None
     return Known(
         url=url,
-        is_seen=ledger.is_seen(url),
-        flights=ledger.queues.flights(url),
+        is_seen=is_seen,
+        flights=flights,
         task=waiting.task if waiting else aside[1] if aside else None,
         due=waiting.due if waiting else 0.0,
         depth=ledger.depth_of([url])[0],
-        row=ledger.document(url),
+        row=row,
         host=ledger.host_states([host])[0] if host else None,
         robots=ledger.robots(site_of(url), host) or b"" if host else b"",
         aside=family,
         evidence=evidence_of(ledger.learnt((family.owner,), TRAPS)[0], family) if family else "",
         blocked_by=Blocklist(blocked_by_orders(ledger)).rule(host) if host else "",
+        is_cut=not is_anywhere and ledger.is_looked_at_whole(url, LOOKED_AT),
         learnt={what: data for what in TOLD if (data := ledger.learnt((host,), what)[0])} if host else {},
     )

@@ -67,7 +67,7 @@ def waits_of(crawl: "Crawl", *, set_aside: int, queued: int, in_flight: int) -> 
 
 def waits_at_rest(owed: Owed, hosts: Iterable[HostState], now: float, set_aside: int) -> list[Wait]:
     """What a crawl that rests would wait for if it went on at `now` (seconds since the epoch)."""
-    return [*_retries(owed), *_gathered(_noted(hosts, now), now), *_set_aside(set_aside)]
+    return [*_retries(owed), *_gathered(held_at_rest(hosts, now), now), *_set_aside(set_aside)]
 
 
 def _disk(crawl: "Crawl") -> Iterator[Wait]:
@@ -145,8 +145,11 @@ def _set_aside(number: int) -> Iterator[Wait]:
 _notes = msgspec.msgpack.Decoder(HostNote)
 
 
-def _noted(hosts: Iterable[HostState], now: float) -> Iterator[Held]:
-    """What the notes of hosts say; one that cannot be read says nothing."""
+def held_at_rest(hosts: Iterable[HostState], now: float) -> Iterator[Held]:
+    """Hosts that wait for longer than their usual delay at `now` (seconds since the epoch), by the notes that the ledger keeps.
+
+    A note that cannot be read says nothing.
+    """
     for state in hosts:
         if not state.note:
             continue

@@ -4,6 +4,7 @@ The ledger is asked over the control socket while the crawl runs.
 """
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from gossamer.assembly.catalog import catalog
 from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
 from gossamer.assembly.control.knowing import Known, known_of
 from gossamer.assembly.control.messages import Why
+from gossamer.assembly.control.waits import held_at_rest
 from gossamer.assembly.olden import with_roles
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
+from gossamer.flow.quantities import show_count
 from gossamer.model.aside import Family
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import UnreadableUrl, UsageError
@@ -26,10 +29,11 @@ from gossamer.model.leading import child_depth
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import canonical
 from gossamer.operations.story.traces import MOST_VISITS, Tables, visits_of
-from gossamer.operations.story.values import LeadingLink, Story, normalised
+from gossamer.operations.story.values import LeadingLink, RobotsWord, Story, normalised
 from gossamer.operations.story.verdicts import Verdicts, discovery, verdicts_of
 from gossamer.services.aliases import WHAT as ALIASES
 from gossamer.services.aliases import proven_others
+from gossamer.services.politeness.held import HeldBy
 from gossamer.stages.links.component import LinksSheet, normaliser
 from gossamer.stores.deletions import Deleted, deletion_of
 from gossamer.stores.ledger.sheet import LedgerSheet
@@ -103,7 +107,7 @@ def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
     visits = list(visits_of(directory, known.url))[-MOST_VISITS:]
     row = known.row
     is_redirect = row is not None and row.outcome is Outcome.REDIRECT
-    is_unmet = row is None and known.task is None and known.aside is None and not known.is_seen
+    is_unmet = row is None and known.task is None and known.aside is None and (not known.is_seen or known.is_cut)
     if not (is_redirect or is_unmet):
         return _Traces(visits, [], [], {})
     with Tables(directory) as tables:
@@ -164,19 +168,61 @@ def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> t
     if known.aside is not None:
         return "set_aside", _aside(known.aside, known.evidence, verdicts)
     if known.task is not None:
-        wait = f", not before {utc_text(known.due)}" if known.due else ""
+        wait = f"{f', not before {utc_text(known.due)}' if known.due else ''}{_held(known)}"
         if row is not None:
             return "done_and_queued", f"it was fetched ({_done(row)}) and waits to be asked for again{wait}"
-        return ("later" if known.due else "queued"), f"it waits in the queue of its host{wait}"
+        return ("later" if known.due else "queued"), f"{_tried(traces.visits)}it waits in the queue of its host{wait}"
     if row is not None:
-        return "done", f"it was asked for: {_done(row)}{_led(known, traces)}{_alike(row, traces.visits)}"
-    if known.is_seen:
+        return "done", f"{_ended(row, verdicts.robots)}{_led(known, traces)}{_alike(row, traces.visits)}"
+    if known.is_seen and not known.is_cut:
         return "queued", "it was found, and waits in the queue of its host behind many others"
-    if verdicts.is_seed:
+    if verdicts.is_seed and not known.is_seen:
         return "unknown", "it is a seed that the crawl has not taken up yet"
     if verdicts.links:
-        return "refused", _refused(verdicts, traces, graph)
+        return "refused", _refused(known, verdicts, traces, graph)
     return _unmet(known, verdicts, traces)
+
+
+#: Ends without a request: nobody has asked a server for the URL.
+_UNASKED = {
+    Outcome.ROBOTS_DENIED: "robots.txt denies it",
+    Outcome.BLOCKED: "its host is blocked",
+    Outcome.ADDRESS_REFUSED: "its host has an address that links may not reach",
+    Outcome.SCHEME_REFUSED: "this crawl does not speak its scheme",
+    Outcome.DNS_FAILED: "its host has no address",
+}
+
+#: Why a host is left alone, as the rest of a sentence.
+_HELD = {
+    HeldBy.DNS_FAILED: "its name has no address",
+    HeldBy.UNREACHABLE: "it does not answer",
+    HeldBy.REFUSALS: "it asked for a pause",
+    HeldBy.ROBOTS_UNREACHABLE: "its robots.txt is out of reach",
+}
+
+
+def _held(known: Known) -> str:
+    """Until when the host as a whole waits, as the rest of a sentence."""
+    now = time.time()
+    held = next(held_at_rest([known.host] if known.host else [], now), None)
+    return "" if held is None else f"; the host waits until {utc_text(now + held.seconds)}: {_HELD[HeldBy(held.why)]}"
+
+
+def _tried(visits: Sequence[Mapping[str, Any]]) -> str:
+    """How often it was tried in vain, as the beginning of a sentence."""
+    if not visits:
+        return ""
+    last = visits[-1]
+    status = f", status {last['status']}" if last.get("status") else ""
+    return f"it failed {show_count(len(visits), 'time')} ({last['outcome']}{status}, {last['fetched_at']}) and is tried again: "
+
+
+def _ended(row: DocumentRow, robots: RobotsWord | None) -> str:
+    """How it ended, as the beginning of a sentence."""
+    if row.outcome not in _UNASKED:
+        return f"it was asked for: {_done(row)}"
+    line = f", line {robots.line}" if row.outcome is Outcome.ROBOTS_DENIED and robots and robots.line else ""
+    return f"it was not asked for, since {_UNASKED[row.outcome]}{line} ({_done(row)})"
 
 
 def _done(row: DocumentRow) -> str:
@@ -214,7 +260,11 @@ def _alike(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
     return f"; its text is nearly that of {first}" if first else ""
 
 
-def _refused(verdicts: Verdicts, traces: _Traces, graph: Graph) -> str:
+#: What is said of a URL that was met and queued nowhere.
+_CUT = "a budget of its host or domain left no room for it"
+
+
+def _refused(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> str:
     """Why no link to it was followed: a page that has one, and the rule."""
     link = min(verdicts.links, key=lambda link: bool(link.verdict))
     more = f" (and {len(verdicts.links) - 1} more)" if len(verdicts.links) > 1 else ""
@@ -229,6 +279,8 @@ def _refused(verdicts: Verdicts, traces: _Traces, graph: Graph) -> str:
         return f"{met}, which is at depth {page.get('depth', 0)}, and the crawl goes no deeper than {limit}"
     if page.get("discarded"):
         return f"{met}, and nothing that this page links to is followed: {page['discarded']}"
+    if known.is_cut:
+        return f"{met}, and {_CUT}"
     rules = ", ".join(f"{rule} refused {count}" for rule, count in page.get("rejected", {}).items())
     told = f" when the page was read ({rules} of its links)" if rules else ""
     return f"{met}, and the filters as they stand now let it pass; it was refused{told} by another rule"
@@ -236,6 +288,8 @@ def _refused(verdicts: Verdicts, traces: _Traces, graph: Graph) -> str:
 
 def _unmet(known: Known, verdicts: Verdicts, traces: _Traces) -> tuple[str, str]:
     """The words for a URL that is in no link of a page that was processed, or that nobody can say this of."""
+    if known.is_cut:
+        return "refused", f"it was met, and {_CUT}"
     refused = next((judged for judged in verdicts.filters if judged.verdict), None)
     if traces.links is None:
         if refused is not None:

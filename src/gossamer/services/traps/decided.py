@@ -39,16 +39,15 @@ class Decisions:
 
     def is_trap(self, task: Task) -> bool:
         """Whether a person has confirmed that a task is part of a trap."""
-        return self._says(task, is_trap=True)
+        return any(is_trap for is_trap in self._said(task))
 
-    def is_released(self, task: Task) -> bool:
-        """Whether a person trusts a family of a task: what else is suspected of it does not count."""
-        return self._says(task, is_trap=False)
+    def has(self, task: Task) -> bool:
+        """Whether a person has decided on a family of a task: what else is suspected of it does not count."""
+        return any(True for _ in self._said(task))
 
-    def _says(self, task: Task, *, is_trap: bool) -> bool:
-        return any(
-            decided is is_trap
-            and family.owner in (task.host, wild_owner(task.host))
-            and belongs(task, family.part, family.skipped, self._memory.host(family.owner))
-            for family, decided in self._decided.values()
-        )
+    def _said(self, task: Task) -> Iterator[bool]:
+        for family, is_trap in self._decided.values():
+            if family.owner in (task.host, wild_owner(task.host)) and belongs(
+                task, family.part, family.skipped, self._memory.host(family.owner)
+            ):
+                yield is_trap

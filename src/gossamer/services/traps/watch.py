@@ -323,7 +323,7 @@ class TrapWatch:
         return [self._place(task, shape) for task, shape in zip(tasks, shapes, strict=True)]
 
     def _place(self, task: Task, shape: str) -> Family | None:
-        if task.relation == "seed" or self.decisions.is_released(task):
+        if task.relation == "seed" or self.decisions.has(task):
             return None
         if shape:
             host = self._memory.host(task.host)

@@ -44,7 +44,7 @@ from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.ledger.spaces import KeptSpaces
 from gossamer.stores.ledger.store import FAMILIES, Batch, RocksStore, StoreLimits
-from gossamer.stores.ledger.waiting import Waiting, find_waiting
+from gossamer.stores.ledger.waiting import Waiting, find_waiting, is_looked_at_whole
 
 __all__ = ["STATE_DIRECTORY", "LedgerSheet", "RocksLedger"]
 
@@ -497,6 +497,10 @@ class RocksLedger(Provider[LedgerSheet]):
             most: chunks of its host's queue that are looked at, and tasks for later.
         """
         return find_waiting(self._store, self._keys, url, most)
+
+    def is_looked_at_whole(self, url: str, most: int) -> bool:
+        """Whether :meth:`waiting` sees each task that may be that of a canonical URL: no more than `most` rows wait."""
+        return is_looked_at_whole(self._store, self._keys, url, most)
 
     def read_through(self) -> int:
         """Read every key and value, so that the checksums of all blocks are compared; returns how many there are.

@@ -41,3 +41,10 @@ def find_waiting(store: RocksStore, keys: LedgerKeys, url: str, most: int) -> Wa
             if task.url == url:
                 return Waiting(task, time_of(key))
     return None
+
+
+def is_looked_at_whole(store: RocksStore, keys: LedgerKeys, url: str, most: int) -> bool:
+    """Whether :func:`find_waiting` sees every task that could be this URL's: neither queue has more than `most` rows."""
+    prefix = CHUNK + keys.host(host_of(url))
+    ranges = ((prefix, after(prefix)), (LATER, after(LATER)))
+    return all(next(islice(store.scan("frontier", *one), most, None), None) is None for one in ranges)

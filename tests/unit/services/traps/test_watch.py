@@ -201,6 +201,7 @@ def test_what_a_person_says_wins_over_what_is_guessed() -> None:
     assert not watching.is_suspect(family)
     assert not aside(watching, months(100, 5))
     watching.decide([family], [])
+    assert not aside(watching, months(100, 5)), "what a person has confirmed is refused"
     assert watching.decisions.is_trap(months(5000, 1)[0]) and watching.decisions.of(family.owner, family.part)
     assert not watching.decisions.is_trap(Task("http://a.test/news/1", "a.test"))
 
