@@ -93,6 +93,9 @@ def _shape(code: int) -> int:
     return 2 if code in b".,;:)]}!?'\"|&<" or 0x80 <= code < 0xC0 or code in (_LATIN_SYMBOL, _PUNCTUATION) else 3
 
 
+#: Whether a tag begins where such a byte stands behind `<`; NUL does behind the last one.
+_BEGINS = np.array([(chr(code).isalpha() and code < 0x80) or code in b"/!?\0" for code in range(256)])
+
 #: Multiplier and size of the tables: no two of the names above get the same slot.
 _SPREAD = np.array(0x612E7696A6CECC1B, np.uint64)
 _SLOT_BITS = 10
@@ -218,6 +221,8 @@ def _tags(data: bytes, length: int) -> _Tags:
     """All tags of a part: what begins with `<` and a letter, `/` and a letter, `!` or `?`, and ends before the next `<`."""
     codes = np.frombuffer(data, dtype=np.uint8)
     marks = ((codes & 0xFD) == ord("<")).nonzero()[0]  # `>` differs in one bit
+    # What begins no tag ends none either: pages write `alt="<-"`.
+    marks = marks[(codes.take(marks) != ord("<")) | _BEGINS.take(codes.take(marks + 1, mode="clip"))]
     opening = (codes.take(marks) == ord("<")).nonzero()[0]
     places = marks.take(opening)
     closes = marks.take(opening[:-1] + 1)

@@ -65,6 +65,11 @@ def test_prose_keeps_its_inline_elements_and_its_references() -> None:
     assert text(page) == f"{PROSE} 1 < 2 & so on"
 
 
+def test_a_sign_in_an_attribute_begins_no_tag() -> None:
+    page = f'<p>{PROSE}</p><div><a href=1><img alt="<-" src="left.gif" title="1 < 2"></a></div><p>{PROSE}</p>'
+    assert text(page) == f"{PROSE}\n{PROSE}"
+
+
 def test_short_paragraphs_between_long_ones_are_content() -> None:
     assert text(f"<p>{PROSE}</p><p>Yes, indeed.</p><p>{PROSE}</p>").splitlines()[1] == "Yes, indeed."
 
