@@ -60,6 +60,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "ip_delay": (("politeness", "ip_delay"),),
     "rate": (("politeness", "rate"),),
     "bandwidth": (("politeness", "bandwidth"),),
+    "text": (("process", "text"),),
     "resolve": (("dns", "resolve"),),
     "allow_network": (("dns", "allow_networks"),),
     "cookies": (("http", "cookies"),),
