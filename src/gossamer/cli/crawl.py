@@ -234,8 +234,9 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
     if summary.raised:
         visits = show_count(summary.raised, "visit")
         print(f"errors:   your code raised on {visits}; the table `errors` says where")
-    if summary.cuts:
-        cuts = ", ".join(f"{count} by {name}" for name, count in summary.cuts.items())
+    # What a stop leaves queued is told below, and is not lost.
+    cuts = ", ".join(f"{count} by {name}" for name, count in summary.cuts.items() if name != "stopped")
+    if cuts:
         print(f"cut:      {cuts}; another order of events would have cut other URLs")
     _print_undone(job, summary)
     if verbose:
