@@ -169,7 +169,7 @@ class CrawlKeywords(TypedDict, total=False):
     """Also fetch what pages show (style sheets, images, scripts, media), wherever it lies."""
 
     rdf: bool
-    """Read RDFa, JSON-LD and microdata of pages into triples, which `query` and `sparql` ask, and OpenGraph into
+    """Read RDFa, JSON-LD and microdata into triples, which `query` and `sparql` ask, and `meta` and `link` into
     `items`."""
 
     language: Sequence[str]

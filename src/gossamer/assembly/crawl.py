@@ -525,7 +525,7 @@ class Crawl:
     def _summary(self) -> Summary:
         counters = self._counters()
         frontier = self.frontier
-        queued = len(frontier.queues)
+        queued = len(frontier.queues) + counters.get("owed", 0)
         if self._state != "stopped":
             lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}") or not has_documents(counters)
             self._state = "limit" if frontier.limit or self._cut_by else "incomplete" if lost else "finished"

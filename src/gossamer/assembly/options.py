@@ -206,7 +206,7 @@ class CrawlOptions(Sheet, frozen=True):
     rdf: Annotated[
         bool,
         setting(
-            "Read RDFa, JSON-LD and microdata of pages into triples, which `query` and `sparql` ask, and OpenGraph into `items`.",
+            "Read RDFa, JSON-LD and microdata into triples, which `query` and `sparql` ask, and `meta` and `link` into `items`.",
             restart=_GRAPH,
         ),
     ] = False

@@ -1,17 +1,19 @@
-"""What `meta` elements say of a page: OpenGraph, Twitter cards and Dublin Core, as items.
+"""What `meta` and `link` elements say of a page, as items: OpenGraph, Twitter cards, Dublin Core, and plain names and links.
 
 They are read from the tags that the skim took one by one; no tree is needed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 import msgspec
 
-from gossamer.reading.skim import Tag
+from gossamer.rdf.names import resolved
+from gossamer.reading.skim import MAX_REMEMBERED, Tag
 
 #: Values of one page that are kept.
 MAX_VALUES = 1_000
-#: Characters of one value.
+#: Characters of one value, name or link type.
 MAX_VALUE = 10_000
 
 #: What the name begins with, in lower case: the kind of item it belongs to.
@@ -34,27 +36,60 @@ class MetaItem(msgspec.Struct, frozen=True):
     """What a page says of itself in one such vocabulary."""
 
     kind: str
-    """`opengraph`, `twitter` or `dublin-core`."""
+    """`opengraph`, `twitter`, `dublin-core`, `meta` or `link`."""
     values: dict[str, list[str]]
-    """By name as the page writes it, such as `og:title`, `DC.creator`."""
+    """By name as the page writes it, such as `og:title`, `DC.creator`, `description`; links by link type, such as `canonical`."""
 
 
-def meta_items(tags: Iterable[Tag]) -> list[MetaItem]:
+def meta_items(tags: Iterable[Tag], base: str, rules: Collection[str]) -> list[MetaItem]:
     """The items of a page, in the order in which they begin.
 
     Args:
-        tags: its `meta` elements.
+        tags: its `meta` and `link` elements, and others, which say nothing here.
+        base: URL that links are resolved against.
+        rules: what is left out (:mod:`gossamer.rdf.filtering`).
     """
     found: dict[str, dict[str, list[str]]] = {}
     count = 0
     for tag in tags:
-        attributes = tag.attributes
-        name = (attributes.get("property") or attributes.get("name") or "").strip()
-        kind = KINDS.get(name.replace(".", ":").partition(":")[0].lower()) if (":" in name or "." in name) else None
-        if kind is None or "content" not in attributes:
+        if tag.name != b"meta" and tag.name != b"link":
             continue
-        if count >= MAX_VALUES:
-            break
-        count += 1
-        found.setdefault(kind, {}).setdefault(name, []).append(attributes["content"][:MAX_VALUE])
-    return [MetaItem(kind, values) for kind, values in found.items()]
+        said = _remembered(tag.name, tag.raw) if len(tag.raw) <= MAX_REMEMBERED else _said(tag)
+        for kind, name, rule, value in said:
+            if rule in rules:
+                continue
+            if count >= MAX_VALUES:
+                return [MetaItem(*item) for item in found.items()]
+            count += 1
+            text = resolved(value, base)[:MAX_VALUE] if kind == "link" else value
+            found.setdefault(kind, {}).setdefault(name, []).append(text)
+    return [MetaItem(*item) for item in found.items()]
+
+
+#: Kind of item, name in it, the rule that leaves it out, and the value.
+_Said = tuple[tuple[str, str, str, str], ...]
+
+
+def _said(tag: Tag) -> _Said:
+    """What one element says. A link may have several types."""
+    attributes = tag.attributes
+    if tag.name == b"link":
+        # A link without an address is none; one with `property` or `itemprop` belongs to RDFa and microdata.
+        if not attributes.get("href", "").strip():
+            return ()
+        href = attributes["href"][:MAX_VALUE]
+        types = dict.fromkeys(attributes.get("rel", "")[:MAX_VALUE].lower().split())
+        return tuple(("link", one, one, href) for one in types)
+    name = (attributes.get("property") or attributes.get("name") or "").strip()[:MAX_VALUE]
+    if not name or "content" not in attributes:
+        return ()
+    known = KINDS.get(name.replace(".", ":").partition(":")[0].lower()) if (":" in name or "." in name) else None
+    if known is None and "name" not in attributes:
+        return ()  # a property of a vocabulary that only RDFa tells apart
+    return ((known or "meta", name, f"meta:{name.lower()}", attributes["content"][:MAX_VALUE]),)
+
+
+@lru_cache(maxsize=4_096)
+def _remembered(name: bytes, raw: bytes) -> _Said:
+    """The same of an element that page after page of a site has."""
+    return _said(Tag(name, raw, 0, 0, 0))

@@ -62,7 +62,7 @@ def structured_data(
     gathered = Gathered()
     sign = sign_of(document) if searching else everything(document)
     if sign.is_nothing:
-        return StructuredData([], meta_items(document.skim.named(b"meta")), [], gathered.counts, Counter())
+        return StructuredData([], _items(document, rules), [], gathered.counts, Counter())
     try:
         _gather(document, sign, gathered)
     except Full:
@@ -74,8 +74,11 @@ def structured_data(
         expand(gathered, VOCABULARIES)
     dropped: Counter[str] = Counter()
     triples = dropping(gathered.triples, rules, dropped)
-    items = meta_items(document.skim.named(b"meta"))
-    return StructuredData(triples, items, gathered.warnings, gathered.counts, dropped)
+    return StructuredData(triples, _items(document, rules), gathered.warnings, gathered.counts, dropped)
+
+
+def _items(document: Document, rules: Collection[str]) -> list[MetaItem]:
+    return meta_items(document.skim.tags, document.base, rules)
 
 
 def _gather(document: Document, sign: Sign, gathered: Gathered) -> None:

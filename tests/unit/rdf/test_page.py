@@ -1,16 +1,19 @@
 """What a page can hold, what is dropped, and how it is written."""
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import pyoxigraph as oxigraph
 import pytest
 
 from gossamer.rdf.filtering import DROPPED, dropping
+from gossamer.rdf.meta import MAX_VALUES
 from gossamer.rdf.page import structured_data
 from gossamer.rdf.sign import sign_of
 from gossamer.rdf.terms import STRING, XHV
 from gossamer.rdf.writing import FORMATS, serialized
+from gossamer.reading.document import Document
 
 OPENGRAPH = (
     '<!doctype html><head><title>t</title><meta property="og:title" content="T"><meta name="DC.creator" content="C">'
@@ -116,3 +119,37 @@ def test_a_name_that_is_no_iri_is_counted() -> None:
     left_out: Counter[str] = Counter()
     assert json.loads(serialized([("x", "http://s.test/p", "y", "", "")], "jsonld", "http://a.test/", left_out)) == []
     assert left_out["not_an_iri"] == 1
+
+
+LINKED = """<!doctype html><head><title>t</title><base href="/in/"><meta name=description content="About it">
+<meta name=Author content=A>
+<meta name=viewport content=x><meta property="x:y" content=z><meta name=author><link rel="canonical License" href="page">
+<link rel=stylesheet href=a.css><link rel=license><body><link rel=author href="mailto:a@b.test">"""
+
+
+def items_of(page: Document, rules: Collection[str] = DROPPED) -> dict[str, dict[str, list[str]]]:
+    return {item.kind: item.values for item in structured_data(page, rules=rules).items}
+
+
+def test_other_meta_elements_and_links_are_items_but_for_those_that_serve_browsers(document: Any) -> None:
+    assert items_of(document(LINKED)) == {
+        "meta": {"description": ["About it"], "Author": ["A"]},
+        "link": {
+            "canonical": ["http://a.test/in/page"],
+            "license": ["http://a.test/in/page"],
+            "author": ["mailto:a@b.test"],
+        },
+    }
+
+
+def test_the_rules_of_the_filter_say_which_elements_are_items(document: Any) -> None:
+    found = items_of(document(LINKED), {"meta:description", "meta:author", "canonical", "license"})
+    assert found == {
+        "meta": {"viewport": ["x"]},
+        "link": {"stylesheet": ["http://a.test/in/a.css"], "author": ["mailto:a@b.test"]},
+    }
+
+
+def test_a_page_of_endless_items_keeps_a_thousand(document: Any) -> None:
+    page = "".join(f"<meta name=n{number} content=c>" for number in range(MAX_VALUES + 5))
+    assert sum(len(values) for values in items_of(document(page))["meta"].values()) == MAX_VALUES

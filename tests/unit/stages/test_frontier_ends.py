@@ -13,7 +13,7 @@ import pytest
 from gossamer.model.outcome import Outcome
 from gossamer.model.requesting import requested
 from gossamer.model.ruling import What
-from gossamer.model.task import Answer, Committed, Task
+from gossamer.model.task import Answer, Arrived, Committed, Task
 from gossamer.model.url import host_of
 from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
 from gossamer.services.robots.provider import IgnoreRobots
@@ -110,6 +110,11 @@ class Ring:
         self.unfinished = self.ledger.queues.marks.unfinished
         self.ledger.abandon()
         return self.clock.monotonic()
+
+    async def answer(self, stand: Stand, task: Task) -> None:
+        """Fetch and commit one task at once."""
+        said = self.says(task.host, 0)
+        await self._commit(stand, task, Answer(task.url, task.host, said.outcome, said.elapsed, is_met=said.is_met))
 
     async def _commit(self, stand: Stand, task: Task, answer: Answer) -> None:
         await stand.give("answers", answer)
@@ -275,3 +280,35 @@ def test_what_may_not_be_sent_twice_is_synced_once_in_its_round_before_it_leaves
     run(ring.crawl(posts, at_most=100.0))
     before = synced_when_asked[0] - 1
     assert synced_when_asked == [before + 1] * len(posts), "all of a round wait for the disk together"
+
+
+def test_an_agent_does_not_end_while_others_may_bring_urls_but_says_that_it_is_at_rest(
+    tmp_path: Path, run: Any
+) -> None:
+    async def agent() -> None:
+        ring = Ring(tmp_path, well_then(Outcome.OK, 0.1))
+        frontier = ring.frontier
+        async with Stand(frontier, bound=("arrived",)) as stand:
+            await stand.give("seeds", Task("http://a.test/", "a.test"))
+            assert not frontier.is_at_rest(), "seeds may come"
+            stand.end("seeds")
+            [task] = await stand.made("tasks")
+            assert not frontier.is_at_rest(), "a task is under way"
+            await ring.answer(stand, task)
+            assert (frontier.is_at_rest(), frontier.finished) == (True, False)
+            with ring.ledger.group() as group:
+                group.push([Task("http://b.test/", "b.test")])
+            await stand.give("arrived", Arrived(1))
+            assert not frontier.is_at_rest()
+            [task] = await stand.made("tasks")
+            assert task.url == "http://b.test/"
+            await ring.answer(stand, task)
+            stand.end("arrived")
+            await stand.settle()
+            assert frontier.finished, "nobody brings anything any more"
+            stand.end("answers", "committed")
+            await stand.wait()
+        await asyncio.sleep(0)
+        ring.ledger.abandon()
+
+    run(agent())

@@ -22,10 +22,15 @@ class StructuredDataSheet(Sheet, frozen=True):
 
     drop: Annotated[
         tuple[str, ...],
-        setting("Drop triples with these predicates or link types: what nobody wrote as such."),
+        setting("Drop triples with these predicates or link types, and items of these links and `meta:NAME` elements."),
     ] = tuple(sorted(DROPPED))
     expand: Annotated[bool, setting("Add what bundled vocabularies say of the names that a page uses.")] = False
-    items: Annotated[bool, setting("Also keep OpenGraph, Twitter cards and Dublin Core as items.")] = True
+    items: Annotated[
+        bool,
+        setting(
+            "Also keep as items what `meta` and `link` elements say: OpenGraph, Twitter cards, Dublin Core and others."
+        ),
+    ] = True
 
 
 class StructuredDataProcessor(Provider[StructuredDataSheet]):

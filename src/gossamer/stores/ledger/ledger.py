@@ -15,7 +15,8 @@ from typing import ClassVar, Self
 import msgspec
 
 from gossamer.flow.crashing import Point, crash_at
-from gossamer.model.errors import CrawlDirectoryError
+from gossamer.model.domains import DomainRule, domain_rule
+from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.stores.ledger import schema
 from gossamer.stores.ledger.announcing import DepthLimit
 from gossamer.stores.ledger.aside import AsideTasks
@@ -24,7 +25,7 @@ from gossamer.stores.ledger.contents import SeenContents
 from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.group import LedgerGroup, Parts
 from gossamer.stores.ledger.hosts import LedgerHosts
-from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, LedgerKeys, after
+from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, after
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.logs import missing_between
@@ -218,6 +219,9 @@ class RocksLedger(LedgerReading):
         try:
             batch = store.batch()
             batch.put("meta", SECRET_KEY, os.urandom(8))
+            rule = domain_rule(self.sheet.division, self.sheet.together)
+            if rule != DomainRule():
+                batch.put("meta", RULE_KEY, msgspec.json.encode(rule))
             schema.stamp(batch)
             store.write(batch)
             store.sync()
@@ -230,6 +234,17 @@ class RocksLedger(LedgerReading):
             return LedgerState(Marks(), {}) if text is None else msgspec.msgpack.decode(text, type=LedgerState)
         except msgspec.DecodeError as error:
             raise self._damaged(error) from None
+
+    def _read_rule(self) -> DomainRule:
+        """How hosts are assigned, as it was fixed when the ledger was made."""
+        text, asked = self._store.get("meta", RULE_KEY), domain_rule(self.sheet.division, self.sheet.together)
+        kept = DomainRule() if text is None else msgspec.json.decode(text, type=DomainRule)
+        if asked not in (kept, DomainRule()):
+            raise UsageError(
+                f"the crawl in {self.sheet.directory} assigns each {kept.division} as a whole, and that is fixed; leave "
+                "the ledger's settings `division` and `together` as they were"
+            )
+        return kept
 
     def _damaged(self, what: Exception) -> CrawlDirectoryError:
         return CrawlDirectoryError(f"the ledger in {self._store.path} is damaged: {what}; go back to a checkpoint")
@@ -245,7 +260,7 @@ class RocksLedger(LedgerReading):
             raise self._damaged(error) from None
         if secret is None:
             raise CrawlDirectoryError(f"the ledger in {self._store.path} lost its secret; go back to a checkpoint")
-        self._keys = LedgerKeys(int.from_bytes(secret))
+        self._keys = LedgerKeys(int.from_bytes(secret), self._read_rule())
         limits = QueueLimits(self.sheet.held, self.sheet.turn, self.sheet.buffered, self.sheet.refill)
         self.depths = DepthLimit(self._store, self.sheet.depth, self.put_meta if may_write else _never)
         self.seen = SeenUrls(self._store, self._keys, self.sheet.recent, depths=self.depths.keeps_depths)
