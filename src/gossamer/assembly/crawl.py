@@ -16,16 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
-from gossamer.assembly.compiling import (
-    compile_wiring,
-    default_directory,
-    read_seeds,
-)
+from gossamer.assembly.compiling import compile_wiring
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.control.sizes import sizes_of, walked_sizes
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
 from gossamer.assembly.ending import RunEnding, has_documents, option_name
 from gossamer.assembly.following import Following
+from gossamer.assembly.given_seeds import default_directory, read_seeds
 from gossamer.assembly.mirrors import MirrorFolder
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
