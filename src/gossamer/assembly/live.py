@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gossamer.assembly import secrets
-from gossamer.assembly.compiling import OPTIONAL, SETTINGS, SWITCHES, normal_steps, token_of, user_agent
+from gossamer.assembly.compiling import OPTIONAL, SETTINGS, SWITCHES, normal_steps
+from gossamer.assembly.identity import token_of, user_agent
 from gossamer.assembly.options import CrawlOptions
 from gossamer.contracts.filtering import GATES
 from gossamer.flow.graph import ComponentNode, ProviderNode
