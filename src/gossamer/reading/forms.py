@@ -1,7 +1,7 @@
 """Forms of a page, filled in: the request that a browser would send for them (HTML, 4.10.21, "form submission").
 
-Place in the flow: :meth:`gossamer.reading.page.Page.form` makes a :class:`Form`, and a handler yields what :meth:`Form.submit` returns.
-Pure: nothing is sent here.
+Place in the flow: :meth:`gossamer.reading.page.Page.form` makes a :class:`Form`, and a handler yields what :meth:`Form.submit`
+returns. Pure: nothing is sent here.
 """
 
 import difflib
@@ -122,7 +122,9 @@ class Form:
         known = list(dict.fromkeys(control.name for control in self._named))
         for name in given:
             if name not in known:
-                raise UsageError(f"the form has no control {name!r}{_nearest(name, known)}; give `extra` for a script's field")
+                raise UsageError(
+                    f"the form has no control {name!r}{_nearest(name, known)}; give `extra` for a script's field"
+                )
         pressed = self._pressed(button)
         entries = list(self._entries(given))
         if pressed is not None and (name := pressed.get("name") or ""):
@@ -160,7 +162,15 @@ class Form:
             body = _urlencoded(texts, self._charset).encode()
         headers = {"Content-Type": kind}
         return Request(
-            action, method="POST", body=body, headers=headers, label=label, data=data, priority=priority, key=key, safe=safe
+            action,
+            method="POST",
+            body=body,
+            headers=headers,
+            label=label,
+            data=data,
+            priority=priority,
+            key=key,
+            safe=safe,
         )
 
     def _pressed(self, button: str | None) -> Mapping[str, str | None] | None:
@@ -206,7 +216,9 @@ def _given(name: str, value: Value) -> "list[str | _File]":
         return [_File(str(value[0]), value[1])]
     if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
         return [_lines(str(one)) for one in value]
-    raise UsageError(f"{name}: a control takes text, a number, True or False, a list of texts or a file, not {value!r:.100}")
+    raise UsageError(
+        f"{name}: a control takes text, a number, True or False, a list of texts or a file, not {value!r:.100}"
+    )
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
@@ -225,7 +237,7 @@ def _controls(tree: "LexborHTMLParser", form: "LexborNode") -> "list[LexborNode]
     has those behind it that are in no form, up to the next one.
     """
     inside = {one.mem_id for one in form.css("input, select, textarea, button")}
-    in_forms = {one.mem_id for one in tree.css("form *")} if not inside else inside
+    in_forms = inside or {one.mem_id for one in tree.css("form *")}
     disabled = {one.mem_id for one in tree.css("fieldset[disabled] *, datalist *")}
     disabled -= {one.mem_id for one in tree.css("fieldset[disabled] > legend:first-of-type *")}
     own, is_behind, found = form.attributes.get("id") or "", False, []

@@ -13,7 +13,9 @@ from gossamer.testing.pages import stored_document
 
 def form(markup: str | bytes, content_type: str = "text/html; charset=utf-8", selector: str = "form") -> Form:
     document = stored_document(
-        markup if isinstance(markup, bytes) else markup.encode(), url="https://a.test/in?next=1", content_type=content_type
+        markup if isinstance(markup, bytes) else markup.encode(),
+        url="https://a.test/in?next=1",
+        content_type=content_type,
     )
     return Page(Record(document.visit), document=document).form(selector)
 
@@ -55,9 +57,7 @@ def test_a_form_sends_what_a_browser_would() -> None:
         ({"extra": {"by_script": "1"}}, [("stay", "yes"), ("by_script", "1")]),
     ],
 )
-def test_boxes_choices_and_buttons_are_set_by_name(
-    values: dict[str, object], expected: list[tuple[str, str]]
-) -> None:
+def test_boxes_choices_and_buttons_are_set_by_name(values: dict[str, object], expected: list[tuple[str, str]]) -> None:
     fields = sent(form(LOGIN), **values)
     for entry in expected:
         assert entry in fields
@@ -79,7 +79,9 @@ def test_a_form_is_sent_in_the_encoding_of_its_page() -> None:
     latin = "<form method=post><input name=q value='é €'></form>".encode("cp1252")
     request = form(latin, "text/html; charset=iso-8859-1").submit(q="é Ж")
     assert request.found.request is not None and request.found.request.body == b"q=%E9+%26%231046%3B"
-    accepting = form("<form method=post accept-charset='nonsense koi8-r'><input name=q><input type=hidden name=_charset_>")
+    accepting = form(
+        "<form method=post accept-charset='nonsense koi8-r'><input name=q><input type=hidden name=_charset_>"
+    )
     assert sent(accepting) == [("q", ""), ("_charset_", "koi8-r")]
     request = accepting.submit(q="Ж")
     assert request.found.request is not None and request.found.request.body == b"q=%F6&_charset_=koi8-r"

@@ -5,6 +5,7 @@ cookies that it brought. A line holds one cookie; a later line of the same cooki
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -17,8 +18,10 @@ _LARGEST = 16 << 20
 
 
 class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    domain: str
-    cookie: Cookie
+    domain: str = ""
+    cookie: Cookie | None = None
+    entered: str = ""
+    """A log-in that was run."""
 
 
 class CookieLog:
@@ -33,13 +36,27 @@ class CookieLog:
         self._path = path
         self._jar = jar
         path.parent.mkdir(parents=True, exist_ok=True)
-        for domain, cookie in read_cookies(path):
-            jar.keep(domain, cookie, now)
+        self.entered: set[str] = set()
+        """Log-ins that were run, by name."""
+        for line in _lines(path):
+            if line.cookie is not None:
+                jar.keep(line.domain, line.cookie, now)
+            elif line.entered:
+                self.entered.add(line.entered)
         self._file = self._anew()
 
     def _anew(self) -> AppendFile:
-        """The file with nothing in it but what the jar holds."""
-        return AppendFile(write_cookies(self._path, self._jar.every()), fresh=False, mode=0o600)
+        """The file with nothing in it but what is held."""
+        lines = [_Line(domain, cookie) for domain, cookie in self._jar.every()]
+        lines += [_Line(entered=name) for name in sorted(self.entered)]
+        _write(self._path, lines)
+        return AppendFile(self._path, fresh=False, mode=0o600)
+
+    def enter(self, name: str) -> None:
+        """Write down that a log-in was run. Raises as :meth:`add`."""
+        if name not in self.entered:
+            self._file.append(_packed(_Line(entered=name)))
+            self.entered.add(name)
 
     def add(self, changed: list[tuple[str, Cookie]]) -> None:
         """Write down what has changed.
@@ -48,7 +65,7 @@ class CookieLog:
             OSError: it cannot be written; nothing of it is.
         """
         if changed:
-            self._file.append(b"".join(_line(domain, cookie) for domain, cookie in changed))
+            self._file.append(b"".join(_packed(_Line(domain, cookie)) for domain, cookie in changed))
         if self._file.end > _LARGEST:
             self._file.close()
             self._file = self._anew()
@@ -58,8 +75,8 @@ class CookieLog:
         self._file.close()
 
 
-def read_cookies(path: Path) -> list[tuple[str, Cookie]]:
-    """What a file of kept cookies holds, oldest first; nothing where there is none. Lines that are none are passed over.
+def _lines(path: Path) -> list[_Line]:
+    """The lines of a file, nothing where there is none. What is no line is passed over.
 
     Raises:
         OSError: it cannot be read.
@@ -70,16 +87,13 @@ def read_cookies(path: Path) -> list[tuple[str, Cookie]]:
         return []
     found = []
     for line in content.split(b"\n"):
-        try:
-            kept = msgspec.json.decode(line, type=_Line)
-        except msgspec.MsgspecError:
-            continue
-        found.append((kept.domain, kept.cookie))
+        with suppress(msgspec.MsgspecError):
+            found.append(msgspec.json.decode(line, type=_Line))
     return found
 
 
-def write_cookies(path: Path, cookies: list[tuple[str, Cookie]]) -> Path:
-    """Put a file with these cookies in the place of the one before, for its owner alone; returns the path.
+def _write(path: Path, lines: list[_Line]) -> None:
+    """Put a file with these lines in the place of the one before, for its owner alone.
 
     Raises:
         OSError: it cannot be written; what stood there stands there.
@@ -87,12 +101,11 @@ def write_cookies(path: Path, cookies: list[tuple[str, Cookie]]) -> Path:
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(b"".join(_line(domain, cookie) for domain, cookie in cookies))
+        file.write(b"".join(map(_packed, lines)))
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
-    return path
 
 
-def _line(domain: str, cookie: Cookie) -> bytes:
-    return msgspec.json.encode(_Line(domain, cookie)) + b"\n"
+def _packed(line: _Line) -> bytes:
+    return msgspec.json.encode(line) + b"\n"

@@ -1,7 +1,8 @@
 """Cookies of a crawl, within bounds: what servers set goes back to them, and to nobody else (RFC 6265; fault 27). Pure.
 
 Off by default: a crawler without cookies is the same to a server at every visit. Where they are on, a cookie lives as long
-as the process, or as :mod:`cookie_log` keeps it; every bound drops the oldest, and a domain that is a public suffix may set none for others.
+as the process, or as :mod:`cookie_log` keeps it. Every bound drops the oldest, and a domain that is a public suffix may set
+none for others.
 """
 
 import re

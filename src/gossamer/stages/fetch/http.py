@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 import msgspec
 import pycurl
 
+from gossamer.contracts.entering import LogIns
 from gossamer.contracts.filtering import VisitFilter
 from gossamer.contracts.resolving import Endpoint, Resolver
 from gossamer.flow.gate import Gate
@@ -173,6 +174,7 @@ class HttpModule(Provider[HttpSheet]):
 
     resolver: Uses[Resolver]
     gates: UsesMany[VisitFilter]
+    logins: UsesMany[LogIns]
 
     _multi: Driver
     _slots: Gate
@@ -181,11 +183,12 @@ class HttpModule(Provider[HttpSheet]):
     def __init__(self, sheet: HttpSheet | None = None) -> None:
         super().__init__(sheet)
         self.gates = {}
+        self.logins = {}
         self._idle: list[Transfer] = []
         self._droppers: set[tuple[str, int]] = set()
         """Servers, by address and port, that have dropped a connection that was used again."""
         self._live: dict[Transfer, asyncio.Future[object]] = {}
-        self._who = Who(self.sheet, lambda: self.clock.now())
+        self._who = Who(self.sheet, self._now)
         self._proxy: Proxy | None = None
         self._read(self.sheet)
         self.metrics.gauge("in_flight", lambda: len(self._live))
@@ -212,6 +215,10 @@ class HttpModule(Provider[HttpSheet]):
         )
         self._keeping = Keeping(sheet.max_body, sheet.spool_above, sheet.spool)
         self._tick = min(_TICK, *(x / 4 for x in (sheet.connect, sheet.tls, sheet.first_byte, sheet.deadline)))
+
+    def _now(self) -> float:
+        """By the clock that the unit has when it is asked."""
+        return self.clock.now()
 
     def changed(self, before: HttpSheet) -> None:
         """New requests go by the new sheet; handles made under the old one are not used again."""
@@ -245,11 +252,19 @@ class HttpModule(Provider[HttpSheet]):
 
     async def fetch(self, task: Task) -> Response:
         """See the contract."""
+        await self._enter(task)
         return await self._exchange(task, None)
 
     async def send(self, task: Task) -> Response:
         """See the contract."""
+        await self._enter(task)
         return await self._exchange(task, task.request)
+
+    async def _enter(self, task: Task) -> None:
+        """Log in where that comes before the task: it has its host's turn meanwhile."""
+        if self.logins and task.relation != ROBOTS:
+            for one in self.logins.get("any", ()):
+                await one.enter(task.url, lambda other: self._exchange(other, other.request), self._who)
 
     async def _exchange(self, task: Task, sent: Requested | None) -> Response:
         started, url = self.clock.now(), task.url

@@ -1,7 +1,7 @@
 """Who asks: the fields of a request that prove it, and the cookies that servers set.
 
-Place in the flow: the protocol module for http asks here for the fields of each request, and hands each answer on through here. What
-opens pages to a person is never archived: neither what is sent for it, nor what an answer sets.
+Place in the flow: the protocol module for http asks here for the fields of each request, and hands each answer on through here.
+What opens pages to a person is never archived: neither what is sent for it, nor what an answer sets.
 """
 
 import re
@@ -25,17 +25,22 @@ COOKIES = "state/cookies"
 
 #: What stands in the archive for the value of a cookie of a person's own.
 _BLANK = "(not kept)"
-_SET_COOKIE = re.compile(rb"(?im)^(set-cookie2?[ \t]*:[ \t]*[^=;\r\n]*)(?:=[^;\r\n]*)?")
+_SET_COOKIE = re.compile(rb"(?im)^(set-cookie2?[ \t]*:)[ \t]*(?:([^=;\r\n]*)=)?[^;\r\n]*")
 
 
 class WhoSheet(Protocol):
     """The settings that this part of the module reads."""
 
-    credentials: tuple[str, ...]
-    headers: dict[str, tuple[str, ...]]
-    cookies: str
-    cookie_file: str
-    directory: str
+    @property
+    def credentials(self) -> tuple[str, ...]: ...
+    @property
+    def headers(self) -> dict[str, tuple[str, ...]]: ...
+    @property
+    def cookies(self) -> str: ...
+    @property
+    def cookie_file(self) -> str: ...
+    @property
+    def directory(self) -> str: ...
 
 
 class Who:
@@ -89,6 +94,15 @@ class Who:
             self._log.close()
             self._log = None
 
+    def has_entered(self, name: str) -> bool:
+        """See `contracts.entering.Entered`."""
+        return self._log is not None and name in self._log.entered
+
+    def note_entered(self, name: str) -> None:
+        """See `contracts.entering.Entered`. Raises OSError where it cannot be written down."""
+        if self._log is not None:
+            self._log.enter(name)
+
     def fields_of(self, task: Task, sent: Requested | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The fields of this request alone: those that the archive keeps, and those that it must not."""
         shown: tuple[str, ...] = ()
@@ -133,11 +147,19 @@ def without_cookies(response: Response) -> Response:
         return response
     return msgspec.structs.replace(
         response,
-        response_head=_SET_COOKIE.sub(rb"\g<1>=" + _BLANK.encode(), response.response_head),
+        response_head=_SET_COOKIE.sub(_blanked, response.response_head),
         headers=tuple(
-            (name, f"{value.partition(';')[0].partition('=')[0]}={_BLANK}")
-            if name in ("set-cookie", "set-cookie2")
-            else (name, value)
+            (name, _blank_value(value) if name in ("set-cookie", "set-cookie2") else value)
             for name, value in response.headers
         ),
     )
+
+
+def _blanked(line: re.Match[bytes]) -> bytes:
+    name = b"" if line[2] is None else line[2] + b"="
+    return line[1] + b" " + name + _BLANK.encode()
+
+
+def _blank_value(value: str) -> str:
+    name, equals, _ = value.partition(";")[0].partition("=")
+    return f"{name if equals else ''}{equals}{_BLANK}"
