@@ -5,7 +5,8 @@ from typing import Any
 
 from gossamer.model.outcome import Outcome
 from gossamer.services.dns import ResolverSheet, SystemResolver
-from gossamer.stages.fetch.http import HttpModule, HttpSheet
+from gossamer.stages.fetch.http import HttpModule
+from gossamer.stages.fetch.http_sheet import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeWeb, Source
 from gossamer.testing.fetching import FetchCase, check_protocol_module
 

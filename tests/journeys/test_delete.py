@@ -191,10 +191,11 @@ def killed_at(crawl: Path, number: int, *words: str) -> bool:
     return done.returncode != 0
 
 
+@pytest.mark.parametrize(("first", "every"), [(1, 4), pytest.param(1, 1, marks=pytest.mark.long)])
 def test_a_deletion_that_was_killed_at_any_step_goes_on_when_called_again(
-    crawl: Path, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    first: int, every: int, crawl: Path, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    number = 1
+    number = first
     while True:
         copy = Path(shutil.copytree(crawl, tmp_path / f"copy-{number}"))
         if not killed_at(copy, number, web.url("/secret")):
@@ -207,7 +208,7 @@ def test_a_deletion_that_was_killed_at_any_step_goes_on_when_called_again(
         check_gone(copy, web, capsys)
         assert len((copy / DELETED).read_text().splitlines()) == 1
         shutil.rmtree(copy)
-        number += 1
+        number += every
     assert number > 10
 
 
@@ -361,11 +362,12 @@ def check_host_gone(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not (crawl / PLACES).exists()
 
 
+@pytest.mark.parametrize(("first", "every"), [(3, 4), pytest.param(1, 1, marks=pytest.mark.long)])
 def test_the_deletion_of_a_host_that_was_killed_at_any_step_goes_on_when_called_again(
-    crawl: Path, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    first: int, every: int, crawl: Path, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     host = web.url("/").split("/")[2].split(":")[0]
-    number = 1
+    number = first
     while True:
         copy = Path(shutil.copytree(crawl, tmp_path / f"copy-{number}"))
         if not killed_at(copy, number, host):
@@ -374,7 +376,7 @@ def test_the_deletion_of_a_host_that_was_killed_at_any_step_goes_on_when_called_
         check_host_gone(copy, capsys)
         assert len((copy / DELETED).read_text().splitlines()) == 1
         shutil.rmtree(copy)
-        number += 1
+        number += every
     assert number > 10
     before = len(web.requests)
     main(["resume", str(copy), "--quiet"])

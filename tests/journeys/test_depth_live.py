@@ -122,7 +122,7 @@ def test_a_crawl_that_knows_no_depths_refuses_a_limit_and_goes_on(tmp_path: Path
 
 def at(depth: int) -> Round:
     """A web of 200 hosts with redirects, errors that heal and a host without an end, crawled so deep."""
-    return Round(seed=11, pages=900, delay=0.0, depth=depth, concurrency=16, per_host=4)
+    return Round(seed=11, pages=400, delay=0.0, depth=depth, concurrency=16, per_host=4)
 
 
 def rows_of(folder: Path) -> dict[str, int]:

@@ -68,7 +68,7 @@ def test_where_no_seed_brings_a_document_each_is_told_with_its_reason(
         status, out, err = gossamer("crawl", web.url("/a"), "-o", str(tmp_path / "c"), "--delay", "0")
     assert status == 4
     assert f"seed {web.url('/a')}: {why}" in err
-    assert out.startswith("incomplete: nothing was fetched")
+    assert out.startswith("incomplete: no document came: 0 pages")
 
 
 def test_a_seed_that_robots_deny_is_told_with_the_line(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from gossamer.model.task import Task
 from gossamer.model.visit import Response
 from gossamer.services.dns import ResolverSheet, SystemResolver
 from gossamer.simweb.hostile import CASES, NOT_PLAYED, HostileCase, HostileWeb
-from gossamer.stages.fetch.http import HttpModule, HttpSheet
+from gossamer.stages.fetch.http import HttpModule
+from gossamer.stages.fetch.http_sheet import HttpSheet
 from gossamer.testing.clock import FakeClock
 
 #: Bytes of a body that the fetcher of these tests keeps: enough for a ratio stop, small enough for many cases at once.
@@ -116,6 +117,7 @@ def test_a_crawl_of_everything_hostile_ends_and_names_every_outcome(tmp_path: Pa
                 "per_host": 8,
                 "delay": 0,
                 "retries": 0,
+                "linger": 0,
                 "depth": 12,
                 "max_page_size": CAP,
             }

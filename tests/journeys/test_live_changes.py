@@ -203,8 +203,14 @@ class Differences:
         )
 
 
-async def keep_pace(job: Crawl, share: float, pages: int) -> None:
+#: The part of a crawl over which differences are spread. A single one can take as long as hundreds of pages, so the last of them
+#: must not come where the crawl may be over before it.
+_SPREAD_OVER = 0.8
+
+
+async def keep_pace(job: Crawl, done: float, pages: int) -> None:
     """Spread the differences over the crawl: it waits for them, and they wait for it."""
+    share = done * _SPREAD_OVER
     while job.progress().fetched < (share - 0.05) * pages:
         job.go_on()
         await asyncio.sleep(0.001)
@@ -226,8 +232,10 @@ def crawl_through(count: int, web: FakeWeb, folder: Path) -> tuple[Summary, Craw
         job = jobs[0]
         running = asyncio.ensure_future(job.run())
         while job.running is None or not job.working:
+            assert not running.done(), running.exception()
             await asyncio.sleep(0.001)
         while len(done) < count:
+            assert not running.done(), "the crawl was over before the differences"
             kept, before = [*differences.slipped], job.wiring
             text = differences.next(before)
             await rewire(job, text)

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -213,8 +214,16 @@ def test_a_package_of_somebody_elses_adds_all_of_it_and_survives_kills(kills: in
         command = [sys.executable, "-m", "gossamer", "resume", str(crawl), "--json"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
         asleep = {url for url in web.expected if url.endswith("/3/3")}
-        while len(set(map(web.url, web.targets()))) < len(web.expected) - len(asleep) - below(web, asleep):
+        awake = len(web.expected) - len(asleep) - below(web, asleep)
+        deadline = time.monotonic() + 120
+        while len(set(map(web.url, web.targets()))) < awake:
             assert process.poll() is None
+            if time.monotonic() > deadline:
+                state = gossamer(environment, "status", str(crawl))
+                missing = sorted(web.expected - asleep - set(map(web.url, web.targets())))[:20]
+                process.kill()
+                pytest.fail(f"the crawl does not go on; {missing} were not asked for; {state}")
+            time.sleep(0.01)
         assert not asleep & set(map(web.url, web.targets())), "a rule of the package's leaves them alone"
         assert "awake" in gossamer(environment, "ask", str(crawl), "wake", "end=/3/3")
         out, err = process.communicate(timeout=120)

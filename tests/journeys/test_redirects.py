@@ -14,7 +14,9 @@ from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 def crawl(web: FakeWeb, folder: Path, **options: Any) -> tuple[Summary, dict[str, dict[str, Any]]]:
     """Crawl a fake web; returns the summary, and the rows of the log by URL without scheme and host."""
     settings = options.pop("settings", None)
-    job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(folder / "c"), **options}), settings=settings)
+    job = Crawl(
+        [web.url("/")], build(CrawlOptions, {"output": str(folder / "c"), "delay": 0, **options}), settings=settings
+    )
     summary = run(job)
     rows = map(json.loads, (folder / "c" / "logs" / "crawl.jsonl").read_text().splitlines())
     return summary, {row["url"].removeprefix(web.url("/")[:-1]): row for row in rows}

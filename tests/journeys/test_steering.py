@@ -50,9 +50,15 @@ def runtime(socket_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(socket_folder / "run"))
 
 
-def crawl(seeds: list[str], folder: Path, script: Script | None = None, **options: Any) -> Summary:
+def crawl(
+    seeds: list[str],
+    folder: Path,
+    script: Script | None = None,
+    settings: dict[str, dict[str, object]] | None = None,
+    **options: Any,
+) -> Summary:
     """Run a crawl to its end; once its first page is kept, a script steers it from a thread."""
-    job = Crawl(seeds, build(CrawlOptions, {**QUICK, "output": str(folder), **options}))
+    job = Crawl(seeds, build(CrawlOptions, {**QUICK, "output": str(folder), **options}), settings=settings)
 
     def steer() -> None:
         assert script is not None
@@ -174,6 +180,19 @@ def test_settings_change_at_once_and_for_every_later_run(tmp_path: Path) -> None
     log = [json.loads(line) for line in (tmp_path / "c" / "logs" / "steering.jsonl").read_text().splitlines()]
     assert [entry["do"] for entry in log] == ["set", "set", "set", "set"]
     assert log[0]["values"] == {"delay": "50ms", "frontier.concurrency": "3"}
+
+
+def test_a_crawl_that_would_wait_for_retries_without_end_ends_when_nothing_is_to_be_tried_again(tmp_path: Path) -> None:
+    def script(control: Control) -> None:
+        while not any(wait.why == "retries" for wait in settled(control).waits):
+            pass
+        assert control.do(Change({"retries": "0"})) == "politeness.retries = [], frontier.linger = 30.0"
+
+    with FakeWeb({"/": '<a href="/a">', "/a": FakePage("broken", status=500)}) as web:
+        settings: dict[str, dict[str, object]] = {"politeness": {"retries": [600.0], "delay": 0.0}}
+        done = crawl([web.url("/")], tmp_path / "c", script, settings=settings, linger="forever")
+        assert web.targets() == ["/", "/a"]
+    assert (done.state, done.exit_code, done.queued) == ("incomplete", 4, 1)
 
 
 REFUSED = [

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Answer
-from gossamer.services.politeness.gates import UNASKED, GateRules, Gates
+from gossamer.services.politeness.gates import UNASKED, Gates
 from gossamer.services.politeness.pace import PaceRules
+from gossamer.services.politeness.rules import GateRules
 from gossamer.services.politeness.schedule import Schedule
 
 HOSTS = [f"h{number}.d{number % 2}.test" for number in range(5)]

@@ -182,6 +182,10 @@ class CrawlKeywords(TypedDict, total=False):
     details: Literal["plain", "full"]
     """full: also language of the text, fingerprint and texts of links; about 1 ms a page more."""
 
+    text: Literal["main", "all"]
+    """Take the prose of a page for its text, without menus and code (main), or every word that is for readers (all):
+    for language, fingerprints, processors and the index."""
+
     near_duplicates: Literal["auto", "off", "report", "skip"]
     """Pages with nearly the same text: report, or skip; auto reports where details are full."""
 

@@ -16,7 +16,7 @@ from gossamer.model.task import Task
 from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
 from gossamer.query.archive import ArchiveReader
 from gossamer.reading.document import Document
-from gossamer.reading.text import MAX_TEXT
+from gossamer.reading.text import MAX_TEXT, TextChoice
 from gossamer.stages.fetch.coding import codings, decode, refusal
 from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stores.warc_reading import ArchivedRecord
@@ -76,11 +76,12 @@ def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRe
 class ArchivedTexts:
     """Texts of visits. Contract: `query.search.index.TextReader`."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, choice: TextChoice = "main") -> None:
         self._reader = ArchiveReader(directory)
+        self._choice = choice
 
     def text(self, row: Mapping[str, Any]) -> str | None:
-        """The prose of a page, all of a plain text; empty for what is neither, None where it cannot be read."""
+        """The text of a page by the choice, all of a plain text; empty for what is neither, None where it cannot be read."""
         mime = row["media_type"] or row["mime"] or ""
         if mime not in HTML_TYPES and mime != "text/plain":
             return ""
@@ -88,7 +89,7 @@ class ArchivedTexts:
             visit = archived_visit(self._reader, row)
         except (UsageError, CrawlDirectoryError):
             return None
-        document = Document(visit)
+        document = Document(visit, choice=self._choice)
         if mime in HTML_TYPES:
             return document.text
         return document.markup[: 4 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]

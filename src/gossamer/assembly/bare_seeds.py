@@ -11,7 +11,8 @@ from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 
 from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import compile_wiring, read_seeds
+from gossamer.assembly.compiling import compile_wiring
+from gossamer.assembly.given_seeds import read_seeds
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.protocols import hostless
 from gossamer.assembly.seeds import resolvers

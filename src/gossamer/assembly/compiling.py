@@ -4,28 +4,25 @@ An option is a line of :data:`SETTINGS` where its value becomes one or more sett
 in :data:`RULES`. A wiring of the user's own takes the same options as long as it has these units; one that lacks them says so.
 """
 
-import datetime
-import os
-import re
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from gossamer._version import __version__
 from gossamer.assembly import secrets
 from gossamer.assembly.documents import with_documents
+from gossamer.assembly.identity import contact_of, token_of, user_agent
 from gossamer.assembly.options import CrawlOptions, HostOptions
 from gossamer.assembly.protocols import with_protocols
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
-from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.errors import UsageError
 from gossamer.model.host_table import HostTable
 from gossamer.model.normal import chosen
-from gossamer.model.url import canonical, endpoint_of, host_of, is_machine, scheme_of
+from gossamer.model.url import endpoint_of, scheme_of
 from gossamer.services.politeness.retries import WAITS
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.file import root_of
@@ -60,6 +57,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "ip_delay": (("politeness", "ip_delay"),),
     "rate": (("politeness", "rate"),),
     "bandwidth": (("politeness", "bandwidth"),),
+    "text": (("process", "text"),),
     "resolve": (("dns", "resolve"),),
     "allow_network": (("dns", "allow_networks"),),
     "cookies": (("http", "cookies"),),
@@ -95,70 +93,6 @@ def find_wiring(name: str) -> Wiring:
     if name.endswith(".toml") or "/" in name or Path(name).exists():
         return wirings.read(Path(name))
     return shipped(name)
-
-
-def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str, ...]:
-    """Canonical URLs of seeds, each once, in order.
-
-    Args:
-        texts: as a person wrote them.
-        hostless: schemes that are served though their URLs name no host, beside `file`.
-
-    Raises:
-        UsageError: one of them is not a URL, or names no host where one is needed; says what would be right.
-    """
-    seeds: dict[str, None] = {}
-    for text in texts:
-        try:
-            url = canonical(text.strip())
-        except UnreadableUrl as error:
-            raise UsageError(f"seed {text!r}: {error}{_likely(text.strip())}") from None
-        if not is_machine(host_of(url)) and scheme_of(url) != "file" and scheme_of(url) not in hostless:
-            raise UsageError(f"seed {text!r} names no host; write it as https://example.org/")
-        seeds[url] = None
-    return tuple(seeds)
-
-
-def _likely(text: str) -> str:
-    """What somebody probably meant who wrote this for a URL."""
-    if not text or "://" in text:
-        return ""
-    path = Path(text)
-    meant = path.resolve().as_uri() if path.is_absolute() or path.exists() else f"http://{text}"
-    return f"; did you mean {meant}?"
-
-
-def default_directory(seeds: Sequence[str], today: datetime.date) -> str:
-    """`./crawl-HOST-DATE`, after the first seed."""
-    host = "none"
-    if seeds:
-        host = host_of(seeds[0]) if is_machine(host_of(seeds[0])) else scheme_of(seeds[0])
-    return f"crawl-{host}-{today.isoformat()}"
-
-
-def user_agent(options: CrawlOptions) -> str:
-    """The product token, the version, and whom to complain to (design question 15)."""
-    if options.user_agent:
-        return options.user_agent
-    contact = contact_of(options)
-    return f"Gossamer/{__version__} (+{contact})" if contact else f"Gossamer/{__version__}"
-
-
-#: A contact that a site owner can use: a web page, or a mail address with or without its scheme.
-_CONTACT = re.compile(r"https?://[^\s/]+\S*|(?:mailto:)?[^\s@<>,;:]+@[^\s@<>,;:]+\.[^\s@<>,;:]+")
-
-
-def contact_of(options: CrawlOptions) -> str:
-    """From the option, or the environment (design question 15).
-
-    Raises:
-        UsageError: it is neither a URL nor a mail address.
-    """
-    contact = options.contact or os.environ.get("GOSSAMER_CONTACT", "")
-    if contact and not _CONTACT.fullmatch(contact):
-        source = "--contact" if options.contact else "GOSSAMER_CONTACT"
-        raise UsageError(f"{source} {contact!r}: give the URL of a page, or a mail address, as me@example.org")
-    return contact
 
 
 class Builder:
@@ -426,11 +360,6 @@ def _normal_seeds(wiring: Wiring, seeds: Sequence[str]) -> list[str]:
         return list(seeds)
     normalise = normaliser(build(LinksSheet, plan.settings))
     return list(dict.fromkeys(normalise(seed) for seed in seeds))
-
-
-def token_of(user_agent: str) -> str:
-    """The product token of a user agent: what robots.txt names it by (RFC 9309, 2.2.1)."""
-    return re.split(r"[/\s(]", user_agent.strip(), maxsplit=1)[0] or "Gossamer"
 
 
 def _without_content_seen(wiring: Wiring) -> Wiring:

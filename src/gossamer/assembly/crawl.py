@@ -16,16 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
-from gossamer.assembly.compiling import (
-    compile_wiring,
-    default_directory,
-    read_seeds,
-)
+from gossamer.assembly.compiling import compile_wiring
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.control.sizes import sizes_of, walked_sizes
 from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
 from gossamer.assembly.ending import RunEnding, has_documents, option_name
 from gossamer.assembly.following import Following
+from gossamer.assembly.given_seeds import default_directory, read_seeds
 from gossamer.assembly.mirrors import MirrorFolder
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace, kept_wiring
@@ -528,7 +525,7 @@ class Crawl:
     def _summary(self) -> Summary:
         counters = self._counters()
         frontier = self.frontier
-        queued = len(frontier.queues)
+        queued = len(frontier.queues) + counters.get("owed", 0)
         if self._state != "stopped":
             lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}") or not has_documents(counters)
             self._state = "limit" if frontier.limit or self._cut_by else "incomplete" if lost else "finished"

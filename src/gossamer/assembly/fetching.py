@@ -3,7 +3,8 @@
 from typing import Any, Self
 
 from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import compile_wiring, read_seeds
+from gossamer.assembly.compiling import compile_wiring
+from gossamer.assembly.given_seeds import read_seeds
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.protocols import served
 from gossamer.contracts.fetching import ProtocolModule

@@ -9,13 +9,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gossamer.assembly import secrets
-from gossamer.assembly.compiling import OPTIONAL, SETTINGS, SWITCHES, normal_steps, token_of, user_agent
+from gossamer.assembly.compiling import OPTIONAL, SETTINGS, SWITCHES, normal_steps
+from gossamer.assembly.identity import token_of, user_agent
 from gossamer.assembly.options import CrawlOptions
 from gossamer.contracts.filtering import GATES
 from gossamer.flow.graph import ComponentNode, ProviderNode
 from gossamer.flow.sheet import build, nearest, properties
 from gossamer.model.errors import UsageError
 from gossamer.services.politeness.retries import WAITS
+from gossamer.stages.frontier.lingering import USUAL
 from gossamer.stages.url_filter.expressions import by_gate
 
 Units = Mapping[str, ComponentNode | ProviderNode]
@@ -82,7 +84,16 @@ def _named(option: str, value: str, units: Units) -> Settings:
 
 
 def _retries(options: CrawlOptions, units: Units) -> Settings:
-    return {"politeness": {"retries": list(WAITS[: options.retries])}}
+    """Where nothing is tried again, nothing is left that could be waited for without end."""
+    found: Settings = {"politeness": {"retries": list(WAITS[: options.retries])}}
+    frontier = units.get("frontier")
+    if (
+        not options.retries
+        and isinstance(frontier, ComponentNode)
+        and getattr(frontier.sheet, "linger", 0) == "forever"
+    ):
+        found["frontier"] = {"linger": USUAL}
+    return found
 
 
 def _normalise(options: CrawlOptions, units: Units) -> Settings:

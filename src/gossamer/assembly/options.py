@@ -224,6 +224,14 @@ class CrawlOptions(Sheet, frozen=True):
             "full: also language of the text, fingerprint and texts of links; about 1 ms a page more.", restart=_GRAPH
         ),
     ] = "plain"
+    text: Annotated[
+        Literal["main", "all"],
+        setting(
+            "Take the prose of a page for its text, without menus and code (main), or every word that is for readers (all): "
+            "for language, fingerprints, processors and the index.",
+            restart=_GRAPH,
+        ),
+    ] = "main"
     near_duplicates: Annotated[
         Literal["auto", "off", "report", "skip"],
         setting(

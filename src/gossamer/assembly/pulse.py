@@ -109,9 +109,8 @@ class Pulse:
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """Bytes of each data set, as they were at most :data:`MEASURE` seconds ago: a crawl may have thousands of files."""
-        measured = self._sizes[-1][1] if self._sizes else self._measure()
-        return {**measured, **self._surveyed}
+        """Bytes of each data set: those that know their own size as they are now, the others as they were a minute ago at most."""
+        return {**self._measure(), **self._surveyed}
 
     @property
     def speeds(self) -> tuple[float, float]:

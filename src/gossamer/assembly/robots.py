@@ -14,7 +14,8 @@ from gossamer.model.url import endpoint_of, host_of, site_of
 from gossamer.services.dns import ResolverSheet, SystemResolver
 from gossamer.services.robots.provider import ObeyRobots, RobotsSheet
 from gossamer.services.robots.reading import MAX_BYTES
-from gossamer.stages.fetch.http import HttpModule, HttpSheet
+from gossamer.stages.fetch.http import HttpModule
+from gossamer.stages.fetch.http_sheet import HttpSheet
 
 #: Seconds of waiting between two requests to a site that are made at once when a person waits for the answer: the
 #: pause before the second round. A longer wait is an answer.

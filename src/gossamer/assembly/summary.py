@@ -49,8 +49,9 @@ class Summary(msgspec.Struct, frozen=True):
         return {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}[self.state]
 
 
-#: Counters of the ledger that count such cuts: budgets of hosts and domains, near-duplicates that were dropped.
-_CUTS = ("cut:budget:", "cut:near-duplicate")
+#: Counters of the ledger that count such cuts: budgets of hosts and domains, near-duplicates that were dropped, URLs of other
+#: agents that the outbox had no room for.
+_CUTS = ("cut:budget:", "cut:near-duplicate", "cut:owed")
 
 
 def cuts_of(counters: Mapping[str, int], ended_by: str, queued: int, set_aside: int) -> dict[str, int]:

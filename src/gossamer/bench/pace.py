@@ -16,9 +16,10 @@ from gossamer.bench.servers import Broken, BrokenPages, Flaky, Moody, Overloaded
 from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import What
 from gossamer.model.task import Answer
-from gossamer.services.politeness.gates import GateRules, Gates
+from gossamer.services.politeness.gates import Gates
 from gossamer.services.politeness.pace import PaceRules
 from gossamer.services.politeness.places import Share
+from gossamer.services.politeness.rules import GateRules
 
 #: Seconds.
 MINUTE, HOUR = 60.0, 3600.0

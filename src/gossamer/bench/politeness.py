@@ -14,8 +14,9 @@ from gossamer.bench.report import BenchReport
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Answer
 from gossamer.services.politeness.domains import registered_domain
-from gossamer.services.politeness.gates import GateRules, Gates
+from gossamer.services.politeness.gates import Gates
 from gossamer.services.politeness.pace import PaceRules
+from gossamer.services.politeness.rules import GateRules
 from gossamer.services.politeness.schedule import Schedule
 
 #: Runs of each measurement; the median is printed, because a shared machine has bad moments.

@@ -28,7 +28,8 @@ def about(directory: str | None, config: str | None, **given: Any) -> int:
     output = given.pop("output", None)
     options = read_options(given, config)
     from gossamer.assembly.catalog import catalog
-    from gossamer.assembly.compiling import compile_wiring, contact_of
+    from gossamer.assembly.compiling import compile_wiring
+    from gossamer.assembly.identity import contact_of
     from gossamer.assembly.place import kept_wiring
     from gossamer.flow.planning import plan
     from gossamer.operations.about import about_page

@@ -16,7 +16,7 @@ from gossamer.model.url import canonical
 @click.argument("url", metavar="URL")
 @click.option("--headers", is_flag=True, help="The answer's status line and header fields, instead of the document.")
 @click.option("--raw", is_flag=True, help="The record as it stands in the archive, with the body as it came.")
-@click.option("--at", default="", metavar="TIME", help="The last capture whose time begins so, as 20260301 (UTC).")
+@click.option("--at", default="", metavar="TIME", help="The version that stood at this time, as 20260301 (UTC).")
 def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
     """Write the archived document of URL in the crawl in DIR to standard output, also while it runs.
 

@@ -200,12 +200,11 @@ def _print_undone(job: "Crawl", summary: "Summary") -> None:
     is_kept = Path(summary.crawl).exists()
     if summary.goal:
         print(f"until:    {summary.goal}")
-    if summary.queued:
+    if summary.queued and is_kept:
         why = f" ({option_name(summary.limit)} was reached)" if summary.limit else ""
         print(f"queued:   {show_count(summary.queued, 'URL')} found and not fetched{why}")
-        if is_kept:
-            more = f" {option_name(summary.limit)} MORE" if summary.limit and not summary.goal else ""
-            print(f"go on:    gossamer resume {shlex.quote(summary.crawl)}{more}")
+        more = f" {option_name(summary.limit)} MORE" if summary.limit and not summary.goal else ""
+        print(f"go on:    gossamer resume {shlex.quote(summary.crawl)}{more}")
     if summary.set_aside and is_kept:
         print(
             f"aside:    {show_count(summary.set_aside, 'URL')}; gossamer resume {shlex.quote(summary.crawl)} --release all"
@@ -221,7 +220,8 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
     pages = show_count(summary.pages, "page")
     if not summary.pages:
         documents = summary.unique_documents
-        pages = f"no page, {show_count(documents, 'other document')}" if documents else "nothing was fetched: 0 pages"
+        nothing = "no document came" if summary.fetched else "nothing was fetched"
+        pages = f"no page, {show_count(documents, 'other document')}" if documents else f"{nothing}: 0 pages"
     print(f"{summary.state}: {pages}, {summary.fetched:,} fetched, {show_bytes(summary.bytes)}", end=" ")
     print(f"in {show_seconds(summary.seconds)} ({summary.pages_per_second:.1f} pages/s)", end="")
     print(f" into {summary.crawl}" if Path(summary.crawl).exists() else "")
@@ -234,8 +234,9 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
     if summary.raised:
         visits = show_count(summary.raised, "visit")
         print(f"errors:   your code raised on {visits}; the table `errors` says where")
-    if summary.cuts:
-        cuts = ", ".join(f"{count} by {name}" for name, count in summary.cuts.items())
+    # What a stop leaves queued is told below, and is not lost.
+    cuts = ", ".join(f"{count} by {name}" for name, count in summary.cuts.items() if name != "stopped")
+    if cuts:
         print(f"cut:      {cuts}; another order of events would have cut other URLs")
     _print_undone(job, summary)
     if verbose:

@@ -1,16 +1,24 @@
 """`gossamer index`: the full text of a crawl, made searchable at any time."""
 
+from typing import Literal
+
 import click
 
 
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.option("--overwrite", is_flag=True, help="Make the index anew, from every document.")
+@click.option(
+    "--text",
+    type=click.Choice(["main", "all"]),
+    help="Index the prose of pages, without menus and code (main), or every word (all); otherwise as the crawl chose.",
+)
+@click.option("--terms", is_flag=True, help="Write the table `terms` too: how often each term stands in each document.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
-def index(directory: str, overwrite: bool, as_json: bool) -> int:
+def index(directory: str, overwrite: bool, text: Literal["main", "all"] | None, terms: bool, as_json: bool) -> int:
     """Bring the full-text index of the crawl in DIR up to date: documents that came, changed or are gone.
 
-    Texts come from the archive, without menus and code. Texts of links to a page, types of things on it (crawl --rdf) and its rank
+    Texts come from the archive. Texts of links to a page, types of things on it (crawl --rdf) and its rank
     (gossamer rank) come from the tables as they are now. With `crawl --index` the crawl keeps the index itself while it runs; call
     this afterwards for what comes from tables.
 
@@ -21,7 +29,7 @@ def index(directory: str, overwrite: bool, as_json: bool) -> int:
     from gossamer.operations.indexing import index_crawl
     from gossamer.query.places import crawl_directory
 
-    done = index_crawl(crawl_directory(directory), anew=overwrite)
+    done = index_crawl(crawl_directory(directory), anew=overwrite, text=text, terms=terms)
     if as_json:
         import msgspec
 
@@ -29,6 +37,8 @@ def index(directory: str, overwrite: bool, as_json: bool) -> int:
     else:
         print(f"{done.documents:,} documents in the index")
         print(f"{done.visits:,} visits looked at, {done.extras:,} documents with new texts of links, types or ranks")
+        if done.terms is not None:
+            print(f"{done.terms:,} rows in the table terms")
         if done.unread:
             print(
                 f"{done.unread:,} texts could not be read out of the archive; `gossamer verify {directory} --deep` says why"

@@ -2,6 +2,7 @@
 
 import errno
 import importlib
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -140,6 +141,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     """Run a command, and turn every error into one line and an exit status."""
     given = list(arguments) if arguments is not None else None
     try:
+        _check_text(sys.argv[1:] if given is None else given)
         result = commands.main(args=given, prog_name="gossamer", standalone_mode=False)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
@@ -160,6 +162,18 @@ def _run(arguments: Sequence[str] | None) -> int:
             return unwritten(error, 0)
         raise
     return result if isinstance(result, int) else 0
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    """Refuse what is no text: it could neither be asked for nor written down.
+
+    Raises:
+        click.UsageError: an argument holds bytes that the locale's encoding does not have.
+    """
+    for argument in arguments:
+        if not argument.isascii() and any("\ud800" <= character <= "\udfff" for character in argument):
+            encoding = sys.getfilesystemencoding()
+            raise click.UsageError(f"{argument!a} is no text in {encoding}; use a UTF-8 locale, as LC_ALL=C.UTF-8")
 
 
 def _is_of_output(error: OSError) -> bool:

@@ -163,7 +163,7 @@ def read_seed_files(files: Sequence[str], hostless: Container[str] = ()) -> list
 
 def _seeds_of(text: str, source: str, hostless: Container[str]) -> Iterator[str]:
     from gossamer.assembly.bare_seeds import is_bare
-    from gossamer.assembly.compiling import read_seeds
+    from gossamer.assembly.given_seeds import read_seeds
 
     for number, line in enumerate(text.splitlines(), 1):
         seed = line.strip()

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from gossamer.assembly.compiling import token_of, user_agent
+from gossamer.assembly.identity import token_of, user_agent
 from gossamer.assembly.inspecting import Inspecting
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.tuning import loop_factory

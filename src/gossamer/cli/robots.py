@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from gossamer.assembly.compiling import contact_of
+from gossamer.assembly.identity import contact_of
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.robots import Asking
 from gossamer.assembly.tuning import loop_factory

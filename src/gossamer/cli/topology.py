@@ -38,7 +38,8 @@ def topology(
     """
     # What follows imports every part that the wiring names; help does not.
     from gossamer.assembly.catalog import catalog
-    from gossamer.assembly.compiling import compile_wiring, find_wiring, read_seeds
+    from gossamer.assembly.compiling import compile_wiring, find_wiring
+    from gossamer.assembly.given_seeds import read_seeds
     from gossamer.flow import render
     from gossamer.flow.planning import plan
     from gossamer.flow.wiring import to_toml, with_settings

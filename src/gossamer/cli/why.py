@@ -30,7 +30,7 @@ def lines_of(story: "Story") -> list[str]:
     """A story, for people."""
     lines = [f"{story.url}: {story.told}"]
     lines += [f"canonical:  {one.part} {one.given!r} is written {one.canonical!r}" for one in story.normalised]
-    if story.depth is not None:
+    if story.depth is not None and story.relation:
         found = f"{story.relation} of {story.discovered_from}" if story.discovered_from else story.relation
         lines.append(f"discovered: {found}, depth {story.depth}")
     lines += [f"filter:     {one.filter} ({one.gate}): {one.verdict or 'passes'}" for one in story.filters]

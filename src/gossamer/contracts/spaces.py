@@ -38,12 +38,9 @@ class Space(msgspec.Struct, frozen=True):
 
 
 #: URLs that were found here and belong to another agent which has not committed them yet, under their host (design question 20).
-#: The key is the URL's, the value is the owner's own. They are seen: see promise 3 of :class:`gossamer.contracts.ledger.Ledger`.
-OWED = Space("owed", host_bytes=256 << 20)
-
-#: The last number that was committed of each stream that comes in from another process, under no host. The key is the name of
-#: the stream.
-RECEIVED = Space("received")
+#: The key is the URL's, the value is the owner's own: a task, with the body of a request where it has one. They are seen: see
+#: promise 3 of :class:`gossamer.contracts.ledger.Ledger`.
+OWED = Space("owed", value_bytes=1 << 20, host_bytes=256 << 20)
 
 
 class SpaceFigures(msgspec.Struct, frozen=True):
@@ -87,6 +84,13 @@ class Spaces(Protocol):
 
     def scan(self, space: Space, host: str | None, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """The keys under a host that begin with `prefix`, in order, with their values."""
+        ...
+
+    def walk(self, space: Space, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """The values under all hosts, each behind a mark, in the order of domains; with `after`, those behind that mark.
+
+        What is put or deleted meanwhile may be missed, and what was deleted may still come.
+        """
         ...
 
     def figures(self) -> list[SpaceFigures]:

@@ -38,6 +38,9 @@ class Component(Unit[S]):
     """Items that are taken at once from a queue; a fused connector gives what the producer sends at once. Async handlers
     of one item take one, so that a pool shares the work."""
 
+    optional: ClassVar[frozenset[str]] = frozenset()
+    """Ports that a wiring may leave unbound; then `ins` and `outs` do not have them."""
+
     lasts: ClassVar[str] = ""
     """Why no other can take its place while the graph runs, as `it knows what is in flight`; empty where one can."""
 

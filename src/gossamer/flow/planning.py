@@ -85,7 +85,7 @@ class _Planner:
                     f"{key}.ports", f"unknown port {role!r}{nearest(role, [*declared.inputs, *declared.outputs])}"
                 )
         for role in (*declared.inputs, *declared.outputs):
-            if role not in plan.ports:
+            if role not in plan.ports and role not in unit.optional:
                 self.finding(f"{key}.ports", f"port {role!r} of {plan.use!r} is not bound; name a connector for it")
         inputs = {role: plan.ports[role] for role in declared.inputs if role in plan.ports}
         outputs = {role: plan.ports[role] for role in declared.outputs if role in plan.ports}

@@ -6,11 +6,9 @@ a component need not know: pools of workers, suspension, turnover for exchanges,
 """
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import Any
 
-from gossamer.flow import receipt as receipts_
 from gossamer.flow.component import (
     AsynchronousFilter,
     Component,
@@ -25,8 +23,8 @@ from gossamer.flow.errors import ComponentFailed, EndOfItems
 from gossamer.flow.fused import FusedConnector
 from gossamer.flow.gate import Gate
 from gossamer.flow.handling import Handling, own_failure
+from gossamer.flow.instep import serve_in_step
 from gossamer.flow.performing import Aside, ErrorPolicy, Performer, forget
-from gossamer.flow.receipt import Receipt
 
 #: There is no more: any item may be None.
 _END = object()
@@ -117,7 +115,7 @@ class Runner:
             for role, handling in component.handlers().items():
                 yield self._serve(component.ins[role], handling)
         elif isinstance(component, SynchronousFilter):
-            yield self._serve_in_step(component)
+            yield serve_in_step(component, self._receive, self._performer.perform)
         elif isinstance(component, Producer):
             yield self._produce(component)
         else:
@@ -275,49 +273,6 @@ class Runner:
         except Exception as again:
             raise self._performer.failure(again, None) from again
 
-    async def _serve_in_step(self, component: SynchronousFilter[Any]) -> None:
-        """One item of each input at a time, in hands that are filled together and emptied together.
-
-        The first input gives a batch, the others at most as many, so that nothing is left in hand when the filter leaves.
-        """
-        handling = component.handler()
-        hands = [_Hand(role, port) for role, port in component.ins.items()]
-        while True:
-            for hand in hands:
-                if hand.items:
-                    continue
-                ahead = max(len(other.items) for other in hands)
-                batch = await (_take(hand.port, ahead) if ahead else self._receive(hand.port, component.batch))
-                if batch is None:
-                    await self._drop_unpaired(component, hands)
-                    return
-                hand.put(*batch)
-            steps = min(len(hand.items) for hand in hands)
-            rows = [
-                dict(zip(component.ins, row, strict=True))
-                for row in zip(*(hand.take(steps) for hand in hands), strict=True)
-            ]
-            if any(hand.held for hand in hands):
-                held = [receipts_.joint(row) for row in zip(*(hand.release(steps) for hand in hands), strict=True)]
-                await self._performer.perform(handling, rows, held)
-            else:
-                await self._performer.perform(handling, rows)
-
-    async def _drop_unpaired(self, component: SynchronousFilter[Any], hands: "list[_Hand]") -> None:
-        """Take what still comes, from all inputs at once: one producer may feed several and must not be stuck at any."""
-        for hand in hands:
-            component.metrics.count("unpaired", len(hand.items))
-            _release(hand.release(len(hand.items)))
-
-        async def drop(port: In[Any]) -> None:
-            while (batch := await self._receive(port, component.batch)) is not None:
-                component.metrics.count("unpaired", len(batch[0]))
-                _release(batch[1])
-
-        async with asyncio.TaskGroup() as group:
-            for port in component.ins.values():
-                group.create_task(drop(port))
-
     # -- producing
 
     async def _produce(self, component: Producer[Any]) -> None:
@@ -402,51 +357,11 @@ class Runner:
         await self.turnover()
 
 
-class _Hand:
-    """What a synchronous filter has taken from one input and not handled yet."""
-
-    def __init__(self, role: str, port: In[Any]) -> None:
-        self.role = role
-        self.port = port
-        self.items: deque[Any] = deque()
-        self.held: deque[Receipt | None] = deque()
-        """A receipt for each item, or nothing at all while no item has one."""
-
-    def put(self, items: list[Any], receipts: Receipts) -> None:
-        """More items, perhaps with receipts."""
-        if receipts is not None or self.held:
-            self.held.extend([None] * (len(self.items) - len(self.held)))
-            self.held.extend(receipts if receipts is not None else [None] * len(items))
-        self.items.extend(items)
-
-    def take(self, count: int) -> list[Any]:
-        """The first items."""
-        return [self.items.popleft() for _ in range(count)]
-
-    def release(self, count: int) -> list[Receipt | None]:
-        """The receipts of the first items."""
-        return [self.held.popleft() if self.held else None for _ in range(count)]
-
-
-async def _take(port: In[Any], limit: int) -> tuple[list[Any], Receipts] | None:
-    """The next batch, waited for whatever happens; None when there will be none."""
-    try:
-        return await port.take(limit)
-    except EndOfItems:
-        return None
-
-
 def _places(component: Component[Any], workers: int) -> int | None:
     """How many of its handlers may be at work at once."""
     if isinstance(component, AsynchronousFilter):
         return None
     return workers if isinstance(component, OneInput) else 1
-
-
-def _release(receipts: Receipts) -> None:
-    for receipt in receipts or ():
-        if receipt is not None:
-            receipt.release()
 
 
 def _first_failure(group: BaseExceptionGroup[BaseException], component: Component[Any]) -> Exception:

@@ -256,7 +256,8 @@ def _read(value: Any, prop: Property) -> Any:
     try:
         number = quantities.parse(value, prop.unit)
     except ValueError as error:
-        raise SettingError(f"setting {prop.name!r}: {error}") from None
+        words = "".join(f", or {word}" for word in re.findall(r"'([^']+)'", prop.type))
+        raise SettingError(f"setting {prop.name!r}: {error}{words}") from None
     return int(number) if "float" not in prop.type and number == int(number) else number
 
 

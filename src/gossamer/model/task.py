@@ -102,3 +102,10 @@ class Committed(msgspec.Struct, frozen=True, gc=False):
     """Of a robots.txt request: the site that can be judged by it now."""
     is_goal: bool = False
     """It is the page at which the crawl ends."""
+
+
+class Arrived(msgspec.Struct, frozen=True, gc=False):
+    """URLs that other agents found are in their hosts' queues: the frontier may find work where there was none."""
+
+    new: int
+    """How many of them were new here."""

@@ -10,7 +10,7 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.quantities import show_bytes
 from gossamer.services.politeness.provider import PolitenessSheet
 from gossamer.services.robots.provider import RobotsSheet
-from gossamer.stages.fetch.http import HttpSheet
+from gossamer.stages.fetch.http_sheet import HttpSheet
 
 #: Letters of the user agent and the contact that are shown: more is nobody's name.
 _LONGEST = 500

@@ -32,7 +32,7 @@ from gossamer.model.identity import unique_name
 from gossamer.model.url import canonical
 from gossamer.query.convert import convert
 from gossamer.query.noted import are_tables, known_notes, notes_of, write_notes
-from gossamer.query.places import INDEX_DIRECTORY, RANKS, TABLES, converting, replacing
+from gossamer.query.places import COUNTED, INDEX_DIRECTORY, TABLES, converting, replacing
 from gossamer.query.removing import check_tables, leftovers, remove_rows
 from gossamer.query.schema import tables_of
 from gossamer.services.politeness.blocklist import Blocklist
@@ -302,8 +302,8 @@ class _Deleting:
             )
 
     def _copies(self) -> None:
-        """The quarantine holds torn and damaged bytes of anything; index and ranks are made again."""
-        for place in (QUARANTINE, INDEX_DIRECTORY, *(f"{TABLES}/{name}" for name in RANKS)):
+        """The quarantine holds torn and damaged bytes of anything; index and what is counted are made again."""
+        for place in (QUARANTINE, INDEX_DIRECTORY, *(f"{TABLES}/{name}" for name in COUNTED)):
             shutil.rmtree(self._directory / place, ignore_errors=True)
 
     def _followers(self) -> None:

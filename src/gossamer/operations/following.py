@@ -38,12 +38,10 @@ def _endpoints(directory: Path, rest: Rest, name: str) -> Follower:
 
 
 def _index(directory: Path, rest: Rest, name: str) -> Follower:
-    from gossamer.assembly.archived import ArchivedTexts  # few crawls are indexed while they run
+    from gossamer.operations.indexing import open_for_writing  # few crawls are indexed while they run
     from gossamer.query.retrying import Retried, RetryingFollower
-    from gossamer.query.search.index import SearchIndex
 
-    index = Retried("the index", lambda: SearchIndex(directory, ArchivedTexts(directory)))
-    return RetryingFollower(directory, [index])
+    return RetryingFollower(directory, [Retried("the index", lambda: open_for_writing(directory))])
 
 
 def _sink(directory: Path, rest: Rest, name: str) -> Follower:

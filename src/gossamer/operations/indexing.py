@@ -8,12 +8,15 @@ from pathlib import Path
 import msgspec
 
 from gossamer.assembly.archived import ArchivedTexts
-from gossamer.model.errors import CrawlDirectoryError
+from gossamer.assembly.place import read_wiring
+from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
 from gossamer.query.convert import convert
 from gossamer.query.feeds import Feed
-from gossamer.query.places import following
+from gossamer.query.places import TABLES, TERMS, following
 from gossamer.query.search.extras import add_extras
-from gossamer.query.search.index import SearchIndex, remove_index
+from gossamer.query.search.forward import write_terms
+from gossamer.query.search.index import SearchIndex, indexed_text, remove_index
+from gossamer.reading.text import TextChoice
 
 
 class Indexed(msgspec.Struct, frozen=True):
@@ -27,17 +30,51 @@ class Indexed(msgspec.Struct, frozen=True):
     """Documents of which the tables say something else than before."""
     unread: int
     """Documents whose texts the archive does not give."""
+    terms: int | None = None
+    """Rows of the table `terms`; None where it is not made."""
 
 
-def index_crawl(directory: Path, *, anew: bool = False) -> Indexed:
+def open_for_writing(directory: Path, text: TextChoice | None = None) -> SearchIndex:
+    """The index of a crawl; where it is made, with the texts that the crawl chose.
+
+    Args:
+        directory: the crawl directory.
+        text: what of a page is indexed instead.
+
+    Raises:
+        UsageError: the index holds other texts, or is of another version.
+        CrawlDirectoryError: it is damaged, or another process writes it.
+    """
+    has = indexed_text(directory)
+    if text and has and text != has:
+        raise UsageError(
+            f"the index of {directory} was made with --text {has}; make it anew: "
+            f"gossamer index {directory} --overwrite --text {text}"
+        )
+    choice = text or has or text_of_crawl(directory)
+    return SearchIndex(directory, ArchivedTexts(directory, choice), choice)
+
+
+def text_of_crawl(directory: Path) -> TextChoice:
+    """What of a page is its text for the crawl itself; its prose where the crawl's own file does not say."""
+    try:
+        plan = read_wiring(directory).components.get("process")
+    except GossamerError:  # `gossamer verify` tells of it, and texts can be read without
+        return "main"
+    return "all" if plan is not None and plan.settings.get("text") == "all" else "main"
+
+
+def index_crawl(directory: Path, *, anew: bool = False, text: TextChoice | None = None, terms: bool = False) -> Indexed:
     """Bring the index up to date.
 
     Args:
         directory: the crawl directory.
         anew: make it from the beginning.
+        text: what of a page is indexed; None for what the index has, or the crawl chose.
+        terms: make the table `terms` of it.
 
     Raises:
-        UsageError: it is of another version.
+        UsageError: it holds other texts, or is of another version.
         CrawlDirectoryError: it is damaged, or another process writes it.
         OSError: it could not be written.
     """
@@ -49,10 +86,11 @@ def index_crawl(directory: Path, *, anew: bool = False) -> Indexed:
             )
         if anew:
             remove_index(directory)
-        index = SearchIndex(directory, ArchivedTexts(directory))
+        index = open_for_writing(directory, text)
         try:
             visits = Feed(directory, index.table).give(index)
             extras = add_extras(directory, index)
-            return Indexed(index.documents, visits, extras, index.unread)
+            rows = write_terms(index, directory / TABLES / TERMS / f"{TERMS}.parquet") if terms else None
+            return Indexed(index.documents, visits, extras, index.unread, rows)
         finally:
             index.close()

@@ -13,7 +13,7 @@ from gossamer.query.database import Database
 from gossamer.query.schema import tables_of, tables_that_ship
 from gossamer.query.sinks.drivers import RowsRefusedError, SinkDriver, connect_sink
 from gossamer.query.sinks.mapping import SinkSpec, SinkTable, read_sinks
-from gossamer.query.sinks.sink import values_of
+from gossamer.query.sinks.sink import row_maker
 from gossamer.stores.crawl_identity import crawl_id
 
 #: Rows of each table that are tried.
@@ -69,7 +69,7 @@ def _put(driver: SinkDriver, table: SinkTable, directory: Path) -> int:
     with Database(directory) as database:
         kind = " WHERE kind = ?" if table.kind else ""
         answer = database.ask(f"SELECT * FROM {table.source}{kind} LIMIT {TRIED}", [table.kind] if table.kind else [])
-        rows = [values_of(table, crawl, dict(zip(answer.columns, row, strict=True))) for row in answer]
+        rows = list(map(row_maker(table, crawl, answer.columns, driver), answer))
     names = list(table.columns)
     if rows and table.statement:
         driver.run_named(table.statement, names, rows)

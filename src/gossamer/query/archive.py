@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.model.errors import UsageError
+from gossamer.model.outcome import TRANSIENT, of_status
 from gossamer.model.visit import Location
 from gossamer.stores.cdxj import INDEX, IndexedCapture, find, found_in
 from gossamer.stores.segments import segments
@@ -45,21 +46,22 @@ class ArchiveReader:
         return sorted(found, key=lambda one: (one.timestamp, one.entry.filename, int(one.entry.offset)))
 
     def document(self, url: str, at: str = "") -> ArchivedDocument:
-        """The last capture of a canonical URL, with its body.
+        """The version of a document that stands last, with its body: an answer of a failing server takes no other's place.
 
         Args:
             url: canonical.
-            at: digits of a time, as `202603`: the last capture whose time begins so.
+            at: digits of a time, as `202603`: what stood at its end.
 
         Raises:
             UsageError: there is none.
             CrawlDirectoryError: the archive is damaged there.
         """
-        captures = [one for one in self.captures(url) if one.timestamp.startswith(at)]
+        captures = [one for one in self.captures(url) if not at or one.timestamp[: len(at)] <= at]
+        captures = [one for one in captures if not _is_passing(one.entry.status)] or captures
         if not captures and not (self.directory / WARC_DIRECTORY).is_dir():
             raise UsageError(f"{self.directory} has no archive: its crawl ran with --no-warc, or brought nothing")
         if not captures:
-            when = f" at {at}" if at else ""
+            when = f" as it was at {at}" if at else ""
             raise UsageError(f"{url} is not in the archive of {self.directory}{when}; `gossamer why` tells its story")
         record = self.read(captures[-1])
         return ArchivedDocument(record, self.original(record, url, captures[-1].entry.digest.removeprefix("sha1:")))
@@ -100,6 +102,11 @@ class ArchiveReader:
         if not chosen:
             raise UsageError(f"{url} was fetched again unchanged, and the document it repeats is not in this archive")
         return self.read(chosen[-1])
+
+
+def _is_passing(status: str) -> bool:
+    """Whether an answer with this status says nothing of the document (as :data:`gossamer.query.schema.TELLING` has it)."""
+    return status.isdigit() and of_status(int(status)) in TRANSIENT
 
 
 def _digits(date: str) -> str:

@@ -41,6 +41,12 @@ TABLES = "tables"
 
 #: Tables that `gossamer rank` makes of the others: of URLs, and of hosts.
 RANKS = ("ranks", "host_ranks")
+
+#: The table that `gossamer index --terms` makes of the index.
+TERMS = "terms"
+
+#: Tables that are counted out of others and hold names or words of pages: a deletion removes them whole.
+COUNTED = (*RANKS, TERMS)
 REPLACED = "replaced.json"
 
 

@@ -2,7 +2,7 @@
 
 Place in the flow: `gossamer rank` calls :func:`rank_crawl`, which reads `links` and writes the tables `ranks` and `host_ranks`.
 Brin and Page, "The anatomy of a large-scale hypertextual web search engine" (1998). A URL that was linked and never fetched
-has a rank too: that is what tells which page to fetch next. DuckDB numbers the URLs, NumPy does the sums: 8 bytes a link and
+has a rank too: that is what tells which page to fetch next. DuckDB numbers the URLs, NumPy does the sums: 32 bytes a link and
 40 a URL.
 
 URLs are told apart by hashes of 64 bits while they are counted: among ten million, two have the same one in one crawl of 300,000.
@@ -56,12 +56,14 @@ def pagerank(sources: Numbers, targets: Numbers, count: int) -> tuple[Ranks, int
     share: Ranks = DAMPING / np.maximum(degrees, 1)
     ends = degrees == 0
     ranks: Ranks = np.full(count, 1 / count)
+    # NumPy would make numbers of this size of them in each round.
+    places, taken = targets.astype(np.intp), sources.astype(np.intp)
+    passing: Ranks = np.empty(len(taken))
     rounds = 0
     while rounds < MOST_ROUNDS:
         rounds += 1
-        passed: Ranks = np.bincount(targets, weights=(ranks * share)[sources], minlength=count).astype(
-            np.float64, copy=False
-        )
+        np.take(ranks * share, taken, out=passing, mode="clip")
+        passed: Ranks = np.bincount(places, weights=passing, minlength=count).astype(np.float64, copy=False)
         # Who stands on a page without links begins anywhere.
         passed += (1 - DAMPING + DAMPING * ranks[ends].sum()) / count
         change = np.abs(passed - ranks).sum()

@@ -13,7 +13,7 @@ from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.engine import PARQUET, Connection, connect, select_table
 from gossamer.query.noted import Noted, noted, switch
 from gossamer.query.places import (
-    RANKS,
+    COUNTED,
     TABLES,
     TableManifest,
     converting,
@@ -36,7 +36,7 @@ def check_tables(directory: Path) -> None:
     Raises:
         CrawlDirectoryError: there is one.
     """
-    known = {*tables_of(directory), HOSTS.name, *RANKS}
+    known = {*tables_of(directory), HOSTS.name, *COUNTED}
     for name in table_names(directory):
         if name not in known:
             raise CrawlDirectoryError(

@@ -70,7 +70,16 @@ DERIVED = {
     "redirect_ends": Derived(
         "Each URL that redirects, where its chain ends and how; `is_loop` where it comes back.",
         (
-            ("redirect_steps", "SELECT source AS url, target FROM links WHERE relation LIKE 'redirect%'"),
+            (
+                # All that is asked of links here and for those that are broken: their targets are long to read, and read once.
+                "passing_links",
+                f"""
+                SELECT source, target, relation, anchor, nofollow, visit FROM links
+                WHERE relation LIKE 'redirect%'
+                   OR target IN (SELECT url FROM pages WHERE outcome IN ({words(BROKEN | {Outcome.REDIRECT})}))
+                """,
+            ),
+            ("redirect_steps", "SELECT source AS url, target FROM passing_links WHERE relation LIKE 'redirect%'"),
             (
                 "redirect_ends",
                 f"""
@@ -105,8 +114,8 @@ DERIVED = {
                 "broken_links",
                 """
                 SELECT l.source, l.target, l.relation, l.anchor, l.nofollow, b.outcome, b.status, b.error, b."end",
-                       l.source_host, l.target_host, l.visit
-                FROM links l JOIN broken_urls b ON b.url = l.target WHERE l.relation NOT LIKE 'redirect%'
+                       host(l.source) AS source_host, host(l.target) AS target_host, l.visit
+                FROM passing_links l JOIN broken_urls b ON b.url = l.target WHERE l.relation NOT LIKE 'redirect%'
                 """,
             ),
         ),

@@ -33,6 +33,12 @@ _HIDDEN_TAGS = (
 )
 _HIDDEN_NAMES = tuple(_HIDDEN_TAGS.split())
 
+#: Those of them that hold words for readers all the same: menus, footers, code.
+WORDED = frozenset(
+    _HIDES + _HIDDEN_NAMES.index(name)
+    for name in ["pre", "nav", "footer", "aside", "button", "select", "menu", "dialog"]
+)
+
 #: Bytes of a name that are looked at, as one number; no name of the lists is longer.
 _NAME = 8
 
@@ -86,6 +92,9 @@ def _shape(code: int) -> int:
         return 1
     return 2 if code in b".,;:)]}!?'\"|&<" or 0x80 <= code < 0xC0 or code in (_LATIN_SYMBOL, _PUNCTUATION) else 3
 
+
+#: Whether a tag begins where such a byte stands behind `<`; NUL does behind the last one.
+_BEGINS = np.array([(chr(code).isalpha() and code < 0x80) or code in b"/!?\0" for code in range(256)])
 
 #: Multiplier and size of the tables: no two of the names above get the same slot.
 _SPREAD = np.array(0x612E7696A6CECC1B, np.uint64)
@@ -161,7 +170,8 @@ class Part:
             start: where the part begins.
             end: where it ends, before a tag if it can.
             limit: how far the end of an element without prose is looked for.
-            unclosed: what was looked for in vain, for the parts behind this one.
+            unclosed: kinds of elements that are kept like any other; those that are looked for in vain are added to it, for
+                the parts behind this one.
         """
         data = markup[start:end]
         for byte, space in _NO_BREAK:
@@ -211,6 +221,8 @@ def _tags(data: bytes, length: int) -> _Tags:
     """All tags of a part: what begins with `<` and a letter, `/` and a letter, `!` or `?`, and ends before the next `<`."""
     codes = np.frombuffer(data, dtype=np.uint8)
     marks = ((codes & 0xFD) == ord("<")).nonzero()[0]  # `>` differs in one bit
+    # What begins no tag ends none either: pages write `alt="<-"`.
+    marks = marks[(codes.take(marks) != ord("<")) | _BEGINS.take(codes.take(marks + 1, mode="clip"))]
     opening = (codes.take(marks) == ord("<")).nonzero()[0]
     places = marks.take(opening)
     closes = marks.take(opening[:-1] + 1)

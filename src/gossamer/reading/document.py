@@ -14,7 +14,7 @@ from gossamer.reading.markup import resolved
 from gossamer.reading.queries import in_charset
 from gossamer.reading.skim import Skim
 from gossamer.reading.suspicion import suspicion
-from gossamer.reading.text import GIST, main_text
+from gossamer.reading.text import GIST, MAX_TEXT, TEXTS, TextChoice
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -38,18 +38,22 @@ _CANONICAL = re.compile(rb"(?i)canonical|&")
 class Document:
     """One visit's document. Lives inside the process stage only; what leaves it is findings."""
 
-    __slots__ = ("__dict__", "agent", "visit")
+    __slots__ = ("__dict__", "agent", "choice", "visit")
 
-    def __init__(self, visit: Visit, agent: str = "Gossamer", *, trouble: str | None = None) -> None:
+    def __init__(
+        self, visit: Visit, agent: str = "Gossamer", *, trouble: str | None = None, choice: TextChoice = "main"
+    ) -> None:
         """Nothing is parsed yet.
 
         Args:
             visit: the visit that fetched it.
             agent: the product token that the page may speak to (design question 15).
             trouble: what is known of the page already; `""` where the tree may be built whatever the page looks like.
+            choice: what of the page is its text.
         """
         self.visit = visit
         self.agent = agent
+        self.choice = choice
         if trouble is not None:
             self.__dict__["trouble"] = trouble
 
@@ -197,13 +201,13 @@ class Document:
 
     @cached_property
     def text(self) -> str:
-        """The prose of the page, without boilerplate and code, one block a line (:mod:`gossamer.reading.text`)."""
-        return main_text(self.markup)
+        """The text of the page, one block a line (:mod:`gossamer.reading.text`): its prose, or all of it by choice."""
+        return TEXTS[self.choice](self.markup, MAX_TEXT)
 
     @cached_property
     def gist(self) -> str:
         """The beginning of :attr:`text`, as far as language and fingerprint need it (:data:`gossamer.reading.text.GIST`)."""
-        return main_text(self.markup, GIST)
+        return TEXTS[self.choice](self.markup, GIST)
 
     @cached_property
     def declared_language(self) -> str:

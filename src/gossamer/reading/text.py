@@ -4,17 +4,27 @@ Place in the flow: :class:`~gossamer.reading.document.Document` asks for it; lan
 on the markup, not on the tree, so that pages in trouble have a text too, and in linear time.
 
 Navigation, footers, asides and `pre` are left out. The rest falls into blocks, at every tag that is not inline
-(:mod:`gossamer.reading.blocks`), and blocks are kept or dropped by number of words and share of words in links, of a block and
-of its neighbours: the decision tree `NumWordsRules` of C. Kohlschütter, P. Fankhauser, W. Nejdl, "Boilerplate Detection
-using Shallow Text Features", WSDM 2010, algorithm 2. Words in `code` count as words in links do.
+(:mod:`gossamer.reading.blocks`). Words in `code` count as words in links do; a block that consists of them for the most part is a
+menu. Of the others, those are kept that look like prose by their words and their neighbours': the decision tree `NumWordsRules` of
+C. Kohlschütter, P. Fankhauser, W. Nejdl, "Boilerplate Detection using Shallow Text Features", WSDM 2010, algorithm 2. Reference
+pages are made of short blocks, of which that tree would leave little: where it takes away much, no menu is all that is asked for
+(decision 48).
 
 NumPy is imported on the first text, so that a plain crawl does without it.
 """
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import TYPE_CHECKING, Literal
 
 from gossamer.reading.language import SAMPLE
+
+if TYPE_CHECKING:
+    from gossamer.reading.blocks import Part
+
+#: What of a page is its text: its prose, or every word that a browser shows.
+TextChoice = Literal["main", "all"]
 
 #: Characters of text that are kept of a page (fault 76): longer ones are lists and dumps.
 MAX_TEXT = 100_000
@@ -34,10 +44,12 @@ MAX_HEAD = 64 << 10
 #: Bytes of markup behind which nothing is read.
 MAX_MARKUP = 1 << 20
 
-#: Share of words in links above which a block is a menu (the tree's first question).
-_MOSTLY_LINKS = 1 / 3
+#: Share of words in links and code above which a block is a menu, and above which the tree says so.
+_MENU, _MOSTLY_LINKS = 1 / 2, 1 / 3
 #: Share of words in links of the block before that speaks against a block.
 _LINKS_BEFORE = 5 / 9
+#: Share of the words of blocks that are no menus that the tree has to leave for it to be believed.
+_BELIEVED = 3 / 4
 
 
 def main_text(markup: bytes, enough: int = MAX_TEXT) -> str:
@@ -47,26 +59,54 @@ def main_text(markup: bytes, enough: int = MAX_TEXT) -> str:
         markup: well-formed UTF-8.
         enough: characters behind which no further part is read.
     """
+    return _text(markup, enough, set(), _main)
+
+
+def all_text(markup: bytes, enough: int = MAX_TEXT) -> str:
+    """Every word of a page that is for readers, menus and code among them, one block a line.
+
+    Args:
+        markup: well-formed UTF-8.
+        enough: characters behind which no further part is read.
+    """
+    from gossamer.reading.blocks import WORDED
+
+    return _text(markup, enough, set(WORDED), _every)
+
+
+#: What makes a page's text of its markup, by the choice.
+TEXTS = {"main": main_text, "all": all_text}
+
+
+def _text(markup: bytes, enough: int, shown: set[int], kept: Callable[["Part"], list[bool]]) -> str:
+    """Blocks that are kept, part by part; `shown` are kinds of elements that are text though no prose."""
     from gossamer.reading.blocks import Part
 
     texts: list[str] = []
-    spare: list[bytes] = []
-    unclosed: set[int] = set()
     start, limit, length = max(markup.find(b"<body", 0, MAX_HEAD), 0), min(len(markup), MAX_MARKUP), 0
     for _ in range(MAX_PARTS):
-        part = Part(markup, start, _end(markup, start, limit), limit, unclosed)
-        shares = [few / number for few, number in zip(part.bare, part.words, strict=True)]
-        keep = _kept(part.words, shares)
+        part = Part(markup, start, _end(markup, start, limit), limit, shown)
+        keep = kept(part)
         if True in keep:
             texts.append(_prose(part.texts(keep)))
             length += len(texts[-1])
-        elif not texts:
-            # A page of a few words: what is not a link is what there is.
-            spare.append(part.texts([share <= _MOSTLY_LINKS for share in shares]))
         start = part.behind
         if start >= limit or length >= enough:
             break
-    return ("\n".join(texts) if texts else _prose(b"".join(spare)))[:MAX_TEXT]
+    return "\n".join(texts)[:MAX_TEXT]
+
+
+def _every(part: "Part") -> list[bool]:
+    return [True] * len(part.words)
+
+
+def _main(part: "Part") -> list[bool]:
+    """Which blocks are prose, or at least no menu."""
+    shares = [few / number for few, number in zip(part.bare, part.words, strict=True)]
+    kept = _kept(part.words, shares)
+    no_menu = [share <= _MENU for share in shares]
+    left, most = (sum(compress(part.words, some)) for some in (kept, no_menu))
+    return kept if left >= _BELIEVED * most else no_menu
 
 
 def _end(markup: bytes, start: int, limit: int) -> int:

@@ -14,7 +14,7 @@ anything but the event loop, because a suite gives the component a number of tur
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -52,20 +52,23 @@ class Stand:
         capacity: int | Mapping[str, int] = DEFAULT_CAPACITY,
         report: Callable[[str], None] = lambda line: None,
         aside: Aside = forget,
+        bound: Collection[str] = (),
     ) -> None:
-        """`capacity`: of all connectors, or of those named by role."""
-        ports = declared(type(component))
-        sizes = capacity if isinstance(capacity, Mapping) else dict.fromkeys([*ports.inputs, *ports.outputs], capacity)
+        """`capacity`: of all connectors, or of those named by role. `bound`: optional ports that have a connector here."""
+        ports, unbound = declared(type(component)), component.optional - set(bound)
+        inputs = {role: kind for role, kind in ports.inputs.items() if role not in unbound}
+        outputs = {role: kind for role, kind in ports.outputs.items() if role not in unbound}
+        sizes = capacity if isinstance(capacity, Mapping) else dict.fromkeys([*inputs, *outputs], capacity)
         self.component = component
         self.connectors: dict[str, Connector[Any]] = {
             role: LocalConnector(role, item_type, sizes.get(role, DEFAULT_CAPACITY))
-            for role, item_type in {**ports.inputs, **ports.outputs}.items()
+            for role, item_type in {**inputs, **outputs}.items()
         }
-        self.feeds = {role: Out(role, self.connectors[role]) for role in ports.inputs}
-        self.results = {role: In(role, self.connectors[role]) for role in ports.outputs}
+        self.feeds = {role: Out(role, self.connectors[role]) for role in inputs}
+        self.results = {role: In(role, self.connectors[role]) for role in outputs}
         component.bind(
-            {role: In(role, self.connectors[role]) for role in ports.inputs},
-            {role: Out(role, self.connectors[role]) for role in ports.outputs},
+            {role: In(role, self.connectors[role]) for role in inputs},
+            {role: Out(role, self.connectors[role]) for role in outputs},
         )
         self.runner = Runner(component, workers=workers, policy=policy, report=report, aside=aside)
         self._task: asyncio.Task[None] | None = None

@@ -75,6 +75,12 @@ def _check_kept(ledger: Ledger) -> None:
     assert list(spaces.scan(TWO, None)) == [] and list(spaces.scan(ONE, "never.test")) == []
     assert spaces.get_many(ONE, ["b.test", "never.test", "a.test"], b"") == [b"alone", None, None]
     assert spaces.get(ONE, "b.test") == b"alone"
+    walked = list(spaces.walk(ONE))
+    assert sorted(value for _, value in walked) == [b"0", b"3", b"alone", b"new"], (
+        "what lies under all hosts, each once"
+    )
+    for place, (mark, _) in enumerate(walked):
+        assert list(spaces.walk(ONE, mark)) == walked[place + 1 :], "a walk goes on behind its mark"
 
 
 def _check_bounds(ledger: Ledger) -> None:

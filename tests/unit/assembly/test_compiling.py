@@ -33,6 +33,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "language": (["de"], {"process.languages": ["de"]}),
     "follow_nofollow": (True, {"process.obey_nofollow": False, "nofollow.follow": True}),
     "details": ("full", {"process.details": "full", "html.anchors": True, "near-duplicates": "near-duplicates"}),
+    "text": ("all", {"process.text": "all"}),
     "near_duplicates": ("skip", {"process.details": "full", "near-duplicates.skip": True}),
     "user_agent": ("Mine/1", {"http.user_agent": "Mine/1", "robots.agent": "Mine", "dns.only_loopback": False}),
     "contact": ("me@b.test", {"archive.contact": "me@b.test", "dns.only_loopback": False}),

@@ -92,6 +92,17 @@ def test_growth_is_told_in_bytes_a_second() -> None:
     assert later == {"archive": 300.0}
 
 
+def test_a_size_is_that_of_the_moment_it_is_asked_for() -> None:
+    async def story() -> Mapping[str, int]:
+        clock, source = FakeClock(), Source()
+        pulse = pulse_of(source, clock)
+        await beats(pulse, clock, 1)
+        source.bytes = 300
+        return pulse.sizes
+
+    assert asyncio.run(story()) == {"archive": 300}
+
+
 def test_directories_are_looked_at_once_a_minute_whoever_reads_the_sizes() -> None:
     async def story() -> tuple[int, Mapping[str, int]]:
         clock, source = FakeClock(), Source()

@@ -3,7 +3,8 @@
 import pytest
 from publicsuffixlist import PublicSuffixList
 
-from gossamer.model.domains import below_suffix, registered_domain
+from gossamer.model.domains import below_suffix, domain_rule, registered_domain
+from gossamer.model.errors import UsageError
 
 #: Hosts of each kind of rule, and of none.
 HOSTS = [
@@ -52,3 +53,25 @@ def test_the_rules_of_one_top_level_domain_say_what_the_whole_list_says() -> Non
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "co.uk", "localhost", ""])
 def test_a_host_without_a_registered_domain_is_its_own(host: str) -> None:
     assert registered_domain(host) == host
+
+
+def test_the_assignable_domain_is_the_registered_one_unless_a_rule_is_finer_or_coarser() -> None:
+    usual = domain_rule("domain", ())
+    assert [usual.assignable(host) for host in ("a.bbc.co.uk", "127.0.0.1", "::1", "localhost", "*.bbc.co.uk")] == [
+        "bbc.co.uk",
+        "127.0.0.1",
+        "::1",
+        "localhost",
+        "bbc.co.uk",
+    ]
+    finer = domain_rule("host", ["bbc.co.uk, BBC.com"])
+    hosts = ("a.example.com", "b.example.com", "news.bbc.co.uk", "www.bbc.com", "bbc.com", "*.example.com")
+    found = [finer.assignable(host) for host in hosts]
+    assert found == ["a.example.com", "b.example.com", "bbc.co.uk", "bbc.co.uk", "bbc.co.uk", "example.com"]
+
+
+def test_a_rule_that_cannot_hold_is_refused_in_one_line() -> None:
+    with pytest.raises(UsageError, match="no registered domain; write 'bbc"):
+        domain_rule("domain", ["www.bbc.com"])
+    with pytest.raises(UsageError, match="stands in two groups"):
+        domain_rule("domain", ["bbc.com bbc.co.uk", "example.com bbc.com"])

@@ -11,8 +11,11 @@ from gossamer.model.body import PIECE, THRESHOLD, StoredBody
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Visit
+from gossamer.operations.indexing import index_crawl
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.convert import convert
+from gossamer.query.database import Database
+from gossamer.query.search.asking import Search
 from gossamer.testing.storing import visit
 
 Open = Callable[..., Any]
@@ -50,6 +53,42 @@ def test_the_last_capture_counts_or_that_of_a_time(kept: Open) -> None:
     assert reader.document("http://a.test/").source.body == b"new"
     assert reader.document("http://a.test/", "20231114221321").source.body == b"old"
     assert len(reader.captures("http://a.test/")) == 2
+    assert reader.document("http://a.test/", "20231115").source.body == b"new", "that stood then, too"
+    assert reader.document("http://a.test/", "20231114").source.body == b"new"
+    with pytest.raises(UsageError, match="as it was at 2022"):
+        reader.document("http://a.test/", "2022")
+
+
+def test_archive_links_and_index_show_the_same_visit(kept: Open, page: Make) -> None:
+    crawl, url = kept(), "http://a.test/1"
+    made = {}
+    for number, (outcome, status) in enumerate(
+        (
+            (Outcome.OK, 200),
+            (Outcome.SERVER_ERROR, 503),
+            (Outcome.OK, 200),
+            (Outcome.NOT_MODIFIED, 304),
+            (Outcome.RATE_LIMITED, 429),
+        )
+    ):
+        one = page(1, f"<p>version {number}".encode(), id=f"v{number}", title=f"Version {number}")
+        head = f"HTTP/1.1 {status} x\r\n\r\n".encode()
+        seen = {"outcome": outcome, "status": status, "started": 1_700_000_000.0 + number, "response_head": head}
+        body = b"" if outcome is Outcome.NOT_MODIFIED else one.response.body
+        made[number] = msgspec.structs.replace(
+            one,
+            response=msgspec.structs.replace(one.response, **seen, body=body),
+            links=one.links if outcome is Outcome.OK else (),
+        )
+    for number, stands in ((0, 0), (1, 0), (2, 2), (3, 2), (4, 2)):
+        crawl.commit(made[number])
+        crawl.rows.committed(crawl.rows.ends())
+        index_crawl(crawl.directory)
+        [hit] = Search(crawl.directory).ask("version").hits
+        with Database(crawl.directory) as database:
+            links = set(database.ask("SELECT DISTINCT visit FROM links"))
+        source = ArchiveReader(crawl.directory).document(url).source
+        assert (hit.visit, links, source.body) == (f"v{stands}", {(f"v{stands}",)}, f"<p>version {stands}".encode())
 
 
 @pytest.mark.parametrize("ended", [False, True])

@@ -9,13 +9,18 @@ from typing import Any
 
 import msgspec
 import pytest
+import tantivy
 
+from gossamer.assembly.compiling import shipped
 from gossamer.cli.main import main
+from gossamer.flow.wiring import with_settings, write
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Link, Visit
 from gossamer.operations.indexing import index_crawl
+from gossamer.query.database import Database
 from gossamer.query.feeds import Feed
+from gossamer.query.places import CRAWL_FILE
 from gossamer.query.ranking import rank_crawl
 from gossamer.query.search.asking import Search, SearchFilters, type_iris
 from gossamer.query.search.fields import parents
@@ -222,6 +227,55 @@ def test_no_index_another_version_and_a_damaged_one_are_told_in_one_line(
     (index_path(crawl) / "meta.json").write_text("{", encoding="utf-8")
     capsys.readouterr()
     refused(5, "damaged")
+
+
+MENU = b"<nav>Imprint</nav><pre>frobnicate(3)</pre>"
+
+
+def test_menus_and_code_are_found_where_all_text_is_indexed(
+    kept: Open, page: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stores = kept()
+    commit(stores, page(1, body("fox") + MENU, id="v1"))
+    directory = stores.directory
+    index_crawl(directory)
+    assert found(directory, "fox") == [url(1)] and found(directory, "frobnicate OR imprint") == []
+    assert main(["index", str(directory), "--text", "all"]) == 2
+    assert "--overwrite --text all" in capsys.readouterr().err
+    index_crawl(directory, anew=True, text="all")
+    assert found(directory, "frobnicate") == found(directory, "imprint") == found(directory, "fox") == [url(1)]
+    commit(stores, page(2, body("hen") + MENU, id="v2"))
+    index_crawl(directory)
+    assert found(directory, "imprint") == [url(1), url(2)], "an index goes on as it began"
+
+
+def test_the_index_of_a_crawl_has_the_texts_that_the_crawl_chose(kept: Open, page: Make) -> None:
+    stores = kept()
+    wiring = with_settings(shipped("default"), "process", {"text": "all"})
+    write(stores.directory / CRAWL_FILE, wiring)
+    commit(stores, page(1, body("fox") + MENU, id="v1"))
+    index_crawl(stores.directory)
+    assert found(stores.directory, "imprint") == [url(1)]
+
+
+def test_the_forward_index_agrees_with_the_inverted_one(crawl: Path) -> None:
+    assert index_crawl(crawl, terms=True).terms
+    with Database(crawl) as database:
+        rows = [(url, term, count) for url, term, count in database.ask("SELECT url, term, count FROM terms")]
+    assert (url(1), "fox", 1) in rows and (url(3), "検", 2) in rows
+    assert len({row[:2] for row in rows}) == len(rows)
+    index = open_index(crawl)
+    searcher = index.searcher()
+    urls: dict[str, set[str]] = {}
+    for where, term, _ in rows:
+        urls.setdefault(term, set()).add(where)
+    for term, documents in urls.items():
+        fields = [tantivy.Query.term_query(index.schema, name, term) for name in ("text", "title", "cjk")]
+        asked = tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in fields])
+        hits = searcher.search(asked, 100).hits
+        assert {searcher.doc(place).get_first("url") for _, place in hits} == documents, term
+    for term, _ in searcher.terms_with_prefix("text", ""):
+        assert term in urls, "the index has a term that the table lacks"
 
 
 def test_an_index_that_is_in_use_is_told_in_one_line(crawl: Path) -> None:

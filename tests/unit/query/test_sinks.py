@@ -93,7 +93,7 @@ def test_a_sink_keeps_the_promises_of_a_consumer(tmp_path: Path) -> None:
     def kept() -> list[Any]:
         return run(url, "SELECT page, euros FROM prices ORDER BY rowid")
 
-    check_feed_consumer(lambda: sink(tmp_path, url), kept, COLUMNS, row, step=7)
+    check_feed_consumer(lambda: sink(tmp_path, url), kept, COLUMNS, row, step=11)
 
 
 def test_a_row_takes_the_place_of_the_one_with_its_key(tmp_path: Path, url: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gossamer.reading import simhash
 from gossamer.reading.language import detect, primary
-from gossamer.reading.text import GIST, MAX_MARKUP, MAX_PARTS, MAX_TEXT, PART, main_text
+from gossamer.reading.text import GIST, MAX_MARKUP, MAX_PARTS, MAX_TEXT, PART, all_text, main_text
 
 PROSE = "The committee has decided that the old bridge over the river will be replaced by a new one in the coming year, because"
 PROSE += " it is no longer safe for the many people who walk across it every day on their way to work."
@@ -45,9 +45,29 @@ def test_boilerplate_and_code_are_left_out(noise: str) -> None:
     assert text(page) == f"{PROSE}\n{PROSE}"
 
 
+def test_all_text_has_menus_and_code_and_nothing_that_readers_do_not_see() -> None:
+    page = (
+        "<title>t</title><nav><a href=1>Home</a></nav><script>var x</script><!-- no --><style>p {}</style>"
+        f"<p>{PROSE}</p><pre>x = 1</pre><footer>Imprint</footer>"
+    )
+    assert all_text(page.encode()).split("\n") == ["Home", PROSE, "x = 1", "Imprint"]
+
+
+def test_pages_made_of_short_blocks_keep_them_and_lose_their_menus() -> None:
+    rows = "".join(f"<dt>option {number}<dd>sets <a href={number}>it</a> to {number}" for number in range(30))
+    menu = "".join(f"<li><a href={number}>page {number}</a>" for number in range(30))
+    kept = text(f"<body><ul>{menu}</ul><dl>{rows}</dl>")
+    assert "sets it to 7" in kept and "option 7" in kept and "page" not in kept
+
+
 def test_prose_keeps_its_inline_elements_and_its_references() -> None:
     page = f"<p>{PROSE.replace('old', '<b>o</b>ld').replace('bridge', '<a href=x>br&#105;dge</a>')} 1 < 2 &amp; <i>so on</i></p>"
     assert text(page) == f"{PROSE} 1 < 2 & so on"
+
+
+def test_a_sign_in_an_attribute_begins_no_tag() -> None:
+    page = f'<p>{PROSE}</p><div><a href=1><img alt="<-" src="left.gif" title="1 < 2"></a></div><p>{PROSE}</p>'
+    assert text(page) == f"{PROSE}\n{PROSE}"
 
 
 def test_short_paragraphs_between_long_ones_are_content() -> None:

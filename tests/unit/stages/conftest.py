@@ -7,7 +7,8 @@ import pytest
 
 from gossamer.model.task import Task
 from gossamer.services.dns import ResolverSheet, SystemResolver
-from gossamer.stages.fetch.http import HttpModule, HttpSheet
+from gossamer.stages.fetch.http import HttpModule
+from gossamer.stages.fetch.http_sheet import HttpSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakeWeb
 

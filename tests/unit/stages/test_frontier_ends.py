@@ -5,14 +5,15 @@ import heapq
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
 
 from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import requested
 from gossamer.model.ruling import What
-from gossamer.model.task import Answer, Committed, Task
+from gossamer.model.task import Answer, Arrived, Committed, Task
 from gossamer.model.url import host_of
 from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
 from gossamer.services.robots.provider import IgnoreRobots
@@ -23,6 +24,7 @@ from gossamer.stages.frontier.traversals import BreadthFirst
 from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
+from gossamer.stores.ledger.store import RocksStore
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.components import Stand
 
@@ -58,6 +60,7 @@ class Ring:
         linger: Any = "forever",
         step: float = 60.0,
         kind: type[Frontier] = Frontier,
+        ledger: RocksLedger | None = None,
         **settings: Any,
     ) -> None:
         self.step = step
@@ -65,7 +68,7 @@ class Ring:
         self.says = says
         self.asked: dict[str, int] = {}
         self.urls: list[str] = []
-        self.ledger = RocksLedger(LedgerSheet(directory=str(folder)))
+        self.ledger = ledger or RocksLedger(LedgerSheet(directory=str(folder)))
         self.ledger.open()
         self.politeness = HostPoliteness(PolitenessSheet(delay=0.0, **settings))
         self.frontier = kind(FrontierSheet(proxied=True, linger=linger))
@@ -78,12 +81,14 @@ class Ring:
         self.frontier.clock = self.politeness.clock = self.clock
         self.unfinished = 0
 
-    async def crawl(self, seeds: Sequence[str], at_most: float) -> float:
+    async def crawl(self, seeds: Sequence[str | Task], at_most: float) -> float:
         """Seconds until the frontier ends by itself; fails where it has not after so many."""
         under_way: list[tuple[float, int, Task, Answer]] = []
         order = count()
         async with Stand(self.frontier) as stand:
-            await stand.give("seeds", *(Task(url, host_of(url)) for url in seeds))
+            await stand.give(
+                "seeds", *(seed if isinstance(seed, Task) else Task(seed, host_of(seed)) for seed in seeds)
+            )
             stand.end("seeds")
             while not self.frontier.finished:
                 for task in await stand.made("tasks"):
@@ -105,6 +110,11 @@ class Ring:
         self.unfinished = self.ledger.queues.marks.unfinished
         self.ledger.abandon()
         return self.clock.monotonic()
+
+    async def answer(self, stand: Stand, task: Task) -> None:
+        """Fetch and commit one task at once."""
+        said = self.says(task.host, 0)
+        await self._commit(stand, task, Answer(task.url, task.host, said.outcome, said.elapsed, is_met=said.is_met))
 
     async def _commit(self, stand: Stand, task: Task, answer: Answer) -> None:
         await stand.give("answers", answer)
@@ -242,3 +252,63 @@ def test_one_dead_port_does_not_throw_away_a_good_seed(run: Any, tmp_path: Path)
     assert {url for url in ring.urls if ":8901" in url} == set(seeds[40:])
     assert ring.unfinished == 40
     assert len([url for url in ring.urls if ":8999" in url]) < 10, "five strikes and a probe"
+
+
+@pytest.mark.parametrize("durability", ["kill", "power"])
+def test_what_may_not_be_sent_twice_is_synced_once_in_its_round_before_it_leaves(
+    durability: Literal["kill", "power"], run: Any, tmp_path: Path
+) -> None:
+    synced: list[int] = []
+    synced_when_asked: list[int] = []
+
+    class CountingStore(RocksStore):
+        def sync(self) -> None:
+            synced.append(1)
+            super().sync()
+
+    class CountingLedger(RocksLedger):
+        store_type = CountingStore
+
+    def says(host: str, number: int) -> Answer:
+        synced_when_asked.append(len(synced))
+        return Answer("", host, Outcome.OK, 0.1, is_met=True)
+
+    ledger = CountingLedger(LedgerSheet(directory=str(tmp_path), durability=durability))
+    ring = Ring(tmp_path, says, ledger=ledger)
+    hosts = [f"h{number}.test" for number in range(3)]
+    posts = [Task(f"http://{host}/", host, request=requested("POST", b"1")) for host in hosts]
+    run(ring.crawl(posts, at_most=100.0))
+    before = synced_when_asked[0] - 1
+    assert synced_when_asked == [before + 1] * len(posts), "all of a round wait for the disk together"
+
+
+def test_an_agent_does_not_end_while_others_may_bring_urls_but_says_that_it_is_at_rest(
+    tmp_path: Path, run: Any
+) -> None:
+    async def agent() -> None:
+        ring = Ring(tmp_path, well_then(Outcome.OK, 0.1))
+        frontier = ring.frontier
+        async with Stand(frontier, bound=("arrived",)) as stand:
+            await stand.give("seeds", Task("http://a.test/", "a.test"))
+            assert not frontier.is_at_rest(), "seeds may come"
+            stand.end("seeds")
+            [task] = await stand.made("tasks")
+            assert not frontier.is_at_rest(), "a task is under way"
+            await ring.answer(stand, task)
+            assert (frontier.is_at_rest(), frontier.finished) == (True, False)
+            with ring.ledger.group() as group:
+                group.push([Task("http://b.test/", "b.test")])
+            await stand.give("arrived", Arrived(1))
+            assert not frontier.is_at_rest()
+            [task] = await stand.made("tasks")
+            assert task.url == "http://b.test/"
+            await ring.answer(stand, task)
+            stand.end("arrived")
+            await stand.settle()
+            assert frontier.finished, "nobody brings anything any more"
+            stand.end("answers", "committed")
+            await stand.wait()
+        await asyncio.sleep(0)
+        ring.ledger.abandon()
+
+    run(agent())

@@ -18,7 +18,8 @@ from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response
-from gossamer.stages.fetch.http import HttpModule, HttpSheet
+from gossamer.stages.fetch.http import HttpModule
+from gossamer.stages.fetch.http_sheet import HttpSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakePage, FakeWeb, Source
 

@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.task import Task
-from gossamer.stages.fetch.http import HttpSheet
+from gossamer.stages.fetch.http_sheet import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 _CASE = re.compile(

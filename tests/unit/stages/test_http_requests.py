@@ -9,7 +9,8 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.requesting import MAX_BODY, requested
 from gossamer.model.task import Task
 from gossamer.model.visit import Response
-from gossamer.stages.fetch.http import HttpModule, HttpSheet
+from gossamer.stages.fetch.http import HttpModule
+from gossamer.stages.fetch.http_sheet import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 

@@ -11,7 +11,8 @@ import pytest
 from gossamer.flow.errors import SettingError
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
-from gossamer.stages.fetch.http import HttpModule, HttpSheet
+from gossamer.stages.fetch.http import HttpModule
+from gossamer.stages.fetch.http_sheet import HttpSheet
 from gossamer.testing.fakeweb import FakeWeb
 
 x509 = pytest.importorskip("cryptography.x509", reason="the package cryptography makes the certificates of this test")

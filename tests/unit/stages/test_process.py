@@ -146,6 +146,14 @@ def test_details_are_made_only_where_they_are_wanted(run: Run) -> None:
     assert one(run, visit(body=ENGLISH), languages=("en",)).simhash == 0
 
 
+@pytest.mark.parametrize("apart", [4_000_000, 0])
+def test_fingerprints_go_by_all_text_where_that_is_chosen(run: Run, apart: int) -> None:
+    page = visit(body=b"<nav>" + FRENCH.encode() + b"</nav><main>" + ENGLISH + b"</main>")
+    prose = one(run, visit(body=ENGLISH), details="full").simhash
+    assert one(run, page, details="full", apart=apart).simhash == prose
+    assert one(run, page, details="full", apart=apart, text="all").simhash not in (prose, 0)
+
+
 def test_pages_in_other_languages_are_discarded_and_counted(run: Run) -> None:
     pages = [
         visit(body=ENGLISH + b"<a href=x>"),

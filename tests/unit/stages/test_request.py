@@ -9,7 +9,8 @@ import pytest
 from gossamer.flow.errors import SettingError
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
-from gossamer.stages.fetch.http import HttpModule, HttpSheet
+from gossamer.stages.fetch.http import HttpModule
+from gossamer.stages.fetch.http_sheet import HttpSheet
 from gossamer.stages.fetch.proxy import Proxy
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 

@@ -13,7 +13,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Found
 from gossamer.reading.document import Document
-from gossamer.stages.fetch.http import HttpSheet
+from gossamer.stages.fetch.http_sheet import HttpSheet
 from gossamer.stages.links.resolving import JoinCache, resolve_links
 from gossamer.stages.process.html import HtmlLinks
 from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionSheet

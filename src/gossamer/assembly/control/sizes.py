@@ -29,7 +29,7 @@ class DataSet(msgspec.Struct, frozen=True):
     name: str
     """`seen`, `frontier`, `ledger`, `archive` or `tables`; of a crawl in bulk also `sieve`, where its seen set lies."""
     bytes: int
-    """On the disk, and what a store holds in memory until it writes it there."""
+    """On the disk, and an estimate of what a store holds in memory until it writes it there."""
     growth: float = 0.0
     """Bytes a second over the last minute; 0 at rest."""
     items: int = 0

@@ -279,7 +279,7 @@ def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
         counters, told = ledger.counters(), ledger.meta(ENDED)
         outcomes = {name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")}
         ended = msgspec.json.decode(told, type=CrawlStanding) if told else CrawlStanding(str(directory), "killed")
-        queued, discovered = len(ledger.queues), counters.get("discovered", 0)
+        queued, discovered = len(ledger.queues) + counters.get("owed", 0), counters.get("discovered", 0)
         # What a person has confirmed to be a trap was left out when the last run ended.
         set_aside = ended.set_aside if told else counters.get("set_aside", 0)
         hosts = [state for state in islice(ledger.hosts(), LOOKED_AT) if state.note or state.counters.get("errors")]

@@ -64,6 +64,17 @@ class RemoteSheet(Sheet, frozen=True):
             ge=0,
         ),
     ] = 10.0
+    slot: Annotated[
+        str,
+        setting("Tell the other side that this process has this name; empty: its name in the wiring.", restart=_WIRED),
+    ] = ""
+    kept: Annotated[
+        bool,
+        setting(
+            "Leave what is not acknowledged at the end to the producers, which keep it and send it again.",
+            restart=_WIRED,
+        ),
+    ] = False
 
 
 class RemoteConnector(Connector[T]):
@@ -104,7 +115,7 @@ class RemoteConnector(Connector[T]):
                 f"name a secret_file, or set {handshake.SECRET_VARIABLE}"
             )
         self._changes = Waiters()
-        self._slot = slot
+        self._slot = self._options.slot or slot
         self._sender: Sender[T] | None = None if side == "receive" else self._make_sender()
         self._receiver: Receiver[T] | None = None if side == "send" else self._make_receiver(senders)
         self._dialling: asyncio.Task[None] | None = None
@@ -186,7 +197,9 @@ class RemoteConnector(Connector[T]):
     async def _linger(self) -> str:
         """Give the other side time for what is left; returns what to say of the rest. Not where both sides are here."""
         sender = self._sender
-        if sender is None or self._receiver is not None or not sender.ended or sender.failure is not None:
+        if self._options.kept or sender is None or self._receiver is not None:
+            return ""
+        if not sender.ended or sender.failure is not None:
             return ""
         try:
             async with asyncio.timeout(self._options.linger):

@@ -70,12 +70,20 @@ def schema() -> tantivy.Schema:
 
 def register(index: tantivy.Index) -> None:
     """Tell an index how texts become terms; it does not remember."""
+    for name, analyzer in analyzers().items():
+        index.register_tokenizer(name, analyzer)
+
+
+def analyzers() -> dict[str, tantivy.TextAnalyzer]:
+    """What makes terms of texts, by the names that the fields call it."""
     simple = (tantivy.Filter.remove_long(LONGEST_WORD), tantivy.Filter.lowercase())
-    index.register_tokenizer("words", _analyzer(tantivy.Tokenizer.simple(), *simple, tantivy.Filter.ascii_fold()))
-    index.register_tokenizer("cjk", _analyzer(tantivy.Tokenizer.regex(_CJK_LETTER)))
+    made = {
+        "words": _analyzer(tantivy.Tokenizer.simple(), *simple, tantivy.Filter.ascii_fold()),
+        "cjk": _analyzer(tantivy.Tokenizer.regex(_CJK_LETTER)),
+    }
     for stemmer in {*STEMMERS.values()}:
-        analyzer = _analyzer(tantivy.Tokenizer.simple(), *simple, tantivy.Filter.stemmer(stemmer))
-        index.register_tokenizer(f"stem_{stemmer}", analyzer)
+        made[f"stem_{stemmer}"] = _analyzer(tantivy.Tokenizer.simple(), *simple, tantivy.Filter.stemmer(stemmer))
+    return made
 
 
 def _analyzer(tokenizer: tantivy.Tokenizer, *filters: tantivy.Filter) -> tantivy.TextAnalyzer:

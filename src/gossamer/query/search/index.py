@@ -9,7 +9,7 @@ import contextlib
 import datetime
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from gossamer.model.outcome import DOCUMENTS
 from gossamer.query.places import INDEX_DIRECTORY
 from gossamer.query.schema import TELLING
 from gossamer.query.search.fields import CJK, FORMAT, MARK, PLAIN_WEIGHT, parents, register, schema, stem_field
+from gossamer.reading.text import MAX_TEXT, TextChoice
 
 #: Where its format is noted, beside tantivy's own files.
 _FORMAT_FILE = "gossamer.json"
@@ -29,14 +30,16 @@ _FORMAT_FILE = "gossamer.json"
 #: Bytes that tantivy collects before it writes a segment; one thread, since this runs beside a crawl.
 HEAP = 64_000_000
 
-#: Characters of a title and a text that are indexed.
-MAX_TITLE, MAX_TEXT = 1_000, 100_000
+#: Characters of a title that are indexed.
+MAX_TITLE = 1_000
 
 
 class IndexFormat(msgspec.Struct, frozen=True):
     """What the file beside tantivy's own says."""
 
     format: int
+    text: TextChoice = "main"
+    """What of a page is in it."""
 
 
 class TextReader(Protocol):
@@ -89,7 +92,15 @@ def _damaged(directory: Path) -> CrawlDirectoryError:
     )
 
 
-def make_index(directory: Path) -> None:
+def indexed_text(directory: Path) -> TextChoice | None:
+    """What of pages is in the index; None where there is no index, or none that can be read."""
+    try:
+        return msgspec.json.decode((index_path(directory) / _FORMAT_FILE).read_bytes(), type=IndexFormat).text
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def make_index(directory: Path, text: TextChoice = "main") -> None:
     """Make an empty index where there is none; it is there whole or not at all."""
     path = index_path(directory)
     if has_index(directory):
@@ -100,7 +111,7 @@ def make_index(directory: Path) -> None:
     try:
         fresh.chmod(0o755)
         tantivy.Index(schema(), path=str(fresh))
-        (fresh / _FORMAT_FILE).write_bytes(msgspec.json.encode(IndexFormat(FORMAT)))
+        (fresh / _FORMAT_FILE).write_bytes(msgspec.json.encode(IndexFormat(FORMAT, text)))
         fresh.rename(path)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -123,14 +134,19 @@ class SearchIndex:
     columns: tuple[str, ...] = ()
     rows_at_once = 1_000
 
-    def __init__(self, directory: Path, reader: TextReader) -> None:
+    def __init__(self, directory: Path, reader: TextReader, text: TextChoice = "main") -> None:
         """Open it for writing, and make it where there is none.
+
+        Args:
+            directory: the crawl directory.
+            reader: gives the texts of documents.
+            text: what of a page they are.
 
         Raises:
             UsageError: it is of another version.
             CrawlDirectoryError: it is damaged, or another process writes it.
         """
-        make_index(directory)
+        make_index(directory, text)
         self._directory = directory
         self._reader = reader
         self._index = open_index(directory)
@@ -164,6 +180,18 @@ class SearchIndex:
             [(tantivy.Occur.Must, tantivy.Query.all_query()), (tantivy.Occur.MustNot, is_mark)]
         )
         return count_of(self._index.searcher().search(query, 1))
+
+    def texts(self) -> Iterator[tuple[str, str, str]]:
+        """URL, title and text of every document."""
+        searcher = self._index.searcher()
+        is_mark = tantivy.Query.term_query(self._schema, "kind", MARK)
+        every = tantivy.Query.boolean_query(
+            [(tantivy.Occur.Must, tantivy.Query.all_query()), (tantivy.Occur.MustNot, is_mark)]
+        )
+        for _, place in searcher.search(every, max(1, searcher.num_docs), count=False).hits:
+            document = searcher.doc(place)
+            url, title, text = (str(document.get_first(name) or "") for name in ("url", "title", "text"))
+            yield url, title, text
 
     def mark(self) -> FeedMark:
         """See the contract."""

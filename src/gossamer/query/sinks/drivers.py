@@ -42,6 +42,11 @@ class SinkDriver(ABC):
             raise UsageError(f"{text!r} is no name of a table or column")
         return ".".join(f"{self.quote}{part.replace(self.quote, self.quote * 2)}{self.quote}" for part in parts)
 
+    @staticmethod
+    def instant(value: datetime.datetime) -> Any:
+        """An instant with its zone, as the database takes it."""
+        return value
+
     @abstractmethod
     def run(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """One statement; `mark` stands for values."""
@@ -102,6 +107,10 @@ class SqliteDriver(SinkDriver):
         self._begun = False
 
     @staticmethod
+    def instant(value: datetime.datetime) -> Any:
+        return value.isoformat(sep=" ")
+
+    @staticmethod
     def _told(act: Callable[[], Any]) -> Any:
         try:
             return act()
@@ -123,15 +132,15 @@ class SqliteDriver(SinkDriver):
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         self._begin()
-        return cast("list[Row]", self._told(lambda: self._database.execute(sql, list(map(_sqlite, values))).fetchall()))
+        return cast("list[Row]", self._told(lambda: self._database.execute(sql, values).fetchall()))
 
     def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         self._begin()
-        self._told(lambda: self._database.executemany(sql, [list(map(_sqlite, row)) for row in rows]))
+        self._told(lambda: self._database.executemany(sql, rows))
 
     def run_named(self, statement: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
         self._begin()
-        told = [dict(zip(columns, map(_sqlite, row), strict=True)) for row in rows]
+        told = [dict(zip(columns, row, strict=True)) for row in rows]
         self._told(lambda: self._database.executemany(statement, told))
 
     def commit(self) -> None:
@@ -145,10 +154,6 @@ class SqliteDriver(SinkDriver):
 
     def close(self) -> None:
         self._database.close()
-
-
-def _sqlite(value: Any) -> Any:
-    return value.isoformat(sep=" ") if isinstance(value, datetime.datetime) else value
 
 
 class PostgresDriver(SinkDriver):

@@ -7,7 +7,8 @@ the reason.
 """
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import msgspec
 from gossamer.contracts.feeding import FeedBatch, FeedMark
 from gossamer.model.outcome import DOCUMENTS
 from gossamer.query.schema import TELLING
-from gossamer.query.sinks.drivers import Row, RowsRefusedError, connect_sink
+from gossamer.query.sinks.drivers import Row, RowsRefusedError, SinkDriver, connect_sink
 from gossamer.query.sinks.mapping import CRAWL, SinkSpec, SinkTable
 from gossamer.stores.printable import printable
 
@@ -35,7 +36,7 @@ class DatabaseSink:
     """One table of a sink. Contract: `feeding.FeedConsumer`."""
 
     columns: tuple[str, ...] = ()
-    rows_at_once = 1_000
+    rows_at_once = 5_000
 
     def __init__(self, directory: Path, crawl: str, name: str, spec: SinkSpec, at: int) -> None:
         """Connect.
@@ -98,14 +99,11 @@ class DatabaseSink:
 
     def take(self, batch: FeedBatch) -> None:
         """See the contract."""
-        rows = [dict(zip(batch.columns, row, strict=True)) for row in batch.rows]
-        if self._to.kind:
-            rows = [row for row in rows if row["kind"] == self._to.kind]
         last = self._last
 
         def work() -> None:
             nonlocal last
-            last = self._put(rows)
+            last = self._put(batch)
 
         self._kept(work, batch.mark, lambda: last)
 
@@ -128,46 +126,59 @@ class DatabaseSink:
             raise
         self._mark, self._last = mark, page
 
-    def _put(self, rows: Sequence[dict[str, Any]]) -> str:
+    def _put(self, batch: FeedBatch) -> str:
         """Bring rows into the database; returns page and visit of the last one."""
         to, last = self._to, self._last
+        at = {name: place for place, name in enumerate(batch.columns)}
+        made_of = row_maker(to, self._key[0], batch.columns, self._driver)
+        judges = to.source == "pages" and to.gone != "put"
+        page_at = list(to.columns).index(to.page) if to.page else -1
+        key_of = self._keys(at)
         waiting: dict[Any, Row] = {}
         gone: list[str] = []
         fresh: list[str] = []
-        for row in rows:
-            if to.source == "pages" and to.gone != "put":
-                if row["outcome"] not in TELLING:
-                    continue
-                if row["outcome"] not in DOCUMENTS:
-                    gone.append(row["url"])
-                    waiting.pop(row["url"], None)
-                    continue
-                if row["url"] in gone:
-                    gone.remove(row["url"])
-            made = values_of(to, self._key[0], row)
+        for number, row in enumerate(batch.rows):
+            if to.kind and row[at["kind"]] != to.kind:
+                continue
+            if judges and not self._stands(str(row[at["outcome"]]), str(row[at["url"]]), waiting, gone):
+                continue
+            made = made_of(row)
             if to.page:
-                page = made[list(to.columns).index(to.page)]
-                if (visit := f"{page}\n{row['visit']}") != last:
+                page = made[page_at]
+                if (visit := f"{page}\n{row[at['visit']]}") != last:
                     last = visit
                     fresh.append(page)
-                    waiting = {
-                        number: one for number, one in waiting.items() if one[list(to.columns).index(to.page)] != page
-                    }
-            waiting[self._key_of(row, made, len(waiting))] = made
+                    waiting = {key: one for key, one in waiting.items() if one[page_at] != page}
+            waiting[key_of(row, made, number)] = made
         if fresh:
             self._driver.delete(to.into, to.page, fresh)
         self._try(list(waiting.values()))
         self._leave(gone)
         return last
 
-    def _key_of(self, row: dict[str, Any], made: Row, number: int) -> Any:
-        """What a later row of a batch takes the place of an earlier one by."""
+    @staticmethod
+    def _stands(outcome: str, url: str, waiting: dict[Any, Row], gone: list[str]) -> bool:
+        """Whether the row of a visit is put; a page that is gone is noted, and one that came back is not any more."""
+        if outcome not in TELLING:
+            return False
+        if outcome not in DOCUMENTS:
+            gone.append(url)
+            waiting.pop(url, None)
+            return False
+        if url in gone:
+            gone.remove(url)
+        return True
+
+    def _keys(self, at: Mapping[str, int]) -> Callable[[Row, Row, int], Any]:
+        """What a later row of a batch takes the place of an earlier one by: of the crawl's row, the one made of it, its number."""
         if self._to.gone != "put":
-            return row["url"]
+            url = at["url"]
+            return lambda row, made, number: row[url]
         if self._to.key:
             names = list(self._to.columns)
-            return tuple(made[names.index(column)] for column in self._to.key)
-        return ("row", number, row.get("visit"), id(row))
+            key = itemgetter(*(names.index(column) for column in self._to.key))
+            return lambda row, made, number: key(made)
+        return lambda row, made, number: number
 
     def _leave(self, gone: list[str]) -> None:
         to = self._to
@@ -211,15 +222,34 @@ class DatabaseSink:
         self._driver.close()
 
 
-def values_of(table: SinkTable, crawl: str, row: Mapping[str, Any]) -> Row:
-    """What the columns of a mapping take of a row of the crawl."""
+def row_maker(table: SinkTable, crawl: str, columns: Sequence[str], driver: SinkDriver) -> Callable[[Row], Row]:
+    """What makes the values for a mapping's columns of a row of the crawl.
 
-    def one(source: str) -> Any:
-        column, *path = source.split(".")
-        value = crawl if column == CRAWL else row.get(column)
-        return _clean(_taken(value, path) if path else value)
+    Args:
+        table: the mapping.
+        crawl: the crawl's id.
+        columns: what the values of the crawl's rows are.
+        driver: says how it takes instants.
+    """
+    places = {name: place for place, name in enumerate(columns)}
+    parts = [source.split(".") for source in table.columns.values()]
+    plan = [(places.get(column, -1), column == CRAWL, path) for column, *path in parts]
 
-    return tuple(map(one, table.columns.values()))
+    def made(row: Row) -> Row:
+        values = []
+        for place, is_crawl, path in plan:
+            value = crawl if is_crawl else row[place] if place >= 0 else None
+            if path:
+                value = _taken(value, path)
+            if type(value) is str:
+                values.append(value if value.isascii() and "\0" not in value else _clean(value))
+            elif isinstance(value, datetime.datetime):
+                values.append(driver.instant(value if value.tzinfo else value.replace(tzinfo=datetime.UTC)))
+            else:
+                values.append(_clean(value))
+        return tuple(values)
+
+    return made
 
 
 def _taken(value: Any, path: Sequence[str]) -> Any:
@@ -234,15 +264,9 @@ def _taken(value: Any, path: Sequence[str]) -> Any:
 
 
 def _clean(value: Any) -> Any:
-    """What every database takes: no NUL and no half of a surrogate pair in texts, instants with their zone."""
+    """What every database takes: no NUL and no half of a surrogate pair in texts, and JSON as a text."""
     if isinstance(value, str):
-        return (
-            value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-            if not value.isascii() or "\0" in value
-            else value
-        )
-    if isinstance(value, datetime.datetime) and value.tzinfo is None:
-        return value.replace(tzinfo=datetime.UTC)
+        return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     if isinstance(value, dict | list):
         return msgspec.json.encode(value, enc_hook=str).decode()
     return value

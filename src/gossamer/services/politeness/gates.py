@@ -13,26 +13,26 @@ refusals have taught counts from its last start. Only what
 has begun has an entry here, so memory follows the hosts that were asked, and :meth:`Gates.forget` gives it back.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
 import msgspec
 
-from gossamer.model.host_table import HostTable
 from gossamer.model.outcome import ANSWERED, Outcome
 from gossamer.model.ruling import DONE, KEEP, Ruling
 from gossamer.model.task import Answer
 from gossamer.model.url import site_of
 from gossamer.services.guard import is_loopback
 from gossamer.services.politeness import circuit, notes, pace, retries
+from gossamer.services.politeness.asked import AskedHost, Circuits, closed_until, longest
 from gossamer.services.politeness.buckets import Bucket, Reserve
 from gossamer.services.politeness.circuit import Circuit
 from gossamer.services.politeness.held import Held, why_held
 from gossamer.services.politeness.network import Network
 from gossamer.services.politeness.notes import HostNote
-from gossamer.services.politeness.pace import FRESH, Pace, PaceRules, Reason
-from gossamer.services.politeness.places import Place, Share, SharedPlaces
-from gossamer.services.politeness.retries import WAITS
+from gossamer.services.politeness.pace import FRESH, Pace, Reason
+from gossamer.services.politeness.places import Place, SharedPlaces
+from gossamer.services.politeness.rules import GateRules, live_of, pace_of
 
 #: Outcomes of tasks for which nothing was asked of the host: its delay runs on as if they had not been.
 UNASKED = frozenset(
@@ -60,66 +60,8 @@ SPARED = 5.0
 PATIENCE = 10
 
 
-Circuits = Mapping[str, Circuit]
 Known = tuple[Pace, Circuit | None, Circuits]
 """What failures teach of a host, and what it gets back where they were not its own."""
-
-
-class GateRules(msgspec.Struct, frozen=True):
-    """All settings of the layers."""
-
-    pace: PaceRules = PaceRules()
-    per_host: int = 1
-    domain: Share = Share()
-    address: Share = Share()
-    domain_on_loopback: Share = Share(gap=0.0)
-    address_on_loopback: Share = Share(live=inf, gap=0.0)
-    """This machine is ours, and all of a simulated web lives on one address (design question 12)."""
-    pages_per_second: float | None = None
-    bytes_per_second: float | None = None
-    waits: tuple[float, ...] = WAITS
-    """Seconds before the second and each further try, of a page or of a host; none is no retry."""
-    delays: HostTable[float] = HostTable()
-    """Hosts with a delay of their own, in seconds; below 0 it follows the latency."""
-    lives: HostTable[int] = HostTable()
-    """Hosts with a number of live requests of their own."""
-    strikes: int = circuit.STRIKES
-    """Failures in a row after which a host is only probed."""
-
-
-def _pace_of(host: str, rules: GateRules) -> PaceRules:
-    """How fast a host is asked."""
-    delay = rules.delays.get(host) if len(rules.delays) else None
-    return rules.pace if delay is None else msgspec.structs.replace(rules.pace, delay=None if delay < 0 else delay)
-
-
-def _live_of(host: str, rules: GateRules) -> int:
-    """How many requests of a host may be live."""
-    return (rules.lives.get(host) if len(rules.lives) else None) or rules.per_host
-
-
-class _Host(Place):
-    __slots__ = ("begun", "circuit", "circuits", "is_due", "last", "most", "pace", "prior", "rules")
-
-    def __init__(self, host: str, rules: GateRules) -> None:
-        self.most = _live_of(host, rules)
-        self.rules = _pace_of(host, rules)
-        super().__init__(self.most)
-        self.pace = FRESH
-        self.circuit: Circuit | None = None
-        """Of its name: whether that has an address."""
-        self.circuits: Circuits = {}
-        """Of its endpoints, by scheme, name and port. Empty while none of them has failed; then also those that are well, as far
-        as they are known. Never changed, only replaced: what was known before a failure may be restored."""
-        self.last = -inf
-        """From when the delay counts: the last end, or with several live requests the last start."""
-        self.begun = -inf
-        """When the last request began; earlier where the answer before it took longer than a gap, so that the gap is kept on
-        average."""
-        self.prior = (-inf, -inf)
-        """`last` and `begun` before the live request began, in case that it turns out never to have gone out."""
-        self.is_due = False
-        """It was restored when its wait was over: this run owes it a try, whatever it was given before."""
 
 
 class Gates:
@@ -144,7 +86,7 @@ class Gates:
         self.changes = 0
         """How often hosts may have become ready earlier than they were told: settings changed, or hosts were spared."""
         self._draw = draw
-        self._hosts: dict[str, _Host] = {}
+        self._hosts: dict[str, AskedHost] = {}
         known = self.rules
         self._domains = SharedPlaces(known.domain, known.domain_on_loopback, known.per_host)
         self._addresses = SharedPlaces(known.address, known.address_on_loopback, known.per_host)
@@ -212,14 +154,14 @@ class Gates:
         if self.crawl_ready_at(now) > now:
             raise ValueError(f"the crawl as a whole may not ask {host} yet")
         if entry is None:
-            entry = self._hosts[host] = _Host(host, self.rules)
+            entry = self._hosts[host] = AskedHost(host, self.rules)
         entry.is_due = False
         entry.live += 1
         entry.prior = (entry.last, entry.begun) if entry.live == 1 else (inf, inf)
-        entry.begun = self._begun(entry, now)
+        entry.begun = entry.start_of(now)
         if entry.limit > 1:
             entry.last = now
-            self._settle(entry)
+            entry.settle()
         on_loopback = not host  # files of this machine have none
         if address:
             on_loopback = is_loopback(address) if there is None else there.on_loopback
@@ -264,7 +206,7 @@ class Gates:
         else:
             entry.last = now
             self._learn(host, entry, answer, now, wall, (domain, address), attempt=attempt)
-        self._settle(entry)
+        entry.settle()
         ruled = retries.ruling(outcome, attempt, self.rules.waits)
         if ruled is DONE:
             return ruled
@@ -274,12 +216,12 @@ class Gates:
         """A host's name has no address. No request is live; one failure is enough, for the name was asked for more than
         once. Where our own network seems down the host is not blamed, and waits for as long as the answer is remembered.
         """
-        entry = self._hosts.setdefault(host, _Host(host, self.rules))
+        entry = self._hosts.setdefault(host, AskedHost(host, self.rules))
         entry.is_due = False
         self._learn(host, entry, Answer("", host, Outcome.DNS_FAILED, 0.0), now, wall, (domain, ""), strikes=1)
         if entry.circuit is None:
             entry.pace = msgspec.structs.replace(entry.pace, until=max(entry.pace.until, now + SPARED))
-        self._settle(entry)
+        entry.settle()
 
     def received(self, amount: int, now: float, booked: float = 0.0) -> None:
         """So many bytes came in, and so many were booked when the request began."""
@@ -291,9 +233,9 @@ class Gates:
         if entry is None:
             if seconds is None:
                 return
-            entry = self._hosts[host] = _Host(host, self.rules)
+            entry = self._hosts[host] = AskedHost(host, self.rules)
         entry.pace = pace.with_crawl_delay(entry.pace, seconds)
-        self._settle(entry)
+        entry.settle()
 
     def raise_crawl_delay(self, host: str, seconds: float) -> None:
         """At least so long between two requests to a host that is known here, whatever its robots.txt says."""
@@ -303,12 +245,12 @@ class Gates:
 
     def hold(self, host: str, until: float, url: str = "") -> None:
         """Do not ask the endpoint of this URL before that instant: its robots.txt is out of reach, say, and is due again then."""
-        entry = self._hosts.setdefault(host, _Host(host, self.rules))
+        entry = self._hosts.setdefault(host, AskedHost(host, self.rules))
         endpoint = site_of(url)
         before = entry.circuits.get(endpoint) or Circuit()
         held = msgspec.structs.replace(before, strikes=max(1, before.strikes), until=max(before.until, until))
         entry.circuits = {**entry.circuits, endpoint: held}
-        self._settle(entry)
+        entry.settle()
 
     def change(self, rules: GateRules) -> None:
         """Go by other settings from now on."""
@@ -317,8 +259,8 @@ class Gates:
         self._pages.rate, self._bytes.rate = rules.pages_per_second, rules.bytes_per_second
         self._is_capped = self._pages.rate is not None or self._bytes.rate is not None
         for host, entry in self._hosts.items():
-            entry.rules, entry.most = _pace_of(host, rules), _live_of(host, rules)
-            self._settle(entry)
+            entry.rules, entry.most = pace_of(host, rules), live_of(host, rules)
+            entry.settle()
         self._domains.change(rules.domain, rules.domain_on_loopback, rules.per_host)
         self._addresses.change(rules.address, rules.address_on_loopback, rules.per_host)
 
@@ -331,7 +273,7 @@ class Gates:
     def told_delay(self, host: str) -> tuple[float, Reason]:
         """The same, and why it is no shorter."""
         entry = self._hosts.get(host)
-        return pace.shown_delay(entry.pace if entry else FRESH, entry.rules if entry else _pace_of(host, self.rules))
+        return pace.shown_delay(entry.pace if entry else FRESH, entry.rules if entry else pace_of(host, self.rules))
 
     def slowed(self) -> Iterator[tuple[str, float, Reason]]:
         """Hosts that errors or refusals slow down, with delay and reason."""
@@ -372,28 +314,28 @@ class Gates:
     def is_closed(self, host: str, now: float) -> bool:
         """Whether this host waits because none of the endpoints that are known of it answers."""
         entry = self._hosts.get(host)
-        return entry is not None and bool(entry.circuits) and _closed_until(entry.circuits) > now
+        return entry is not None and bool(entry.circuits) and closed_until(entry.circuits) > now
 
     def meet(self, host: str, urls: Iterable[str]) -> None:
         """There are tasks for these URLs: endpoints that did not fail are no reason for them to wait."""
         entry = self._hosts.get(host)
         if entry is not None and entry.circuits:
             entry.circuits = {**{site_of(url): Circuit() for url in urls}, **entry.circuits}
-            self._settle(entry)
+            entry.settle()
 
     def retry_wait(self, host: str, now: float) -> float:
         """Seconds that a failure, a refusal or a robots.txt out of reach keeps this host waiting; 0 where only its delay does."""
         entry = self._hosts.get(host)
         if entry is None or entry.live:
             return 0.0
-        return max(0.0, entry.pace.until - now, self._closed_until(entry) - now)
+        return max(0.0, entry.pace.until - now, entry.closed_until() - now)
 
     def note(self, host: str, now: float, wall: float) -> HostNote | None:
         """What the ledger should keep of this host; None where there is nothing to keep."""
         entry = self._hosts.get(host)
         if entry is None:
             return None
-        rest = _longest(entry.pace, entry.rules) if entry.live else self._opens(entry) - now
+        rest = longest(entry.pace, entry.rules) if entry.live else entry.opens() - now
         return notes.written(rest, entry.pace, entry.circuit, entry.circuits, now=now, wall=wall)
 
     def restore(self, host: str, note: HostNote, now: float, wall: float, *, clean: bool = True) -> None:
@@ -407,12 +349,12 @@ class Gates:
             clean: False after a kill: a request may have gone out after the note, so the host waits its whole delay.
         """
         rest, known, broken, circuits = notes.read(note, now=now, wall=wall)
-        entry = self._hosts.setdefault(host, _Host(host, self.rules))
+        entry = self._hosts.setdefault(host, AskedHost(host, self.rules))
         entry.pace, entry.circuit, entry.circuits = known, broken, circuits
-        longest = _longest(known, entry.rules)
-        entry.last = now + (min(rest, longest) if clean else longest) - pace.delay_of(known, entry.rules)
-        entry.is_due = known.until <= now and self._closed_until(entry) <= now
-        self._settle(entry)
+        whole = longest(known, entry.rules)
+        entry.last = now + (min(rest, whole) if clean else whole) - pace.delay_of(known, entry.rules)
+        entry.is_due = known.until <= now and entry.closed_until() <= now
+        entry.settle()
 
     def hush(self, now: float) -> None:
         """After a kill: hosts without a note may have been asked a moment ago, so nobody is before one usual delay.
@@ -443,7 +385,7 @@ class Gates:
     def _learn(
         self,
         host: str,
-        entry: _Host,
+        entry: AskedHost,
         answer: Answer,
         now: float,
         wall: float,
@@ -462,7 +404,7 @@ class Gates:
                 other = self._hosts.get(name)
                 if other is not None:
                     other.pace, other.circuit, other.circuits = before
-                    self._settle(other)
+                    other.settle()
             if spared:
                 self.changes += len(spared) > 1
                 return
@@ -473,53 +415,4 @@ class Gates:
         if outcome in circuit.CLOSING or outcome in circuit.STRIKING:
             entry.circuit = None  # its name has an address
         if entry.circuits or outcome in circuit.STRIKING:
-            self._judge_endpoint(entry, site_of(answer.url) if answer.url else "", outcome, now)
-
-    def _judge_endpoint(self, entry: _Host, endpoint: str, outcome: Outcome, now: float) -> None:
-        """Liveness belongs to the endpoint: another port of the same host may be well (design question 31)."""
-        before = entry.circuits.get(endpoint)
-        known = circuit.after(before, outcome, now, self.rules.waits, self.rules.strikes) or Circuit()
-        circuits = {**entry.circuits, endpoint: known}
-        entry.circuits = circuits if any(one.strikes for one in circuits.values()) else {}
-
-    def _closed_until(self, entry: _Host) -> float:
-        """When name and some endpoint of a host may be asked again, as far as failures are concerned."""
-        by_name = entry.circuit.until if entry.circuit is not None else 0.0
-        return max(by_name, _closed_until(entry.circuits)) if entry.circuits else by_name
-
-    def _begun(self, entry: _Host, now: float) -> float:
-        """What counts as the start of a request that begins now."""
-        gap = entry.pace.gap
-        if not gap:
-            return now
-        due = entry.begun + gap
-        late = entry.last + pace.delay_of(entry.pace, entry.rules) - due
-        return max(due, now - min(gap, late)) if late > 0.0 else now
-
-    def _opens(self, entry: _Host) -> float:
-        """When delay and gap are over."""
-        opens, known = entry.last + pace.delay_of(entry.pace, entry.rules), entry.pace.control
-        return opens if known is None else max(opens, entry.begun + known.gap)
-
-    def _settle(self, entry: _Host) -> None:
-        """Work out when this host is next."""
-        known, closed = entry.pace, self._closed_until(entry)
-        opens = self._opens(entry)
-        if known.until > opens:
-            opens = known.until
-        if closed > opens:
-            opens = closed
-        entry.next = opens
-        is_probed = (entry.circuit is not None and entry.circuit.is_open) or (
-            bool(entry.circuits) and all(one.is_open for one in entry.circuits.values())
-        )
-        entry.limit = 1 if is_probed or known.is_alone else entry.most
-
-
-def _closed_until(circuits: Circuits) -> float:
-    return min((one.until for one in circuits.values()), default=0.0)
-
-
-def _longest(known: Pace, rules: PaceRules) -> float:
-    """Seconds that this host may have to be left alone after an end, refusals and circuits apart."""
-    return max(pace.delay_of(known, rules), known.gap)
+            entry.judge_endpoint(site_of(answer.url) if answer.url else "", outcome, now, self.rules)

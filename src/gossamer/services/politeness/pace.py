@@ -32,6 +32,10 @@ SHORTEST_UNSAID = 0.1
 IN_A_ROW = 3
 FIRST_BACKOFF = 5.0
 
+#: Seconds of the longest such wait. A host that is well again is found so within minutes, and so is one of which only a run of pages
+#: was broken; one that refuses for ever is asked twelve times an hour.
+LONGEST_BACKOFF = 300.0
+
 #: Seconds of the longest delay that strain keeps up between requests.
 LONGEST_PACE = 300.0
 
@@ -267,7 +271,7 @@ def _refused(
         clean = clean if attempt > 1 else 0
     wait = said or max(SHORTEST_UNSAID, UNSAID * max(usual, pace.gap))
     if refusals >= IN_A_ROW and not is_silent:
-        wait = max(wait, FIRST_BACKOFF * 2.0 ** min(refusals - IN_A_ROW, 32))
+        wait = max(wait, min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(refusals - IN_A_ROW, 32)))
     until = max(pace.until, now + min(DAY, wait * (1.0 + JITTER * draw())))
     known = msgspec.structs.replace(
         pace, until=until, refusals=refusals, clean=clean, seen=0.0, own=own, control=control

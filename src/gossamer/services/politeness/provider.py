@@ -23,12 +23,13 @@ from gossamer.model.task import Answer, Task
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.politeness.circuit import STRIKES
 from gossamer.services.politeness.domains import registered_domain
-from gossamer.services.politeness.gates import GateRules, Gates
+from gossamer.services.politeness.gates import Gates
 from gossamer.services.politeness.held import Held
 from gossamer.services.politeness.notes import HostNote
 from gossamer.services.politeness.pace import PaceRules, Reason
 from gossamer.services.politeness.places import Share
 from gossamer.services.politeness.retries import WAITS
+from gossamer.services.politeness.rules import GateRules
 from gossamer.services.politeness.schedule import Schedule
 from gossamer.services.politeness.waiting import DAY
 

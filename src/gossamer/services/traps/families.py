@@ -131,7 +131,7 @@ def most_repeated(segments: list[str]) -> int:
 
 
 def _beginning(directories: list[str]) -> str:
-    text = "".join(f"/{one}" for one in directories).lower() + "/"
+    text = f"/{'/'.join(directories)}/".lower() if directories else "/"
     if len(text) <= _LONGEST_BEGINNING:
         return text
     return f"{text[:_LONGEST_BEGINNING]}~{xxh32_hexdigest(text.encode('utf-8', 'surrogatepass'))}/"

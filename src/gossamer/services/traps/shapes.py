@@ -4,6 +4,7 @@ A shape is a guess from the URL alone, so it sets aside at once: of each kind so
 """
 
 from collections import Counter
+from functools import lru_cache
 
 from gossamer.model.url import path_of
 from gossamer.services.traps.families import most_repeated
@@ -13,6 +14,9 @@ REPEATS = 2
 
 #: How often a parameter may occur in a query; those that end in brackets may always.
 PARAMETERS = 2
+
+#: Directories that are worked out once. A URL has 8 KB at most.
+_REMEMBERED = 1_024
 
 
 def shape_of(url: str, source: str) -> str:
@@ -31,13 +35,15 @@ def shape_of(url: str, source: str) -> str:
     # Three slashes belong to no segment.
     if url.count("/") > REPEATS + 3:
         directory = source.partition("?")[0].rpartition("/")[0] + "/"
-        if (
-            url.startswith(directory)
-            and most_repeated(_segments(directory)) >= REPEATS
-            and most_repeated(_segments(url)) > REPEATS
-        ):
+        if url.startswith(directory) and _repeated_in(directory) >= REPEATS and most_repeated(_segments(url)) > REPEATS:
             return "trap:repeated-segments"
     return ""
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _repeated_in(directory: str) -> int:
+    """How often the most frequent segment of a directory occurs: asked for each link of each of its pages."""
+    return most_repeated(_segments(directory))
 
 
 def _segments(url: str) -> list[str]:

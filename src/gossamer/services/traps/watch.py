@@ -19,6 +19,7 @@ from gossamer.model.aside import Family
 from gossamer.model.domains import registered_domain
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
+from gossamer.model.url import path_of
 from gossamer.model.visit import Visit
 from gossamer.reading.words import marks_of, words_of, words_of_urls
 from gossamer.services.traps.decided import Decisions
@@ -155,24 +156,24 @@ class TrapWatch:
         name = visit.task.host
         host = self._memory.host(name)
         host.pages += 1
-        directory = named_directory_of(visit.url)
         if not host.base:
-            host.base = directory
-        elif not directory.startswith(host.base):
-            host.base = shared_beginning(host.base, directory)
+            host.base = named_directory_of(visit.url)
+        elif not path_of(visit.url).startswith(host.base):
+            host.base = shared_beginning(host.base, named_directory_of(visit.url))
         suspects = host.suspects() if self._any_suspect else ()
         skipped = depth_of(host.base)
-        own = [task for task in visit.new if task.host == name]
         wide, narrow = parts_of(visit.url, skipped)
         if not visit.new and not suspects and not is_watched(host, (narrow, wide, rest_of(host))):
             return []
-        among_young = is_young(host, wide)
-        names = [narrow, wide]
-        others = [parts_of(task.url, skipped) for task in own]
-        fed = [sum(other == narrow for _, other in others), sum(other == wide for other, _ in others)]
-        places = [_Place(name, host, *pair) for pair in zip(names, (skipped, skipped), fed, strict=True)]
-        if among_young:
-            fed_rest = sum(is_young(host, other) for other, _ in others)
+        own = [task for task in visit.new if task.host == name]
+        names = (narrow, wide)
+        wides, narrows = zip(*(parts_of(task.url, skipped) for task in own), strict=True) if own else ((), ())
+        places = [
+            _Place(name, host, narrow, skipped, narrows.count(narrow)),
+            _Place(name, host, wide, skipped, wides.count(wide)),
+        ]
+        if is_young(host, wide):
+            fed_rest = sum(count for other, count in Counter(wides).items() if is_young(host, other))
             places.append(_Place(name, host, rest_of(host), skipped, fed_rest))
         for suspect in suspects:
             if suspect not in names and suspect != rest_of(host):
@@ -357,6 +358,8 @@ class TrapWatch:
 
     def returning(self) -> list[Family]:
         """Families of which everything comes back, since this was last asked."""
+        if not self._returning:
+            return []
         found, self._returning = list(self._returning.values()), {}
         return found
 

@@ -76,6 +76,20 @@ class TaskQueueing:
             return msgspec.structs.replace(visit, new=(), rejected=rejected) if visit.new else visit
         return msgspec.structs.replace(visit, new=tuple(self._pushed(offered, rejected)), rejected=rejected)
 
+    def received(self, tasks: Sequence[Task]) -> int:
+        """Queue what other agents found, as far as it is new here; returns how many are queued.
+
+        What is known is not queued again, so that a task may come as often as it will.
+        """
+        rejected: dict[str, int] = {}
+        limit, passing = self._limit, self._passing(tasks, rejected)
+        if limit is None:
+            known = {task.identity: task for task in passing}
+            offered = [known[identity] for identity in self._seen.offer(list(known))]
+        else:
+            offered = announced(passing, self._staged, limit)
+        return len(self._pushed(offered, rejected))
+
     def announce_again(self, page: Task) -> None:
         """Queue what a visited page links to, as far as it is new and near enough by now: the limit of depth rose."""
         limit = self._limit

@@ -12,7 +12,6 @@ import ssl
 from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
-from typing import Annotated, Literal
 
 import msgspec
 import pycurl
@@ -22,26 +21,25 @@ from gossamer.contracts.filtering import VisitFilter
 from gossamer.contracts.resolving import Endpoint, Resolver
 from gossamer.flow.gate import Gate
 from gossamer.flow.ports import Uses, UsesMany
-from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model import mime
 from gossamer.model import url as urls
-from gossamer.model.body import THRESHOLD, Body, beginning
 from gossamer.model.errors import AddressRefused, ResolutionFailed
-from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
 from gossamer.model.requesting import Requested
 from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch import coding, request
+from gossamer.stages.fetch.bodies import body_of, notes_of
+from gossamer.stages.fetch.constants import constants, trusted
 from gossamer.stages.fetch.deadlines import Deadlines, overdue
 from gossamer.stages.fetch.driver import Driver, driver
-from gossamer.stages.fetch.head import CAPS, Caps, Head
+from gossamer.stages.fetch.head import Caps
 from gossamer.stages.fetch.heads import unwanted
+from gossamer.stages.fetch.http_sheet import HttpSheet
 from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stages.fetch.proxy import Proxy
-from gossamer.stages.fetch.transfer import Cut, Transfer, Wanted, constants, trusted
-from gossamer.stages.fetch.verdicts import beside_status, decode_failed, verdict_on
+from gossamer.stages.fetch.transfer import Transfer, Wanted
+from gossamer.stages.fetch.verdicts import verdict_on
 from gossamer.stages.fetch.who import Who
 
 #: Outcomes of a robots.txt request after which the host's next address is asked.
@@ -70,78 +68,6 @@ _MOST_DROPPERS = 10_000
 #: connections that are tried for even under a limit that leaves none.
 _OTHER_FILES = 64
 _FEWEST_CONNECTIONS = 8
-
-
-class HttpSheet(Sheet, frozen=True):
-    """Settings of :class:`HttpModule`. Defaults are design question 12's and docs/design/faults.md's."""
-
-    user_agent: Annotated[str, setting("Sent as User-Agent; empty: product, version and contact.")] = ""
-    contact: Annotated[str, setting("URL or mail address that people who see our requests can turn to.")] = ""
-    header: Annotated[tuple[str, ...], setting("Further request fields, each as `Name: value`.")] = ()
-    headers: Annotated[
-        dict[str, tuple[str, ...]],
-        setting("Further request fields, each as `Name: value`, for these hosts, as `*.example.org`."),
-    ] = msgspec.field(default_factory=dict)
-    credentials: Annotated[
-        tuple[str, ...],
-        setting(
-            "Fields that one site alone gets, each as `SITE Name: value` (SITE as https://example.org); never archived.",
-            secret=True,
-        ),
-    ] = ()
-    cookies: Annotated[
-        Literal["off", "host", "keep"],
-        setting(
-            "`host`: what servers set goes back to them, within bounds; nothing is kept. `keep`: it goes back in later runs too."
-        ),
-    ] = "off"
-    cookie_file: Annotated[
-        str,
-        setting("Begin with the cookies of this file, in Netscape's form or JSON; it must be closed to other users."),
-    ] = ""
-    directory: Annotated[
-        str, setting("The crawl directory; kept cookies lie in `state/cookies` below it.", restart="they lie there")
-    ] = ""
-    proxy: Annotated[
-        str,
-        setting("http://[USER:PASSWORD@]HOST:PORT or socks5h://...; the environment's are never used.", secret=True),
-    ] = ""
-    http2: Annotated[
-        bool,
-        setting(
-            "Offer HTTP/2 to https servers. With one live request a host it gains nothing, and the archive has to render "
-            "it as 1.1, so it is off."
-        ),
-    ] = False
-    timings: Annotated[bool, setting("Say of each answer when its phases ended.")] = False
-    connect: Annotated[float, setting("For the TCP connection.", unit="s", gt=0)] = 10.0
-    tls: Annotated[float, setting("For the TLS handshake, after `connect`.", unit="s", gt=0)] = 10.0
-    first_byte: Annotated[float, setting("From the request to the end of the answer's head.", unit="s", gt=0)] = 30.0
-    deadline: Annotated[float, setting("For a whole fetch.", unit="s", gt=0)] = 120.0
-    least_speed: Annotated[float, setting("A body slower than this is given up.", unit="bytes/s", ge=0)] = 100.0
-    speed_window: Annotated[float, setting("Over which the least speed is measured.", unit="s", gt=0)] = 30.0
-    max_body: Annotated[int, setting("Bytes of a body that are kept, as sent and decoded.", unit="bytes", ge=1)] = (
-        16 << 20
-    )
-    max_head: Annotated[
-        int, setting("Bytes of an answer's head; a longer one is refused whole.", unit="bytes", ge=1024, le=256 << 10)
-    ] = CAPS.size
-    max_fields: Annotated[
-        int, setting("Header fields of an answer; one with more is refused whole.", unit="fields", ge=1, le=4000)
-    ] = CAPS.fields
-    spool_above: Annotated[int, setting("A body larger than this is kept on disk.", unit="bytes", ge=0)] = THRESHOLD
-    spool: Annotated[str, setting("Where large bodies lie while they are used; empty: the system's own place.")] = ""
-    connections: Annotated[
-        int,
-        setting(
-            "Open at once, busy and idle; fewer where the system allows few open files.",
-            unit="connections",
-            ge=1,
-            restart="requests under way hold them",
-        ),
-    ] = 256
-    verify: Annotated[bool, setting("Refuse servers whose certificate is not valid for their name.")] = True
-    ca_file: Annotated[str, setting("Certificates to trust (PEM); empty: the system's.")] = ""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -393,8 +319,10 @@ class HttpModule(Provider[HttpSheet]):
                 or (asked.request is not None and transfer.is_asked),
                 is_unverified=is_unverified,
             )
-        body, decoded, fault, verdict = self._body(transfer, head, verdict)
-        notes = self._notes(head, fault)
+        body, decoded, fault, verdict = body_of(transfer, head, verdict, self._keeping)
+        notes = notes_of(head, fault)
+        for note in notes:
+            self.metrics.count(f"note:{note}")
         return Response(
             verdict.outcome,
             status=head.status,
@@ -420,50 +348,6 @@ class HttpModule(Provider[HttpSheet]):
         """What is asked of each head whether its body is wanted; None where nobody would say no."""
         gates = self.gates.get("body", ())
         return partial(unwanted, gates, task, self.metrics) if gates and task.relation != ROBOTS else None
-
-    def _notes(self, head: Head, fault: str) -> tuple[Note, ...]:
-        """What of the answer was read although its standard does not allow it, counted; `fault`: of its content coding."""
-        notes = head.notes
-        if mime.is_odd(head.fields):
-            notes = (*notes, Note.CONTENT_TYPE)
-        if head.content_coding:
-            if coding.has_unknown(head.content_coding):
-                notes = (*notes, Note.UNKNOWN_CODING)
-            if fault.startswith(coding.BROKEN):
-                notes = (*notes, Note.BROKEN_CODING)
-        for note in notes:
-            self.metrics.count(f"note:{note}")
-        return notes
-
-    def _body(self, transfer: Transfer, head: Head, verdict: Cut) -> tuple[Body, Body | None, str, Cut]:
-        """The body as it came, without its content coding where it has one, the fault up to which that was read, the verdict.
-
-        An error page stays one, whatever is wrong with its coding: the fault is told beside the verdict.
-        """
-        body: Body
-        if transfer.store is not None:
-            body, undone = transfer.store.take(whole=not verdict.cut)
-        else:
-            chunks, undone = transfer.chunks, None
-            body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        if not head.content_coding or not body or verdict.outcome is Outcome.PROTOCOL_FAILED:
-            return body, None, "", verdict
-        applied = coding.codings(head.content_coding)
-        if not applied:
-            return body, None, "", verdict
-        if refused := coding.refusal(applied):
-            return body, None, "", decode_failed(verdict, refused, head.status)
-        if undone is None:
-            undone = coding.decode(beginning(body), applied, self._keeping, whole=not verdict.cut)
-        elif undone.error:
-            undone = coding.to_the_fault(body, applied, self._keeping, undone)
-        if not undone.is_readable:
-            return body, None, "", decode_failed(verdict, undone.error, head.status)
-        if undone.error and verdict.outcome is Outcome.OK:
-            verdict = Cut(Outcome.TRUNCATED, undone.error, "unspecified")
-        elif undone.cut and not verdict.cut:
-            verdict = beside_status(Cut(Outcome.TRUNCATED, undone.cut, "length"), head.status)
-        return body, undone.data, undone.error, verdict
 
 
 class _Overdue(Exception):

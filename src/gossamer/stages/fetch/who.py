@@ -7,7 +7,6 @@ What opens pages to a person is never archived: neither what is sent for it, nor
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -19,6 +18,7 @@ from gossamer.stages.fetch import request
 from gossamer.stages.fetch.cookie_log import CookieLog
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.given import fill, given_credentials
+from gossamer.stages.fetch.http_sheet import HttpSheet
 
 #: Where kept cookies lie in the crawl directory.
 COOKIES = "state/cookies"
@@ -28,25 +28,10 @@ _BLANK = "(not kept)"
 _SET_COOKIE = re.compile(rb"(?im)^(set-cookie2?[ \t]*:)[ \t]*(?:([^=;\r\n]*)=)?[^;\r\n]*")
 
 
-class WhoSheet(Protocol):
-    """The settings that this part of the module reads."""
-
-    @property
-    def credentials(self) -> tuple[str, ...]: ...
-    @property
-    def headers(self) -> dict[str, tuple[str, ...]]: ...
-    @property
-    def cookies(self) -> str: ...
-    @property
-    def cookie_file(self) -> str: ...
-    @property
-    def directory(self) -> str: ...
-
-
 class Who:
     """Credentials and cookies of a crawl."""
 
-    def __init__(self, sheet: WhoSheet, now: Callable[[], float]) -> None:
+    def __init__(self, sheet: HttpSheet, now: Callable[[], float]) -> None:
         """Read what a sheet says.
 
         Args:
@@ -62,7 +47,7 @@ class Who:
         self._filled_from = ""
         self.read(sheet)
 
-    def read(self, sheet: WhoSheet) -> None:
+    def read(self, sheet: HttpSheet) -> None:
         """Go by a new sheet. Cookies stay, unless they are switched off or begin with another file. Raises as the constructor."""
         self._credentials = request.credentials(given_credentials(sheet.credentials))
         self._host_fields = request.host_fields(sheet.headers)

@@ -30,7 +30,7 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.model.outcome import ANSWERED, Outcome
-from gossamer.model.task import ANNOUNCED, ROBOTS, Answer, Committed, Task, sooner, with_level
+from gossamer.model.task import ANNOUNCED, ROBOTS, Answer, Arrived, Committed, Task, sooner, with_level
 from gossamer.model.url import endpoint_of, host_of, site_of
 from gossamer.model.visit import Response, Visit
 from gossamer.services.depths import announced
@@ -78,6 +78,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     seeds: In[Task]
     answers: In[Answer]
     committed: In[Committed]
+    arrived: In[Arrived]
     tasks: Out[Task]
     refused: Out[Visit]
     ledger: Uses[Ledger]
@@ -90,7 +91,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     resolver: Uses[Resolver]
     gates: UsesMany[TaskFilter]
 
-    spills = frozenset({"seeds", "answers", "committed"})
+    spills = frozenset({"seeds", "answers", "committed", "arrived"})
+    optional = frozenset({"arrived"})
     crowded: ClassVar[int] = CROWDED
     """Hosts that take turns before those that wait long make room for others."""
 
@@ -105,7 +107,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """The queues may have hosts that can be admitted."""
         self._refused: deque[Visit] = deque()
         self._in_flight = 0
-        self._seeds_ended = False
+        self._sources = {"seeds"}
+        """Inputs that may bring tasks yet."""
         self._draining = False
         missing, no_such = partial(self._missing, is_none=False), partial(self._missing, is_none=True)
         self._lookups = Lookups(lambda: self.resolver, self._known, missing, no_such, self._count_broken)
@@ -151,6 +154,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     async def start(self) -> None:
         """Go on from what the ledger holds."""
         self._stopping.begin(self.ledger.counters(), self.clock.monotonic())
+        self._sources |= self.ins.keys() & {"arrived"}
         self._alarm = Alarm(self.clock, lambda: self.signal("tasks"))
         self._announcing = Announcing(self.ledger.depths)
         self._probing = Probing(self.ledger, self.gates.get("fetch", ()))
@@ -239,10 +243,16 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.signal("tasks")
         self._end_if_done()
 
+    def on_arrived_many(self, group: Sequence[Arrived]) -> None:
+        """Other agents found URLs of our hosts; they are queued already."""
+        if any(one.new for one in group):
+            self._is_stirred = True
+            self.signal("tasks")
+
     def input_ended(self, role: str) -> None:
-        """Without seeds to come, an empty frontier is the end."""
-        if role == "seeds":
-            self._seeds_ended = True
+        """With no seeds to come, and no URLs of other agents, an empty frontier is the end."""
+        if role in self._sources:
+            self._sources.discard(role)
             self.signal("tasks")
             self._end_if_done()
 
@@ -587,7 +597,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Whether all that happens is that queued tasks wait."""
         is_announcing = self._announcing is not None and not self._announcing.is_over
         is_busy = self._in_flight or len(self._lookups) or is_announcing
-        return not is_busy and self._seeds_ended and len(self.queues) > 0
+        return not is_busy and not self._sources and len(self.queues) > 0
 
     def _is_hopeless(self) -> bool:
         """Whether everything that is left belongs to hosts that were given their chances, or to seeds that nobody serves."""
@@ -616,10 +626,25 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def _is_all_here(self) -> bool:
         """Whether neither a seed nor a task for later will bring another host. Endpoints that were given their chances are asked
         at such distances that no page's own retry is as far away."""
-        return self._seeds_ended and self.queues.next_due() - self.clock.steady() > WAITS[-1]
+        return self._is_sown and self.queues.next_due() - self.clock.steady() > WAITS[-1]
+
+    @property
+    def _is_sown(self) -> bool:
+        """Whether nobody will bring tasks any more but other agents."""
+        return self._sources <= {"arrived"}
+
+    def is_at_rest(self) -> bool:
+        """Whether it would end now if other agents brought nothing more. What was set aside is probed before that."""
+        if not self._is_sown or self._in_flight or len(self._lookups):
+            return False
+        if self._draining:
+            return True
+        if len(self.queues) and not (self._is_hopeless() or self._is_over(self.clock.monotonic())):
+            return False
+        return not self._probe_last()
 
     def _end_if_done(self) -> None:
-        nothing_left = self._draining or (self._seeds_ended and not len(self.queues))
+        nothing_left = self._draining or not (self._sources or len(self.queues))
         if not nothing_left or self._in_flight:
             return
         if not self._draining and self._announcing is not None and not self._announcing.is_over:

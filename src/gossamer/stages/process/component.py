@@ -29,6 +29,7 @@ from gossamer.model.url import canonical, of_field, site_of
 from gossamer.model.visit import HTML_TYPES, XHTML, XML_TYPES, Found, Response, Visit, given_up
 from gossamer.reading.document import Document
 from gossamer.reading.language import CODES, primary
+from gossamer.reading.text import TextChoice
 from gossamer.stages.process.html import refresh_target
 from gossamer.stages.process.isolation import ParserFailed, Parsers, spec_of
 from gossamer.stages.process.parser import ProcessorSpec
@@ -57,6 +58,12 @@ class ProcessSheet(Sheet, frozen=True):
             "text, and its fingerprint, too."
         ),
     ] = "plain"
+    text: Annotated[
+        TextChoice,
+        setting(
+            "Take the prose of a page for its text, without menus and code (`main`), or every word that is for readers (`all`)."
+        ),
+    ] = "main"
     languages: Annotated[
         tuple[str, ...],
         setting("Keep pages in these languages (ISO 639-1) alone; a page whose language nothing tells is kept."),
@@ -184,7 +191,7 @@ class Process(Filter[ProcessSheet]):
             self.metrics.counters["unprocessed"] += 1
             if not refresh:
                 return visit
-        document = Document(visit, self.sheet.agent)
+        document = self._document(visit)
         if self._is_apart(document, processors):
             return None
         return self._finished(
@@ -199,6 +206,9 @@ class Process(Filter[ProcessSheet]):
         self.metrics.count(f"barred:{rule}")
         return msgspec.structs.replace(visit, barred={**visit.barred, "parse": rule})
 
+    def _document(self, visit: Visit) -> Document:
+        return Document(visit, self.sheet.agent, choice=self.sheet.text)
+
     def _is_apart(self, document: Document, processors: Sequence[Processor]) -> bool:
         """Whether some of it has to be read in a parser process."""
         if self.sheet.isolated and any(map(self._is_isolated, processors)):
@@ -212,7 +222,7 @@ class Process(Filter[ProcessSheet]):
         return self._finished(visit, findings, _refresh(visit.response))
 
     async def _findings_apart(self, visit: Visit, processors: Sequence[Processor]) -> Findings:
-        document = Document(visit, self.sheet.agent)
+        document = self._document(visit)
         dear = self._is_dear(document, processors)
         self.metrics.count("read_apart")
         here: list[Processor] = []
@@ -252,6 +262,7 @@ class Process(Filter[ProcessSheet]):
                     self.sheet.details,
                     language=bool(self._languages),
                     trouble=trouble,
+                    choice=self.sheet.text,
                 )
             except ParserFailed as failure:
                 trouble = trouble or str(failure)
@@ -266,7 +277,7 @@ class Process(Filter[ProcessSheet]):
         for spec in processors:
             try:
                 findings = await self._parsers.read(
-                    visit, (spec,), self.sheet.agent, "plain", language=False, trouble=""
+                    visit, (spec,), self.sheet.agent, "plain", language=False, trouble="", choice=self.sheet.text
                 )
             except ParserFailed as failure:
                 self.metrics.count(f"{failure}:{spec.name}")

@@ -38,10 +38,10 @@ class HandlingProcess(Process):
     async def _handled(self, visit: Visit) -> Visit:
         """The visit with what its handler yields; of its default links nothing is left but what a browser shows it with."""
         if visit.response.outcome not in DOCUMENTS:
-            return self.told_of(filled(visit, await self._made(visit, Document(visit, self.sheet.agent))))
+            return self.told_of(filled(visit, await self._made(visit, self._document(visit))))
         if barred := self._barred(visit):
             return barred
-        document = Document(visit, self.sheet.agent)
+        document = self._document(visit)
         made = await self._made(visit, document)
         if made.again is not None:
             if visit.task.attempt <= self.sheet.retries:
@@ -62,7 +62,7 @@ class HandlingProcess(Process):
         elsewhere = self.handlers.elsewhere(visit)
         if elsewhere is not None:
             return await self._made_elsewhere(visit, elsewhere)
-        made = await self.handlers.handle(document if visit is document.visit else Document(visit, self.sheet.agent))
+        made = await self.handlers.handle(document if visit is document.visit else self._document(visit))
         return Findings(
             made.found,
             made.items,
@@ -75,9 +75,9 @@ class HandlingProcess(Process):
 
     async def _made_elsewhere(self, visit: Visit, elsewhere: Elsewhere) -> Findings:
         spec = ProcessorSpec(elsewhere.module, elsewhere.name, dict(elsewhere.sheet))
-        agent, details = self.sheet.agent, self.sheet.details
+        agent, details, choice = self.sheet.agent, self.sheet.details, self.sheet.text
         try:
-            return await self._parsers.read(visit, (spec,), agent, details, language=False, trouble="")
+            return await self._parsers.read(visit, (spec,), agent, details, language=False, trouble="", choice=choice)
         except ParserFailed as failure:
             self.metrics.count(f"{failure}:{elsewhere.who}")
             error = f"{failure}: its process did not come back within {self.sheet.parse_deadline:g} s, or died"

@@ -18,6 +18,7 @@ from gossamer.flow.ports import declared
 from gossamer.flow.unit import Provider
 from gossamer.model.body import Body, StoredBody, pieces
 from gossamer.model.visit import Response, Visit
+from gossamer.reading.text import TextChoice
 from gossamer.stages.process.parser import MAX_FRAME, ParseRequest, ProcessorSpec, Setup
 from gossamer.stages.process.reading import Findings
 
@@ -71,13 +72,14 @@ class Parsers:
         *,
         language: bool,
         trouble: str,
+        choice: TextChoice,
     ) -> Findings:
         """What the processors find in a document.
 
         Raises:
             ParserFailed: it was not read in time, or its process died.
         """
-        request = ParseRequest(slim(visit), tuple(processors), agent, details, language, trouble, self.deadline)
+        request = ParseRequest(slim(visit), tuple(processors), agent, details, language, choice, trouble, self.deadline)
         document = visit.response.document
         if isinstance(document, StoredBody):
             request = msgspec.structs.replace(request, stored=len(document), spool=document.file.directory)

@@ -22,6 +22,7 @@ from gossamer.model.body import PIECE, BodyWriter
 from gossamer.model.visit import HTML_TYPES, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.suspicion import suspicion
+from gossamer.reading.text import TextChoice
 from gossamer.stages.process.reading import Details, Findings, read
 
 #: New containers until the collector looks for cycles: documents hold none, and the parent bounds the memory.
@@ -50,6 +51,7 @@ class ParseRequest(msgspec.Struct, frozen=True, array_like=True):
     agent: str
     details: Details
     language: bool
+    choice: TextChoice
     trouble: str
     """What to take for known: empty builds the tree whatever the page looks like, anything else builds none."""
     deadline: float
@@ -85,7 +87,7 @@ def main() -> int:
         signal.setitimer(signal.ITIMER_REAL, request.deadline + _GRACE)
         try:
             processors = [_processor(spec, made) for spec in request.processors]
-            document = Document(visit, request.agent, trouble=request.trouble)
+            document = Document(visit, request.agent, trouble=request.trouble, choice=request.choice)
             if not request.trouble:
                 _try_tree(document)
             findings = read(document, processors, request.details, language=request.language)

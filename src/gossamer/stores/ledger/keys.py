@@ -26,6 +26,7 @@ frontier   `w`, milliseconds since the epoch 8, d, h   the name of a host that r
 frontier   `s`, domain 4, host 6, family 5             a SetAside: a family of which tasks are set aside
 frontier   `t`, domain 4, host 6, family 5, serial 8   its tasks, a level before each chunk
 meta       `schema`, `secret`, `state`, `end/FILE`     version; key of the hashes; counters; committed end
+meta       `rule`                                      a DomainRule, where it is not the usual one
 meta       `own/NAME`                                  a value of somebody else's that commits with a group
 meta       `spaces/OWNER`                              version of the owner's space
 spaces     domain 4, host 6, owner, version 1, key     an entry of the owner's space; the owner behind its length, 1 byte
@@ -36,9 +37,9 @@ meta       `space/` and the same without a host        the same of what belongs 
 
 import math
 
-from xxhash import xxh3_128_digest, xxh32_digest
+from xxhash import xxh3_128_digest
 
-from gossamer.model.domains import below_suffix
+from gossamer.model.domains import DomainRule, domain_point
 from gossamer.model.url import host_of
 
 #: Bytes of the fingerprint of a domain, of a host, of a URL within its host. Domains share 4 bytes at the cost of
@@ -55,6 +56,7 @@ REMEMBERED_HOSTS, REMEMBERED_BEGINNINGS = 131_072, 32_768
 CHUNK, LATER, ROTATION, HELD, RESTING, ASIDE, SHELF = b"q", b"l", b"r", b"a", b"w", b"s", b"t"
 CURSOR, STATE, ROBOTS, LEARNT = b"c", b"s", b"x", b"t"
 SCHEMA_KEY, SECRET_KEY, STATE_KEY, END_PREFIX, OWN_PREFIX = b"schema", b"secret", b"state", b"end/", b"own/"
+RULE_KEY = b"rule"
 SPACE_VERSION_PREFIX, COMMON_PREFIX = b"spaces/", b"space/"
 
 #: How keys of tallies end, by what is tallied.
@@ -67,10 +69,12 @@ _LEVELS = [bytes([level]) for level in range(256)]
 class LedgerKeys:
     """Makes keys. XXH3 resists accidents, not people, so it is keyed with a secret of this crawl that no server knows."""
 
-    __slots__ = ("_by_beginning", "_ids", "_secret")
+    __slots__ = ("_by_beginning", "_ids", "_rule", "_secret")
 
-    def __init__(self, secret: int) -> None:
+    def __init__(self, secret: int, rule: DomainRule | None = None) -> None:
+        """Keys under this secret; `rule` says which hosts lie together."""
         self._secret = secret
+        self._rule = rule or DomainRule()
         self._ids: dict[str, bytes] = {}
         self._by_beginning: dict[str, bytes] = {}
 
@@ -83,9 +87,9 @@ class LedgerKeys:
         if known is None:
             if len(self._ids) >= REMEMBERED_HOSTS:
                 self._ids.clear()
-            domain = xxh32_digest(self._domain(host).encode("utf-8", "surrogatepass"))
+            domain = domain_point(self._rule.assignable(host)).to_bytes(DOMAIN_BYTES)
             name = xxh3_128_digest(host.encode("utf-8", "surrogatepass"), self._secret)
-            known = self._ids[host] = domain[:DOMAIN_BYTES] + name[:HOST_BYTES]
+            known = self._ids[host] = domain + name[:HOST_BYTES]
         return known
 
     def url(self, url: str) -> bytes:
@@ -99,12 +103,6 @@ class LedgerKeys:
                 self._by_beginning.clear()
             host = self._by_beginning[beginning] = self.host(host_of(url))
         return host + xxh3_128_digest(url.encode("utf-8", "surrogatepass"), self._secret)[:URL_BYTES]
-
-    def _domain(self, host: str) -> str:
-        """The registered domain of a host; the host itself where it has none (addresses, public suffixes)."""
-        if ":" in host or host.replace(".", "").isdigit():
-            return host
-        return below_suffix(host) or host
 
 
 def serial_key(kind: bytes, serial: int) -> bytes:

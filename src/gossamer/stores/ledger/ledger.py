@@ -7,44 +7,37 @@ process that owns the state (design question 1).
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import ClassVar, Self
 
 import msgspec
 
-from gossamer.contracts.ledger import Links, Tallied
 from gossamer.flow.crashing import Point, crash_at
-from gossamer.flow.unit import Provider
-from gossamer.model.aside import Family, SetAside
-from gossamer.model.domains import registered_domain
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.model.kept import DocumentRow, HostState
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
+from gossamer.model.domains import DomainRule, domain_rule
+from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.stores.ledger import schema
 from gossamer.stores.ledger.announcing import DepthLimit
-from gossamer.stores.ledger.aside import AsideTasks, find
+from gossamer.stores.ledger.aside import AsideTasks
 from gossamer.stores.ledger.checkpoints import Places, missing, restore
 from gossamer.stores.ledger.contents import SeenContents
 from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.group import LedgerGroup, Parts
 from gossamer.stores.ledger.hosts import LedgerHosts
-from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, LedgerKeys, after
-from gossamer.stores.ledger.later import Owed
+from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, after
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.logs import missing_between
 from gossamer.stores.ledger.mirror import readable
 from gossamer.stores.ledger.plan import Marks, Plan
 from gossamer.stores.ledger.queues import HostQueues, QueueLimits
+from gossamer.stores.ledger.reading import LedgerReading, LedgerState
 from gossamer.stores.ledger.requests import KeptRequests
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.ledger.spaces import KeptSpaces
-from gossamer.stores.ledger.store import FAMILIES, Batch, RocksStore, StoreLimits
-from gossamer.stores.ledger.waiting import Waiting, find_waiting, is_looked_at_whole
+from gossamer.stores.ledger.store import Batch, RocksStore, StoreLimits
 
 __all__ = ["STATE_DIRECTORY", "LedgerSheet", "RocksLedger"]
 
@@ -66,24 +59,16 @@ def _never(name: str, value: bytes) -> None:
 Counting = Callable[[Batch, Mapping[str, int], int], None]
 
 
-class _State(msgspec.Struct, array_like=True):
-    """What each commit rewrites: where the queues stand, and the counters."""
-
-    marks: Marks
-    counters: dict[str, int]
-    commits: int = 0
-
-
 class _Commit(msgspec.Struct, frozen=True):
     """What a written batch means for the memory."""
 
     group: LedgerGroup
     plan: Plan
-    state: _State
+    state: LedgerState
     ends: dict[str, int]
 
 
-class RocksLedger(Provider[LedgerSheet]):
+class RocksLedger(LedgerReading):
     """One agent's ledger. Contract: `ledger.Ledger`; its queues and seen set: :mod:`gossamer.stores.ledger.providers`."""
 
     keeps_state = True
@@ -91,8 +76,6 @@ class RocksLedger(Provider[LedgerSheet]):
     store_type: ClassVar[type[RocksStore]] = RocksStore
     """The database that it opens: an heir may bring one that fails, or that looks on."""
 
-    queues: HostQueues
-    seen: SeenUrls
     depths: DepthLimit
     spaces: KeptSpaces
 
@@ -101,7 +84,7 @@ class RocksLedger(Provider[LedgerSheet]):
         self.places = Places(Path(self.sheet.directory, STATE_DIRECTORY, self.sheet.agent))
         self._group: LedgerGroup | None = None
         self._lock: ProcessLock | None = None
-        self._state = _State(Marks(), {})
+        self._state = LedgerState(Marks(), {})
         self._unsure: _Commit | None = None
         """The group that is being written, or of which it is not known whether it was."""
         self._ends: dict[str, int] = {}
@@ -109,7 +92,6 @@ class RocksLedger(Provider[LedgerSheet]):
         """Whether the last process that had it open ended with nothing in flight, or there was none."""
         self.is_fresh = True
         """Whether nothing was ever committed."""
-        self._rows = msgspec.msgpack.Decoder(DocumentRow)
 
     async def start(self) -> None:
         """Open the store."""
@@ -237,18 +219,32 @@ class RocksLedger(Provider[LedgerSheet]):
         try:
             batch = store.batch()
             batch.put("meta", SECRET_KEY, os.urandom(8))
+            rule = domain_rule(self.sheet.division, self.sheet.together)
+            if rule != DomainRule():
+                batch.put("meta", RULE_KEY, msgspec.json.encode(rule))
             schema.stamp(batch)
             store.write(batch)
             store.sync()
         finally:
             store.close()
 
-    def _read_state(self) -> _State:
+    def _read_state(self) -> LedgerState:
         text = self._store.get("meta", STATE_KEY)
         try:
-            return _State(Marks(), {}) if text is None else msgspec.msgpack.decode(text, type=_State)
+            return LedgerState(Marks(), {}) if text is None else msgspec.msgpack.decode(text, type=LedgerState)
         except msgspec.DecodeError as error:
             raise self._damaged(error) from None
+
+    def _read_rule(self) -> DomainRule:
+        """How hosts are assigned, as it was fixed when the ledger was made."""
+        text, asked = self._store.get("meta", RULE_KEY), domain_rule(self.sheet.division, self.sheet.together)
+        kept = DomainRule() if text is None else msgspec.json.decode(text, type=DomainRule)
+        if asked not in (kept, DomainRule()):
+            raise UsageError(
+                f"the crawl in {self.sheet.directory} assigns each {kept.division} as a whole, and that is fixed; leave "
+                "the ledger's settings `division` and `together` as they were"
+            )
+        return kept
 
     def _damaged(self, what: Exception) -> CrawlDirectoryError:
         return CrawlDirectoryError(f"the ledger in {self._store.path} is damaged: {what}; go back to a checkpoint")
@@ -264,7 +260,7 @@ class RocksLedger(Provider[LedgerSheet]):
             raise self._damaged(error) from None
         if secret is None:
             raise CrawlDirectoryError(f"the ledger in {self._store.path} lost its secret; go back to a checkpoint")
-        self._keys = LedgerKeys(int.from_bytes(secret))
+        self._keys = LedgerKeys(int.from_bytes(secret), self._read_rule())
         limits = QueueLimits(self.sheet.held, self.sheet.turn, self.sheet.buffered, self.sheet.refill)
         self.depths = DepthLimit(self._store, self.sheet.depth, self.put_meta if may_write else _never)
         self.seen = SeenUrls(self._store, self._keys, self.sheet.recent, depths=self.depths.keeps_depths)
@@ -304,9 +300,6 @@ class RocksLedger(Provider[LedgerSheet]):
         try:
             yield group
             self._commit(group)
-            if group.changes.begun and self.sheet.durability == "power":
-                # What may not be sent twice is sent right after this: the note of it has to be safe before.
-                self._store.sync()
         finally:
             self._group = None
 
@@ -319,7 +312,7 @@ class RocksLedger(Provider[LedgerSheet]):
         for name, number in group.counts.items():
             if number:
                 counters[name] = counters.get(name, 0) + number
-        state = _State(plan.marks, counters, self._state.commits + 1)
+        state = LedgerState(plan.marks, counters, self._state.commits + 1)
         batch.put("meta", STATE_KEY, _encode(state))
         ends = {file: end for file, end in group.ends.items() if end > self._ends.get(file, -1)}
         for file, end in ends.items():
@@ -390,15 +383,7 @@ class RocksLedger(Provider[LedgerSheet]):
         """Make every group so far survive a power cut, whatever the setting asks."""
         self._store.sync()
 
-    # -- what is kept
-
-    def counters(self) -> Mapping[str, int]:
-        """Sums over all kept groups: visits, fetched, pages, documents, bytes, discovered, `outcome:WORD`, and own ones."""
-        return dict(self._state.counters)
-
-    def committed_ends(self) -> Mapping[str, int]:
-        """File of the crawl directory -> its committed end. A file that is not named here holds nothing committed."""
-        return dict(self._ends)
+    # -- beside groups
 
     def give_up_ends(self, ends: Mapping[str, int | None]) -> None:
         """Files that end before what was committed of them, or are gone (None): what was lost of them counts no more."""
@@ -414,117 +399,12 @@ class RocksLedger(Provider[LedgerSheet]):
                 self._ends[file] = end
         self._store.write(batch)
 
-    def document(self, url: str) -> DocumentRow | None:
-        """The row of the last committed visit of a canonical URL; None where there was none."""
-        data = self._store.get("documents", self._keys.url(url))
-        return None if data is None else self._rows.decode(data)
-
-    def documents(self) -> Iterator[DocumentRow]:
-        """Every row, in the order of domains and hosts."""
-        for _, data in self._store.scan("documents", b"", b"\xff" * 32):
-            yield self._rows.decode(data)
-
-    def links_of(self, url: str) -> Links | None:
-        """The links of a visited page, each with its relation; None where it was not visited, or depths are not kept."""
-        return self._links.of(url)
-
-    def depth_of(self, urls: Sequence[str]) -> list[int | None]:
-        """The lowest depth that each URL was met at; None where it was never met, or depths are not kept."""
-        return self.seen.depths(urls)
-
-    def host_states(self, names: Sequence[str]) -> list[HostState]:
-        """The states of hosts, in order; an empty one for a host of which nothing is kept."""
-        return self._hosts.states(names)
-
-    def hosts(self) -> Iterator[HostState]:
-        """The states of all hosts of which one is kept, in the order of domains."""
-        return self._hosts.all()
-
-    def robots(self, site: str, host: str) -> bytes | None:
-        """The robots bytes of a site of this host; None where nothing is kept."""
-        return self._hosts.robots(site, host)
-
-    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
-        """What watchers have learnt of hosts under a name, in order; None where nothing is kept."""
-        return self._hosts.learnt(hosts, what)
-
-    def tally(self, what: Tallied, name: str) -> int:
-        """How many were counted of a host or registered domain, by `Group.tally`."""
-        return self._hosts.tally(what, name)
-
-    def aside(self, after: Family | None = None) -> Iterator[SetAside]:
-        """Families of which URLs are set aside, or were, in a fixed order; those behind `after`, where it is given."""
-        return self._aside.rows(after)
-
-    def set_aside(self, family: Family) -> SetAside:
-        """What is set aside of one family."""
-        return self._aside.row(family)
-
-    def aside_tasks(self, family: Family) -> Iterator[Task]:
-        """Tasks of a family that are set aside, in the order in which they came."""
-        return (task for _, tasks in self._aside.chunks(family) for task in tasks)
-
-    def aside_of(self, url: str, most: int) -> tuple[Family, Task] | None:
-        """Family and task of a canonical URL that is set aside; None where it is not.
-
-        Args:
-            url: canonical.
-            most: chunks of its host's families that are looked at.
-        """
-        host = host_of(url)
-        return find(self._aside, (host, f"*.{registered_domain(host)}"), url, most)
-
-    def meta(self, name: str) -> bytes | None:
-        """The value that is kept under a name of somebody's own; None where there is none."""
-        return self._store.get("meta", OWN_PREFIX + name.encode())
-
     def put_meta(self, name: str, value: bytes) -> None:
         """Keep a value under a name at once; `Group.meta` keeps it with a group."""
         self._mend()
         batch = self._store.batch()
         batch.put("meta", OWN_PREFIX + name.encode(), value)
         self._store.write(batch)
-
-    def is_seen(self, url: str) -> bool:
-        """Whether a canonical URL was ever queued."""
-        return self._store.get("seen", self._keys.url(url)) is not None
-
-    def waiting(self, url: str, most: int) -> Waiting | None:
-        """The task of a canonical URL that is queued or in flight; None where there is none.
-
-        Args:
-            url: canonical.
-            most: chunks of its host's queue that are looked at, and tasks for later.
-        """
-        return find_waiting(self._store, self._keys, url, most)
-
-    def is_looked_at_whole(self, url: str, most: int) -> bool:
-        """Whether :meth:`waiting` sees each task that may be that of a canonical URL: no more than `most` rows wait."""
-        return is_looked_at_whole(self._store, self._keys, url, most)
-
-    def read_through(self) -> int:
-        """Read every key and value, so that the checksums of all blocks are compared; returns how many there are.
-
-        Raises:
-            CrawlDirectoryError: a block is damaged.
-        """
-        return sum(1 for family in FAMILIES for _ in self._store.scan(family, b"", b"\xff" * 64))
-
-    def size(self) -> int:
-        """Bytes of the store's tables on the disk."""
-        return self._store.size()
-
-    def sizes(self) -> Mapping[str, int]:
-        """The same for each family of rows: `seen`, `frontier`, `documents` and so on."""
-        return self._store.sizes()
-
-    def failing_hosts(self) -> Mapping[str, int]:
-        """Errors of the hosts that have had the most of them since the ledger was opened, all runs together; not all hosts."""
-        return dict(self._hosts.failing)
-
-    def owed(self, most: int) -> Owed:
-        """The tasks that wait for a time, as far as the first `most` of them tell."""
-        return self.queues.later.owed(most)
 
     # -- checkpoints
 

@@ -3,6 +3,9 @@
 from typing import Annotated, Literal
 
 from gossamer.flow.sheet import Sheet, setting
+from gossamer.model.domains import Division
+
+_MADE = "it is fixed when the crawl is made"
 
 _OPEN = "it is part of the store that is open"
 
@@ -60,3 +63,11 @@ class LedgerSheet(Sheet, frozen=True):
         ]
         | None
     ) = None
+    division: Annotated[
+        Division,
+        setting("Assign registered domains (domain) or single hosts (host) to agents as a whole.", restart=_MADE),
+    ] = "domain"
+    together: Annotated[
+        tuple[str, ...],
+        setting("Assign these registered domains to one agent, as `bbc.co.uk bbc.com` (repeatable).", restart=_MADE),
+    ] = ()

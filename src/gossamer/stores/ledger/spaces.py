@@ -140,6 +140,13 @@ class KeptSpaces:
         for key, value in self._store.scan(family, start, after(start)):
             yield key[skip:], value
 
+    def walk(self, space: Space, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """The values under all hosts, each behind a mark, in the order of domains."""
+        label = self.where(space, "", b"")[1][HOST_ID_BYTES:]
+        for key, value in self._store.scan("spaces", after + b"\x00", b"\xff" * (HOST_ID_BYTES + 1)):
+            if key.startswith(label, HOST_ID_BYTES):
+                yield key, value
+
     def figures(self) -> list[SpaceFigures]:
         """What is kept, by owner; absent owners too."""
         sums: dict[bytes, list[int]] = {}

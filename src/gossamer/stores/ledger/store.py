@@ -19,8 +19,9 @@ R = TypeVar("R")
 
 FAMILIES = ("frontier", "hosts", "seen", "documents", "links", "contents", "meta", "spaces", "requests")
 
-#: Bytes that a table in memory takes while it is empty.
-EMPTY_TABLE = 2_048
+#: Bytes of a row and its key, for what waits in memory: the library knows how much memory it took for them, in large pieces,
+#: and how many they are.
+USUAL_ROW = 128
 
 #: Bits for each key of a Bloom filter: 1 % of the questions for a new URL still read a block.
 BLOOM_BITS = 10
@@ -206,12 +207,14 @@ class RocksStore:
         return sum(map(self._tables_of, self._families.values()))
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of each family, with what waits in memory. The library keeps these sums: no file is looked at."""
-        return {
-            name: self._tables_of(family)
-            + max(0, (family.property_int_value("rocksdb.cur-size-all-mem-tables") or 0) - EMPTY_TABLE)
-            for name, family in self._families.items()
-        }
+        """Bytes of each family, with what waits in memory, estimated. The library keeps these sums: no file is looked at."""
+        return {name: self._tables_of(family) + self._in_memory(family) for name, family in self._families.items()}
+
+    @staticmethod
+    def _in_memory(family: rocksdict.Rdict) -> int:
+        tables = ("active-mem-table", "imm-mem-tables")
+        rows = sum(family.property_int_value(f"rocksdb.num-entries-{name}") or 0 for name in tables)
+        return min(rows * USUAL_ROW, family.property_int_value("rocksdb.cur-size-all-mem-tables") or 0)
 
     @staticmethod
     def _tables_of(family: rocksdict.Rdict) -> int:

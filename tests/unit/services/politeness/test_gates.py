@@ -8,9 +8,10 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import KEEP, What
 from gossamer.model.task import Answer
 from gossamer.services.politeness.domains import registered_domain
-from gossamer.services.politeness.gates import GateRules, Gates
+from gossamer.services.politeness.gates import Gates
 from gossamer.services.politeness.pace import PaceRules
 from gossamer.services.politeness.places import Share
+from gossamer.services.politeness.rules import GateRules
 from gossamer.testing import FakeClock
 
 PUBLIC = "198.51.100.7"

@@ -209,6 +209,22 @@ def test_refused_retries_count_where_most_first_tries_are_refused() -> None:
     assert pace.until > now + 30.0
 
 
+@pytest.mark.parametrize(("count", "most"), [(6, 90.0), (20, 4_500.0), (40, 10_800.0)])
+def test_a_block_of_broken_pages_costs_a_host_minutes_each_and_not_days(count: int, most: float) -> None:
+    """Before a page comes clean, nothing tells it from a host that refuses everything."""
+    refused = answer(Outcome.SERVER_ERROR, retry_after="1")
+    pace, now = told(FRESH, *[answer()] * 20), 1000.0
+    for _ in range(count):
+        pace = after(pace, refused, now, WALL, RULES)
+        now = max(now + max(delay_of(pace, RULES), pace.gap), pace.until)
+    assert now - 1000.0 < most
+    until = pace.until
+    for _ in range(100):
+        pace, now = after(pace, answer(), now, WALL, RULES), now + max(delay_of(pace, RULES), pace.gap)
+    assert pace.until <= until, "what came clean is waited for no more"
+    assert pace.gap <= 2.0 * delay_of(pace, RULES)
+
+
 def test_an_hour_after_the_last_refusal_nothing_is_left_of_it() -> None:
     pace = told(FRESH, *[answer(Outcome.RATE_LIMITED)] * 6)
     assert pace.gap > 1.0

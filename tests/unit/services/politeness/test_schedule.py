@@ -10,9 +10,10 @@ import pytest
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Answer
 from gossamer.services.politeness.front import FrontQueues
-from gossamer.services.politeness.gates import GateRules, Gates
+from gossamer.services.politeness.gates import Gates
 from gossamer.services.politeness.pace import PaceRules
 from gossamer.services.politeness.places import Place, Share
+from gossamer.services.politeness.rules import GateRules
 from gossamer.services.politeness.schedule import Schedule
 
 

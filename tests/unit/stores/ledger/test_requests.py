@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
 from gossamer.model.requesting import MAX_BODY, MAX_DATA, Requested, requested
 from gossamer.model.task import Task
@@ -15,7 +14,6 @@ from gossamer.stores.ledger.chunks import pack, unpack
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.ledger.requests import waiting
-from gossamer.stores.ledger.store import RocksStore
 from gossamer.testing.storing import visit
 
 URL = "http://a.test/form"
@@ -182,34 +180,4 @@ def test_the_same_request_queued_twice_is_whole_both_times(tmp_path: Path) -> No
     with ledger.group() as group:
         assert group.done(one.identity)
     assert kept_requests(ledger) == 0
-    ledger.close()
-
-
-@pytest.mark.parametrize(("durability", "synced"), [("kill", 0), ("power", 1)])
-def test_the_note_of_what_may_not_be_sent_twice_is_as_durable_as_the_setting_asks(
-    durability: str, synced: int, tmp_path: Path
-) -> None:
-    synced_at: list[int] = []
-
-    class Counting(RocksStore):
-        def sync(self) -> None:
-            synced_at.append(1)
-            super().sync()
-
-    class CountingLedger(RocksLedger):
-        store_type = Counting
-
-    ledger = CountingLedger(build(LedgerSheet, {"directory": str(tmp_path), "durability": durability}))
-    ledger.open()
-    queues = LedgerFrontier()
-    queues.ledger = ledger
-    push(ledger, [task(requested("POST", b"1")), task()])
-    posted = next(one for one in popped(queues) if one.request is not None)
-    synced_at.clear()
-    with ledger.group() as group:
-        group.begun(posted)
-    assert len(synced_at) == synced, "it is sent right after"
-    with ledger.group() as group:
-        group.visited(msgspec.structs.replace(visit(), task=posted), None)
-    assert len(synced_at) == synced, "others wait together, in `settle`"
     ledger.close()

@@ -170,7 +170,7 @@ STEPS = st.lists(
 SMALL = msgspec.structs.replace(FIRST, host_bytes=24, common_bytes=24, value_bytes=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings.default.max_examples // 5, deadline=None)  # each opens a store on the disk
 @given(groups=st.lists(st.tuples(STEPS, st.booleans()), max_size=5))
 def test_a_space_is_a_bounded_table_that_changes_with_its_groups(
     tmp_path_factory: pytest.TempPathFactory, groups: list[tuple[list[tuple[str | None, bytes, bytes | None]], bool]]

@@ -1,0 +1,129 @@
+"""The wiring of one agent among several: that of a crawl of one, and the arrows to and from the others.
+
+Place in the flow: whoever starts an agent makes its wiring here, from the crawl's own and the agents' names. The crawl directory
+keeps the crawl's own, so that any number of agents can go on with it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from gossamer.flow import wiring as wirings
+from gossamer.flow.errors import WiringError
+from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
+from gossamer.model.agents import member
+from gossamer.model.errors import UsageError
+
+#: The commit's roles that a receiver of URLs has too.
+_RECEIVING = ("seen", "traversal", "prioritizer", "task_gates")
+
+#: Stores that have files of their own for each agent.
+_OWN_FILES = ("ledger", "archive", "log", "sieve")
+
+#: URLs of one agent that wait for it here, and that are on their way: some batches.
+_CAPACITY = 4_096
+
+
+def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str) -> Wiring:
+    """A copy of a crawl's wiring for one of its agents.
+
+    Args:
+        wiring: of the crawl.
+        members: all agents, as :func:`gossamer.model.agents.member` reads them.
+        agent: the name of the one that is to run it.
+        folder: where agents meet; a socket of each lies in it.
+
+    Raises:
+        WiringError: the wiring has no frontier, no commit, or something bears a name that is needed here.
+        UsageError: its URLs cannot be divided.
+    """
+    frontier, commit = _only(wiring, "frontier"), _only(wiring, "commit")
+    ledger = wiring.components[commit].providers["ledger"]
+    if wiring.components[commit].settings.get("again"):
+        raise UsageError("a random walk comes where it was, so its URLs cannot be divided; leave --agents at 1")
+    others = [one.agent for one in map(member, members) if one.agent != agent]
+    rule = wiring.providers["ledger"].settings
+    ring: dict[str, Any] = {name: rule[name] for name in ("division", "together") if name in rule}
+    providers = {
+        "ring": ProviderPlan("ring", settings={"members": list(members), **ring}),
+        "outbox": ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
+        "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": "outbox"}),
+    }
+    components = {
+        "receive": _receiver(wiring.components[commit], agent),
+        **{f"send-{other}": _sender(other) for other in others},
+        **{other: _neighbour(other, agent) for other in others},
+    }
+    connectors = {
+        "arrived": ConnectorPlan(),
+        **{_arrow(name): _connector(name, agent, folder) for name in (agent, *others)},
+    }
+    for table, new in (
+        (wiring.providers, providers),
+        (wiring.components, components),
+        (wiring.connectors, connectors),
+    ):
+        if taken := sorted(new.keys() & table.keys()):
+            raise WiringError(f"{wiring.source}: {', '.join(taken)}: several agents need this name; choose another one")
+    changed = {
+        frontier: _with(wiring.components[frontier], {"arrived": "arrived"}),
+        commit: _with(wiring.components[commit], {}),
+    }
+    made = msgspec.structs.replace(
+        wiring,
+        providers={**wiring.providers, **providers},
+        connectors={**wiring.connectors, **connectors},
+        components={**wiring.components, **changed, **components},
+    )
+    for unit in _OWN_FILES:
+        if unit in made.providers and made.providers[unit].use != "no-archive":
+            made = wirings.with_settings(made, unit, {"agent": agent})
+    return made
+
+
+def _only(wiring: Wiring, use: str) -> str:
+    names = [name for name, plan in wiring.components.items() if plan.use == use]
+    if len(names) != 1:
+        raise WiringError(f"{wiring.source}: {len(names)} components use {use!r}; several agents need exactly one")
+    return names[0]
+
+
+def _with(plan: ComponentPlan, ports: Mapping[str, str]) -> ComponentPlan:
+    """The component on the divided ledger."""
+    providers: dict[str, Any] = {**plan.providers, "ledger": "divided"}
+    return msgspec.structs.replace(plan, ports={**plan.ports, **ports}, providers=providers)
+
+
+def _receiver(commit: ComponentPlan, agent: str) -> ComponentPlan:
+    """It judges as the commit does."""
+    roles = {role: commit.providers[role] for role in _RECEIVING}
+    return ComponentPlan(
+        "receive-urls",
+        {"inbox": _arrow(agent), "outbox": "arrived"},
+        {"ledger": "divided", **roles},
+        dict(commit.settings),
+    )
+
+
+def _sender(other: str) -> ComponentPlan:
+    return ComponentPlan("send-urls", {"outbox": _arrow(other)}, {"owed": "outbox"}, {"agent": other})
+
+
+def _neighbour(other: str, agent: str) -> ComponentPlan:
+    return ComponentPlan("other-agent", {"urls": _arrow(other), "found": _arrow(agent)}, process=_process(other))
+
+
+def _connector(to: str, agent: str, folder: str) -> ConnectorPlan:
+    options = {"kept": True, "slot": _process(agent)}
+    return ConnectorPlan(f"unix:{folder}/{to}.sock", _CAPACITY, options)
+
+
+def _arrow(agent: str) -> str:
+    """The connector that leads to an agent."""
+    return f"urls-{agent}"
+
+
+def _process(agent: str) -> str:
+    """What an agent is called in the wiring of another: a process that somebody else starts."""
+    return f"outside-{agent}"

@@ -1,0 +1,50 @@
+"""What a person wrote as seeds: canonical URLs of them, and the directory of a crawl that was given none.
+
+Place in the flow: commands and the API read seeds here before a crawl is compiled (:mod:`~gossamer.assembly.compiling`).
+"""
+
+import datetime
+from collections.abc import Container, Sequence
+from pathlib import Path
+
+from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.url import canonical, host_of, is_machine, scheme_of
+
+
+def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str, ...]:
+    """Canonical URLs of seeds, each once, in order.
+
+    Args:
+        texts: as a person wrote them.
+        hostless: schemes that are served though their URLs name no host, beside `file`.
+
+    Raises:
+        UsageError: one of them is not a URL, or names no host where one is needed; says what would be right.
+    """
+    seeds: dict[str, None] = {}
+    for text in texts:
+        try:
+            url = canonical(text.strip())
+        except UnreadableUrl as error:
+            raise UsageError(f"seed {text!r}: {error}{_likely(text.strip())}") from None
+        if not is_machine(host_of(url)) and scheme_of(url) != "file" and scheme_of(url) not in hostless:
+            raise UsageError(f"seed {text!r} names no host; write it as https://example.org/")
+        seeds[url] = None
+    return tuple(seeds)
+
+
+def _likely(text: str) -> str:
+    """What somebody probably meant who wrote this for a URL."""
+    if not text or "://" in text:
+        return ""
+    path = Path(text)
+    meant = path.resolve().as_uri() if path.is_absolute() or path.exists() else f"http://{text}"
+    return f"; did you mean {meant}?"
+
+
+def default_directory(seeds: Sequence[str], today: datetime.date) -> str:
+    """`./crawl-HOST-DATE`, after the first seed."""
+    host = "none"
+    if seeds:
+        host = host_of(seeds[0]) if is_machine(host_of(seeds[0])) else scheme_of(seeds[0])
+    return f"crawl-{host}-{today.isoformat()}"

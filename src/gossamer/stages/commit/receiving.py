@@ -1,0 +1,62 @@
+"""URLs that other agents found come in: they are committed like those of our own pages, and only then acknowledged.
+
+Place in the flow: the end of the arrow from another agent's outbox. The commit's own rules say what is queued
+(:mod:`gossamer.stages.commit.queueing`); the frontier hears that there may be work. The other agent forgets a URL when the group
+that has it is kept here; one that comes twice is known by then.
+"""
+
+from gossamer.contracts.filtering import TaskFilter
+from gossamer.contracts.ledger import Ledger
+from gossamer.contracts.prioritizing import Prioritizer
+from gossamer.contracts.seen import SeenSet
+from gossamer.contracts.traversal import Traversal
+from gossamer.flow.component import Filter
+from gossamer.flow.errors import ComponentFailed
+from gossamer.flow.ports import In, Out, Uses, UsesMany
+from gossamer.model.task import Arrived, Task
+from gossamer.stages.commit.component import is_full
+from gossamer.stages.commit.queueing import Choosers, TaskQueueing
+from gossamer.stages.commit.sheet import CommitSheet
+
+
+class ReceiveUrls(Filter[CommitSheet]):
+    """Commits URLs of our hosts that other agents found."""
+
+    inbox: In[Task]
+    outbox: Out[Arrived]
+    ledger: Uses[Ledger]
+    seen: Uses[SeenSet]
+    traversal: Uses[Traversal]
+    prioritizer: Uses[Prioritizer]
+    task_gates: UsesMany[TaskFilter]
+
+    #: One group of the ledger takes so many: far more than a page links to, and some milliseconds of the event loop.
+    batch = 512
+
+    async def filter_many(self, tasks: list[Task]) -> tuple[Arrived]:
+        """Keep them. While the disk is full this waits, and so does the other agent.
+
+        Raises:
+            ComponentFailed: they cannot be kept.
+        """
+        while True:
+            try:
+                new = self._kept(tasks)
+                await self.ledger.settle()
+            except Exception as error:
+                if not is_full(error):
+                    raise ComponentFailed(
+                        f"component {self.name!r} cannot keep {len(tasks)} URLs: {type(error).__name__}: {error}"
+                    ) from error
+                self.metrics.count("disk_full")
+                await self.clock.sleep(self.sheet.disk_wait)
+            else:
+                self.metrics.count("new", new)
+                return (Arrived(new),)
+
+    def _kept(self, tasks: list[Task]) -> int:
+        gates = self.task_gates.get("schedule", ())
+        with self.ledger.group() as staged:
+            staged.count("received", len(tasks))
+            choosers = Choosers(self.seen, self.traversal, self.prioritizer, gates, self.ledger.depths.limit)
+            return TaskQueueing(self.sheet, choosers, staged).received(tasks)

@@ -1,0 +1,63 @@
+"""URLs of other agents' hosts go out: one sender for each other agent, from the outbox into a remote connector.
+
+Place in the flow: beside the ring of the crawl. The commit puts URLs into the outbox (:mod:`gossamer.stores.exchange`); a
+sender takes them in batches. A batch has a receipt of its own, which the connector holds until the other agent has committed it.
+"""
+
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Annotated
+
+from gossamer.contracts.exchanging import Outbox
+from gossamer.flow.component import AsynchronousFilter, Producer
+from gossamer.flow.ports import In, Out, Uses
+from gossamer.flow.receipt import Receipt, current
+from gossamer.flow.sheet import NoSettings, Sheet, setting
+from gossamer.model.task import Task
+
+#: URLs that are taken from the outbox at once: a frame of the connector has as many.
+BATCH = 1_000
+
+
+class SendUrlsSheet(Sheet, frozen=True):
+    """Settings of :class:`SendUrls`."""
+
+    agent: Annotated[str, setting("Send URLs to this agent.", restart="its connector leads to one agent")] = ""
+
+
+class SendUrls(Producer[SendUrlsSheet]):
+    """Sends what the outbox owes one agent."""
+
+    outbox: Out[Task]
+    owed: Uses[Outbox]
+
+    async def produce(self) -> AsyncIterator[Task]:
+        """What is owed, for ever. What is on its way when the crawl ends stays owed, and is sent again."""
+        while not self.drained:
+            batch = await self.owed.take(self.sheet.agent, BATCH)
+            receipt = Receipt(partial(self.owed.delivered, batch))
+            token = current.set(receipt)
+            try:
+                for one in batch:
+                    yield one.task
+            finally:
+                current.reset(token)
+            receipt.release()
+
+
+class OtherAgent(AsynchronousFilter[NoSettings]):
+    """The place of another agent in the wiring of this one: it takes the URLs of its hosts, and sends those of ours.
+
+    It is a process of its own with a wiring of its own. This class is never run: it tells the wiring what flows.
+    """
+
+    urls: In[Task]
+    found: Out[Task]
+
+    def on_urls(self, task: Task) -> None:
+        """A URL of its hosts."""
+        raise NotImplementedError("another agent is a process of its own")
+
+    def take_found(self, free: int) -> list[Task]:
+        """URLs of our hosts."""
+        raise NotImplementedError("another agent is a process of its own")

@@ -1,0 +1,186 @@
+"""The outbox of an agent: a space of its ledger, and a bounded queue for each other agent in front of it.
+
+What a kept group owes goes straight into the queue of its agent. What finds no room there is read from the space when the
+queue has run dry; so is everything after a start. Each agent has a mark of its own in the space, and its entries are read
+round and round: who begins at the front each time would step over all that was deleted there.
+"""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Annotated
+
+import msgspec
+
+from gossamer.contracts.designating import Designation
+from gossamer.contracts.exchanging import OwedTask
+from gossamer.contracts.ledger import Group, Ledger
+from gossamer.contracts.spaces import OWED
+from gossamer.flow.ports import Uses
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.agents import agent_name
+from gossamer.model.errors import DiskFull
+from gossamer.model.task import Task
+
+#: URLs that wait in memory for one agent: some seconds of what two busy agents find for each other, about 5 MB.
+WAITING = 8_192
+
+#: Entries of the space that are read in one turn of the event loop: about 10 ms.
+STRETCH = 2_000
+
+#: Bytes of a key. It is no secret's hash, so that it must be too long for anybody to find two URLs with the same one.
+_KEY_BYTES = 16
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Task).decode
+
+
+class AgentOutboxSheet(Sheet, frozen=True):
+    """Settings of :class:`AgentOutbox`."""
+
+    agent: Annotated[str, setting("Keep the URLs of this agent's hosts here.", restart="it is who this agent is")] = (
+        agent_name(0)
+    )
+    waiting: Annotated[
+        int,
+        setting("Hold this many URLs for one agent in memory; others wait on the disk.", unit="URLs", ge=1),
+    ] = WAITING
+
+
+class AgentOutbox(Provider[AgentOutboxSheet]):
+    """What one agent owes the others. Contract: `exchanging.Outbox`."""
+
+    ledger: Uses[Ledger]
+    designation: Uses[Designation]
+    keeps_state = True
+
+    def __init__(self, sheet: AgentOutboxSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._queues: defaultdict[str, deque[OwedTask]] = defaultdict(deque)
+        self._more: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._known: dict[bytes, bytes] = {}
+        """Key and value of what waits in memory or is on its way."""
+        self._readings: defaultdict[str, _Reading] = defaultdict(_Reading)
+        self._done: list[OwedTask] = []
+
+    async def start(self) -> None:
+        """Go on with what an earlier process has left."""
+        self.ledger.spaces.open(OWED)
+        self.metrics.gauge("owed", lambda: self.ledger.counters().get("owed", 0))
+        self.metrics.gauge("waiting", lambda: sum(map(len, self._queues.values())))
+
+    async def stop(self) -> None:
+        """Forget what was delivered last."""
+        self._forget()
+
+    def is_ours(self, host: str) -> bool:
+        """Whether the URLs of a host stay with this agent."""
+        return self.designation.owner(host) == self.sheet.agent
+
+    # -- groups
+
+    def owe(self, tasks: Sequence[Task], group: Group) -> Sequence[OwedTask]:
+        """Stage tasks of other agents' hosts. Returns what is to be given to `kept`."""
+        owed: list[OwedTask] = []
+        for task in tasks:
+            one = OwedTask(self.designation.owner(task.host), task, _key(task), _encode(task))
+            is_new = group.get(OWED, task.host, one.key) is None
+            if group.put(OWED, task.host, one.key, one.value):
+                group.count("owed", is_new)
+                owed.append(one)
+            else:
+                group.count("cut:owed")
+        return owed
+
+    def kept(self, owed: Sequence[OwedTask], *, is_sure: bool = True) -> None:
+        """Their group is kept; or, where it is not sure, may have been."""
+        for one in owed:
+            if is_sure and len(self._queues[one.agent]) < self.sheet.waiting:
+                self._queue(one)
+            else:
+                self._known.pop(one.key, None)
+                self._readings[one.agent].begin()
+            self._more[one.agent].set()
+
+    # -- senders
+
+    async def take(self, agent: str, most: int) -> Sequence[OwedTask]:
+        """What is owed to an agent and was not taken yet, at least one, suspended while there is nothing."""
+        queue, more = self._queues[agent], self._more[agent]
+        while True:
+            self._forget()
+            while not queue and not self._readings[agent].is_over:
+                self._read(agent, self._readings[agent])
+                await asyncio.sleep(0)
+            if queue:
+                return [queue.popleft() for _ in range(min(most, len(queue)))]
+            more.clear()
+            await more.wait()
+
+    def delivered(self, owed: Sequence[OwedTask]) -> None:
+        """The agent has committed them. Its sender forgets them when it comes again."""
+        self._done += owed
+        for one in owed:
+            self._more[one.agent].set()
+
+    def _forget(self) -> None:
+        """Take what was delivered out of the space. While the disk is full it stays, and is sent once more by a later process."""
+        done, self._done = list({(one.key, one.value): one for one in self._done}.values()), []
+        if not done:
+            return
+        try:
+            with self.ledger.group() as group:
+                for one in done:
+                    # A look into memory spares one at the disk: what memory knows is what was owed last.
+                    is_last = self._known.get(one.key) == one.value
+                    if is_last or group.get(OWED, one.task.host, one.key) == one.value:
+                        group.delete(OWED, one.task.host, one.key)
+                        group.count("owed", -1)
+        except DiskFull:
+            self._done = done + self._done
+            return
+        for one in done:
+            if self._known.get(one.key) == one.value:
+                del self._known[one.key]
+
+    def _queue(self, one: OwedTask) -> None:
+        self._known[one.key] = one.value
+        self._queues[one.agent].append(one)
+
+    def _read(self, agent: str, reading: "_Reading") -> None:
+        """Read a stretch of the space for one agent: until its queue is full, or the stretch is long enough for one turn."""
+        queue, room = self._queues[agent], self.sheet.waiting
+        for number, (mark, value) in enumerate(self.ledger.spaces.walk(OWED, reading.mark)):
+            if number == STRETCH or len(queue) >= room:
+                return
+            if reading.is_wrapped and mark > reading.start:
+                reading.is_over = True
+                return
+            reading.mark = mark
+            task = _decode(value)
+            if self.designation.owner(task.host) == agent and self._known.get(key := _key(task)) != value:
+                self._queue(OwedTask(agent, task, key, value))
+        reading.is_over = reading.is_wrapped or not reading.start
+        reading.mark, reading.is_wrapped = b"", True
+
+
+class _Reading:
+    """How far the space was read for one agent, round and round."""
+
+    def __init__(self) -> None:
+        self.mark = b""
+        self.begin()
+
+    def begin(self) -> None:
+        """A round begins here: the space may have what the queue has not, before this place and behind it."""
+        self.start = self.mark
+        self.is_wrapped = False
+        """The end of the space was reached in this round."""
+        self.is_over = False
+        """The queue had room for all that the space has."""
+
+
+def _key(task: Task) -> bytes:
+    return blake2b(task.identity.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()

@@ -1,0 +1,166 @@
+"""What a ledger keeps, as it is read: counters, rows, hosts, links, what is set aside, what waits.
+
+Place in the flow: the part of :class:`~gossamer.stores.ledger.ledger.RocksLedger` that changes nothing. Whoever only looks at a
+crawl (`why`, `verify`, `status` of one that stands still) uses nothing else of it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from gossamer.contracts.ledger import Links, Tallied
+from gossamer.flow.unit import Provider
+from gossamer.model.aside import Family, SetAside
+from gossamer.model.domains import registered_domain
+from gossamer.model.kept import DocumentRow, HostState
+from gossamer.model.task import Task
+from gossamer.model.url import host_of
+from gossamer.stores.ledger.aside import AsideTasks, find
+from gossamer.stores.ledger.hosts import LedgerHosts
+from gossamer.stores.ledger.keys import OWN_PREFIX, LedgerKeys
+from gossamer.stores.ledger.later import Owed
+from gossamer.stores.ledger.links import KeptLinks
+from gossamer.stores.ledger.plan import Marks
+from gossamer.stores.ledger.queues import HostQueues
+from gossamer.stores.ledger.seen import SeenUrls
+from gossamer.stores.ledger.sheet import LedgerSheet
+from gossamer.stores.ledger.store import FAMILIES, RocksStore
+from gossamer.stores.ledger.waiting import Waiting, find_waiting, is_looked_at_whole
+
+_rows = msgspec.msgpack.Decoder(DocumentRow)
+
+
+class LedgerState(msgspec.Struct, array_like=True):
+    """What each commit rewrites: where the queues stand, and the counters."""
+
+    marks: Marks
+    counters: dict[str, int]
+    commits: int = 0
+
+
+class LedgerReading(Provider[LedgerSheet]):
+    """An open ledger, for those who read; whoever opens it fills in what it is made of."""
+
+    queues: HostQueues
+    seen: SeenUrls
+
+    _store: RocksStore
+    _keys: LedgerKeys
+    _state: LedgerState
+    _ends: dict[str, int]
+    _hosts: LedgerHosts
+    _links: KeptLinks
+    _aside: AsideTasks
+
+    def counters(self) -> Mapping[str, int]:
+        """Sums over all kept groups: visits, fetched, pages, documents, bytes, discovered, `outcome:WORD`, and own ones."""
+        return dict(self._state.counters)
+
+    def committed_ends(self) -> Mapping[str, int]:
+        """File of the crawl directory -> its committed end. A file that is not named here holds nothing committed."""
+        return dict(self._ends)
+
+    def document(self, url: str) -> DocumentRow | None:
+        """The row of the last committed visit of a canonical URL; None where there was none."""
+        data = self._store.get("documents", self._keys.url(url))
+        return None if data is None else _rows.decode(data)
+
+    def documents(self) -> Iterator[DocumentRow]:
+        """Every row, in the order of domains and hosts."""
+        for _, data in self._store.scan("documents", b"", b"\xff" * 32):
+            yield _rows.decode(data)
+
+    def links_of(self, url: str) -> Links | None:
+        """The links of a visited page, each with its relation; None where it was not visited, or depths are not kept."""
+        return self._links.of(url)
+
+    def depth_of(self, urls: Sequence[str]) -> list[int | None]:
+        """The lowest depth that each URL was met at; None where it was never met, or depths are not kept."""
+        return self.seen.depths(urls)
+
+    def host_states(self, names: Sequence[str]) -> list[HostState]:
+        """The states of hosts, in order; an empty one for a host of which nothing is kept."""
+        return self._hosts.states(names)
+
+    def hosts(self) -> Iterator[HostState]:
+        """The states of all hosts of which one is kept, in the order of domains."""
+        return self._hosts.all()
+
+    def robots(self, site: str, host: str) -> bytes | None:
+        """The robots bytes of a site of this host; None where nothing is kept."""
+        return self._hosts.robots(site, host)
+
+    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
+        """What watchers have learnt of hosts under a name, in order; None where nothing is kept."""
+        return self._hosts.learnt(hosts, what)
+
+    def tally(self, what: Tallied, name: str) -> int:
+        """How many were counted of a host or registered domain, by `Group.tally`."""
+        return self._hosts.tally(what, name)
+
+    def aside(self, after: Family | None = None) -> Iterator[SetAside]:
+        """Families of which URLs are set aside, or were, in a fixed order; those behind `after`, where it is given."""
+        return self._aside.rows(after)
+
+    def set_aside(self, family: Family) -> SetAside:
+        """What is set aside of one family."""
+        return self._aside.row(family)
+
+    def aside_tasks(self, family: Family) -> Iterator[Task]:
+        """Tasks of a family that are set aside, in the order in which they came."""
+        return (task for _, tasks in self._aside.chunks(family) for task in tasks)
+
+    def aside_of(self, url: str, most: int) -> tuple[Family, Task] | None:
+        """Family and task of a canonical URL that is set aside; None where it is not.
+
+        Args:
+            url: canonical.
+            most: chunks of its host's families that are looked at.
+        """
+        host = host_of(url)
+        return find(self._aside, (host, f"*.{registered_domain(host)}"), url, most)
+
+    def meta(self, name: str) -> bytes | None:
+        """The value that is kept under a name of somebody's own; None where there is none."""
+        return self._store.get("meta", OWN_PREFIX + name.encode())
+
+    def is_seen(self, url: str) -> bool:
+        """Whether a canonical URL was ever queued."""
+        return self._store.get("seen", self._keys.url(url)) is not None
+
+    def waiting(self, url: str, most: int) -> Waiting | None:
+        """The task of a canonical URL that is queued or in flight; None where there is none.
+
+        Args:
+            url: canonical.
+            most: chunks of its host's queue that are looked at, and tasks for later.
+        """
+        return find_waiting(self._store, self._keys, url, most)
+
+    def is_looked_at_whole(self, url: str, most: int) -> bool:
+        """Whether :meth:`waiting` sees each task that may be that of a canonical URL: no more than `most` rows wait."""
+        return is_looked_at_whole(self._store, self._keys, url, most)
+
+    def read_through(self) -> int:
+        """Read every key and value, so that the checksums of all blocks are compared; returns how many there are.
+
+        Raises:
+            CrawlDirectoryError: a block is damaged.
+        """
+        return sum(1 for family in FAMILIES for _ in self._store.scan(family, b"", b"\xff" * 64))
+
+    def size(self) -> int:
+        """Bytes of the store's tables on the disk."""
+        return self._store.size()
+
+    def sizes(self) -> Mapping[str, int]:
+        """The same for each family of rows: `seen`, `frontier`, `documents` and so on."""
+        return self._store.sizes()
+
+    def failing_hosts(self) -> Mapping[str, int]:
+        """Errors of the hosts that have had the most of them since the ledger was opened, all runs together; not all hosts."""
+        return dict(self._hosts.failing)
+
+    def owed(self, most: int) -> Owed:
+        """The tasks that wait for a time, as far as the first `most` of them tell."""
+        return self.queues.later.owed(most)

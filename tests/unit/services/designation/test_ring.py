@@ -1,0 +1,57 @@
+"""The ring: who owns what is known from the members alone, and places are preferred."""
+
+import pytest
+
+from gossamer.flow.sheet import build
+from gossamer.model.agents import Member, member
+from gossamer.model.errors import UsageError
+from gossamer.services.designation.provider import RingDesignation, RingSheet
+from gossamer.services.designation.ring import PlaceTable, Ring
+
+DOMAINS = [f"d{number}.example" for number in range(300)]
+
+
+def test_the_owners_of_domains_are_the_same_in_every_release() -> None:
+    """A crawl that goes on with another release must find its hosts where they were."""
+    ring = Ring([Member("agent-00"), Member("agent-01"), Member("agent-02")])
+    assert [ring.owner(domain)[-1] for domain in DOMAINS[:12]] == list("200201122100")
+
+
+def test_hosts_go_to_agents_at_their_place_where_there_are_any() -> None:
+    members = [Member("agent-00"), Member("agent-01", place="budapest"), Member("agent-02", place="budapest")]
+    ring = Ring(members, PlaceTable(["hu=budapest", "bme.hu=vienna", ".no.=oslo"]))
+    assert {ring.owner(f"d{number}.hu") for number in range(300)} == {"agent-01", "agent-02"}
+    everywhere = {"agent-00", "agent-01", "agent-02"}
+    assert {ring.owner(f"d{number}.no") for number in range(300)} == everywhere, "nobody stands in oslo"
+    assert {ring.owner(domain) for domain in DOMAINS} == everywhere, "no rule speaks of these"
+    assert PlaceTable(["hu=budapest", "bme.hu=vienna"]).place("www.bme.hu") == "vienna"
+    assert PlaceTable(["example=x"]).place("example.com") == ""
+
+
+def test_a_finer_or_a_coarser_rule_decides_what_is_assigned_as_a_whole() -> None:
+    agents = ("agent-00", "agent-01", "agent-02")
+    hosts = [f"h{number}.example.com" for number in range(40)]
+    by_host = RingDesignation(RingSheet(members=agents, division="host"))
+    assert len({by_host.owner(host) for host in hosts}) == 3
+    joined = RingDesignation(RingSheet(members=agents, together=(" ".join(DOMAINS),)))
+    assert len({joined.owner(f"www.{domain}") for domain in DOMAINS}) == 1
+
+
+@pytest.mark.parametrize("text", ["", "agent 1", "agent-01=0", "agent-01=x", "agent-01=-1", "agent-01@", "Agent"])
+def test_a_member_that_cannot_be_read_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(UsageError, match="names no agent"):
+        RingDesignation(RingSheet(members=(text,)))
+
+
+@pytest.mark.parametrize("text", ["agent-01", "agent-01=2.5", "agent-01@oslo", "agent-01=0.5@oslo"])
+def test_a_member_is_written_as_it_is_read(text: str) -> None:
+    assert str(member(text)) == text
+
+
+def test_a_ring_of_nobody_or_of_two_with_one_name_is_refused() -> None:
+    with pytest.raises(UsageError, match="one agent at least"):
+        RingDesignation(build(RingSheet, {"members": []}))
+    with pytest.raises(UsageError, match="two agents are called 'agent-00'"):
+        Ring([Member("agent-00"), Member("agent-00", 2.0)])
+    with pytest.raises(UsageError, match="names no place"):
+        PlaceTable(["hu"])
