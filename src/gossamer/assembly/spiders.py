@@ -47,8 +47,15 @@ def with_spider(wiring: Wiring, file: str) -> Wiring:
     ports = {**components[frontier].ports, "refused": components[fetch].ports["visits"]}
     components[frontier] = msgspec.structs.replace(components[frontier], ports=ports)
     settings = {"file": file} if file else {}
+    modules = {
+        name: msgspec.structs.replace(plan, providers={**plan.providers, "logins": {"any": [SPIDER]}})
+        for name, plan in wiring.providers.items()
+        if plan.use == "http"
+    }
     provider = ProviderPlan(use=SPIDER, settings=settings, providers={"politeness": "politeness"})
-    return msgspec.structs.replace(wiring, components=components, providers={**wiring.providers, SPIDER: provider})
+    return msgspec.structs.replace(
+        wiring, components=components, providers={**wiring.providers, **modules, SPIDER: provider}
+    )
 
 
 def _named(wiring: Wiring, use: str) -> str:
