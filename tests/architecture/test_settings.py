@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import gossamer
-from gossamer.flow.sheet import Sheet
+from gossamer.flow.sheet import Sheet, properties
 from tools.checkout import ROOT
 
 SOURCE = ROOT / "src" / "gossamer"
@@ -55,3 +55,63 @@ def test_every_setting_is_read_by_somebody_who_knows_its_sheet() -> None:
         read = set().union(*(names[path] for path in known))
         dead += [f"{sheet.__module__}.{sheet.__name__}.{name}" for name in sheet.__struct_fields__ if name not in read]
     assert dead == []
+
+
+#: Settings that no test sets yet. The list may only become shorter: a setting that is new needs a test that sets it.
+SET_BY_NO_TEST = {
+    "FileHandlerSheet.handler",
+    "FileHandlerSheet.labels",
+    "FileSheet.spool",
+    "FrontierSheet.unresolved",
+    "FtpSheet.connect",
+    "FtpSheet.speed_window",
+    "FtpSheet.spool",
+    "HttpSheet.connect",
+    "HttpSheet.connections",
+    "HttpSheet.cookie_file",
+    "HttpSheet.speed_window",
+    "HttpSheet.spool",
+    "LinksSheet.aliases",
+    "LinksSheet.parameters",
+    "PlainSheet.connect",
+    "PlainSheet.speed_window",
+    "PlainSheet.spool",
+    "PolitenessSheet.domain_live",
+    "PolitenessSheet.factor",
+    "PolitenessSheet.ip_live",
+    "RemoteSheet.frame_limit",
+    "RemoteSheet.secret_file",
+    "RingSheet.places",
+    "SieveQueuesSheet.low",
+    "SitemapSheet.max_urls",
+    "SpiderSheet.threads",
+    "SpiderSheet.watch",
+    "TrapSheet.released",
+    "WarcSheet.software",
+}
+
+
+def set_in(text: str) -> set[str]:
+    """The names that a file gives values: as arguments, as keys of tables, and as `name = ...` within texts."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.keyword) and node.arg:
+            names.add(node.arg)
+        elif isinstance(node, ast.Dict):
+            names |= {key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names |= set(re.findall(r"\b([a-z][a-z0-9_]*)\s*=", node.value))
+    return names
+
+
+def test_every_setting_of_a_component_is_set_by_a_test() -> None:
+    places = [*(ROOT / "tests").rglob("*.py"), *(SOURCE / "testing").rglob("*.py")]
+    told = set().union(*(set_in(path.read_text(encoding="utf-8")) for path in places))
+    never = {
+        f"{sheet.__name__}.{one.name}"
+        for sheet in sheets()
+        if sheet.__name__ not in READ_WHOLE
+        for one in properties(sheet)
+        if one.name not in told
+    }
+    assert never == SET_BY_NO_TEST
