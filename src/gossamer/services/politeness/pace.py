@@ -32,8 +32,8 @@ SHORTEST_UNSAID = 0.1
 IN_A_ROW = 3
 FIRST_BACKOFF = 5.0
 
-#: Seconds of the longest such wait. A host that is well again is found so within minutes, and so is one of which only a run of pages
-#: was broken; one that refuses for ever is asked twelve times an hour.
+#: Seconds of the longest such wait. A host that is well again is found so within minutes, and so is one of which only a run of
+#: pages was broken; one that refuses for ever is asked twelve times an hour.
 LONGEST_BACKOFF = 300.0
 
 #: Seconds of the longest delay that strain keeps up between requests.
