@@ -66,7 +66,7 @@ def member(web: FakeWeb, word: str = "pa55word") -> gossamer.Spider:
         return answer.text("h1") == "home"
 
     @spider.page()
-    async def pages(page: gossamer.Page) -> gossamer.Results:
+    async def pages(page: gossamer.Page) -> list[gossamer.Result]:
         if page.css("#login"):
             raise gossamer.LoggedOut
         return [{"name": page.text("h1")}, *page.follow_all("a")]

@@ -37,7 +37,7 @@ _ESCAPED = ["+" if n == 0x20 else chr(n) if n in _PLAIN else f"%{n:02X}" for n i
 _IN_QUOTES = str.maketrans({"\n": "%0A", "\r": "%0D", '"': "%22"})
 
 
-class Control(NamedTuple):
+class FormControl(NamedTuple):
     """A control of a form that has a name."""
 
     name: str
@@ -266,7 +266,7 @@ def _kind(node: "LexborNode") -> str:
     return node.tag or ""
 
 
-def _read(node: "LexborNode") -> Control | None:
+def _read(node: "LexborNode") -> FormControl | None:
     """A control with what it sends; None where it never sends anything."""
     attributes, kind = node.attributes, _kind(node)
     name = attributes.get("name") or ""
@@ -275,12 +275,12 @@ def _read(node: "LexborNode") -> Control | None:
     value = attributes.get("value")
     if kind in ("checkbox", "radio"):
         value = "on" if value is None else value
-        return Control(name, kind, (value,) if "checked" in attributes else (), value)
+        return FormControl(name, kind, (value,) if "checked" in attributes else (), value)
     if kind == "select":
-        return Control(name, kind, tuple(_chosen(node)))
+        return FormControl(name, kind, tuple(_chosen(node)))
     if kind == "textarea":
-        return Control(name, kind, (_lines(node.text().removeprefix("\n")),))
-    return Control(name, kind, ("" if kind == "file" else _lines(value or ""),))
+        return FormControl(name, kind, (_lines(node.text().removeprefix("\n")),))
+    return FormControl(name, kind, ("" if kind == "file" else _lines(value or ""),))
 
 
 def _chosen(select: "LexborNode") -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.contracts.entering import Ask, Entered
+from gossamer.contracts.spiders import Ask, Entered
 from gossamer.flow.errors import ComponentFailed
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.mime import sniff
@@ -132,7 +132,7 @@ class LogInTable:
 
 
 class Entrances:
-    """The log-ins of a spider at work in one crawl. Implements `contracts.entering.LogIns`."""
+    """The log-ins of a spider at work in one crawl. Implements `contracts.spiders.LogIns`."""
 
     def __init__(self, table: LogInTable, now: Callable[[], float]) -> None:
         """`now`: seconds since the epoch."""

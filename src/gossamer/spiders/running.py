@@ -9,9 +9,8 @@ import inspect
 from functools import partial
 from typing import Annotated, Any
 
-from gossamer.contracts.entering import Ask, Entered
 from gossamer.contracts.politeness import Politeness
-from gossamer.contracts.spiders import Elsewhere, Handled
+from gossamer.contracts.spiders import Ask, Elsewhere, Entered, Handled
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
@@ -57,7 +56,7 @@ class SpiderSheet(Sheet, frozen=True):
 
 
 class SpiderHandlers(Provider[SpiderSheet]):
-    """Runs the handlers of one spider. Contracts: `spiders.PageHandlers`, `entering.LogIns`.
+    """Runs the handlers of one spider. Contracts: `spiders.PageHandlers`, `spiders.LogIns`.
 
     A spider makes a subclass with its own `table` and `logins`.
     """
@@ -94,7 +93,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
         return self.clock.now()
 
     async def enter(self, url: str, ask: Ask, entered: Entered) -> None:
-        """See `contracts.entering.LogIns`."""
+        """See `contracts.spiders.LogIns`."""
         await self._entrances.enter(url, ask, entered)
 
     # -- whose page it is

@@ -16,7 +16,6 @@ from ipaddress import ip_address
 import msgspec
 import pycurl
 
-from gossamer.contracts.entering import LogIns
 from gossamer.contracts.filtering import VisitFilter
 from gossamer.contracts.resolving import Endpoint, Resolver
 from gossamer.flow.gate import Gate
@@ -96,11 +95,10 @@ def affordable(connections: int) -> int:
 
 
 class HttpModule(Provider[HttpSheet]):
-    """Fetches http and https URLs, and sends requests to them. Implements `contracts.fetching.RequestSender`."""
+    """Fetches http and https URLs, and sends requests to them. Implements `contracts.spiders.LogInSender`."""
 
     resolver: Uses[Resolver]
     gates: UsesMany[VisitFilter]
-    logins: UsesMany[LogIns]
 
     _multi: Driver
     _slots: Gate
@@ -109,7 +107,6 @@ class HttpModule(Provider[HttpSheet]):
     def __init__(self, sheet: HttpSheet | None = None) -> None:
         super().__init__(sheet)
         self.gates = {}
-        self.logins = {}
         self._idle: list[Transfer] = []
         self._droppers: set[tuple[str, int]] = set()
         """Servers, by address and port, that have dropped a connection that was used again."""
@@ -178,19 +175,19 @@ class HttpModule(Provider[HttpSheet]):
 
     async def fetch(self, task: Task) -> Response:
         """See the contract."""
-        await self._enter(task)
         return await self._exchange(task, None)
 
     async def send(self, task: Task) -> Response:
         """See the contract."""
-        await self._enter(task)
         return await self._exchange(task, task.request)
 
-    async def _enter(self, task: Task) -> None:
-        """Log in where that comes before the task: it has its host's turn meanwhile."""
-        if self.logins and task.relation != ROBOTS:
-            for one in self.logins.get("any", ()):
-                await one.enter(task.url, lambda other: self._exchange(other, other.request), self._who)
+    def has_entered(self, name: str) -> bool:
+        """See `contracts.spiders.Entered`."""
+        return self._who.has_entered(name)
+
+    def note_entered(self, name: str) -> None:
+        """See `contracts.spiders.Entered`."""
+        self._who.note_entered(name)
 
     async def _exchange(self, task: Task, sent: Requested | None) -> Response:
         started, url = self.clock.now(), task.url

@@ -80,11 +80,11 @@ class Who:
             self._log = None
 
     def has_entered(self, name: str) -> bool:
-        """See `contracts.entering.Entered`."""
+        """See `contracts.spiders.Entered`."""
         return self._log is not None and name in self._log.entered
 
     def note_entered(self, name: str) -> None:
-        """See `contracts.entering.Entered`. Raises OSError where it cannot be written down."""
+        """See `contracts.spiders.Entered`. Raises OSError where it cannot be written down."""
         if self._log is not None:
             self._log.enter(name)
 
