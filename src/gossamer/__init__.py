@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from gossamer.model.errors import GossamerError, UsageError
     from gossamer.model.orders import Block, Delay
     from gossamer.model.outcome import Outcome
-    from gossamer.model.request import Request, Retry
+    from gossamer.model.request import LoggedOut, Request, Retry
     from gossamer.model.visit import Found, Item
     from gossamer.reading.document import Document
+    from gossamer.reading.forms import Form
     from gossamer.reading.page import Page
+    from gossamer.spiders.logins import Session
 
 _HOMES = {
     "crawl": "gossamer.api.crawls",
@@ -45,6 +47,9 @@ _HOMES = {
     "Page": "gossamer.reading.page",
     "Request": "gossamer.model.request",
     "Retry": "gossamer.model.request",
+    "LoggedOut": "gossamer.model.request",
+    "Form": "gossamer.reading.forms",
+    "Session": "gossamer.spiders.logins",
     "Item": "gossamer.model.visit",
     "Found": "gossamer.model.visit",
 }
@@ -55,15 +60,18 @@ __all__ = [
     "CrawlRun",
     "Delay",
     "Document",
+    "Form",
     "Found",
     "GossamerError",
     "Item",
+    "LoggedOut",
     "Outcome",
     "Page",
     "Request",
     "Result",
     "Results",
     "Retry",
+    "Session",
     "Spider",
     "Summary",
     "SyncCrawlRun",

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -158,6 +159,31 @@ def test_a_failing_resolver_is_no_dead_link(tmp_path: Path) -> None:
         done, _ = crawl_with_names(seeds, tmp_path / "c", {"gone.test": Zone(fails=True)})
     assert (done.state, done.exit_code, done.pages, done.queued) == ("incomplete", 4, 3, 1)
     assert done.waiting is not None and done.waiting.hosts == {"http://gone.test": "dns_failed"}
+
+
+def test_a_host_that_asked_for_a_pause_is_left_alone_by_the_run_after_a_kill(tmp_path: Path) -> None:
+    busy = FakePage("busy", status=503, headers=(("Retry-After", "900"),))
+    with FakeWeb({"/": '<a href="/busy">b</a><a href="/other">o</a>', "/busy": busy, "/other": "o"}) as web:
+        line = [sys.executable, "-m", "gossamer", "crawl", web.url("/"), "-o", str(tmp_path / "c"), "--delay", "0"]
+        process = subprocess.Popen(
+            [*line, "--linger", "forever"],
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": os.environ.get("HOME", "/")},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            web.wait_for(2)
+            log = tmp_path / "c" / "logs" / "crawl.jsonl"
+            while b"/busy" not in log.read_bytes():
+                time.sleep(0.05)
+        finally:
+            process.kill()
+            process.wait()
+        before = web.targets()
+        status, out, _ = gossamer("resume", str(tmp_path / "c"), "--linger", "0s", "--json")
+        assert web.targets() == before == ["/", "/busy"]
+    told = json.loads(out)
+    assert (status, told["state"], told["queued"]) == (4, "incomplete", 2)
 
 
 def test_the_time_of_a_run_and_of_all_runs_are_limits_of_their_own() -> None:

@@ -238,7 +238,14 @@ def crawl_through(count: int, web: FakeWeb, folder: Path) -> tuple[Summary, Craw
             assert not running.done(), "the crawl was over before the differences"
             kept, before = [*differences.slipped], job.wiring
             text = differences.next(before)
-            await rewire(job, text)
+            try:
+                await rewire(job, text)
+            except Exception as error:
+                told = job.progress()
+                error.add_note(
+                    f"{text}after {len(done)} differences and {told.fetched} of {len(web.expected)} pages: {told}"
+                )
+                raise
             assert read(folder / "crawl" / "crawl.toml").components == job.wiring.components
             if differences.random.random() < 0.25:
                 await job.undo()

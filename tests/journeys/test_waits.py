@@ -152,11 +152,15 @@ class Full(WarcArchive):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
+def is_disk_full(now: CrawlStanding) -> bool:
+    return any(wait.why == "disk_full" for wait in now.waits)
+
+
 def test_a_full_disk_is_told_as_long_as_it_lasts(tmp_path: Path) -> None:
     known = catalog()
     known.add("warc", Full)
     with FakeWeb({"/": "x"}) as web:
-        now, _ = watched([web.url("/")], tmp_path / "c", lambda now: bool(now.waits), known=known)
+        now, _ = watched([web.url("/")], tmp_path / "c", is_disk_full, known=known)
     assert [wait.why for wait in now.waits] == ["disk_full"]
     assert all("the disk is full" in text for text in told(now))
 

@@ -139,8 +139,9 @@ class CrawlKeywords(TypedDict, total=False):
     """Send HOST=USER:PASSWORD, or USER:PASSWORD for the seeds' hosts, to that host alone. HOST=$NAME and HOST=@FILE
     take USER:PASSWORD or `Bearer TOKEN` from the environment or a file, and keep it out of crawl.toml."""
 
-    cookies: Literal["off", "host"]
-    """`host`: cookies that a server sets go back to it while the crawl runs."""
+    cookies: Literal["off", "host", "keep"]
+    """`host`: send the cookies that a server sets back to it while the crawl runs. `keep`: send them when it goes on,
+    too; they lie in a file of the crawl that its owner alone can read, and their values are in no archive."""
 
     cookie_file: str
     """Begin with the cookies of this file (cookies.txt, or JSON as browsers export it), and keep those that servers set

@@ -38,6 +38,7 @@ from gossamer.model.visit import Found, Item
 from gossamer.reading.page import Page
 from gossamer.spiders.handlers import HandlerTable, Place, place_of_function
 from gossamer.spiders.loading import end_loading
+from gossamer.spiders.logins import LogInTable, Session
 from gossamer.spiders.running import SpiderHandlers
 
 
@@ -74,8 +75,12 @@ Results: TypeAlias = Result | Iterable[Result] | AsyncIterable[Result] | Awaitab
 Handler: TypeAlias = Callable[[Page], Results]
 Method: TypeAlias = Callable[[Any, Page], Results]
 
+#: A log-in: False where nobody is logged in after it.
+LogIn: TypeAlias = Callable[[Session], Awaitable[bool | None]]
+
 H = TypeVar("H", bound=Handler)
 M = TypeVar("M", bound=Method)
+L = TypeVar("L", bound=LogIn)
 
 #: Seconds that a handler may take for a page.
 DEADLINE = 60.0
@@ -110,6 +115,7 @@ class Spider:
         self.seeds: tuple[str, ...] = (seeds,) if isinstance(seeds, str) else tuple(seeds)
         self.options: dict[str, Any] = _checked({**options, **({"wiring": wiring} if wiring else {})})
         self.handlers = HandlerTable(deadline)
+        self.logins = LogInTable()
         self.summary: Summary | None = None
         self._add_methods()
 
@@ -183,6 +189,31 @@ class Spider:
 
         return register
 
+    def login(self, url: str, *, deadline: float = DEADLINE) -> Callable[[L], L]:
+        """Register the log-in of a host: an async function that gets a :class:`Session`, and is run before any page of that host.
+
+        Its cookies are kept in the crawl's directory for its owner alone, so that a crawl that goes on is still logged in
+        (`cookies="keep"`, unless another is chosen). A handler that finds nobody logged in raises :class:`gossamer.LoggedOut`.
+
+        Args:
+            url: of the page with the form, on the host that is logged in to.
+            deadline: seconds that it may take.
+
+        Raises:
+            UsageError: the function is no log-in, or the host has another; names the file and line of each.
+        """
+
+        if callable(url):
+            raise UsageError(
+                f"{place_of_function(url)}: write @spider.login(URL) with the URL of the page with the form"
+            )
+
+        def register(function: L) -> L:
+            self.logins.add(function, url, deadline)
+            return function
+
+        return register
+
     # -- running
 
     def run(self, seeds: str | Iterable[str] = (), *, wiring: str = "", **options: Unpack[CrawlKeywords]) -> Summary:
@@ -217,8 +248,9 @@ class Spider:
     def _made(self, seeds: Iterable[str], options: Mapping[str, Any]) -> Made:
         if not self.handlers.all():
             LOG.warning("the spider has no handlers: it crawls as gossamer crawl does")
-        handlers = type("ThisSpider", (SpiderHandlers,), {"table": self.handlers, "__doc__": SpiderHandlers.__doc__})
-        chosen = {**self.options, **options}
+        own = {"table": self.handlers, "logins": self.logins, "__doc__": SpiderHandlers.__doc__}
+        handlers = type("ThisSpider", (SpiderHandlers,), own)
+        chosen = {**({"cookies": "keep"} if len(self.logins) else {}), **self.options, **options}
         return Made(() if chosen.get("resume") else tuple(seeds), chosen, handlers, self._file())
 
     def _file(self) -> str:

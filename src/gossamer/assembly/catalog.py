@@ -33,6 +33,7 @@ PROVIDERS = {
     "system-resolver": "gossamer.services.dns:SystemResolver",
     "cached-resolver": "gossamer.services.dns:CachedResolver",
     "http": "gossamer.stages.fetch.http:HttpModule",
+    "log-ins": "gossamer.stages.fetch.entering:EnteringModule",
     "ftp": "gossamer.stages.fetch.ftp:FtpModule",
     "gopher": "gossamer.stages.fetch.gopher:GopherModule",
     "file": "gossamer.stages.fetch.file:FileModule",

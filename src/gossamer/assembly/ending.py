@@ -65,7 +65,7 @@ class RunEnding:
         reasons = ", ".join(f"{name} ({why})" for name, why in waiting.hosts.items())
         return (
             f"{show_count(summary.queued, 'URL')} {'waits' if summary.queued == 1 else 'wait'} for a retry"
-            f"{f': {reasons}' if reasons else ''}; the next is due at {waiting.next}; "
+            f"{f': {reasons}' if reasons else ''}; the next is due at {waiting.next} at the earliest; "
             f"`gossamer resume {self._directory}` asks for what is due then"
         )
 

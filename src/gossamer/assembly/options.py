@@ -164,8 +164,11 @@ class CrawlOptions(Sheet, frozen=True):
         ),
     ] = ()
     cookies: Annotated[
-        Literal["off", "host"],
-        setting("`host`: cookies that a server sets go back to it while the crawl runs."),
+        Literal["off", "host", "keep"],
+        setting(
+            "`host`: send the cookies that a server sets back to it while the crawl runs. `keep`: send them when it goes on, too; "
+            "they lie in a file of the crawl that its owner alone can read, and their values are in no archive."
+        ),
     ] = "off"
     cookie_file: Annotated[
         str,

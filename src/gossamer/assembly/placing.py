@@ -49,4 +49,6 @@ def with_directory(wiring: Wiring, directory: str) -> Wiring:
     for unit, plan in wiring.providers.items():
         if plan.use in _SPOOLING:
             wiring = wirings.with_settings(wiring, unit, {"spool": directory})
+        if plan.use == "http":
+            wiring = wirings.with_settings(wiring, unit, {"directory": directory})
     return wiring

@@ -12,6 +12,9 @@ from gossamer.flow.wiring import ProviderPlan, Wiring
 #: The provider of handlers, by its name in the wiring and in the catalog.
 SPIDER = "spider"
 
+#: The module in front of that for http, by its name in the wiring and in the catalog.
+LOG_INS = "log-ins"
+
 #: Stages from content-seen to url-seen call each other in place: a handler that waits holds up one of so many workers. Pools
 #: grow only while all are busy.
 _WORKERS = 16
@@ -49,6 +52,32 @@ def with_spider(wiring: Wiring, file: str) -> Wiring:
     settings = {"file": file} if file else {}
     provider = ProviderPlan(use=SPIDER, settings=settings, providers={"politeness": "politeness"})
     return msgspec.structs.replace(wiring, components=components, providers={**wiring.providers, SPIDER: provider})
+
+
+def with_log_ins(wiring: Wiring) -> Wiring:
+    """A copy of a wiring with a spider, in which its log-ins come before the pages that the module for http fetches.
+
+    Raises:
+        WiringError: it has no component that fetches.
+    """
+    if LOG_INS in wiring.providers:
+        return wiring
+    fetch = _named(wiring, "fetch")
+    plan = wiring.components[fetch]
+    bound = plan.providers.get("protocols")
+    protocols = dict(bound) if isinstance(bound, dict) else {}
+    behind = protocols.get("https") or protocols.get("http")
+    if not isinstance(behind, str):
+        raise WiringError(f"{wiring.source}: a spider that logs in needs one module for http, and there is none")
+    for scheme in ("http", "https"):
+        if scheme in protocols:
+            protocols[scheme] = LOG_INS
+    components = {
+        **wiring.components,
+        fetch: msgspec.structs.replace(plan, providers={**plan.providers, "protocols": protocols}),
+    }
+    front = ProviderPlan(use=LOG_INS, providers={"behind": behind, "logins": SPIDER})
+    return msgspec.structs.replace(wiring, components=components, providers={**wiring.providers, LOG_INS: front})
 
 
 def _named(wiring: Wiring, use: str) -> str:

@@ -56,6 +56,15 @@ class SpaceFigures(msgspec.Struct, frozen=True):
     """Hosts under which the bytes are not those that were counted, or entries are of another version."""
 
 
+class SpaceEntry(msgspec.Struct, frozen=True):
+    """One entry as it is kept, whosever it is: what is exported with its host."""
+
+    owner: str
+    version: int
+    key: bytes
+    value: bytes
+
+
 class Spaces(Protocol):
     """What groups have kept in spaces. A `host` is a canonical host name; None stands for what belongs to no host.
 
@@ -91,6 +100,10 @@ class Spaces(Protocol):
 
         What is put or deleted meanwhile may be missed, and what was deleted may still come.
         """
+        ...
+
+    def of_host(self, host: str) -> Iterator[SpaceEntry]:
+        """All that lies under a host, by owner and key; what absent owners have put there too. It is exported with the host."""
         ...
 
     def figures(self) -> list[SpaceFigures]:

@@ -2,15 +2,18 @@
 
 Place in the flow: the process stage asks :class:`PageHandlers` for each visit, after content-seen; what a handler yields travels in
 the visit, like what processors find. Suite: `gossamer.testing.check_page_handlers`.
+:class:`LogIns` are asked before a page is fetched.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 import msgspec
 
+from gossamer.contracts.fetching import RequestSender
 from gossamer.model.orders import Order
-from gossamer.model.visit import Found, Item, Raised, Visit
+from gossamer.model.task import Task
+from gossamer.model.visit import Found, Item, Raised, Response, Visit
 from gossamer.reading.document import Document
 
 
@@ -57,4 +60,41 @@ class PageHandlers(Protocol):
 
     async def handle(self, document: Document) -> Handled:
         """What the handler of this visit yields."""
+        ...
+
+
+#: Sends the request of a task with the cookies of the crawl.
+Ask = Callable[[Task], Awaitable[Response]]
+
+
+class Entered(Protocol):
+    """What is known of log-ins, in later runs too where cookies are kept."""
+
+    def has_entered(self, name: str) -> bool:
+        """Whether a log-in was run and its cookies are still there."""
+        ...
+
+    def note_entered(self, name: str) -> None:
+        """A log-in was run."""
+        ...
+
+
+class LogInSender(RequestSender, Entered, Protocol):
+    """A module that sends the requests of log-ins, and keeps their cookies."""
+
+
+class LogIns(Protocol):
+    """Runs log-ins.
+
+    Promises:
+        1. A log-in is run by one caller at a time, who has its host's turn; the others wait.
+        2. It asks the host of its own URL alone, and ends within its deadline.
+    """
+
+    async def enter(self, url: str, ask: Ask, entered: Entered) -> None:
+        """Run the log-in of the host of `url`, where there is one and nobody is logged in.
+
+        Raises:
+            ComponentFailed: it failed; names the user's file and line.
+        """
         ...

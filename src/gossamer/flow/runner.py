@@ -58,6 +58,7 @@ class Runner:
         self._waiting = 0
         self._least_waiting = 0
         self._surplus = 0
+        """Workers that were told to end and are not gone yet: they count as alive, and as nobody who goes on."""
         self._gate = Gate(_places(component, workers))
         self._performer = Performer(component, self._gate, policy or ErrorPolicy(), report, aside)
         self._receiving: set[asyncio.Task[Any]] = set()
@@ -162,7 +163,7 @@ class Runner:
                 await self._performer.perform(handling, *batch)
             finally:
                 self._waiting += 1
-            if self._alive > self.workers:
+            if self._alive - self._surplus > self.workers:
                 return
 
     async def _shrink(self) -> None:
@@ -174,7 +175,7 @@ class Runner:
 
     def _end_workers(self, count: int) -> None:
         """End some of those that wait; the others, and one of all, go on."""
-        for task in list(self._receiving)[: min(count, self._alive - 1)]:
+        for task in list(self._receiving)[: max(0, min(count, self._alive - self._surplus - 1))]:
             self._surplus += 1
             self._receiving.discard(task)
             task.cancel()
@@ -183,7 +184,7 @@ class Runner:
         """Let at most so many be at work from now on; who is in the middle of an item finishes it."""
         self.workers, self.idle = workers, idle
         self._gate.resize(workers)
-        self._end_workers(max(0, self._alive - workers))
+        self._end_workers(max(0, self._alive - self._surplus - workers))
 
     # -- taking items
 

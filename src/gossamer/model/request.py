@@ -45,6 +45,14 @@ class Retry(Exception):
         self.after = float(after)
 
 
+class LoggedOut(Retry):
+    """Raise it in a handler whose page says that nobody is logged in: the log-in is run again, then the page is fetched again."""
+
+    def __init__(self, reason: str = "") -> None:
+        """`reason`: for the log."""
+        super().__init__(0, reason or "nobody is logged in")
+
+
 class Request:
     """Something to fetch, as a handler yields it: a URL, and what is sent with it.
 

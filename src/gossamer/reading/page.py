@@ -21,6 +21,8 @@ from gossamer.reading.robots_tags import NOFOLLOW
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
+    from gossamer.reading.forms import Form
+
 #: Attributes by which elements lead elsewhere, in the order in which they are looked for.
 _LEADING = ("href", "src")
 
@@ -262,6 +264,21 @@ class Page:
         self._check(label)
         nodes = self.css(target) if isinstance(target, str) else target
         return list(self._asked(nodes, label, data, priority, key))
+
+    def form(self, selector: str = "form") -> "Form":
+        """The first form that matches a selector, to be filled in: `page.form("#login").submit(user="me", password=secret)`.
+
+        Raises:
+            UsageError: the page has none, or it is no selector.
+            ParseSkipped: the page has no tree.
+        """
+        from gossamer.reading.forms import Form  # few pages are filled in
+
+        node = self._first(selector)
+        if node is None or node.tag != "form":
+            found = "an element that is no form" if node is not None else "nothing"
+            raise UsageError(f"page.form({selector!r}) finds {found} on {self.url}")
+        return Form(self.document.tree, node, self.url, self.document.charset)
 
     def _asked(
         self, nodes: "Iterable[LexborNode]", label: str, data: object, priority: int, key: str

@@ -12,7 +12,7 @@ from gossamer.model.url import MAX_TEXT
 from gossamer.reading import legacy
 
 #: Encodings of documents whose URLs are in UTF-8 (Encoding standard, "get an output encoding"); empty where none is known.
-_UTF_8 = frozenset(["", "utf-8", "utf-16be", "utf-16le", "replacement"])
+UTF_8_QUERIES = frozenset(["", "utf-8", "utf-16be", "utf-16le", "replacement"])
 
 #: The schemes of the URL standard's "special" URLs but those of web sockets: of any other, the query is in UTF-8.
 _SPECIAL = frozenset(["http", "https", "ftp", "file"])
@@ -34,7 +34,7 @@ def in_charset(href: str, base: str, charset: str) -> str:
         base: the canonical URL that it is resolved against.
         charset: the document's encoding, by the standard's name in lower case; empty where it has none.
     """
-    if href.isascii() or charset in _UTF_8 or len(href) > MAX_TEXT:
+    if href.isascii() or charset in UTF_8_QUERIES or len(href) > MAX_TEXT:
         return href
     href = href.strip(_AT_ENDS).translate(_ANYWHERE)
     place, mark, query = href.partition("#")[0].partition("?")

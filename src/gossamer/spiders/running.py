@@ -10,7 +10,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from gossamer.contracts.politeness import Politeness
-from gossamer.contracts.spiders import Elsewhere, Handled
+from gossamer.contracts.spiders import Ask, Elsewhere, Entered, Handled
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
@@ -18,13 +18,14 @@ from gossamer.flow.unit import Provider
 from gossamer.model.errors import ParseSkipped, UsageError
 from gossamer.model.outcome import DOCUMENTS, Outcome
 from gossamer.model.raised import raised, shown_file
-from gossamer.model.request import Retry
+from gossamer.model.request import LoggedOut, Retry
 from gossamer.model.ruling import What
 from gossamer.model.visit import Record, Visit, answer_of, given_up, of_request
 from gossamer.reading.document import Document
 from gossamer.reading.page import Page
 from gossamer.spiders.gathering import Gathering, TooManyFinds
 from gossamer.spiders.handlers import HandlerPlan, HandlerTable
+from gossamer.spiders.logins import Entrances, LogInTable
 from gossamer.spiders.threads import Hanging, Threads, TooManyHang
 from gossamer.spiders.watch import LoopWatch
 
@@ -55,10 +56,14 @@ class SpiderSheet(Sheet, frozen=True):
 
 
 class SpiderHandlers(Provider[SpiderSheet]):
-    """Runs the handlers of one spider. Contract: `spiders.PageHandlers`. A spider makes a subclass with its own `table`."""
+    """Runs the handlers of one spider. Contracts: `spiders.PageHandlers`, `spiders.LogIns`.
+
+    A spider makes a subclass with its own `table` and `logins`.
+    """
 
     politeness: Uses[Politeness]
     table: HandlerTable
+    logins = LogInTable()
 
     keeps_state = True
 
@@ -66,6 +71,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
         super().__init__(sheet)
         self._threads: Threads | None = None
         self._watch: LoopWatch | None = None
+        self._entrances = Entrances(self.logins, self._now)
         self.metrics.gauge("hanging", lambda: len(self._threads.left_behind) if self._threads is not None else 0)
 
     async def start(self) -> None:
@@ -81,6 +87,14 @@ class SpiderHandlers(Provider[SpiderSheet]):
             self._watch.stop()
         if self._threads is not None:
             self._threads.close()
+
+    def _now(self) -> float:
+        """By the clock that the unit has when it is asked."""
+        return self.clock.now()
+
+    async def enter(self, url: str, ask: Ask, entered: Entered) -> None:
+        """See `contracts.spiders.LogIns`."""
+        await self._entrances.enter(url, ask, entered)
 
     # -- whose page it is
 
@@ -153,8 +167,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
                 return self._hung(plan, gathering, "it was cancelled")
             return self._failed(plan, gathering, error)
         except Retry as error:
-            self.metrics.count(f"again:{plan.name}")
-            return Handled(again=error.after)
+            return self._again(plan, visit, error)
         except ParseSkipped:
             return gathering.handled()  # the page's own trouble, which is told with it
         except TooManyFinds:
@@ -163,6 +176,12 @@ class SpiderHandlers(Provider[SpiderSheet]):
         except Exception as error:
             return self._failed(plan, gathering, error)
         return gathering.handled()
+
+    def _again(self, plan: HandlerPlan, visit: Visit, error: Retry) -> Handled:
+        if isinstance(error, LoggedOut):
+            self._entrances.leave(visit.url, visit.response.started)
+        self.metrics.count(f"again:{plan.name}")
+        return Handled(again=error.after)
 
     def _failed(self, plan: HandlerPlan, gathering: Gathering, error: Exception) -> Handled:
         self.metrics.count(f"raised:{plan.name}")

@@ -17,12 +17,12 @@ class AppendFile:
 
     __slots__ = ("_descriptor", "_is_named", "end", "path")
 
-    def __init__(self, path: Path, *, fresh: bool) -> None:
-        """Open `path`, creating it and its directories. `fresh` refuses a file that exists (FileExistsError)."""
+    def __init__(self, path: Path, *, fresh: bool, mode: int = 0o644) -> None:
+        """Open `path`, creating it with `mode`, and its directories. `fresh` refuses a file that exists (FileExistsError)."""
         path.parent.mkdir(parents=True, exist_ok=True)
         # No O_APPEND: a write after a cut-back must land at `end`. No symbolic link is followed (fault 69).
         flags = os.O_RDWR | os.O_CREAT | (os.O_EXCL if fresh else 0) | getattr(os, "O_NOFOLLOW", 0)
-        self._descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), 0o644)
+        self._descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), mode)
         self.path = path
         #: Its name is on the disk as well: a power cut may otherwise leave bytes that no directory knows.
         self._is_named = False

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from gossamer.contracts.ledger import Ledger, TaskQueues
+from gossamer.contracts.spaces import OWED
 from gossamer.model.kept import HostState
 from gossamer.model.requesting import requested
 from gossamer.model.task import Task
@@ -33,6 +34,11 @@ def _held(queues: TaskQueues, now: float = 0.0) -> list[str]:
 
 def check_ledger(reopen: Reopen) -> None:
     """A ledger, empty at first, keeps its promises and those of its groups."""
+    _check_groups(reopen)
+    _check_owed(reopen)
+
+
+def _check_groups(reopen: Reopen) -> None:
     ledger, queues = reopen()
     assert dict(ledger.counters()) == {} and dict(ledger.committed_ends()) == {} and len(queues) == 0
     one, two = visit("http://a.test/1", b"abc"), unanswered("http://a.test/2")
@@ -83,6 +89,35 @@ def check_ledger(reopen: Reopen) -> None:
         group.push([_task(3)])
     assert queues.admit(0.0) == [_KNOWN], "a host was forgotten"
     assert ledger.meta("clean") == b"no"
+
+
+def _check_owed(reopen: Reopen) -> None:
+    """What is owed to another agent is seen, and so is what was owed; what a group that raised owed is neither."""
+    task = _task(1, "elsewhere.test")
+    key = task.url.encode()
+    for is_kept in (False, True):
+        ledger, queues = reopen()
+        ledger.spaces.open(OWED)
+        before = len(queues)
+        try:
+            with ledger.group() as group:
+                assert group.offer([task.url]) == [task.url], "what was never kept is seen"
+                assert group.put(OWED, task.host, key, b"")
+                if not is_kept:
+                    raise _Broken
+        except _Broken:
+            pass
+        ledger, queues = reopen()
+        ledger.spaces.open(OWED)
+        assert len(queues) == before, "what is owed was queued"
+        assert (ledger.spaces.get(OWED, task.host, key) is not None) is is_kept, "owed exactly if its group was kept"
+    for _ in range(2):
+        with ledger.group() as group:
+            assert group.offer([task.url]) == [], "promise 3: what is owed, or was delivered, is seen"
+            group.delete(OWED, task.host, key)
+        ledger, _ = reopen()
+        ledger.spaces.open(OWED)
+    assert ledger.spaces.get(OWED, task.host, key) is None, "what was delivered is owed"
 
 
 def _check_kept(ledger: Ledger) -> None:

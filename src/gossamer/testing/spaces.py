@@ -75,6 +75,10 @@ def _check_kept(ledger: Ledger) -> None:
     assert list(spaces.scan(TWO, None)) == [] and list(spaces.scan(ONE, "never.test")) == []
     assert spaces.get_many(ONE, ["b.test", "never.test", "a.test"], b"") == [b"alone", None, None]
     assert spaces.get(ONE, "b.test") == b"alone"
+    told = sorted((one.owner, one.version, one.key, one.value) for one in spaces.of_host("a.test"))
+    kept = [(space.owner, 1, *entry) for space in (ONE, TWO) for entry in spaces.scan(space, "a.test")]
+    assert told == sorted(kept), "what is exported with a host is what lies under it, whosever it is"
+    assert list(spaces.of_host("never.test")) == []
     walked = list(spaces.walk(ONE))
     assert sorted(value for _, value in walked) == [b"0", b"3", b"alone", b"new"], (
         "what lies under all hosts, each once"

@@ -125,3 +125,21 @@ def test_a_pool_gets_another_size_while_it_works(run: Any) -> None:
             await stand.wait()
 
     run(body())
+
+
+def test_a_pool_that_shrinks_while_all_become_free_at_once_keeps_a_worker(run: Any) -> None:
+    async def body() -> None:
+        component = Held()
+        async with Stand(component, workers=5) as stand:
+            await stand.give("inbox", 0, 1, 2, 3)
+            assert component.workers == 5, "four are busy, and one waits"
+            component.open(0, 1, 2, 3)
+            stand.runner.resize(1, 10.0)
+            await stand.settle()
+            assert component.workers == 1
+            await stand.give("inbox", 4)
+            component.open(4)
+            await stand.settle()
+            assert sorted(component.kept) == [0, 1, 2, 3, 4], "a pool without a worker ends its stream"
+
+    run(body())

@@ -56,7 +56,7 @@ class Bare(Unit[NoSettings]):
         ("scope", "hots", "setting 'scope': unknown value 'hots'; did you mean 'host'? Known: host, page"),
         ("kept", ["page"], "setting 'kept': unknown value 'page'; did you mean 'pages'? Known: links, pages"),
         ("scope", "it's", "setting 'scope': unknown value \"it's\"; known: host, page"),
-        ("wait", "atuo", "setting 'wait': 'atuo' is not a quantity; write 10m, 90s, 250ms, 1.5h or 1h30m"),
+        ("wait", "atuo", "setting 'wait': 'atuo' is not a quantity; write 10m, 90s, 250ms, 1.5h or 1h30m, or auto"),
     ],
 )
 def test_a_word_that_is_not_in_a_closed_list_is_refused_with_the_nearest(name: str, value: Any, says: str) -> None:

@@ -5,6 +5,7 @@ For each task it sends two things: an *answer* back to the frontier (the host is
 
 from gossamer.contracts.fetching import ProtocolModule, RequestSender
 from gossamer.flow.component import Filter
+from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, UsesMany
 from gossamer.flow.sheet import NoSettings
 from gossamer.model.outcome import Outcome
@@ -40,6 +41,8 @@ class Fetch(Filter[NoSettings]):
             if isinstance(module, RequestSender):
                 return await module.send(task)
             return Response(Outcome.SCHEME_REFUSED, error=f"{type(module).__name__} sends nothing but plain GETs")
+        except ComponentFailed:
+            raise  # of a person's own code, as a log-in: the crawl would fetch pages that are not those which it is for
         except Exception as error:
             # A module promises not to raise; one that does costs its page and is counted, not the crawl.
             self.metrics.count("raised")

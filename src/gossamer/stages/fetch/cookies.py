@@ -1,7 +1,8 @@
 """Cookies of a crawl, within bounds: what servers set goes back to them, and to nobody else (RFC 6265; fault 27). Pure.
 
 Off by default: a crawler without cookies is the same to a server at every visit. Where they are on, a cookie lives as long
-as the process; every bound drops the oldest, and a domain that is a public suffix may set none for others.
+as the process, or as :mod:`cookie_log` keeps it. Every bound drops the oldest, and a domain that is a public suffix may set
+none for others.
 """
 
 import re
@@ -27,6 +28,9 @@ PER_ANSWER = PER_DOMAIN
 
 #: Seconds of the longest life that is believed: 400 days (RFC 6265bis).
 MAX_AGE = 400 * 86_400.0
+
+#: Seconds by which two ends of a cookie may differ that are taken for one: servers put it off with each answer.
+SAME_END = 60.0
 
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]*\Z")
 _VALUE = re.compile(r"[\x20-\x3a\x3c-\x7e]*\Z")
@@ -56,14 +60,15 @@ class CookieJar:
     def __len__(self) -> int:
         return self._count
 
-    def receive(self, url: str, fields: tuple[tuple[str, str], ...], now: float) -> None:
-        """Take what an answer sets.
+    def receive(self, url: str, fields: tuple[tuple[str, str], ...], now: float) -> list[tuple[str, Cookie]]:
+        """Take what an answer sets; returns what has changed by it, each cookie with its domain.
 
         Args:
             url: the canonical URL that was asked for.
             fields: its header fields, names in lower case.
             now: seconds since the epoch.
         """
+        changed: list[tuple[str, Cookie]] = []
         set_fields = [value for name, value in fields if name == "set-cookie"]
         for text in set_fields[:PER_ANSWER]:
             read = _read(text, url, now)
@@ -75,19 +80,30 @@ class CookieJar:
                     continue
                 # A host that is a public suffix itself keeps its cookies to itself.
                 domain, cookie = "", msgspec.structs.replace(cookie, host=domain)
-            self.keep(domain or cookie.host, cookie, now)
+            if self.keep(domain or cookie.host, cookie, now):
+                changed.append((domain or cookie.host, cookie))
+        return changed
 
     def _may_set(self, host: str, domain: str) -> bool:
         """A host sets cookies for itself and for domains above it, up to the registered one (RFC 6265, 5.3)."""
         inside = host == domain or (host.endswith(f".{domain}") and not _ADDRESS.match(host))
         return inside and bool(below_suffix(domain))
 
-    def keep(self, domain: str, cookie: Cookie, now: float) -> None:
-        """Keep a cookie for a domain, in place of one of the same name, path and host; drop it where it has ended."""
+    def every(self) -> list[tuple[str, Cookie]]:
+        """All that is held, each with its domain, the oldest first."""
+        return [(domain, cookie) for domain, held in self._domains.items() for cookie in held.values()]
+
+    def keep(self, domain: str, cookie: Cookie, now: float) -> bool:
+        """Keep a cookie for a domain, in place of one of the same name, path and host; drop it where it has ended.
+
+        Returns:
+            False where it says what the one before said, and ends about when that one would have.
+        """
         cookies = self._domains.setdefault(domain, {})
         self._domains.move_to_end(domain)
         key = (cookie.name, cookie.path, cookie.host)
-        self._count -= cookies.pop(key, None) is not None
+        before = cookies.pop(key, None)
+        self._count -= before is not None
         if cookie.expires > now:
             while len(cookies) >= PER_DOMAIN:
                 del cookies[next(iter(cookies))]
@@ -97,6 +113,9 @@ class CookieJar:
         while self._count > IN_ALL:
             _, dropped = self._domains.popitem(last=False)
             self._count -= len(dropped)
+        if before is None:
+            return cookie.expires > now
+        return before.value != cookie.value or abs(before.expires - cookie.expires) > SAME_END
 
     def field(self, url: str, now: float) -> str:
         """The value of the Cookie field for a request; empty where there is none to send."""

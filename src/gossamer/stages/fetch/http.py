@@ -12,7 +12,6 @@ import ssl
 from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
-from pathlib import Path
 
 import msgspec
 import pycurl
@@ -31,10 +30,8 @@ from gossamer.model.visit import Response
 from gossamer.stages.fetch import coding, request
 from gossamer.stages.fetch.bodies import body_of, notes_of
 from gossamer.stages.fetch.constants import constants, trusted
-from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.deadlines import Deadlines, overdue
 from gossamer.stages.fetch.driver import Driver, driver
-from gossamer.stages.fetch.given import fill, given_credentials
 from gossamer.stages.fetch.head import Caps
 from gossamer.stages.fetch.heads import unwanted
 from gossamer.stages.fetch.http_sheet import HttpSheet
@@ -42,6 +39,7 @@ from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stages.fetch.proxy import Proxy
 from gossamer.stages.fetch.transfer import Transfer, Wanted
 from gossamer.stages.fetch.verdicts import verdict_on
+from gossamer.stages.fetch.who import Who
 
 #: Outcomes of a robots.txt request after which the host's next address is asked.
 _ROBOTS_FAILED = frozenset(
@@ -97,7 +95,7 @@ def affordable(connections: int) -> int:
 
 
 class HttpModule(Provider[HttpSheet]):
-    """Fetches http and https URLs, and sends requests to them. Implements `contracts.fetching.RequestSender`."""
+    """Fetches http and https URLs, and sends requests to them. Implements `contracts.spiders.LogInSender`."""
 
     resolver: Uses[Resolver]
     gates: UsesMany[VisitFilter]
@@ -113,22 +111,12 @@ class HttpModule(Provider[HttpSheet]):
         self._droppers: set[tuple[str, int]] = set()
         """Servers, by address and port, that have dropped a connection that was used again."""
         self._live: dict[Transfer, asyncio.Future[object]] = {}
-        self._jar: CookieJar | None = None
-        self._filled_from = ""
+        self._who = Who(self.sheet, self._now)
         self._proxy: Proxy | None = None
         self._read(self.sheet)
         self.metrics.gauge("in_flight", lambda: len(self._live))
 
     def _read(self, sheet: HttpSheet) -> None:
-        self._credentials = request.credentials(given_credentials(sheet.credentials))
-        self._host_fields = request.host_fields(sheet.headers)
-        if sheet.cookies == "off" and not sheet.cookie_file:
-            self._jar = None
-        elif self._jar is None or sheet.cookie_file != self._filled_from:
-            self._jar = CookieJar()
-            if sheet.cookie_file:
-                fill(self._jar, Path(sheet.cookie_file), self.clock.now())
-        self._filled_from = sheet.cookie_file
         if self._proxy is None or self._proxy.url != sheet.proxy:
             self._proxy = Proxy(sheet.proxy) if sheet.proxy else None
         self._shared = constants(
@@ -151,8 +139,14 @@ class HttpModule(Provider[HttpSheet]):
         self._keeping = Keeping(sheet.max_body, sheet.spool_above, sheet.spool)
         self._tick = min(_TICK, *(x / 4 for x in (sheet.connect, sheet.tls, sheet.first_byte, sheet.deadline)))
 
+    def _now(self) -> float:
+        """By the clock that the unit has when it is asked."""
+        return self.clock.now()
+
     def changed(self, before: HttpSheet) -> None:
         """New requests go by the new sheet; handles made under the old one are not used again."""
+        self._who.read(self.sheet)
+        self._who.open()
         self._read(self.sheet)
         self._drop_idle()
 
@@ -163,6 +157,7 @@ class HttpModule(Provider[HttpSheet]):
         self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, most)
         self._multi.setopt(pycurl.M_MAXCONNECTS, most)
         self._slots = Gate(most)
+        self._who.open()
         self._watch = asyncio.get_running_loop().create_task(self._watch_clock(), name=f"{self.name} deadlines")
 
     async def stop(self) -> None:
@@ -172,6 +167,7 @@ class HttpModule(Provider[HttpSheet]):
             await self._watch
         await self._multi.close()
         self._drop_idle()
+        self._who.close()
 
     def _drop_idle(self) -> None:
         while self._idle:
@@ -184,6 +180,14 @@ class HttpModule(Provider[HttpSheet]):
     async def send(self, task: Task) -> Response:
         """See the contract."""
         return await self._exchange(task, task.request)
+
+    def has_entered(self, name: str) -> bool:
+        """See `contracts.spiders.Entered`."""
+        return self._who.has_entered(name)
+
+    def note_entered(self, name: str) -> None:
+        """See `contracts.spiders.Entered`."""
+        self._who.note_entered(name)
 
     async def _exchange(self, task: Task, sent: Requested | None) -> Response:
         started, url = self.clock.now(), task.url
@@ -202,36 +206,14 @@ class HttpModule(Provider[HttpSheet]):
             return Response(Outcome.DNS_FAILED, started=started, error=str(error))
         except AddressRefused as error:
             return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
-        fields = self._fields_of(task, sent)
+        fields = self._who.fields_of(task, sent)
         asked = Asked(url, started, self.clock.monotonic() - began, *fields, self._wanted(task), sent)
         slot = self._slots.try_enter() or await self._slots.enter()
         try:
             response = await self._fetch_from(asked, endpoint, is_robots=task.relation == ROBOTS)
         finally:
             self._slots.leave(slot)
-        if self._jar is not None:
-            self._jar.receive(url, response.headers, started)
-        return response
-
-    def _fields_of(self, task: Task, sent: Requested | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The fields of this request alone: those that the archive keeps, and those that it must not."""
-        shown: tuple[str, ...] = ()
-        own: tuple[str, ...] = ()
-        if sent is not None:
-            shown, own = request.own_fields(sent)
-        elif task.etag or task.last_modified:
-            shown = request.conditional_fields(task)
-        if len(self._host_fields):
-            shown = (*shown, *(self._host_fields.get(urls.host_of(task.url)) or ()))
-        secret = self._credentials.get(urls.site_of(task.url), ()) if self._credentials else ()
-        if self._jar is not None and (cookie := self._jar.field(task.url, self.clock.now())):
-            if self.sheet.cookie_file:
-                # It opens what the person may see, so the archive does not keep it.
-                hidden, own = request.with_cookie((), own, cookie)
-                secret = (*secret, *hidden)
-            else:
-                shown, own = request.with_cookie(shown, own, cookie)
-        return shown, (*secret, *own)
+        return self._who.received(url, response, started)
 
     async def _fetch_from(self, asked: Asked, endpoint: Endpoint, *, is_robots: bool) -> Response:
         """Try the host's addresses in turn, as long as they let nobody in; for a robots.txt also as long as they fail, for

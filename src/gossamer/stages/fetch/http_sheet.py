@@ -27,11 +27,17 @@ class HttpSheet(Sheet, frozen=True):
         ),
     ] = ()
     cookies: Annotated[
-        Literal["off", "host"], setting("`host`: what servers set goes back to them, within bounds; nothing is kept.")
+        Literal["off", "host", "keep"],
+        setting(
+            "`host`: what servers set goes back to them, within bounds; nothing is kept. `keep`: it goes back in later runs too."
+        ),
     ] = "off"
     cookie_file: Annotated[
         str,
         setting("Begin with the cookies of this file, in Netscape's form or JSON; it must be closed to other users."),
+    ] = ""
+    directory: Annotated[
+        str, setting("The crawl directory; kept cookies lie in `state/cookies` below it.", restart="they lie there")
     ] = ""
     proxy: Annotated[
         str,

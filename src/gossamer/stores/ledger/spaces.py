@@ -8,7 +8,7 @@ anywhere, it goes on with those that are left.
 import re
 from collections.abc import Iterator, Sequence
 
-from gossamer.contracts.spaces import KEY_BYTES, Migration, Space, SpaceFigures
+from gossamer.contracts.spaces import KEY_BYTES, Migration, Space, SpaceEntry, SpaceFigures
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores.ledger.keys import COMMON_PREFIX, HOST_ID_BYTES, SPACE_VERSION_PREFIX, LedgerKeys, after
@@ -36,6 +36,12 @@ _Where = tuple[str, bytes]
 def _label(space: Space) -> bytes:
     """What stands for an owner in keys."""
     return bytes([len(space.owner)]) + space.owner.encode()
+
+
+def _entry(rest: bytes, value: bytes) -> SpaceEntry:
+    """An entry, from what follows its place in the key."""
+    length = rest[0]
+    return SpaceEntry(rest[1 : 1 + length].decode(), rest[1 + length], rest[2 + length :], value)
 
 
 class KeptSpaces:
@@ -147,6 +153,14 @@ class KeptSpaces:
             if key.startswith(label, HOST_ID_BYTES):
                 yield key, value
 
+    def of_host(self, host: str) -> Iterator[SpaceEntry]:
+        """All that lies under a host, by owner and key; what absent owners have put there too."""
+        start = self._keys.host(host)
+        for key, value in self._store.scan("spaces", start, after(start)):
+            rest = key[HOST_ID_BYTES:]
+            if not rest.startswith(_USED):
+                yield _entry(rest, value)
+
     def figures(self) -> list[SpaceFigures]:
         """What is kept, by owner; absent owners too."""
         sums: dict[bytes, list[int]] = {}
@@ -161,9 +175,8 @@ class KeptSpaces:
             if rest.startswith(_USED):
                 counted[place, rest[2 : 2 + rest[1]]] = int.from_bytes(value)
                 continue
-            length = rest[0]
-            owner, version, key = rest[1 : 1 + length], rest[1 + length], rest[2 + length :]
-            size = len(key) + len(value)
+            one = _entry(rest, value)
+            owner, version, size = one.owner.encode(), one.version, len(one.key) + len(value)
             found[place, owner] = found.get((place, owner), 0) + size
             keys, total = sums.setdefault(owner, [0, 0])
             sums[owner] = [keys + 1, total + size]

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.contracts.spaces import OWED, Space, SpaceFigures
+from gossamer.contracts.spaces import Space, SpaceFigures
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.model.task import Task
 from gossamer.stores.ledger.keys import LedgerKeys
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.store import RocksStore, StoreLimits
@@ -139,27 +138,6 @@ def test_what_is_under_a_host_lies_in_the_range_of_its_domain(tmp_path: Path) ->
     domains = {LedgerKeys(secret).host(host)[:4] for host in ("a.test", "b.test")}
     assert {key[:4] for key, _ in store.scan("spaces", b"", b"\xff" * 11)} == domains
     store.close()
-
-
-def test_a_url_that_is_owed_is_seen_and_owed_or_neither(tmp_path: Path) -> None:
-    task = Task("http://elsewhere.test/", "elsewhere.test")
-    for is_kept in (False, True):
-        ledger = opened(tmp_path)
-        ledger.spaces.open(OWED)
-        try:
-            with ledger.group() as group:
-                assert group.offer([task.url]) == [task.url]
-                assert group.put(OWED, task.host, task.url.encode(), b"")
-                if not is_kept:
-                    raise InterruptedError
-        except InterruptedError:
-            pass
-        ledger.abandon()
-        ledger = opened(tmp_path)
-        ledger.spaces.open(OWED)
-        assert ledger.is_seen(task.url) is is_kept
-        assert (ledger.spaces.get(OWED, task.host, task.url.encode()) is not None) is is_kept
-        ledger.close()
 
 
 KEYS = st.binary(max_size=3)

@@ -1,0 +1,191 @@
+"""Log-ins of a spider: a function that asks a few pages of its host before any other page of that host is asked for.
+
+Place in the flow: :class:`gossamer.Spider` fills a :class:`LogInTable`; the protocol module for http asks it by way of
+:mod:`running`. The requests of a log-in go out in the turn of the page that waits for it, so that no host is asked twice at
+once. They are in no queue, log or archive, since what they carry opens pages.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from gossamer.contracts.spiders import Ask, Entered
+from gossamer.flow.errors import ComponentFailed
+from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.mime import sniff
+from gossamer.model.outcome import Outcome
+from gossamer.model.raised import raised
+from gossamer.model.request import Request
+from gossamer.model.requesting import redirected, requested
+from gossamer.model.task import Task
+from gossamer.model.url import canonical, host_of, scheme_of, site_of
+from gossamer.model.visit import Record, Response, Visit
+from gossamer.reading.page import Page
+from gossamer.reading.queries import in_charset
+from gossamer.spiders.handlers import place_of_function
+
+#: Redirects that one request of a log-in follows: as many as browsers do.
+_MOST_REDIRECTS = 20
+
+#: The reason that is told where a log-in returns False.
+_NOT_IN = "it says that nobody is logged in"
+
+
+class Session:
+    """What a log-in asks with: requests to its host, whose cookies stay with the crawl."""
+
+    def __init__(self, url: str, ask: Ask) -> None:
+        """Ask the host of a canonical URL."""
+        self.url = url
+        self._ask = ask
+
+    async def get(self, url: str = "") -> Page:
+        """The page of a URL, absolute or relative to the log-in's; by default the log-in's own. Raises as :meth:`send`."""
+        return await self.send(Request(url or self.url))
+
+    async def send(self, request: Request) -> Page:
+        """Send a request, as `page.form(...).submit(...)` makes one, and follow where the answer leads.
+
+        Returns:
+            The page that comes at last, whatever its status is.
+
+        Raises:
+            UsageError: it leads to another host, or nowhere.
+        """
+        url, sent = self._resolved(request.url, self.url), request.found.request or requested()
+        for _ in range(_MOST_REDIRECTS):
+            task = Task(url, host_of(url), request=sent)
+            response = await self._ask(task)
+            location = response.header("location")
+            if response.outcome is not Outcome.REDIRECT or not location or sent.redirects == "keep":
+                return _page(task, response)
+            target = self._resolved(location, url)
+            sent = redirected(sent, response.status, is_same_site=site_of(target) == site_of(url))
+            url = target
+        raise UsageError(f"{request.url} leads from one redirect to the next")
+
+    def _resolved(self, href: str, base: str) -> str:
+        try:
+            url = canonical(in_charset(href, base, ""), base)
+        except UnreadableUrl as error:
+            raise UsageError(f"{href!r:.200} is no URL: {error}") from None
+        if host_of(url) != host_of(self.url) or (scheme_of(url) != "https" and scheme_of(self.url) == "https"):
+            raise UsageError(f"{url} is not on {site_of(self.url)}; a log-in asks its own host alone")
+        return url
+
+
+def _page(task: Task, response: Response) -> Page:
+    visit = Visit(task=task, response=response, mime=sniff(response.content, response.content_type))
+    return Page(Record(visit))
+
+
+class LogInPlan(msgspec.Struct, frozen=True):
+    """One log-in."""
+
+    function: Callable[..., Any]
+    url: str
+    place: str
+    """File and line where it is defined."""
+    deadline: float
+
+
+class LogInTable:
+    """The log-ins of one spider, by host."""
+
+    def __init__(self) -> None:
+        self._plans: dict[str, LogInPlan] = {}
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def add(self, function: Callable[..., Any], url: str, deadline: float) -> None:
+        """Register a log-in; one that is defined again takes the place of the one before.
+
+        Raises:
+            UsageError: it is none, or its host has another; names the user's file and line.
+        """
+        place = place_of_function(function)
+        try:
+            address = canonical(url)
+        except UnreadableUrl as error:
+            raise UsageError(f"{place}: the log-in's URL: {error}") from None
+        if scheme_of(address) not in ("http", "https"):
+            raise UsageError(f"{place}: the log-in's URL {url!r} is not an http or https URL")
+        if not inspect.iscoroutinefunction(function):
+            raise UsageError(f"{place}: a log-in is written with async def, and awaits what it asks for")
+        try:
+            inspect.signature(function).bind(object())
+        except TypeError:
+            raise UsageError(f"{place}: a log-in takes one argument, the session") from None
+        plan = LogInPlan(function, address, place, deadline)
+        other = self._plans.get(host_of(address))
+        if other is not None and other.function.__qualname__ != function.__qualname__:
+            raise UsageError(f"{place}: {host_of(address)} has a log-in already, at {other.place}")
+        self._plans[host_of(address)] = plan
+
+    def of(self, host: str) -> LogInPlan | None:
+        """The log-in of a host."""
+        return self._plans.get(host)
+
+
+class Entrances:
+    """The log-ins of a spider at work in one crawl. Implements `contracts.spiders.LogIns`."""
+
+    def __init__(self, table: LogInTable, now: Callable[[], float]) -> None:
+        """`now`: seconds since the epoch."""
+        self._table = table
+        self._now = now
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._entered: dict[str, float] = {}
+        """When each host was logged in to; 0 for an earlier run."""
+        self._left: set[str] = set()
+
+    async def enter(self, url: str, ask: Ask, entered: Entered) -> None:
+        """See the contract."""
+        host = host_of(url)
+        plan = self._table.of(host)
+        if plan is None or host in self._entered:
+            return
+        async with self._locks.setdefault(host, asyncio.Lock()):
+            if host in self._entered:
+                return
+            if host not in self._left and entered.has_entered(plan.url):
+                self._entered[host] = 0.0
+                return
+            await _run(plan, ask)
+            entered.note_entered(plan.url)
+            self._left.discard(host)
+            self._entered[host] = self._now()
+
+    def leave(self, url: str, asked: float) -> None:
+        """A page says that nobody is logged in: run the log-in again, unless that was done since the page was asked for.
+
+        Args:
+            url: of the page.
+            asked: when, in seconds since the epoch.
+        """
+        host = host_of(url)
+        if self._entered.get(host, float("inf")) <= asked:
+            del self._entered[host]
+            self._left.add(host)
+
+
+async def _run(plan: LogInPlan, ask: Ask) -> None:
+    try:
+        async with asyncio.timeout(plan.deadline) as limit:
+            is_in = await plan.function(Session(plan.url, ask))
+    except TimeoutError as error:
+        late = f"it took longer than its deadline of {plan.deadline:g} s" if limit.expired() else str(error)
+        raise _failure(plan, plan.place, late) from None
+    except Exception as error:
+        told = raised("log-in", error, plan.place)
+        raise _failure(plan, told.place, str(error) if isinstance(error, UsageError) else told.error) from None
+    if is_in is False:
+        raise _failure(plan, plan.place, _NOT_IN)
+
+
+def _failure(plan: LogInPlan, place: str, reason: str) -> ComponentFailed:
+    return ComponentFailed(f"{place}: the log-in at {plan.url} failed: {reason}")

@@ -1,0 +1,111 @@
+"""Cookies that a crawl keeps for its next run: a file for its owner alone, that only grows while the crawl runs.
+
+Place in the flow: :mod:`who` writes what an answer sets before the answer goes on, so that a visit is never committed without the
+cookies that it brought. A line holds one cookie; a later line of the same cookie counts, and a line that a kill tore is dropped.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from gossamer.stages.fetch.cookies import Cookie, CookieJar
+from gossamer.stores.files import AppendFile
+
+#: Bytes at which the file is written anew with what is still held: the largest jar has 12 MB, and few have 12 KB.
+_LARGEST = 16 << 20
+
+
+class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    domain: str = ""
+    cookie: Cookie | None = None
+    entered: str = ""
+    """A log-in that was run."""
+
+
+class CookieLog:
+    """The file of one jar."""
+
+    def __init__(self, path: Path, jar: CookieJar, now: float) -> None:
+        """Fill a jar with what a file holds, and go on with that file.
+
+        Raises:
+            OSError: it cannot be read or written.
+        """
+        self._path = path
+        self._jar = jar
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.entered: set[str] = set()
+        """Log-ins that were run, by name."""
+        for line in _lines(path):
+            if line.cookie is not None:
+                jar.keep(line.domain, line.cookie, now)
+            elif line.entered:
+                self.entered.add(line.entered)
+        self._file = self._anew()
+
+    def _anew(self) -> AppendFile:
+        """The file with nothing in it but what is held."""
+        lines = [_Line(domain, cookie) for domain, cookie in self._jar.every()]
+        lines += [_Line(entered=name) for name in sorted(self.entered)]
+        _write(self._path, lines)
+        return AppendFile(self._path, fresh=False, mode=0o600)
+
+    def enter(self, name: str) -> None:
+        """Write down that a log-in was run. Raises as :meth:`add`."""
+        if name not in self.entered:
+            self._file.append(_packed(_Line(entered=name)))
+            self.entered.add(name)
+
+    def add(self, changed: list[tuple[str, Cookie]]) -> None:
+        """Write down what has changed.
+
+        Raises:
+            OSError: it cannot be written; nothing of it is.
+        """
+        if changed:
+            self._file.append(b"".join(_packed(_Line(domain, cookie)) for domain, cookie in changed))
+        if self._file.end > _LARGEST:
+            self._file.close()
+            self._file = self._anew()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _lines(path: Path) -> list[_Line]:
+    """The lines of a file, nothing where there is none. What is no line is passed over.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    found = []
+    for line in content.split(b"\n"):
+        with suppress(msgspec.MsgspecError):
+            found.append(msgspec.json.decode(line, type=_Line))
+    return found
+
+
+def _write(path: Path, lines: list[_Line]) -> None:
+    """Put a file with these lines in the place of the one before, for its owner alone.
+
+    Raises:
+        OSError: it cannot be written; what stood there stands there.
+    """
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(b"".join(map(_packed, lines)))
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def _packed(line: _Line) -> bytes:
+    return msgspec.json.encode(line) + b"\n"

@@ -1,0 +1,150 @@
+"""Who asks: the fields of a request that prove it, and the cookies that servers set.
+
+Place in the flow: the protocol module for http asks here for the fields of each request, and hands each answer on through here.
+What opens pages to a person is never archived: neither what is sent for it, nor what an answer sets.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from gossamer.model import url as urls
+from gossamer.model.requesting import Requested
+from gossamer.model.task import Task
+from gossamer.model.visit import Response
+from gossamer.stages.fetch import request
+from gossamer.stages.fetch.cookie_log import CookieLog
+from gossamer.stages.fetch.cookies import CookieJar
+from gossamer.stages.fetch.given import fill, given_credentials
+from gossamer.stages.fetch.http_sheet import HttpSheet
+
+#: Where kept cookies lie in the crawl directory.
+COOKIES = "state/cookies"
+
+#: What stands in the archive for the value of a cookie of a person's own.
+_BLANK = "(not kept)"
+_SET_COOKIE = re.compile(rb"(?im)^(set-cookie2?[ \t]*:)[ \t]*(?:([^=;\r\n]*)=)?[^;\r\n]*")
+
+
+class Who:
+    """Credentials and cookies of a crawl."""
+
+    def __init__(self, sheet: HttpSheet, now: Callable[[], float]) -> None:
+        """Read what a sheet says.
+
+        Args:
+            sheet: the module's.
+            now: seconds since the epoch.
+
+        Raises:
+            SettingError: a secret, a field or a cookie cannot be used.
+        """
+        self._now = now
+        self._jar: CookieJar | None = None
+        self._log: CookieLog | None = None
+        self._filled_from = ""
+        self.read(sheet)
+
+    def read(self, sheet: HttpSheet) -> None:
+        """Go by a new sheet. Cookies stay, unless they are switched off or begin with another file. Raises as the constructor."""
+        self._credentials = request.credentials(given_credentials(sheet.credentials))
+        self._host_fields = request.host_fields(sheet.headers)
+        self._keeps = sheet.cookies == "keep" and bool(sheet.directory)
+        self._is_private = sheet.cookies == "keep" or bool(sheet.cookie_file)
+        if sheet.cookies == "off" and not sheet.cookie_file:
+            self.close()
+            self._jar = None
+        elif self._jar is None or sheet.cookie_file != self._filled_from:
+            self.close()
+            self._jar = CookieJar()
+            if sheet.cookie_file:
+                fill(self._jar, Path(sheet.cookie_file), self._now())
+        self._filled_from = sheet.cookie_file
+        self._directory = sheet.directory
+
+    def open(self) -> None:
+        """Go on with the cookies that an earlier run has kept, where they are kept.
+
+        Raises:
+            OSError: their file cannot be read or written.
+        """
+        if self._keeps and self._jar is not None and self._log is None:
+            self._log = CookieLog(Path(self._directory) / COOKIES, self._jar, self._now())
+
+    def close(self) -> None:
+        """Close the file of kept cookies."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def has_entered(self, name: str) -> bool:
+        """See `contracts.spiders.Entered`."""
+        return self._log is not None and name in self._log.entered
+
+    def note_entered(self, name: str) -> None:
+        """See `contracts.spiders.Entered`. Raises OSError where it cannot be written down."""
+        if self._log is not None:
+            self._log.enter(name)
+
+    def fields_of(self, task: Task, sent: Requested | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The fields of this request alone: those that the archive keeps, and those that it must not."""
+        shown: tuple[str, ...] = ()
+        own: tuple[str, ...] = ()
+        if sent is not None:
+            shown, own = request.own_fields(sent)
+        elif task.etag or task.last_modified:
+            shown = request.conditional_fields(task)
+        if len(self._host_fields):
+            shown = (*shown, *(self._host_fields.get(urls.host_of(task.url)) or ()))
+        secret = self._credentials.get(urls.site_of(task.url), ()) if self._credentials else ()
+        if self._jar is not None and (cookie := self._jar.field(task.url, self._now())):
+            if self._is_private:
+                hidden, own = request.with_cookie((), own, cookie)
+                secret = (*secret, *hidden)
+            else:
+                shown, own = request.with_cookie(shown, own, cookie)
+        return shown, (*secret, *own)
+
+    def received(self, url: str, response: Response, now: float) -> Response:
+        """Take the cookies of an answer, and return it as it may be kept.
+
+        Args:
+            url: that was asked for.
+            response: the answer.
+            now: when it was asked for.
+
+        Raises:
+            OSError: what it sets cannot be written down.
+        """
+        if self._jar is None:
+            return response
+        changed = self._jar.receive(url, response.headers, now)
+        if self._log is not None:
+            self._log.add(changed)
+        return without_cookies(response) if self._is_private else response
+
+
+def without_cookies(response: Response) -> Response:
+    """The answer with the names of the cookies that it sets, and not their values."""
+    if not any(name in ("set-cookie", "set-cookie2") for name, _ in response.headers):
+        return response
+    return msgspec.structs.replace(
+        response,
+        response_head=_SET_COOKIE.sub(_blanked, response.response_head),
+        headers=tuple(
+            (name, _blank_value(value) if name in ("set-cookie", "set-cookie2") else value)
+            for name, value in response.headers
+        ),
+    )
+
+
+def _blanked(line: re.Match[bytes]) -> bytes:
+    name = b"" if line[2] is None else line[2] + b"="
+    return line[1] + b" " + name + _BLANK.encode()
+
+
+def _blank_value(value: str) -> str:
+    name, equals, _ = value.partition(";")[0].partition("=")
+    return f"{name if equals else ''}{equals}{_BLANK}"

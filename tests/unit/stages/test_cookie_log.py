@@ -1,0 +1,73 @@
+"""Cookies that are kept for the next run, and what an answer looks like without them."""
+
+import stat
+from pathlib import Path
+
+from gossamer.model.outcome import Outcome
+from gossamer.model.visit import Response
+from gossamer.stages.fetch.cookie_log import CookieLog
+from gossamer.stages.fetch.cookies import CookieJar
+from gossamer.stages.fetch.who import without_cookies
+
+NOW = 1_700_000_000.0
+URL = "http://a.test/"
+
+
+def fields(*values: str) -> tuple[tuple[str, str], ...]:
+    return tuple(("set-cookie", value) for value in values)
+
+
+def opened(path: Path, now: float = NOW) -> tuple[CookieJar, CookieLog]:
+    jar = CookieJar()
+    return jar, CookieLog(path, jar, now)
+
+
+def test_cookies_come_back_as_they_were_and_those_that_ended_do_not(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "cookies"
+    jar, log = opened(path)
+    for value in ("a=1", "b=2; Max-Age=100", "a=3", "c=4", "c=; Max-Age=0"):
+        log.add(jar.receive(URL, fields(value), NOW))
+    # Nothing is closed: a kill leaves the file as it is.
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert opened(path)[0].field(URL, NOW) == "b=2; a=3"
+    assert opened(path, NOW + 200)[0].field(URL, NOW + 200) == "a=3"
+
+
+def test_a_line_that_a_kill_tore_costs_only_its_cookie(tmp_path: Path) -> None:
+    path = tmp_path / "cookies"
+    jar, log = opened(path)
+    log.add(jar.receive(URL, fields("a=1"), NOW))
+    log.enter("log-in")
+    whole = path.read_bytes()
+    log.add(jar.receive(URL, fields("b=2"), NOW))
+    path.write_bytes(path.read_bytes()[: len(whole) + 9])
+    jar, log = opened(path)
+    assert jar.field(URL, NOW) == "a=1"
+    assert log.entered == {"log-in"}
+    log.add(jar.receive(URL, fields("c=3"), NOW))
+    assert opened(path)[0].field(URL, NOW) == "a=1; c=3"
+
+
+def test_a_cookie_that_is_set_again_and_again_is_written_once(tmp_path: Path) -> None:
+    path = tmp_path / "cookies"
+    jar, log = opened(path)
+    log.add(jar.receive(URL, fields("a=1; Max-Age=1800"), NOW))
+    size = path.stat().st_size
+    log.add(jar.receive(URL, fields("a=1; Max-Age=1800"), NOW + 1))
+    assert path.stat().st_size == size
+    log.add(jar.receive(URL, fields("a=1; Max-Age=1800"), NOW + 100))
+    assert path.stat().st_size > size
+
+
+def test_an_answer_keeps_the_names_of_its_cookies_and_not_their_values() -> None:
+    head = b"HTTP/1.1 200 OK\r\nSET-COOKIE: sid=hush; Path=/\r\nset-cookie:hush\r\nX: hush=1\r\n\r\n"
+    response = Response(
+        Outcome.OK,
+        response_head=head,
+        headers=(("set-cookie", "sid=hush; Path=/"), ("set-cookie", "hush"), ("x", "hush=1")),
+    )
+    kept = without_cookies(response)
+    assert kept.response_head == (
+        b"HTTP/1.1 200 OK\r\nSET-COOKIE: sid=(not kept); Path=/\r\nset-cookie: (not kept)\r\nX: hush=1\r\n\r\n"
+    )
+    assert kept.headers == (("set-cookie", "sid=(not kept)"), ("set-cookie", "(not kept)"), ("x", "hush=1"))
