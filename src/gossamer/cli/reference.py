@@ -58,7 +58,9 @@ def _commands() -> str:
     for name in COMMANDS:
         command = find_command(name)
         context = click.Context(
-            command, info_name=f"gossamer {name}", parent=click.Context(commands, info_name="gossamer")
+            command,
+            info_name=f"gossamer {name}",
+            parent=click.Context(commands, info_name="gossamer", **commands.context_settings),
         )
         context.info_name = name
         parts.append(f"## gossamer {name}\n\n```\n{command.get_help(context)}\n```")
