@@ -46,7 +46,7 @@ def test_a_file_is_seen_as_a_crawl_would_see_it(tmp_path: Path, capsys: pytest.C
     assert page["rejected"] == {"scheme:mailto": 1}
     assert page["text_length"] > 150
     assert set(page["fingerprints"]) == {"sha1", "sha256", "simhash"} and all(page["fingerprints"].values())
-    assert page["structured_data"] == []
+    assert page["structured_data"] == [{"kind": "link", "values": {"canonical": ["http://a.test/real"]}}]
 
 
 def test_the_bytes_say_what_a_document_is_unless_somebody_knows_better(

@@ -154,7 +154,7 @@ async def main():
     answer = Response(Outcome.OK, 200, headers=(("content-type", "text/html"),), body=b"<p>lace")
     parsers = Parsers(1, 30.0, 0)
     visit = Visit(Task("http://a.test/", "a.test"), answer, mime="text/html")
-    findings = await parsers.read(visit, [spec_of(Lace())], "", "plain", language=False, trouble="")
+    findings = await parsers.read(visit, [spec_of(Lace())], "", "plain", language=False, trouble="", choice="main")
     await parsers.close()
     print(findings.found[0].relation)
 
