@@ -194,9 +194,7 @@ def gossamer(environment: Mapping[str, str], *arguments: str, status: int = 0) -
     return done.stdout
 
 
-# Long for as long as a resume between two kills may wait for minutes: seen twice, cause not found.
-@pytest.mark.long
-@pytest.mark.parametrize("kills", [3, 12])
+@pytest.mark.parametrize("kills", [3, pytest.param(12, marks=pytest.mark.long)])
 def test_a_package_of_somebody_elses_adds_all_of_it_and_survives_kills(kills: int, tmp_path: Path) -> None:
     site, crawl, wiring = tmp_path / "site", tmp_path / "crawl", tmp_path / "own.toml"
     environment = {**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{site}"}

@@ -51,8 +51,10 @@ def head_elements(document: Document) -> list[Element] | None:
             continue
         if not elements:
             elements.append((0, "html", {}, root))
-        content = _RawText(markup[tag.end : tag.text_end], has_references=tag.name == b"title")
-        elements.append((2, tag.name.decode(), tag.attributes, content if tag.name in _TEXT else root))
+        content = root
+        if tag.name in _TEXT:
+            content = _RawText(markup[tag.end : tag.text_end], has_references=tag.name == b"title")
+        elements.append((2, tag.name.decode(), tag.attributes, content))
     found = _HEAD.search(markup, 0, skim.head_end)
     if found is not None:
         head = TAG.match(markup, found.start())
