@@ -17,7 +17,10 @@ from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 DOCS = Path(__file__).parents[2] / "docs"
 
-SHOP = '<title>Shop</title><div class="product"><a href="/shop/pot">Pot</a></div><div class="product"><a href="/shop/pan">Pan</a></div>'
+SHOP = (
+    '<title>Shop</title><div class="product"><a href="/shop/pot">Pot</a></div>'
+    '<div class="product"><a href="/shop/pan">Pan</a></div>'
+)
 
 
 def account(request: FakeRequest) -> FakePage:
@@ -25,7 +28,8 @@ def account(request: FakeRequest) -> FakePage:
 
 
 PAGES = {
-    "/": '<html lang="en"><title>Home</title><a href="/contact">c</a><a href="/docs/">d</a><a href="/lost">l</a><a href="/de">de</a>',
+    "/": '<html lang="en"><title>Home</title><a href="/contact">c</a><a href="/docs/">d</a>'
+    '<a href="/lost">l</a><a href="/de">de</a>',
     "/contact": '<html lang="en"><title>Contact</title>',
     "/de": '<html lang="de"><title>Deutsch</title>'
     "<p>Dieser Text ist in deutscher Sprache geschrieben, damit man sieht, welche Sprache er hat und welche Seiten bleiben."
