@@ -31,6 +31,7 @@ from gossamer.assembly.processes import Fleet, check_bodies_cross, check_childre
 from gossamer.assembly.protocols import hostless, with_protocols
 from gossamer.assembly.pulse import WATCHED, Counts, Pulse
 from gossamer.assembly.rewired import read_changes, write_changes
+from gossamer.assembly.sampling import Sampler
 from gossamer.assembly.seeds import check_addresses, check_schemes
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.subscribing import with_subscribers, without_subscribers
@@ -151,6 +152,7 @@ class Crawl:
         self._work: asyncio.Future[None] | None = None
         self.pulse = Pulse(self._count, self._measure, self._survey, SystemClock())
         """What it does over the last seconds, while it works; by the machine's clock, since people look at it."""
+        self._sampler = Sampler(self)
         self.told: Callable[[Record], None] | None = None
         """Called with the record of each URL as soon as it is committed; to be set before the run."""
         self.connector_statistics: dict[str, Statistics] = {}
@@ -269,6 +271,7 @@ class Crawl:
             for line in self.last_lines:
                 self.report(line)
             if not self._aborted:
+                self._sampler.take(ended=summary.state)
                 write_hosts(running)
             self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
         finally:
@@ -333,7 +336,7 @@ class Crawl:
         watch = asyncio.create_task(self._cut_in_time(self._work))
         try:
             await control.start()
-            async with self.pulse.beating():
+            async with self.pulse.beating(), self._sampler.sampling():
                 await self._work
         except asyncio.CancelledError:
             if not self._aborted:
@@ -402,6 +405,11 @@ class Crawl:
     def is_stopping(self) -> bool:
         """It was told to end."""
         return self._state == "stopped"
+
+    @property
+    def state_at_work(self) -> str:
+        """`running`, `paused` or `stopping`."""
+        return "stopping" if self.is_stopping else "paused" if self.frontier.is_paused else "running"
 
     def pause(self) -> None:
         """Ask for nothing more until :meth:`go_on`; what is in flight is finished and kept."""

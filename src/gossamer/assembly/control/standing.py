@@ -167,13 +167,12 @@ def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequenc
 def glance_at(crawl: "Crawl", process: int) -> CrawlStanding:
     """How a running crawl stands, by what is in memory: cheap enough for every redraw of a terminal."""
     summary, frontier, pulse = crawl.progress(), crawl.frontier, crawl.pulse
-    state = "stopping" if crawl.is_stopping else "paused" if frontier.is_paused else "running"
     in_flight = int(frontier.metrics.snapshot()["in_flight"])
     time_left, (pages_a_second, fetched_a_second) = crawl.time_left(summary), pulse.speeds
     estimate = summary.queued / fetched_a_second if fetched_a_second > 0 and not time_left else 0.0
     return CrawlStanding(
         **_shared(summary),
-        state=state,
+        state=crawl.state_at_work,
         errors=_errors(summary.outcomes),
         failing=_failing(crawl.ledger.failing_hosts()),
         in_flight=in_flight,
