@@ -41,7 +41,7 @@ def while_waiting(job: Crawl, look: Callable[[], Any]) -> Any:
         running = asyncio.ensure_future(job.run())
         while not running.done():
             await asyncio.sleep(0.01)
-            if job.working and glance_at(job, 1).waits and not glance_at(job, 1).in_flight:
+            if job.working and (now := glance_at(job, 1)).fetched == 3 and not now.in_flight:
                 found = look()
                 if asyncio.iscoroutine(found):
                     found = await found

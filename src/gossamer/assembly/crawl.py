@@ -152,7 +152,6 @@ class Crawl:
         self._work: asyncio.Future[None] | None = None
         self.pulse = Pulse(self._count, self._measure, self._survey, SystemClock())
         """What it does over the last seconds, while it works; by the machine's clock, since people look at it."""
-        self._sampler = Sampler(self)
         self.told: Callable[[Record], None] | None = None
         """Called with the record of each URL as soon as it is committed; to be set before the run."""
         self.connector_statistics: dict[str, Statistics] = {}
@@ -271,7 +270,7 @@ class Crawl:
             for line in self.last_lines:
                 self.report(line)
             if not self._aborted:
-                self._sampler.take(ended=summary.state)
+                Sampler(self).take(ended=summary.state)
                 write_hosts(running)
             self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
         finally:
@@ -336,7 +335,7 @@ class Crawl:
         watch = asyncio.create_task(self._cut_in_time(self._work))
         try:
             await control.start()
-            async with self.pulse.beating(), self._sampler.sampling():
+            async with self.pulse.beating(), Sampler(self).sampling():
                 await self._work
         except asyncio.CancelledError:
             if not self._aborted:
