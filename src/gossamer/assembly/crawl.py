@@ -590,7 +590,7 @@ class Crawl:
     def _count(self) -> Counts:
         counters = self._counters()
         flights = [url for unit in self.providers(MemoryFlights) for url in unit.oldest(WATCHED)]
-        return Counts(counters.get("pages", 0), counters.get("fetched", 0), flights)
+        return Counts(counters.get("pages", 0), counters.get("fetched", 0), flights, time.process_time())
 
     def _measure(self) -> Mapping[str, int]:
         return sizes_of(self.ledger)

@@ -6,10 +6,10 @@ Place in the flow: :mod:`crawl` takes them while it works, and one when its work
 
 import asyncio
 import contextlib
-import shutil
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
+from gossamer.assembly.control.sizes import disk_free
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import GossamerError
@@ -107,14 +107,7 @@ def sample_of(crawl: "Crawl", agent: str, now: float, *, every: int, ended: str 
         pages_per_second=0.0 if ended else round(speed, 2),
         cpu_seconds=summary.cpu_seconds,
         peak_rss_bytes=summary.peak_rss_bytes,
-        disk_free=_disk_free(crawl),
+        disk_free=disk_free(crawl.directory),
         outcomes=summary.outcomes,
         sizes={name: int(size) for name, size in crawl.pulse.sizes.items()},
     )
-
-
-def _disk_free(crawl: "Crawl") -> int:
-    try:
-        return shutil.disk_usage(crawl.directory).free
-    except OSError:
-        return 0
