@@ -49,8 +49,12 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("network_down", {"waits": [Wait("network_down")]}, "gossamer doctor"),
     ("no_pages", {"pages": 0, "outcomes": {"client_error": ENOUGH}, "errors": 0}, "gossamer report"),
-    ("no_pages", {"pages": 0, "process": 0, "state": "incomplete", "queued": 0, "outcomes": {"dns_failed": 1}}, "gossamer report"),
-    ("failing", {"outcomes": {"ok": 80, "server_error": 20}, "errors": 20, "failing": [FailingHost("a.test", 19)]}, "gossamer block 'my crawl' a.test"),
+    ("no_pages", {"pages": 0, "process": 0, "state": "finished", "outcomes": {"dns_failed": 1}}, "gossamer report"),
+    (
+        "failing",
+        {"outcomes": {"ok": 80, "server_error": 20}, "errors": 20, "failing": [FailingHost("a.test", 19)]},
+        "gossamer block 'my crawl' a.test",
+    ),
     (
         "failing",
         {
@@ -62,21 +66,33 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("unreachable", {"waits": [Wait("unreachable", hosts=2, names=["a.test"])]}, "gossamer block 'my crawl' a.test"),
     ("dns_failed", {"waits": [Wait("dns_failed", hosts=1, names=["a.test"])]}, "gossamer block 'my crawl' a.test"),
-    ("robots_unreachable", {"waits": [Wait("robots_unreachable", hosts=1, names=["a.test"])]}, "gossamer robots https://a.test/"),
+    (
+        "robots_unreachable",
+        {"waits": [Wait("robots_unreachable", hosts=1, names=["a.test"])]},
+        "gossamer robots https://a.test/",
+    ),
     ("refusals", {"waits": [Wait("refusals", hosts=1, names=["a.test"])]}, "gossamer set 'my crawl' domain_delay=10s"),
     ("given_up", {"outcomes": {**WELL["outcomes"], "gone_after_retries": 3}}, "gossamer report"),
     ("raised", {"raised": 3}, "gossamer query"),
     ("unfinished", {"state": "incomplete", "process": 0}, "gossamer resume"),
-    ("delay", {"waits": [Wait("delay", hosts=1, names=["a.test"], reason="setting")]}, "gossamer set 'my crawl' delay=auto"),
+    (
+        "delay",
+        {"waits": [Wait("delay", hosts=1, names=["a.test"], reason="setting")]},
+        "gossamer set 'my crawl' delay=auto",
+    ),
     ("delay", {"waits": [Wait("delay", hosts=1, names=["a.test"], reason="robots")]}, ""),
     ("slowed", {"slowed": [SlowedHost("a.test", 60.0, "errors")]}, "gossamer report"),
     ("slow_hosts", {"slowest": [SlowHost("a.test", 8.0), SlowHost("b.test", 0.1)]}, "gossamer report 'my crawl' slow"),
-    ("slow_pages", {"waits": [Wait("slow_pages", 2, names=["http://a.test/"], seconds=30.0)]}, "gossamer report 'my crawl' slow"),
+    (
+        "slow_pages",
+        {"waits": [Wait("slow_pages", 2, names=["http://a.test/"], seconds=30.0)]},
+        "gossamer report 'my crawl' slow",
+    ),
     ("slots", {"in_flight": 64}, "gossamer set 'my crawl' concurrency=128"),
     ("processor", {"busy": BUSY}, "gossamer status"),
     ("set_aside", {"set_aside": 100}, "gossamer traps 'my crawl'"),
     ("robots_denied", {"outcomes": {"ok": 50, "robots_denied": 50}}, "gossamer query"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("what", "changes", "command"), CASES)

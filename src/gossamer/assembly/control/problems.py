@@ -1,7 +1,7 @@
 """The problems of a crawl, the worst first: what is wrong, how one can see it, and the command that helps.
 
-Place in the flow: a pure function of the value that `status` shows (:mod:`~gossamer.assembly.control.standing`), which has its answer
-as `problems`; `watch` and the dashboard show the same. Nothing is looked up here, and nothing is changed.
+Place in the flow: a pure function of the value that `status` shows (:mod:`~gossamer.assembly.control.standing`), which has its
+answer as `problems`; `watch` and the dashboard show the same. Nothing is looked up here, and nothing is changed.
 
 Each rule below looks for one kind of problem. Whoever adds a rule adds it to :data:`RULES`, and its case to the tests.
 """
@@ -177,28 +177,25 @@ def _failing(now: "CrawlStanding") -> Iterator[Problem]:
 
 
 def _held(now: "CrawlStanding") -> Iterator[Problem]:
-    for why, (reason, verb, words) in _HELD.items():
+    for why, (reason, helps) in _HELD.items():
         wait = _wait(now, why)
         if wait is None:
             continue
         share = wait.hosts / now.hosts if now.hosts else 0.0
         evidence = f"{show_count(wait.hosts, 'host')}{_named(wait.names)}"
-        named = [word.format(host=wait.names[0]) for word in words] if wait.names else []
-        command = "" if words and not named else shlex.join(["gossamer", verb, *named])
-        if verb in _OF_A_CRAWL:
-            command = _command(now, verb, *named) if named or not words else ""
+        command = helps(now, wait.names[0]) if wait.names else ""
         yield Problem(why, "loss", reason, evidence, command, min(1.0, share), list(wait.names))
 
 
-#: Commands that name the crawl.
-_OF_A_CRAWL = ("block", "set")
-
-#: Reason to wait -> what is wrong, the command, its words about the first host.
-_HELD = {
-    "unreachable": ("hosts do not answer", "block", ("{host}",)),
-    "dns_failed": ("names have no address", "block", ("{host}",)),
-    "robots_unreachable": ("robots.txt cannot be read, so nothing is asked there", "robots", ("https://{host}/",)),
-    "refusals": ("hosts ask us to slow down", "set", ("domain_delay=10s",)),
+#: Reason to wait -> what is wrong, and the command that helps with the first host.
+_HELD: dict[str, tuple[str, Callable[["CrawlStanding", str], str]]] = {
+    "unreachable": ("hosts do not answer", lambda now, host: _command(now, "block", host)),
+    "dns_failed": ("names have no address", lambda now, host: _command(now, "block", host)),
+    "robots_unreachable": (
+        "robots.txt cannot be read, so nothing is asked there",
+        lambda now, host: shlex.join(["gossamer", "robots", f"https://{host}/"]),
+    ),
+    "refusals": ("hosts ask us to slow down", lambda now, host: _command(now, "set", "domain_delay=10s")),
 }
 
 
