@@ -85,8 +85,8 @@ def sample_of(crawl: "Crawl", agent: str, now: float, *, every: int, ended: str 
         every: as in the table.
         ended: the state in which the run ends; empty while it goes on.
     """
-    summary, frontier = crawl.progress(), crawl.frontier
-    speed, _ = crawl.pulse.speeds
+    summary, frontier, pulse = crawl.figures.summary(), crawl.units.frontier, crawl.figures.pulse
+    speed, _ = pulse.speeds
     return SampleRow(
         taken_at=utc_text(now),
         agent=agent,
@@ -109,5 +109,5 @@ def sample_of(crawl: "Crawl", agent: str, now: float, *, every: int, ended: str 
         peak_rss_bytes=summary.peak_rss_bytes,
         disk_free=disk_free(crawl.directory),
         outcomes=summary.outcomes,
-        sizes={name: int(size) for name, size in crawl.pulse.sizes.items()},
+        sizes={name: int(size) for name, size in pulse.sizes.items()},
     )
