@@ -23,7 +23,6 @@ from gossamer.stores.lines import line, lines
 from gossamer.stores.rowlog import JsonLog, JsonLogSheet, logged_tables
 from gossamer.stores.segments import CommittedEnds, declare, mark_open, new_run, rows_directory, segment_name
 from gossamer.stores.tables.catalog import table_named
-from gossamer.stores.tables.host_notes import HOST_NOTES, HostRow
 
 _IN_USE = "it is part of the files that are open"
 
@@ -137,19 +136,20 @@ class TableLog(Provider[TableLogSheet]):
         for name in sheet.tables:
             self._write(name, written[name])
 
-    def hosts(self, rows: Iterable[HostRow]) -> None:
-        """Write what is known of hosts now; the newest row of a host counts.
+    def add(self, table: str, rows: Iterable[msgspec.Struct]) -> None:
+        """Write rows that belong to no visit, as those of hosts; they count when a group of the ledger has their `ends`.
 
         Raises:
-            OSError: they could not be written.
+            OSError: they could not be written; `take_back` drops what was.
         """
+        self._last.begin()
         found: list[bytes] = []
         for row in rows:
             found.append(line(row, self._encoder))
-            if len(found) >= _HOSTS_AT_ONCE:
-                self._write(HOST_NOTES.name, found)
+            if len(found) >= _ROWS_AT_ONCE:
+                self._write(table, found)
                 found = []
-        self._write(HOST_NOTES.name, found)
+        self._write(table, found)
 
     def take_back(self) -> None:
         """See the contract."""
@@ -207,5 +207,5 @@ class TableLog(Provider[TableLogSheet]):
         return fresh
 
 
-#: Hosts whose rows are made at once: memory must not follow their number.
-_HOSTS_AT_ONCE = 1_000
+#: Rows of hosts that are made at once: memory must not follow their number.
+_ROWS_AT_ONCE = 1_000
