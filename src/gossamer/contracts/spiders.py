@@ -39,6 +39,8 @@ class Elsewhere(msgspec.Struct, frozen=True):
     module: str
     name: str
     sheet: Mapping[str, Any]
+    deadline: float
+    """Seconds that it may take for a page."""
 
 
 class PageHandlers(Protocol):
@@ -57,6 +59,10 @@ class PageHandlers(Protocol):
 
     def elsewhere(self, visit: Visit) -> Elsewhere | None:
         """What runs its handler in a process of its own; None where `handle` runs it."""
+        ...
+
+    def left(self, visit: Visit) -> None:
+        """The handler of this visit, which ran in another process, says that nobody is logged in."""
         ...
 
     async def handle(self, document: Document) -> Handled:
