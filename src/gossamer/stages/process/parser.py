@@ -65,7 +65,7 @@ class ParseRequest(msgspec.Struct, frozen=True, array_like=True):
     """Where they lie while they are read; empty: the system's own place."""
 
 
-class Reply(msgspec.Struct, frozen=True, array_like=True):
+class ParseReply(msgspec.Struct, frozen=True, array_like=True):
     """What was made of one document."""
 
     findings: Findings
@@ -102,7 +102,7 @@ def main() -> int:
             document = Document(visit, request.agent, trouble=request.trouble, choice=request.choice)
             findings = read(document, processors, request.details, language=request.language)
             is_last = _resident() > GROWN and all(getattr(one, "divisible", False) for one in made.values())
-            reply = msgspec.msgpack.encode(Reply(findings, is_last))
+            reply = msgspec.msgpack.encode(ParseReply(findings, is_last))
         except MemoryError:
             return 1
         if "raised:MemoryError" in findings.counts:
@@ -110,7 +110,7 @@ def main() -> int:
         signal.setitimer(signal.ITIMER_REAL, 0)
         if len(reply) > MAX_FRAME:
             reply = msgspec.msgpack.encode(
-                Reply(Findings(base=request.visit.url, trouble="too_many_findings"), is_last)
+                ParseReply(Findings(base=request.visit.url, trouble="too_many_findings"), is_last)
             )
         _send(frames_out, reply)
         if is_last:
