@@ -125,6 +125,8 @@ class RocksLedger(LedgerReading):
                 if self.sheet.existing:
                     raise missing(places.state)
                 places.install(lambda path: make_empty(self._create, path, self.sheet))
+            if self.sheet.private:
+                places.close_to_others()
             check_log(places.ledger)
             self._store = self.store_type(places.ledger, self._limits())
             try:
