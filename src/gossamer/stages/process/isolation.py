@@ -19,7 +19,7 @@ from gossamer.flow.unit import Provider
 from gossamer.model.body import Body, StoredBody, pieces
 from gossamer.model.visit import Response, Visit
 from gossamer.reading.text import TextChoice
-from gossamer.stages.process.parser import MAX_FRAME, ParseRequest, ProcessorSpec, ParseReply, Setup
+from gossamer.stages.process.parser import MAX_FRAME, ParseReply, ParseRequest, ProcessorSpec, Setup
 from gossamer.stages.process.reading import Findings
 
 #: Seconds that starting a process, and making a processor in it, may take each: imports on a loaded machine.
