@@ -152,6 +152,8 @@ class Skim:
         """A tag has more than :data:`~gossamer.reading.markup.MAX_ATTRIBUTES`."""
         self._has_sign = False
         self._taken: list[bytes] = []
+        self.in_head: list[bytes] = []
+        """What start tags of the head hold, as far as it is a head and not :data:`MAX_PECULIAR` tags."""
         self._exact_from = len(markup)
         self._templates = 0
         self._in_form = False
@@ -278,8 +280,11 @@ class Skim:
             elif name == b"form" and not self._templates:
                 self._in_form = False
             return int(end)
-        if self._exact_from > start >= self.head_end:
-            self._taken.append(raw)
+        if raw and start < self._exact_from:
+            if start >= self.head_end:
+                self._taken.append(raw)
+            elif len(self.in_head) < MAX_PECULIAR:
+                self.in_head.append(raw)
         text_end = behind = end
         if name in RAW:
             text_end, behind = self._text_of(name, start, end)
