@@ -6,6 +6,7 @@ or a thing that cannot be kept becomes a :class:`~gossamer.model.visit.Raised` i
 
 import asyncio
 import inspect
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from gossamer.model.errors import ParseSkipped, UsageError
 from gossamer.model.outcome import DOCUMENTS, Outcome
 from gossamer.model.raised import raised, shown_file
 from gossamer.model.request import LoggedOut, Retry
+from gossamer.model.requesting import Requested
 from gossamer.model.ruling import What
 from gossamer.model.visit import Record, Visit, answer_of, given_up, of_request
 from gossamer.reading.document import Document
@@ -36,9 +38,7 @@ _NEITHER = frozenset((Outcome.REDIRECT, Outcome.NOT_MODIFIED))
 class SpiderSheet(Sheet, frozen=True):
     """Settings of :class:`SpiderHandlers`."""
 
-    file: Annotated[
-        str, setting("The file that the spider was loaded from, to be named when somebody goes on with the crawl.")
-    ] = ""
+    file: Annotated[str, setting("Name this file, from which the spider was loaded, when the crawl goes on.")] = ""
     threads: Annotated[
         int,
         setting(
@@ -56,14 +56,16 @@ class SpiderSheet(Sheet, frozen=True):
 
 
 class SpiderHandlers(Provider[SpiderSheet]):
-    """Runs the handlers of one spider. Contracts: `spiders.PageHandlers`, `spiders.LogIns`.
+    """Runs the handlers of one spider. Contracts: `spiders.PageHandlers`, `spiders.LogIns`, `spiders.Beginnings`.
 
-    A spider makes a subclass with its own `table` and `logins`.
+    A spider makes a subclass with its own `table`, `logins` and `asked`.
     """
 
     politeness: Uses[Politeness]
     table: HandlerTable
     logins = LogInTable()
+    asked: Mapping[str, Sequence[Requested | None]] = {}
+    """What is asked of seeds, by their canonical URLs; a plain request of those that are not here."""
 
     keeps_state = True
 
@@ -92,6 +94,10 @@ class SpiderHandlers(Provider[SpiderSheet]):
         """By the clock that the unit has when it is asked."""
         return self.clock.now()
 
+    def beginnings(self, url: str) -> Sequence[Requested | None]:
+        """See `contracts.spiders.Beginnings`."""
+        return self.asked.get(url, (None,))
+
     async def enter(self, url: str, ask: Ask, entered: Entered) -> None:
         """See `contracts.spiders.LogIns`."""
         await self._entrances.enter(url, ask, entered)
@@ -108,7 +114,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
         if plan is None or plan.run != "process":
             return None
         sheet = {"file": _file_of(plan), "handler": plan.name, "labels": sorted(self.table.labels)}
-        return Elsewhere(plan.who, plan.place, "gossamer.spiders.apart", "FileHandler", sheet)
+        return Elsewhere(plan.who, plan.place, "gossamer.spiders.apart", "FileHandler", sheet, plan.deadline)
 
     def _plan_of(self, visit: Visit) -> HandlerPlan | None:
         request, response = visit.task.request, visit.response
@@ -133,6 +139,10 @@ class SpiderHandlers(Provider[SpiderSheet]):
     def _ruling(self, visit: Visit) -> What:
         ruling = self.politeness.expected(answer_of(visit.task, visit.response))
         return of_request(ruling, visit.task, visit.response).what
+
+    def left(self, visit: Visit) -> None:
+        """See the contract."""
+        self._entrances.leave(visit.url, visit.response.started)
 
     # -- running one
 
@@ -179,7 +189,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
 
     def _again(self, plan: HandlerPlan, visit: Visit, error: Retry) -> Handled:
         if isinstance(error, LoggedOut):
-            self._entrances.leave(visit.url, visit.response.started)
+            self.left(visit)
         self.metrics.count(f"again:{plan.name}")
         return Handled(again=error.after)
 

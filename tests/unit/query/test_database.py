@@ -60,12 +60,13 @@ def test_hosts_join_what_pages_show_with_the_newest_note(kept: Open, page: Make)
     crawl = kept()
     crawl.commit(page(1), unanswered())
     early, late = "2026-03-01T12:00:00.000000Z", "2026-03-01T13:00:00.000000Z"
-    crawl.rows.hosts(
+    crawl.rows.add(
+        "host_notes",
         [
             HostRow(host="a.test", domain="a.test", at=late, robots_state="read", delay=2.0),
             HostRow(host="a.test", domain="a.test", at=early, robots_state="asking", delay=1.0),
             HostRow(host="b.test", domain="b.test", at=early, robots_state="asking"),
-        ]
+        ],
     )
     with Database(crawl.directory) as database:
         sql = "SELECT host, robots_state, delay, pages, errors FROM hosts ORDER BY host"
@@ -123,6 +124,12 @@ def test_what_is_no_question_to_the_tables_is_refused_in_one_line(
     assert str(told.value).count("\n") == 0
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()} == before
     assert rows
+
+
+def test_a_table_that_nobody_made_is_named_with_those_that_are_there(kept: Open) -> None:
+    with Database(kept().directory) as database, pytest.raises(UsageError) as told:
+        database.ask("SELECT * FROM page")
+    assert str(told.value).startswith("no table 'page'; did you mean 'pages'? Known: ")
 
 
 def test_a_parquet_answer_is_a_table_again(kept: Open, page: Make, tmp_path: Path) -> None:

@@ -15,11 +15,13 @@ import msgspec
 
 from gossamer.assembly.children import Figures, figures_of
 from gossamer.assembly.compiling import SETTINGS
-from gossamer.assembly.control.sizes import WALKED, DataSet, data_sets, sizes_of, walked_sizes
+from gossamer.assembly.control.problems import Problem, problems_of
+from gossamer.assembly.control.sizes import WALKED, DataSet, data_sets, disk_free, sizes_of, walked_sizes
 from gossamer.assembly.control.steering import blocked
 from gossamer.assembly.control.waits import MOST_COUNTED, Wait, waits_at_rest, waits_of
 from gossamer.assembly.summary import ENDED, Summary
 from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
+from gossamer.flow.quantities import show_seconds
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.outcome import ERRORS
 from gossamer.services.orders import blocked_by_orders
@@ -28,6 +30,7 @@ from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLed
 
 if TYPE_CHECKING:
     from gossamer.assembly.crawl import Crawl
+    from gossamer.stages.frontier.component import Frontier
 
 #: Hosts that are named as the slowest, or as those with the most errors.
 SLOWEST = 10
@@ -114,6 +117,12 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     waiting: RetriesWaiting | None = None
     """Retries that were due later when the last run ended."""
     in_flight: int = 0
+    concurrency: int = 0
+    """Requests that may be in flight; 0 at rest."""
+    busy: float = 0.0
+    """Share of a core that the crawl's own process used over the last ten seconds; 0 at rest."""
+    disk_free: int = 0
+    """Bytes on the disk of the crawl directory that can still be written; 0 where nobody knows."""
     hosts: int = 0
     seconds: float = 0.0
     """Of this run, or of the last one."""
@@ -144,6 +153,8 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     checkpoints: list[str] = []
     units: list[UnitFigures] = []
     connectors: list[ConnectorFigures] = []
+    problems: list[Problem] = []
+    """What is wrong, the worst first; not of a glance."""
 
     @property
     def is_at_work(self) -> bool:
@@ -156,8 +167,10 @@ def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequenc
 
     `elsewhere` is what other processes of it have counted.
     """
+    glance = glance_at(crawl, process)
     return msgspec.structs.replace(
-        glance_at(crawl, process),
+        glance,
+        problems=problems_of(glance),
         checkpoints=crawl.ledger.checkpoints(),
         units=_units(crawl, elsewhere) if units else [],
         connectors=_connectors(crawl, elsewhere) if units else [],
@@ -166,17 +179,20 @@ def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequenc
 
 def glance_at(crawl: "Crawl", process: int) -> CrawlStanding:
     """How a running crawl stands, by what is in memory: cheap enough for every redraw of a terminal."""
-    summary, frontier, pulse = crawl.progress(), crawl.frontier, crawl.pulse
-    state = "stopping" if crawl.is_stopping else "paused" if frontier.is_paused else "running"
+    figures, frontier = crawl.figures, crawl.units.frontier
+    summary, pulse = figures.summary(), figures.pulse
     in_flight = int(frontier.metrics.snapshot()["in_flight"])
-    time_left, (pages_a_second, fetched_a_second) = crawl.time_left(summary), pulse.speeds
+    time_left, (pages_a_second, fetched_a_second) = _time_left(frontier, summary), pulse.speeds
     estimate = summary.queued / fetched_a_second if fetched_a_second > 0 and not time_left else 0.0
     return CrawlStanding(
         **_shared(summary),
-        state=state,
+        state=crawl.state_at_work,
         errors=_errors(summary.outcomes),
         failing=_failing(crawl.ledger.failing_hosts()),
         in_flight=in_flight,
+        concurrency=frontier.sheet.concurrency,
+        busy=round(pulse.busy, 3),
+        disk_free=disk_free(crawl.directory),
         process=process,
         recent_pages_per_second=round(pages_a_second, 2),
         limits=_limits(crawl.graph),
@@ -184,10 +200,20 @@ def glance_at(crawl: "Crawl", process: int) -> CrawlStanding:
         estimate=round(estimate, 1),
         waits=waits_of(crawl, set_aside=summary.set_aside, queued=summary.queued, in_flight=in_flight),
         sizes=data_sets(pulse.sizes, pulse.growth, discovered=summary.discovered, queued=summary.queued),
-        slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in crawl.slowest_hosts(SLOWEST)],
-        slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in crawl.slowed_hosts(SLOWEST)],
+        slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in figures.slowest_hosts(SLOWEST)],
+        slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in figures.slowed_hosts(SLOWEST)],
         blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
     )
+
+
+def _time_left(frontier: "Frontier", now: Summary) -> str:
+    """How long until a limit of time or pages is reached at this pace; empty where there is none."""
+    limits = []
+    if frontier.sheet.max_time is not None:
+        limits.append(frontier.sheet.max_time - now.seconds)
+    if frontier.sheet.max_pages is not None and now.pages_per_second > 0:
+        limits.append((frontier.sheet.max_pages - now.pages) / now.pages_per_second)
+    return show_seconds(max(0.0, min(limits))) if limits else ""
 
 
 def _failing(errors: Mapping[str, int]) -> list[FailingHost]:
@@ -271,7 +297,8 @@ def standing_at_rest(directory: Path) -> CrawlStanding:
         CrawlDirectoryError: a ledger is missing or damaged.
     """
     found = [_of_ledger(directory, ledger) for ledger in ledgers_of(directory)]
-    return found[0] if len(found) == 1 else _sum(directory, found)
+    now = found[0] if len(found) == 1 else _sum(directory, found)
+    return msgspec.structs.replace(now, problems=problems_of(now))
 
 
 def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
@@ -306,6 +333,7 @@ def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             limit=ended.limit,
             goal=ended.goal,
             hosts=counters.get("hosts", 0),
+            disk_free=disk_free(directory),
             seconds=ended.seconds,
             pages_per_second=ended.pages_per_second,
             cpu_seconds=ended.cpu_seconds,
