@@ -1,7 +1,7 @@
 """Runs the suite of feed consumers over the triple store; `test_tables.py` starts it.
 
-The suite forks children and kills them. RocksDB keeps threads for the whole process once a store was opened in it, and a fork has none
-of them: a child that opened a store would wait for ever. So nothing opens one in this process before its last child has ended.
+The suite forks children and kills them. RocksDB keeps threads for the whole process once a store was opened in it, and a
+fork has none of them: a child that opened a store would wait for ever. So nothing opens one here before the last fork.
 """
 
 import subprocess
