@@ -152,6 +152,8 @@ class Skim:
         """A tag has more than :data:`~gossamer.reading.markup.MAX_ATTRIBUTES`."""
         self._has_sign = False
         self._taken: list[bytes] = []
+        self.in_head: list[bytes] = []
+        """What start tags of the head hold, as far as it is a head and not :data:`MAX_PECULIAR` tags."""
         self._exact_from = len(markup)
         self._templates = 0
         self._in_form = False
@@ -278,8 +280,8 @@ class Skim:
             elif name == b"form" and not self._templates:
                 self._in_form = False
             return int(end)
-        if self._exact_from > start >= self.head_end:
-            self._taken.append(raw)
+        if start < self._exact_from:
+            self._note(raw, start)
         text_end = behind = end
         if name in RAW:
             text_end, behind = self._text_of(name, start, end)
@@ -290,6 +292,11 @@ class Skim:
         if not self._templates and self._is_wanted(name, raw, start):
             self.pieces.append(Tag(name, raw, start, end, text_end))
         return int(behind)
+
+    def _note(self, raw: bytes, start: int) -> None:
+        noted = self._taken if start >= self.head_end else self.in_head
+        if raw and len(noted) < MAX_PECULIAR:
+            noted.append(raw)
 
     def _is_wanted(self, name: bytes, raw: bytes, start: int) -> bool:
         """Whether a tag is kept: one that is there by its place, and that may matter."""
