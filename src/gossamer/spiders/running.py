@@ -38,9 +38,7 @@ _NEITHER = frozenset((Outcome.REDIRECT, Outcome.NOT_MODIFIED))
 class SpiderSheet(Sheet, frozen=True):
     """Settings of :class:`SpiderHandlers`."""
 
-    file: Annotated[
-        str, setting("The file that the spider was loaded from, to be named when somebody goes on with the crawl.")
-    ] = ""
+    file: Annotated[str, setting("Name this file, from which the spider was loaded, when the crawl goes on.")] = ""
     threads: Annotated[
         int,
         setting(
