@@ -163,7 +163,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
         try:
             if plan.run == "loop":
                 async with asyncio.timeout(plan.deadline) as limit:
-                    await _gather(plan, page, gathering)
+                    await in_loop(plan, page, gathering)
             else:
                 assert self._threads is not None
                 await self._threads.run(partial(gather, plan, page, gathering), plan.deadline)
@@ -223,8 +223,8 @@ def _file_of(plan: HandlerPlan) -> str:
     return inspect.getsourcefile(inspect.unwrap(plan.function)) or ""
 
 
-async def _gather(plan: HandlerPlan, page: Page, gathering: Gathering) -> None:
-    """Run a handler in the loop."""
+async def in_loop(plan: HandlerPlan, page: Page, gathering: Gathering) -> None:
+    """Run a handler in the loop that calls. Raises what it raises."""
     made: Any = plan.function(page)
     if hasattr(made, "__aiter__"):
         try:

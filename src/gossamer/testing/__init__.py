@@ -49,6 +49,7 @@ _HOMES = {
     "check_task_sieve": "sieving",
     "check_template": "trapping",
     "check_traps": "trapping",
+    "handled": "pages",
     "check_traversal": "ordering",
     "check_url_filter": "judging",
     "check_watcher": "trapping",
