@@ -3,6 +3,9 @@
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -281,6 +284,32 @@ def test_a_directory_in_which_a_run_was_killed_before_it_was_a_crawl_is_free(web
     (directory / "crawl.toml.new").write_text("[comp")
     assert main(["crawl", web.url("/three"), "-o", str(directory), "--delay", "0", "--quiet"]) == 0
     assert (directory / "crawl.toml").exists()
+
+
+@pytest.mark.parametrize("moment", [1, 2])
+def test_what_a_new_crawl_was_told_holds_if_it_is_killed_while_it_begins(
+    moment: int, web: FakeWeb, tmp_path: Path
+) -> None:
+    directory, items = tmp_path / "crawl", tmp_path / "items.csv"
+    plain = ["crawl", web.url("/three"), "-o", str(directory), "--delay", "0", "--quiet"]
+    killed = subprocess.run(
+        [sys.executable, "-m", "gossamer", *plain, "--index", "--items", str(items)],
+        env={**os.environ, "GOSSAMER_CRASH": f"beginning:{moment}"},
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert (directory / "crawl.toml").exists() == (moment == 2)
+    if moment == 1:
+        other = Path(shutil.copytree(directory, tmp_path / "other"))
+        assert main([*plain[:3], str(other), *plain[4:]]) == 0
+        assert not (other / "index").exists()
+    assert (
+        main([*plain, "--index", "--items", str(items)] if moment == 1 else ["resume", str(directory), "--quiet"]) == 0
+    )
+    assert (directory / "index").is_dir()
+    assert items.exists()
+    assert not (directory / ".beginning").exists()
+    assert verify(directory, deep=True).findings == []
 
 
 def test_what_a_killed_run_was_removing_is_removed_by_the_next(web: FakeWeb, tmp_path: Path) -> None:

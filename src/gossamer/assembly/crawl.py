@@ -159,7 +159,7 @@ class Crawl:
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
         await check_addresses(self.seeds, self.graph, self.options, self.report)
-        made = self._place.make(self.kept, self.graph)
+        made = self._place.make(self.kept, self.graph, self._note)
         has_begun = is_vain = False
         try:
             await running.start()
@@ -196,6 +196,7 @@ class Crawl:
         """The units are up: the directory is brought to where they go on, and what works beside them begins."""
         if self.options.resume:
             # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
+            self._note()
             self._place.write(self.kept, self.graph)
         ensure_crawl_id(self.directory, self.ledger.clock.now())
         for line in restored_lines(
@@ -206,8 +207,12 @@ class Crawl:
         await fleet.start()
         self.ledger.put_meta(ENDED, b"")
         await self.following.start()
-        self.mirror.start()
         self._tell_records()
+
+    def _note(self) -> None:
+        """Note what follows the crawl, for this run and every later one."""
+        self.following.register()
+        self.mirror.register()
 
     @contextlib.asynccontextmanager
     async def _attended(self) -> AsyncIterator[None]:

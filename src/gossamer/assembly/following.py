@@ -87,11 +87,12 @@ class Following:
             read_sinks(self._sinks, tables_of(self._directory))
         self._files.check(overwrite=overwrite)
 
-    async def start(self, *options: str) -> None:
-        """Feed what follows the crawl from now on; `options` go to the processes.
+    def register(self) -> None:
+        """Note in the directory what follows the crawl from now on, so that every later run feeds it.
 
         Raises:
             UsageError: a file of items cannot be written, or that of the sinks cannot be read.
+            OSError: it cannot be noted.
         """
         self._files.register()
         if self._has_triples:
@@ -104,6 +105,9 @@ class Following:
             (self._directory / FOLLOWING_INDEX).touch()
         if self._sinks is not None:
             _copy(self._sinks, self._directory / SINKS_FILE)
+
+    async def start(self, *options: str) -> None:
+        """Feed what is registered from now on; `options` go to the processes."""
         self._failures = _followers(self._directory)
         for name in self._failures:
             self._children[name] = await _following(self._directory, name, *options)
