@@ -11,7 +11,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from gossamer.contracts.politeness import Politeness
-from gossamer.contracts.spiders import Ask, Elsewhere, Entered, Handled
+from gossamer.contracts.spiders import Ask, Elsewhere, Entered, Grant, Handled
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
@@ -98,9 +98,9 @@ class SpiderHandlers(Provider[SpiderSheet]):
         """See `contracts.spiders.Beginnings`."""
         return self.asked.get(url, (None,))
 
-    async def enter(self, url: str, ask: Ask, entered: Entered) -> None:
+    async def enter(self, url: str, ask: Ask, entered: Entered, grant: Grant) -> None:
         """See `contracts.spiders.LogIns`."""
-        await self._entrances.enter(url, ask, entered)
+        await self._entrances.enter(url, ask, entered, grant)
 
     # -- whose page it is
 

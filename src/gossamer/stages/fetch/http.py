@@ -185,6 +185,10 @@ class HttpModule(Provider[HttpSheet]):
         """See `contracts.spiders.Entered`."""
         return self._who.has_entered(url)
 
+    def grant(self, url: str, field: str) -> None:
+        """See `contracts.spiders.LogInSender`."""
+        self._who.grant(url, field)
+
     def note_entered(self, url: str) -> None:
         """See `contracts.spiders.Entered`."""
         self._who.note_entered(url)
