@@ -91,7 +91,7 @@ def affordable(connections: int) -> int:
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return connections
-    return max(_FEWEST_CONNECTIONS, min(connections, (limit - _OTHER_FILES) // 2))
+    return min(connections, max(_FEWEST_CONNECTIONS, (limit - _OTHER_FILES) // 2))
 
 
 class HttpModule(Provider[HttpSheet]):
