@@ -16,11 +16,11 @@ import msgspec
 
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.model.domains import DomainRule, domain_rule
-from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.model.errors import CrawlDirectoryError, LedgerDamaged, UsageError
 from gossamer.stores.ledger import schema
 from gossamer.stores.ledger.announcing import DepthLimit
 from gossamer.stores.ledger.aside import AsideTasks
-from gossamer.stores.ledger.checkpoints import Places, missing, restore
+from gossamer.stores.ledger.checkpoints import Places, missing, replace, restore
 from gossamer.stores.ledger.contents import SeenContents
 from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.group import LedgerGroup, Parts
@@ -37,7 +37,7 @@ from gossamer.stores.ledger.requests import KeptRequests
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.ledger.spaces import KeptSpaces
-from gossamer.stores.ledger.store import Batch, RocksStore, StoreLimits
+from gossamer.stores.ledger.store import Batch, RocksStore, StoreLimits, damaged
 
 __all__ = ["STATE_DIRECTORY", "LedgerSheet", "RocksLedger"]
 
@@ -161,9 +161,30 @@ class RocksLedger(LedgerReading):
             what = f"a write-ahead log is missing between {gap}"
         else:
             return
-        raise CrawlDirectoryError(
-            f"the ledger in {path} is damaged: {what}; go back to a checkpoint, or begin a new crawl"
-        )
+        raise damaged(path, what)
+
+    def damage(self) -> LedgerDamaged | None:
+        """Why its store cannot be read at all, if so. It is not to be open.
+
+        Raises:
+            CrawlDirectoryError: it can be, and is of another version.
+        """
+        try:
+            with self.looking():
+                return None
+        except LedgerDamaged as error:
+            return error
+
+    def begin_anew(self, ends: Mapping[str, int]) -> None:
+        """Put an empty ledger in the place of one that is lost, whole at once.
+
+        Args:
+            ends: file of the crawl directory -> the end of what is kept of it.
+
+        Raises:
+            CrawlDirectoryError: another process has it, or it cannot be written.
+        """
+        replace(self.places, self._make, self._limits(), ends)
 
     @contextmanager
     def looking(self) -> Iterator[Self]:
