@@ -1,8 +1,8 @@
 """A crawl whose ledger is lost: it begins again beside what it has, where a person says so.
 
-Place in the flow: :mod:`gossamer.assembly.crawl` calls :func:`begin_anew` before any unit is up. A ledger cannot be made again of the
-files: what was queued, and which links led nowhere new, stands in it alone. So every URL is fetched again from the seeds on, and all
-whole records and rows stay, as after going back to a checkpoint that held nothing.
+Place in the flow: :mod:`gossamer.assembly.crawl` calls :func:`begin_anew` before any unit is up. A ledger cannot be made again
+of the files: what was queued stands in it alone. So every URL is fetched again from the seeds on, and all whole records and rows
+stay, as after going back to a checkpoint that held nothing.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def begin_anew(directory: Path, graph: Graph) -> Iterator[str]:
         ledger = RocksLedger(msgspec.structs.replace(sheet, directory=str(directory)))
         places = ledger.places
         if places.ledger.is_dir():
-            damage = ledger.damage()
+            damage: CrawlDirectoryError | None = ledger.damage()
             if damage is None:
                 continue
         elif places.made.exists() or places.replaced.exists():
@@ -43,9 +43,13 @@ def begin_anew(directory: Path, graph: Graph) -> Iterator[str]:
             damage = CrawlDirectoryError(f"the ledger in {places.ledger} is missing")
         agents = [path for path in (directory / STATE_DIRECTORY).glob("*/") if path.is_dir()]
         if len(sheets) > 1 or len(agents) > 1:
-            raise CrawlDirectoryError(f"{damage}. One of several agents cannot begin again: bring its ledger back from a copy")
+            raise CrawlDirectoryError(
+                f"{damage}. One of several agents cannot begin again: bring its ledger back from a copy"
+            )
         if (places.state / _SIEVE).exists():
-            raise CrawlDirectoryError(f"{damage}. The sieve has URLs that would not be fetched again: begin a new crawl")
+            raise CrawlDirectoryError(
+                f"{damage}. The sieve has URLs that would not be fetched again: begin a new crawl"
+            )
         ends = dict(_ends(directory, sheet.agent))
         aside = _set_aside(places.ledger)
         ledger.begin_anew(ends)

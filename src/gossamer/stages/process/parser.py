@@ -65,7 +65,7 @@ class ParseRequest(msgspec.Struct, frozen=True, array_like=True):
     """Where they lie while they are read; empty: the system's own place."""
 
 
-class Reply(msgspec.Struct, frozen=True, array_like=True):
+class ParseReply(msgspec.Struct, frozen=True, array_like=True):
     """What was made of one document."""
 
     findings: Findings
@@ -90,18 +90,19 @@ def main() -> int:
     if setup is None:
         return 0
     _limit(setup.memory)
-    _send(frames_out, b"")  # ready: from now on the deadline counts
+    _send(frames_out, b"")  # ready for documents
     requests = msgspec.msgpack.Decoder(ParseRequest)
     made: dict[bytes, Provider[Any]] = {}
     while (request := _next(frames_in, requests)) is not None:
         visit = _with_document(request, frames_in) if request.stored else request.visit
-        signal.setitimer(signal.ITIMER_REAL, request.deadline + _GRACE)
         try:
             processors = [_processor(spec, made) for spec in request.processors]
+            _send(frames_out, b"")  # from now on the deadline counts
+            signal.setitimer(signal.ITIMER_REAL, request.deadline + _GRACE)
             document = Document(visit, request.agent, trouble=request.trouble, choice=request.choice)
             findings = read(document, processors, request.details, language=request.language)
             is_last = _resident() > GROWN and all(getattr(one, "divisible", False) for one in made.values())
-            reply = msgspec.msgpack.encode(Reply(findings, is_last))
+            reply = msgspec.msgpack.encode(ParseReply(findings, is_last))
         except MemoryError:
             return 1
         if "raised:MemoryError" in findings.counts:
@@ -109,7 +110,7 @@ def main() -> int:
         signal.setitimer(signal.ITIMER_REAL, 0)
         if len(reply) > MAX_FRAME:
             reply = msgspec.msgpack.encode(
-                Reply(Findings(base=request.visit.url, trouble="too_many_findings"), is_last)
+                ParseReply(Findings(base=request.visit.url, trouble="too_many_findings"), is_last)
             )
         _send(frames_out, reply)
         if is_last:

@@ -102,7 +102,7 @@ def test_a_damaged_ledger_is_refused_and_never_begun_anew(tmp_path: Path, damage
         for path in folder.glob("*.sst"):
             path.write_bytes(path.read_bytes()[:50])
     for _ in range(2):
-        with pytest.raises(CrawlDirectoryError, match=r"damaged.*go back to a checkpoint"):
+        with pytest.raises(CrawlDirectoryError, match=r"damaged.*bring it back from a copy, or"):
             opened(tmp_path)
 
 
@@ -137,6 +137,22 @@ def test_going_back_to_a_checkpoint_brings_back_its_state_and_keeps_later_files(
     ledger.open()
     assert keep(ledger, "http://a.test/2") == []
     ledger.close()
+
+
+def test_a_private_ledger_is_closed_to_others_and_so_is_what_goes_back_to_a_checkpoint_of_it(tmp_path: Path) -> None:
+    def closed(path: Path) -> bool:
+        return path.stat().st_mode & 0o077 == 0
+
+    ledger = opened(tmp_path)
+    assert not closed(ledger.places.ledger), "others may look at the ledger of a crawl"
+    ledger.close()
+    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path), private=True))
+    ledger.open()
+    ledger.checkpoint("first")
+    ledger.close()
+    assert closed(ledger.places.ledger) and closed(ledger.places.checkpoints)
+    ledger.restore("first")
+    assert closed(ledger.places.ledger)
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "..", "x" * 101])
