@@ -161,12 +161,56 @@ def test_a_lost_index_is_made_again_from_the_archive(
 
 LEDGER = "state/agent-00/ledger"
 
-REFUSED = [
+LOST = [
     Case("manifest gone", remove(f"{LEDGER}/MANIFEST-*"), "is damaged"),
     Case("CURRENT gone", remove(f"{LEDGER}/CURRENT"), "its file CURRENT is missing"),
     Case("a table of the ledger gone", lambda crawl: min(crawl.glob(f"{LEDGER}/*.sst")).unlink(), "is damaged"),
     Case("a log of the ledger gone", remove(f"{LEDGER}/*.log"), "its write-ahead log is missing"),
     Case("ledger gone", lambda crawl: shutil.rmtree(crawl / LEDGER), "its ledger (state/) is missing"),
+]
+
+
+@pytest.mark.parametrize("case", LOST, ids=lambda case: case.name)
+def test_a_crawl_whose_ledger_is_lost_begins_again_beside_what_it_has(
+    case: Case, crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case.damage(crawl)
+    archive = only(crawl, ARCHIVE)
+    records, asked = archive.read_bytes(), len(web.requests)
+    for command in ("verify", "resume"):
+        assert main([command, str(crawl)]) == 5
+        err = capsys.readouterr().err
+        assert case.line in err
+        assert "--accept-loss" in err
+        assert err.count("\n") == 1
+    assert len(web.requests) == asked
+    assert main(["resume", str(crawl), "--json", "--accept-loss"]) == 0
+    out, err = capsys.readouterr()
+    assert "gone on without: the ledger of agent-00" in err
+    assert json.loads(out)["queued"] == 0
+    assert {request.target for request in web.requests[asked:]} >= set(PAGES)
+    assert archive.read_bytes() == records
+    assert verify(crawl, deep=True).findings == []
+    capsys.readouterr()
+    assert main(["query", str(crawl), "SELECT count(*) AS n, count(DISTINCT url) AS urls FROM pages", "-f", "csv"]) == 0
+    assert capsys.readouterr().out.split() == ["n,urls", "4,4"]  # the later of each
+    assert main(["cat", str(crawl), web.url("/three")]) == 0
+
+
+@pytest.mark.parametrize(("beside", "line"), [("agent-01", "several agents"), ("agent-00/sieve", "The sieve has URLs")])
+def test_a_lost_ledger_whose_urls_are_known_elsewhere_too_is_refused(
+    beside: str, line: str, crawl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remove(f"{LEDGER}/CURRENT")(crawl)
+    (crawl / "state" / beside).mkdir()
+    assert main(["resume", str(crawl), "--accept-loss"]) == 5
+    err = capsys.readouterr().err
+    assert line in err
+    assert err.count("\n") == 1
+    assert (crawl / LEDGER).is_dir()
+
+
+REFUSED = [
     Case("wiring gone", remove("crawl.toml"), "its crawl.toml is missing"),
     Case("wiring empty", lambda crawl: os.truncate(crawl / "crawl.toml", 0), "crawl.toml is empty"),
     Case("wiring cut", cut("crawl.toml", 200), "crawl.toml: is cut"),

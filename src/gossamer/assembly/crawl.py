@@ -23,6 +23,7 @@ from gossamer.assembly.ending import RunEnding
 from gossamer.assembly.figures import RunFigures
 from gossamer.assembly.following import Following
 from gossamer.assembly.live_changes import LiveChanges
+from gossamer.assembly.lost_ledger import begin_anew
 from gossamer.assembly.mirrors import MirrorFolder
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace
@@ -115,7 +116,8 @@ class Crawl:
     def _check_place(self) -> None:
         self._place.check()
         if self.options.resume:
-            refuse_without_ledger(self.directory)
+            if not self.options.accept_loss:
+                refuse_without_ledger(self.directory)
             refuse_unfinished(self.directory)
         elif self.options.accept_loss:
             raise UsageError(
@@ -160,6 +162,9 @@ class Crawl:
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
         await check_addresses(self.seeds, self.graph, self.options, self.report)
         made = self._place.make(self.kept, self.graph, self._note)
+        if self.options.accept_loss:
+            for line in begin_anew(self.directory, self.graph):
+                self.report(line)
         has_begun = is_vain = False
         try:
             await running.start()

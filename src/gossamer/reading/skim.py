@@ -47,8 +47,9 @@ from gossamer.reading.markup import (
     is_end_tag,
 )
 
-#: Tags taken one by one that are kept of a page: five times the links that are, so that nothing else crowds them out (fault 76).
-MAX_KEPT = 250_000
+#: Tags taken one by one that are kept of a page: twice the links that are, so that nothing else crowds them out (fault 76), and
+#: 16 to 30 MB at most.
+MAX_KEPT = 100_000
 
 #: Peculiar places (4 us each) after which everything is taken exactly (1 us a tag): a hostile page, or a very odd one.
 MAX_PECULIAR = 2_000
@@ -157,6 +158,7 @@ class Skim:
         self._exact_from = len(markup)
         self._templates = 0
         self._in_form = False
+        self._has_title = False
         self._takes_frames: bool | None = None
         self._graphics = Graphics(markup)
         self.head_end = len(markup)
@@ -308,6 +310,10 @@ class Skim:
             return False
         if name in _OF_PAGE and start >= self.head_end and self._is_displaced(name, start):
             return False
+        if name == b"title":
+            if self._has_title:  # the first is the page's, and an endless page may have one in each line
+                return False
+            self._has_title = True
         if name == b"frame":
             return bool(self._takes_frames)
         if name == b"form":
