@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
         told = spiders.run(given.kills, Path(folder), given.seed)
     print("\n".join(told.wrong[:20]), end="\n" if told.wrong else "")
     print(
-        f"{told.kills} kills, {told.items} items, {told.interrupted} interrupted: {'as a clean run' if told.holds else 'WRONG'}"
+        f"{told.kills} kills, {told.items} items, {told.interrupted} interrupted, {told.log_ins} log-ins: {'as a clean run' if told.holds else 'WRONG'}"
     )
     return 0 if told.holds else 1
 
