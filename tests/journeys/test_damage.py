@@ -284,6 +284,31 @@ def test_a_damaged_table_is_named_and_the_rest_answers(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [(Path.unlink, "is missing"), (lambda path: os.truncate(path, 9), "has 9 bytes")],
+    ids=["gone", "cut"],
+)
+def test_a_damaged_row_log_is_named_and_the_rest_answers(
+    damage: Callable[[Path], None], what: str, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crawl = tmp_path / "killed"
+    options = build(CrawlOptions, {"output": str(crawl), "delay": 0, "per_host": 1, "concurrency": 1})
+    run(Crawl([web.url("/")], options, tables=False))  # its rows are in logs, as a killed crawl's are
+    question = ["query", str(crawl), "-f", "csv", "SELECT count(*) FROM links"]
+    assert main(question) == 0
+    capsys.readouterr()
+    log = only(crawl, "state/agent-00/rows/links-*.jsonl")
+    damage(log)
+    assert main(question) == 5
+    out, err = capsys.readouterr()
+    assert out.split()[1] == "0"
+    assert f"{log.name} {what}" in err
+    assert err.count("\n") == 1
+    assert main(["query", str(crawl), "-f", "csv", "SELECT count(*) FROM pages"]) == 0
+    assert capsys.readouterr().out.split()[1] == "4"
+
+
 @pytest.mark.parametrize("damage", ["gone", "cut"])
 def test_a_lost_manifest_of_tables_is_named_and_made_again_from_the_notes(
     damage: str, crawl: Path, capsys: pytest.CaptureFixture[str]
