@@ -1,6 +1,6 @@
 """Crawlee doing the same work as the spiders of `gossamer bench spiders`: run by the Python of Crawlee's own environment.
 
-Started as a script with a seed URL, a number of live requests, and `parsel` or `soup`: which of Crawlee's crawlers it is. It follows
+Started as a script with a seed URL, a number of live requests, and `parsel` or `soup` for one of Crawlee's crawlers. It follows
 the links of the seed's host, takes the same item out of each page, and prints one line of JSON. Its storage is the one in memory,
 the fastest that it has. It imports nothing of ours.
 """
