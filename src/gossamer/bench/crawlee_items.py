@@ -10,6 +10,7 @@ import json
 import logging
 import sys
 from datetime import timedelta
+from typing import Any
 from urllib.parse import urldefrag, urljoin
 
 from crawlee import ConcurrencySettings
@@ -47,7 +48,7 @@ def by_soup(context):  # type: ignore[no-untyped-def]  # as above
     return soup.title.get_text().strip() if soup.title else "", [link for link in found if link]
 
 
-taken = {"parsel": by_parsel, "soup": by_soup}[kind]
+taken: Any = {"parsel": by_parsel, "soup": by_soup}[kind]
 
 
 @crawler.router.default_handler
