@@ -22,7 +22,7 @@ BENCHES = {
     "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
     "pace": "servers that refuse: the pace that is found, and the refusals that finding it costs; on a simulated clock",
     "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
-    "spiders": "what the Python API and handlers cost a page, beside the command line and Scrapy",
+    "spiders": "what the Python API and handlers cost a page, beside the command line, Scrapy and Crawlee",
     "pages": "a whole crawl by its parts: where each microsecond of a page goes",
     "keeping": "what it costs to keep a page: digests, archive, tables, ledger",
     "memory": "what a crawl holds as it goes on: pages, queue and seen set against memory",
