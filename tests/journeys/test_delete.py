@@ -280,6 +280,8 @@ def test_copies_beside_the_crawl_go_too_and_what_was_never_committed(
     whole = archive.stat().st_size
     with archive.open("ab") as file:
         file.write(b"torn off by a kill")
+    lost = crawl / "state" / "agent-00" / "damaged-1"
+    lost.mkdir()
     skipped = crawl / "logs" / "skipped.jsonl"
     kept = json.dumps({"unit": "process", "item": web.url("/other")})
     skipped.write_text(json.dumps({"unit": "process", "item": {"task": {"url": web.url("/secret")}}}) + f"\n{kept}\n")
@@ -287,6 +289,7 @@ def test_copies_beside_the_crawl_go_too_and_what_was_never_committed(
     check_gone(crawl, web, capsys)
     assert archive.stat().st_size == whole
     assert not (crawl / "quarantine").exists()
+    assert not lost.exists()
     assert ledger.checkpoints() == []
     deleted, same = skipped.read_text().splitlines()
     assert json.loads(deleted) == {"event": "deleted"}

@@ -57,6 +57,11 @@ def begin_anew(directory: Path, graph: Graph) -> Iterator[str]:
         yield f"fetching every URL again, from the seeds on; {len(ends)} files of archive and logs stay"
 
 
+def lost_ledgers(directory: Path) -> list[Path]:
+    """What is left of ledgers that were lost: folders, for who wants to look."""
+    return sorted((directory / STATE_DIRECTORY).glob(f"*/{_ASIDE}-*"))
+
+
 def _ends(directory: Path, agent: str) -> Iterator[tuple[str, int]]:
     """The files of an agent, and where the last whole record or line of each ends."""
     from gossamer.stores.warc_scanning import Gap, scan  # who has lost nothing pays for nothing of this

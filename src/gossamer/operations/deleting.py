@@ -22,6 +22,7 @@ from gossamer.assembly.control.resting import check_can_block, close_hosts
 from gossamer.assembly.control.standing import ledgers_of
 from gossamer.assembly.damage import damages_of
 from gossamer.assembly.following import Following
+from gossamer.assembly.lost_ledger import lost_ledgers
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.crashing import Point, crash_at
@@ -318,9 +319,11 @@ class _Deleting:
             )
 
     def _copies(self) -> None:
-        """The quarantine holds torn and damaged bytes of anything; index and what is counted are made again."""
+        """Quarantine and lost ledgers hold torn and damaged bytes of anything; index and what is counted are made again."""
         for place in (QUARANTINE, INDEX_DIRECTORY, *(f"{TABLES}/{name}" for name in COUNTED)):
             shutil.rmtree(self._directory / place, ignore_errors=True)
+        for lost in lost_ledgers(self._directory):
+            shutil.rmtree(lost, ignore_errors=True)
 
     def _followers(self) -> None:
         """What follows the crawl is made anew, since its tables have begun anew. What cannot be may have rows that are gone."""
