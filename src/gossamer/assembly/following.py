@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer.assembly.item_files import ItemFiles
 from gossamer.assembly.options import CrawlOptions
-from gossamer.contracts.feeding import Told
+from gossamer.contracts.feeding import FollowerNote
 from gossamer.flow import python
 from gossamer.model.errors import UsageError
 from gossamer.query.places import ENDPOINTS, FOLLOWING_INDEX, ITEM_FILE_NOTES, PACKAGE_FOLLOWERS, SINKS_FILE, TRIPLES
@@ -148,12 +148,12 @@ def _copy(source: Path, target: Path) -> None:
     fresh.replace(target)
 
 
-def _told(line: bytes) -> Told:
+def _told(line: bytes) -> FollowerNote:
     """A line that such a process printed; a package's own code may print anything."""
     try:
-        return msgspec.json.decode(line, type=Told)
+        return msgspec.json.decode(line, type=FollowerNote)
     except msgspec.DecodeError:
-        return Told(line.decode("utf-8", "replace"))
+        return FollowerNote(line.decode("utf-8", "replace"))
 
 
 async def _following(directory: Path, name: str, *options: str) -> asyncio.subprocess.Process:

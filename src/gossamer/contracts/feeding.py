@@ -38,7 +38,7 @@ class FeedBatch(msgspec.Struct, frozen=True):
     mark: FeedMark
 
 
-class Told(msgspec.Struct, frozen=True):
+class FollowerNote(msgspec.Struct, frozen=True):
     """What a person has to know of a follower, in one line."""
 
     text: str

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.contracts.feeding import Told
+from gossamer.contracts.feeding import FollowerNote
 from gossamer.model.errors import GossamerError
 from gossamer.query.following import Follower, ItemFileFollower, PackageFollower, Rest, feed_until
 from gossamer.query.places import following
@@ -69,7 +69,7 @@ FOLLOWERS: dict[str, Callable[[Path, Rest, str], Follower]] = {
 }
 
 
-def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[Told]:
+def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[FollowerNote]:
     """Feed what follows a crawl until there is nobody to wait for, then once more.
 
     Args:

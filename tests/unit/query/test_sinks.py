@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.contracts.feeding import FeedBatch, FeedMark, FeedPlace, Told
+from gossamer.contracts.feeding import FeedBatch, FeedMark, FeedPlace, FollowerNote
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Visit
@@ -199,7 +199,7 @@ def test_a_missing_table_loses_nothing_and_is_filled_when_it_is_there(kept: Open
         encoding="utf-8",
     )
 
-    def told() -> list[Told]:
+    def told() -> list[FollowerNote]:
         with contextlib.closing(sink_follower(crawl.directory, "shop", sleep=lambda _: None)) as follower:
             return feed_until(crawl.directory, follower, lambda: True)
 

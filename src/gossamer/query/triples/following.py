@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gossamer.contracts.feeding import FeedConsumer, Told
+from gossamer.contracts.feeding import FeedConsumer, FollowerNote
 from gossamer.query.following import Follower
 from gossamer.query.triples.endpoint import endpoints
 from gossamer.query.triples.snapshots import grant, wishes
@@ -36,12 +36,14 @@ class TripleStoreFollower(Follower):
     def has_looked(self) -> None:
         grant(self._store, self._waiting)
 
-    def told(self) -> list[Told]:
+    def told(self) -> list[FollowerNote]:
         left_out = self._store.left_out.total()
         if not left_out:
             return []
         return [
-            Told(f"{left_out} triples are in the table and not in the triple store: they have names that are no IRIs")
+            FollowerNote(
+                f"{left_out} triples are in the table and not in the triple store: they have names that are no IRIs"
+            )
         ]
 
     def close(self) -> None:
@@ -58,9 +60,9 @@ class EndpointFollower(Follower):
     def consumers(self) -> Sequence[FeedConsumer]:
         return self._consumers
 
-    def told(self) -> list[Told]:
+    def told(self) -> list[FollowerNote]:
         return [
-            Told(f"{count} triples are not in {endpoint.url}: {_REASONS[reason]}")
+            FollowerNote(f"{count} triples are not in {endpoint.url}: {_REASONS[reason]}")
             for endpoint in self._endpoints
             for reason, count in endpoint.left_out.items()
         ]
