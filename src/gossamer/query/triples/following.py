@@ -36,6 +36,9 @@ class TripleStoreFollower(Follower):
     def has_looked(self) -> None:
         grant(self._store, self._waiting)
 
+    def finish(self) -> None:
+        self._store.put_in_order()
+
     def told(self) -> list[FollowerNote]:
         left_out = self._store.left_out.total()
         if not left_out:
