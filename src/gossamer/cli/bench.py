@@ -32,7 +32,8 @@ BENCHES = {
     "structured-data": "structured data of pages, or that there is none: CPU time, beside peers; the triple store",
     "questions": "SQL, reports and PageRank over a million pages and ten million links; some minutes",
     "diversity": "how evenly hosts come out of the task queues, plain and by pages",
-    "seen": "which URLs are new: in memory, in a trie, in the ledger, in bulk by the sieve; ten minutes at 100 million",
+    "tries": "the disk trie by itself, as a set and as a queue, with and without its cache",
+    "seen": "which URLs are new: in memory, in a trie, by a filter, in the ledger, in bulk by the sieve; ten minutes at 100 million",
 }
 
 #: Other names: the frontier's queues are measured with the ledger that they lie in.
@@ -65,7 +66,7 @@ PEER_PAGES = 2_000
 )
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
 @click.option(
-    "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, ledger or sieve (repeatable)."
+    "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, bloom, ledger or sieve (repeatable)."
 )
 @click.option(
     "--chapter", "chapters", metavar="NAME", multiple=True, help="hostile: only chapter A to G, or SLOW (repeatable)."
