@@ -43,6 +43,8 @@ PROVIDERS = {
     "url-trie": "gossamer.stores.trie.provider:TrieSeen",
     "bloom-seen": "gossamer.stores.bloom:BloomSeen",
     "diverse-queues": "gossamer.stores.diverse:DiverseQueues",
+    "opic-ledger": "gossamer.stores.opic.ledger:OpicLedger",
+    "opic-queues": "gossamer.stores.opic.queues:OpicQueues",
     "memory-flights": "gossamer.stores.flights:MemoryFlights",
     "breadth": "gossamer.stages.frontier.traversals:BreadthFirst",
     "depth": "gossamer.stages.frontier.traversals:DepthFirst",

@@ -13,6 +13,7 @@ import msgspec
 from gossamer.assembly import secrets
 from gossamer.assembly.documents import with_documents
 from gossamer.assembly.identity import contact_of, token_of, user_agent
+from gossamer.assembly.importance import with_opic
 from gossamer.assembly.options import CrawlOptions, HostOptions
 from gossamer.assembly.protocols import with_protocols
 from gossamer.flow import wiring as wirings
@@ -217,6 +218,10 @@ def _no_warc(builder: Builder) -> None:
 
 def _strategy(builder: Builder) -> None:
     """Another traversal. A random walk may come where it was: neither URL-seen nor content-seen (Hunyadi 2007, 2.1)."""
+    if builder.options.strategy == "opic":
+        builder.put("strategy", "traversal", "priority")
+        builder.wiring = with_opic(builder.wiring)
+        return
     builder.put("strategy", "traversal", builder.options.strategy)
     if builder.options.strategy == "random-walk":
         builder.set("strategy", "commit", {"again": True})

@@ -21,7 +21,7 @@ _AGENTS = "a crawl has one agent"
 
 Scope = Literal["page", "prefix", "host", "domain", "any"]
 
-Strategy = Literal["breadth", "depth", "host-breadth", "priority", "random-walk"]
+Strategy = Literal["breadth", "depth", "host-breadth", "priority", "opic", "random-walk"]
 
 
 class CrawlOptions(Sheet, frozen=True):
@@ -140,7 +140,8 @@ class CrawlOptions(Sheet, frozen=True):
         | Literal["forever"]
     ) = 30.0
     strategy: Annotated[
-        Strategy, setting("What is fetched first: breadth, depth, host-breadth, priority, random-walk.", restart=_GRAPH)
+        Strategy,
+        setting("What is fetched first: breadth, depth, host-breadth, priority, opic, random-walk.", restart=_GRAPH),
     ] = "breadth"
     robots: Annotated[
         Literal["obey", "ignore"],
