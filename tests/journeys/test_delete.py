@@ -293,6 +293,26 @@ def test_copies_beside_the_crawl_go_too_and_what_was_never_committed(
     assert same == kept
 
 
+def test_what_a_server_called_unchanged_is_deleted_like_a_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = {
+        "/": '<a href="/same">same</a><a href="/other">other</a>',
+        "/same": FakePage("", status=304),
+        "/other": "o",
+    }
+    directory = tmp_path / "crawl"
+    with FakeWeb(pages) as web:
+        assert main(["crawl", web.url("/"), "-o", str(directory), "--delay", "0", "--quiet"]) == 0
+        same = web.url("/same")
+    assert rows(directory, f"SELECT outcome FROM pages WHERE url = '{same}'", capsys) == [{"outcome": "not_modified"}]
+    assert main(["delete", str(directory), same]) == 0
+    assert rows(directory, f"SELECT outcome FROM pages_all WHERE url = '{same}'", capsys) == []
+    assert same not in documents(directory) | {url for _, url, _ in archived(directory)}
+    assert all("/same" not in path.read_text() for path in (directory / "index.cdxj", directory / "logs/crawl.jsonl"))
+    assert verify(directory, deep=True).findings == []
+
+
 def test_tables_that_somebody_reads_are_finished_by_the_next_call(
     crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
 ) -> None:
