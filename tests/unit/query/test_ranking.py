@@ -113,9 +113,10 @@ def test_a_site_is_as_important_as_other_sites_say_however_many_pages_it_has(kep
     big = [f"http://big.test/{n}" for n in range(20)]
     for number, url in enumerate(big, 1):
         links = tuple(map(Link, big)) + ((Link("http://small.test/"),) if number == 1 else ())
-        stores.commit(page(number, id=f"b{number}", url=url, links=links))
+        stores.commit(page(number, id=f"b{number}", task=Task(url, "big.test"), links=links))
     for number in range(30, 34):
-        stores.commit(page(number, id=f"o{number}", url=f"http://o{number}.test/", links=(Link("http://small.test/"),)))
+        other = Task(f"http://o{number}.test/", f"o{number}.test")
+        stores.commit(page(number, id=f"o{number}", task=other, links=(Link("http://small.test/"),)))
     rank_crawl(stores.directory)
     with Database(stores.directory) as database:
         hosts = list(database.ask("SELECT host, hosts_in FROM host_ranks ORDER BY importance DESC"))
