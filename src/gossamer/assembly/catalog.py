@@ -44,6 +44,8 @@ PROVIDERS = {
     "url-trie": "gossamer.stores.trie.provider:TrieSeen",
     "bloom-seen": "gossamer.stores.bloom:BloomSeen",
     "diverse-queues": "gossamer.stores.diverse:DiverseQueues",
+    "focus": "gossamer.services.focus.provider:Focus",
+    "relevance-words": "gossamer.services.focus.words:WordsRelevance",
     "opic-ledger": "gossamer.stores.opic.ledger:OpicLedger",
     "opic-queues": "gossamer.stores.opic.queues:OpicQueues",
     "memory-flights": "gossamer.stores.flights:MemoryFlights",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.contracts.relevance import JUDGED, RELEVANT
 from gossamer.assembly.control.sizes import sizes_of, walked_sizes
 from gossamer.assembly.crawl_work import CrawlWork
 from gossamer.assembly.ending import has_documents
@@ -74,6 +75,8 @@ class RunFigures:
             cuts=cuts_of(counters, ended_by, queued, set_aside),
             limit=limit if state == "limit" else "",
             raised=counters.get("raised", 0),
+            judged=counters.get(JUDGED, 0),
+            relevant=counters.get(RELEVANT, 0),
             goal=frontier.goal if state == "limit" else "",
         )
 

@@ -143,6 +143,21 @@ class CrawlOptions(Sheet, frozen=True):
         Strategy,
         setting("What is fetched first: breadth, depth, host-breadth, priority, opic, random-walk.", restart=_GRAPH),
     ] = "breadth"
+    topic: Annotated[
+        tuple[str, ...],
+        setting("Go after pages with these words, the most relevant links first (repeatable).", restart=_GRAPH),
+    ] = ()
+    topic_page: Annotated[
+        tuple[str, ...],
+        setting("Go after pages about what this file (HTML or text) is about (repeatable).", restart=_GRAPH),
+    ] = ()
+    relevance: Annotated[
+        str, setting("Let this part judge what is relevant, by its name, in the place of words.", restart=_GRAPH)
+    ] = ""
+    tunnel: Annotated[
+        int,
+        setting("With a topic: follow links through so many irrelevant pages in a row.", unit="pages", ge=0, le=200),
+    ] = 2
     robots: Annotated[
         Literal["obey", "ignore"],
         setting("Obey robots.txt; ignore only with --i-own-these-hosts, or on this machine.", restart=_ROBOTS),

@@ -115,7 +115,7 @@ def _order_row(web: RankedWeb) -> tuple[str, ...]:
     count = len(web.ranks)
     budget = int(count * SHARE)
     choose = random.Random(1)
-    breadth, opic = [], []
+    breadth, opic = list[float](), list[float]()
     while len(opic) < SEEDS:
         seed = choose.randrange(count)
         order = by_breadth(web.links, seed, budget)

@@ -72,9 +72,9 @@ def _queue_row(size: int) -> tuple[str, ...]:
         trie.checkpoint()
         pushed = time.process_time() - began
         hosts = []
-        while (url := turns.take()) is not None:
-            hosts.append(url.split("/")[2])
-            turns.done(url)
+        while (taken_url := turns.take()) is not None:
+            hosts.append(taken_url.split("/")[2])
+            turns.done(taken_url)
         taken = time.process_time() - began - pushed
         trie.close()
     if len(hosts) != size:

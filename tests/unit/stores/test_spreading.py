@@ -1,6 +1,7 @@
 """The even order of a page."""
 
 from collections import Counter
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ def test_the_commonest_is_never_nearer_than_its_share_allows(counts: dict[str, i
     if order:
         name = max(counts, key=lambda one: counts[one])
         places = [at for at, other in enumerate(order) if other == name]
-        gaps = [after - before for before, after in zip(places, places[1:], strict=False)]
+        gaps = [after - before for before, after in pairwise(places)]
         assert min(gaps, default=len(order)) >= len(order) // counts[name]
 
 

@@ -23,6 +23,7 @@ from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.flow.quantities import show_seconds
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.outcome import ERRORS
+from gossamer.contracts.relevance import JUDGED, RELEVANT
 from gossamer.services.orders import blocked_by_orders
 from gossamer.stages.frontier.lingering import RetriesWaiting
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
@@ -115,6 +116,10 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     """The URL at which `--until` ended the last run; empty where it did not."""
     waiting: RetriesWaiting | None = None
     """Retries that were due later when the last run ended."""
+    judged: int = 0
+    """Pages whose relevance a focused crawl has judged."""
+    relevant: int = 0
+    """Those that were relevant: `relevant / judged` is the harvest rate."""
     in_flight: int = 0
     hosts: int = 0
     seconds: float = 0.0
@@ -319,6 +324,8 @@ def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             limit=ended.limit,
             goal=ended.goal,
             hosts=counters.get("hosts", 0),
+            judged=counters.get(JUDGED, 0),
+            relevant=counters.get(RELEVANT, 0),
             seconds=ended.seconds,
             pages_per_second=ended.pages_per_second,
             cpu_seconds=ended.cpu_seconds,
@@ -332,7 +339,7 @@ def _sum(directory: Path, parts: list[CrawlStanding]) -> CrawlStanding:
     """Several agents' ledgers as one."""
     added = (
         "pages", "fetched", "unique_documents", "bytes", "errors", "raised", "discovered", "queued", "set_aside", "hosts",
-        "cpu_seconds",
+        "judged", "relevant", "cpu_seconds",
     )  # fmt: skip
     outcomes, cuts = Counter[str](), Counter[str]()
     for part in parts:

@@ -98,7 +98,8 @@ class _Weighing:
             self._add(SINK, sunk)
             self._add(UNITS, len(self._visits))
         self._group.push(map(self._levelled, self._pushed))
-        raised = [task for key, (source, link) in links.items() if key not in pushed and (task := self._raised(key, source, link))]
+        known = (self._raised(key, source, link) for key, (source, link) in links.items() if key not in pushed)
+        raised = [task for task in known if task is not None]
         if raised:
             self._group.push(raised)
             # They were discovered when they were queued first.

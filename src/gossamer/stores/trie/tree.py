@@ -6,8 +6,7 @@ kill.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from os.path import commonprefix
+from collections.abc import Iterator
 from pathlib import Path
 
 from gossamer.model.errors import CrawlDirectoryError
@@ -77,7 +76,7 @@ class DiskTrie:
             if child is None:
                 child = kids[key[at]] = Node(key[at:])
             elif not key.startswith(child.text, at):
-                child = kids[key[at]] = _fork(child, len(commonprefix((child.text, key[at:]))))
+                child = kids[key[at]] = _fork(child, _common(child.text, key, at))
             at += len(child.text)
             node = child
             path.append(node)
@@ -219,13 +218,12 @@ class DiskTrie:
             if chunk not in self._changed:
                 self._loaded.pop(chunk).kids = None
 
-    def checkpoint(self, log: int = 0, taken: tuple[str, ...] = (), *, passing: Callable[[], None] = lambda: None) -> None:
+    def checkpoint(self, log: int = 0, taken: tuple[str, ...] = ()) -> None:
         """Write what has changed, so that the next process begins here.
 
         Args:
             log: the number of the log that goes on from here.
             taken: keys of what was handed out and not finished.
-            passing: is called before the moment when it stands.
         """
         for chunk in sorted(self._changed):
             owner = self._loaded[chunk]
@@ -235,13 +233,18 @@ class DiskTrie:
                 self.files.write(node.chunk, encode(node))
             self.files.write(chunk, encode(owner))
         self._changed.clear()
-        passing()
         self.files.commit(self.count, log, taken)
         self.trim()
 
     def close(self) -> None:
         """Close the files; what changed since the last checkpoint is left to the log."""
         self.files.close()
+
+
+def _common(text: str, key: str, at: int) -> int:
+    """How many characters of a text stand in a key from there on."""
+    most = min(len(text), len(key) - at)
+    return next((n for n in range(most) if text[n] != key[at + n]), most)
 
 
 def _fork(child: Node, common: int) -> Node:
