@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.model.visit import Location
-from gossamer.stores.fingerprints import MemoryFingerprints, MemoryFingerprintsSheet
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.bloom import BloomSeen, BloomSeenSheet
+from gossamer.stores.fingerprints import MemoryFingerprints, MemoryFingerprintsSheet
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen, RecentlySeenSheet
 from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet

@@ -274,9 +274,14 @@ def _focus(builder: Builder) -> None:
     options = builder.options
     if not (options.topic or options.topic_page or options.relevance):
         if options.tunnel != CrawlOptions().tunnel:
-            raise UsageError("--tunnel says how far a focused crawl goes; give it a --topic, --topic-page or --relevance")
+            raise UsageError(
+                "--tunnel says how far a focused crawl goes; give it a --topic, --topic-page or --relevance"
+            )
         return
-    words: dict[str, Any] = {"words": list(options.topic), "pages": [str(Path(name).absolute()) for name in options.topic_page]}
+    words: dict[str, Any] = {
+        "words": list(options.topic),
+        "pages": [str(Path(name).absolute()) for name in options.topic_page],
+    }
     settings = {} if options.relevance else words
     use = options.relevance or "relevance-words"
     builder.wiring = with_focus(builder.wiring, use, settings, {"tunnel": options.tunnel})

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.contracts.relevance import JUDGED, RELEVANT
 from gossamer.assembly.control.sizes import sizes_of, walked_sizes
 from gossamer.assembly.crawl_work import CrawlWork
 from gossamer.assembly.ending import has_documents
 from gossamer.assembly.pulse import WATCHED, Counts, Pulse
 from gossamer.assembly.summary import Summary, cpu_seconds, cuts_of, peak_rss
 from gossamer.assembly.units_at_work import UnitsAtWork
+from gossamer.contracts.relevance import JUDGED, RELEVANT
 from gossamer.flow.clock import SystemClock
 from gossamer.model.outcome import Outcome
 from gossamer.services.politeness.provider import HostPoliteness

@@ -33,7 +33,7 @@ def with_focus(wiring: Wiring, use: str, settings: dict[str, Any], focus: dict[s
         raise WiringError(f"{wiring.source}: no component uses 'commit', so that nothing can be judged")
     if taken := sorted({FOCUS, RELEVANCE} & wiring.providers.keys()):
         raise WiringError(f"{wiring.source}: {', '.join(taken)}: a focus needs this name; choose another one")
-    components, ledger = dict(wiring.components), "ledger"
+    components, ledger, replaced = dict(wiring.components), "ledger", set[str]()
     for name, plan in components.items():
         if plan.use == "commit":
             roles: dict[str, Any] = dict(plan.providers)
@@ -42,9 +42,11 @@ def with_focus(wiring: Wiring, use: str, settings: dict[str, Any], focus: dict[s
                 slots = dict(roles.get(role, {}))
                 slots[slot] = [*slots.get(slot, ()), FOCUS]
                 roles[role] = slots
+            replaced.add(roles["prioritizer"])
             components[name] = msgspec.structs.replace(plan, providers={**roles, "prioritizer": FOCUS})
+    used = {one for plan in components.values() for one in plan.providers.values() if isinstance(one, str)}
     providers = {
-        **wiring.providers,
+        **{name: plan for name, plan in wiring.providers.items() if name not in replaced - used},
         "traversal": ProviderPlan("priority"),
         RELEVANCE: ProviderPlan(use, settings=settings),
         FOCUS: ProviderPlan("focus", {"ledger": ledger, "relevance": RELEVANCE}, focus),

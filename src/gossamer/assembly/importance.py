@@ -22,7 +22,9 @@ def with_opic(wiring: Wiring) -> Wiring:
     """
     frontier = next((plan for plan in wiring.components.values() if plan.use == "frontier"), None)
     if frontier is None:
-        raise WiringError(f"{wiring.source}: no component uses 'frontier', so that nothing can be ordered by importance")
+        raise WiringError(
+            f"{wiring.source}: no component uses 'frontier', so that nothing can be ordered by importance"
+        )
     if taken := sorted({LEDGER, QUEUES} & wiring.providers.keys()):
         raise WiringError(f"{wiring.source}: {', '.join(taken)}: the strategy needs this name; choose another one")
     ledger, queues = frontier.providers["ledger"], frontier.providers["queues"]

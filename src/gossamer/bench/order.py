@@ -56,7 +56,9 @@ def simulated(hosts: int, seed: int) -> RankedWeb:
     """The web of `gossamer simweb`."""
     graph = WebGraph(SimWeb(WebSpec(pages=PAGES, hosts=hosts, seed=seed)))
     ranks = graph.importance()
-    return RankedWeb(f"simweb, {hosts:,} hosts", lambda page: list(dict.fromkeys(graph.links_of(page))), ranks / ranks.sum())
+    return RankedWeb(
+        f"simweb, {hosts:,} hosts", lambda page: list(dict.fromkeys(graph.links_of(page))), ranks / ranks.sum()
+    )
 
 
 def drawn(exponent: float, hosts: int, local: float, seed: int) -> RankedWeb:
@@ -135,7 +137,9 @@ def _visits() -> list[Visit]:
     choose = random.Random(2)
     made = []
     for number in range(COMMITTED):
-        found = [f"https://www.site.example/{n}" for n in {*range(18), *choose.sample(range(3 * COMMITTED), LINKS - 18)}]
+        found = [
+            f"https://www.site.example/{n}" for n in {*range(18), *choose.sample(range(3 * COMMITTED), LINKS - 18)}
+        ]
         url = f"https://www.site.example/page-{number}"
         task = Task(url, host_of(url))
         made.append(Visit(task, Response(Outcome.OK, status=200), links=tuple(map(Link, found))))

@@ -33,6 +33,7 @@ BENCHES = {
     "questions": "SQL, reports and PageRank over a million pages and ten million links; some minutes",
     "diversity": "how evenly hosts come out of the task queues, plain and by pages",
     "tries": "the disk trie by itself, as a set and as a queue, with and without its cache",
+    "focus": "how much of what a focused crawl fetches is relevant, beside a crawl by breadth",
     "order": "how early importance is found: by breadth, by OPIC, at best; and what OPIC costs a page",
     "seen": "which URLs are new: in memory, in a trie, by a filter, in the ledger, in bulk by the sieve; ten minutes at 100 million",
 }

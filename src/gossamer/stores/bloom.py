@@ -77,7 +77,9 @@ class BloomSeen(LoggedSeen[BloomSeenSheet]):
             except (OSError, msgspec.DecodeError) as error:
                 raise CrawlDirectoryError(f"{path} is damaged: {error}; begin a new crawl") from None
             if (self.state.bits, self.state.hashes) != (bits, hashes):
-                raise UsageError(f"the filter in {self.home} has another size; leave `capacity` and `error` as they were")
+                raise UsageError(
+                    f"the filter in {self.home} has another size; leave `capacity` and `error` as they were"
+                )
         else:
             self.state = BloomState(int.from_bytes(os.urandom(8)), bits, hashes)
             self._bits = bytearray(-(-bits // 8))

@@ -42,7 +42,10 @@ class LoggedSeenSheet(Sheet, frozen=True):
         ),
     ] = 100_000
     sync: Annotated[
-        bool, setting("Wait for the disk when the set's own files are written, so that they survive a power cut.", restart=_OPEN)
+        bool,
+        setting(
+            "Wait for the disk when the set's own files are written, so that they survive a power cut.", restart=_OPEN
+        ),
     ] = False
 
 

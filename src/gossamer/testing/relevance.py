@@ -6,7 +6,15 @@ Each check is one promise of `contracts.relevance`. A broken promise is an Asser
 from gossamer.contracts.relevance import LinkWords, PageWords, Relevance
 
 #: Pages and links as the web has them, and as nobody should.
-_TEXTS = ("", "a word", "word " * 9_000, "\x00\ufffd\u202e", "\U0001f600" * 50, "日本語の文章です。" * 100, "x" * 50_000)
+_TEXTS = (
+    "",
+    "a word",
+    "word " * 9_000,
+    "\x00\ufffd\u202e",
+    "\U0001f600" * 50,
+    "日本語の文章です。" * 100,
+    "x" * 50_000,
+)
 
 
 def check_relevance(relevance: Relevance) -> None:

@@ -27,7 +27,11 @@ def test_the_most_specific_line_holds() -> None:
         *(0.9, 0.4, 0.2),
         None,
     ]
-    pages = ["https://example.org/archive/2024/best", "https://example.org/archive/2024/x", "https://example.org/archive/"]
+    pages = [
+        "https://example.org/archive/2024/best",
+        "https://example.org/archive/2024/x",
+        "https://example.org/archive/",
+    ]
     assert [scores.page(url) for url in (*pages, "https://example.org/")] == [0.8, 0.3, 0.1, None]
 
 
@@ -38,7 +42,9 @@ def test_scores_of_any_size_count_by_their_places() -> None:
 
 def test_bad_lines_are_counted_and_the_first_ten_shown_and_the_others_hold(tmp_path: Path) -> None:
     file = tmp_path / "traffic.txt"
-    file.write_bytes(b"# visits a day\n0.9 good.test\n" + b"".join(b"no%d a.test\n" % n for n in range(25)) + b"\xff\xfe x y z\n")
+    file.write_bytes(
+        b"# visits a day\n0.9 good.test\n" + b"".join(b"no%d a.test\n" % n for n in range(25)) + b"\xff\xfe x y z\n"
+    )
     scores = read_scores(str(file))
     assert (scores.read, scores.bad, len(scores.shown)) == (27, 26, 10)
     assert scores.shown[0].startswith("line 3: 'no0'") and scores.site("good.test") == 0.9

@@ -19,11 +19,11 @@ from gossamer.assembly.control.sizes import WALKED, DataSet, data_sets, sizes_of
 from gossamer.assembly.control.steering import blocked
 from gossamer.assembly.control.waits import MOST_COUNTED, Wait, waits_at_rest, waits_of
 from gossamer.assembly.summary import ENDED, Summary
+from gossamer.contracts.relevance import JUDGED, RELEVANT
 from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.flow.quantities import show_seconds
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.outcome import ERRORS
-from gossamer.contracts.relevance import JUDGED, RELEVANT
 from gossamer.services.orders import blocked_by_orders
 from gossamer.stages.frontier.lingering import RetriesWaiting
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger

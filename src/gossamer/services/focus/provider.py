@@ -50,7 +50,10 @@ class FocusSheet(Sheet, frozen=True):
     tunnel: Annotated[
         int,
         setting(
-            "Follow links through so many irrelevant pages in a row; 0 follows those of relevant pages alone.", unit="pages", ge=0, le=200
+            "Follow links through so many irrelevant pages in a row; 0 follows those of relevant pages alone.",
+            unit="pages",
+            ge=0,
+            le=200,
         ),
     ] = 2
 

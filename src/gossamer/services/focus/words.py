@@ -21,11 +21,12 @@ from gossamer.reading.text import main_text
 #: Terms that are taken of example pages, the weightiest.
 MOST_TERMS = 60
 
-#: Share of a profile's weight that makes a page wholly relevant: no page has all words of a topic.
-ENOUGH = 0.4
+#: A page is wholly relevant that has so many of the weightiest terms once, and this share of the weight of all: of a long profile no
+#: page has all terms.
+MOST_NEEDED, ENOUGH = 3, 0.25
 
-#: Share of a profile's weight in a link's few words that makes it wholly relevant, and the terms that this takes at least.
-ENOUGH_OF_LINK = 0.15
+#: A link has few words: one of these many weightiest terms, as they are in the middle, makes it wholly relevant.
+TELLING = 10
 
 #: Pages that were seen before rarity is believed: the first ones are the seeds, which are on topic.
 BELIEVED = 20
@@ -81,12 +82,14 @@ class WordsRelevance(Provider[WordsSheet]):
         self._pages += 1
         self._seen.update(present)
         have = sum(weights[term] * 2 * found[term] / (found[term] + 1) for term in present)
-        return min(1.0, have / 2 / (ENOUGH * sum(weights.values())))
+        most = sum(sorted(weights.values(), reverse=True)[:MOST_NEEDED])
+        return min(1.0, have / max(most, ENOUGH * sum(weights.values())))
 
     def links(self, links: Sequence[LinkWords], source: PageWords, score: float) -> Sequence[float]:
         """By its own words, or by what stands around it; half of it is what its page is worth."""
         weights = self._weights()
-        enough = ENOUGH_OF_LINK * sum(weights.values())
+        telling = sorted(weights.values(), reverse=True)[:TELLING]
+        enough = telling[len(telling) // 2]
         made = []
         for link in links:
             own = self._share(f"{link.anchor} {link.url}", weights, enough)

@@ -13,6 +13,7 @@ from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores.trie.chunks import ChunkFiles
 from gossamer.stores.trie.nodes import Mark, Node, decode, divisions, encode, stubs
 
+
 class DiskTrie:
     """Keys in chunks on the disk.
 
@@ -210,13 +211,19 @@ class DiskTrie:
     def trim(self) -> None:
         """Give back the chunks that were not used longest, as far as nothing in them has changed. Not within a walk that changes."""
         most = self._cache + len(self._changed)
-        if len(self._loaded) <= most:
+        # An eighth more is let in, so that looking for the oldest is not paid for at each look-up.
+        if len(self._loaded) <= most + most // 8:
             return
-        for chunk in list(self._loaded):
-            if len(self._loaded) <= most:
+        oldest: list[int] = []
+        passed: list[int] = []
+        for chunk in self._loaded:
+            if len(self._loaded) - len(oldest) <= most:
                 break
-            if chunk not in self._changed:
-                self._loaded.pop(chunk).kids = None
+            (passed if chunk in self._changed else oldest).append(chunk)
+        for chunk in oldest:
+            self._loaded.pop(chunk).kids = None
+        for chunk in passed:
+            self._loaded.move_to_end(chunk)
 
     def checkpoint(self, log: int = 0, taken: tuple[str, ...] = ()) -> None:
         """Write what has changed, so that the next process begins here.

@@ -11,8 +11,24 @@ from gossamer.services.focus.surroundings import surroundings
 from gossamer.services.focus.words import MOST_TERMS, WordsRelevance, WordsSheet, terms_of
 from gossamer.testing import check_relevance
 
-FILLER = "menu home about contact privacy imprint page with the and some text that everybody has".split()
-TOPIC = "glacier moraine crevasse icefall serac firn ablation crampon bergschrund névé".split()
+FILLER = [
+    "menu",
+    "home",
+    "about",
+    "contact",
+    "privacy",
+    "imprint",
+    "page",
+    "with",
+    "the",
+    "and",
+    "some",
+    "text",
+    "that",
+    "everybody",
+    "has",
+]
+TOPIC = ["glacier", "moraine", "crevasse", "icefall", "serac", "firn", "ablation", "crampon", "bergschrund", "névé"]
 
 
 def text(words: list[str], filler: int = 60, seed: int = 1) -> str:
@@ -81,7 +97,7 @@ def test_a_topic_of_nothing_or_a_file_that_is_not_there_is_refused(tmp_path: Pat
 
 
 def test_what_stands_around_a_link_is_found_by_its_address() -> None:
-    markup = b'<p>Before the <a class=x href="a/b.html?x=1&amp;y=2">first</a> link.</p><p><a href=\'/c\'>second</a> end'
+    markup = b"<p>Before the <a class=x href=\"a/b.html?x=1&amp;y=2\">first</a> link.</p><p><a href='/c'>second</a> end"
     found = surroundings(markup, ["a/b.html?x=1&y=2", "/c", "/missing"])
     assert "Before the" in found["a/b.html?x=1&y=2"] and "link." in found["a/b.html?x=1&y=2"]
     assert "second" in found["/c"] and "/missing" not in found
