@@ -19,7 +19,7 @@ from gossamer.services.focus.provider import STEP
 from gossamer.services.focus.words import WordsRelevance, WordsSheet
 
 #: Pages of the web, its topics, links of a page, and pages that are fetched.
-PAGES, TOPICS, LINKS, FETCHED = 60_000, 20, 15, 5_000
+PAGES, TOPICS, LINKS, FETCHED = 150_000, 15, 15, 5_000
 
 #: Links that keep to the topic of their page; links whose text names it. Chakrabarti and others (WWW 2002, "The structure of broad
 #: topics on the web") found that a link keeps to its topic several times as often as chance has it.
