@@ -193,7 +193,13 @@ class CrawlOptions(Sheet, frozen=True):
     ] = ""
     tunnel: Annotated[
         int,
-        setting("Follow links through so many irrelevant pages in a row, where the crawl has a topic.", unit="pages", ge=0, le=200),
+        setting(
+            "Follow links through so many irrelevant pages in a row, where the crawl has a topic.",
+            unit="pages",
+            restart=_GRAPH,
+            ge=0,
+            le=200,
+        ),
     ] = 2
     robots: Annotated[
         Literal["obey", "ignore"],

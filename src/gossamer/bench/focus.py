@@ -1,8 +1,8 @@
 """How much of what a focused crawl fetches is relevant, beside a crawl by breadth (row C8).
 
 A web with topical locality: every page has a topic, more than half of its links lead to pages of the same topic, and half of their
-texts name one of its words. Pages are prose of words that all topics share and some of their own. The relevance, the levels
-and the budget of tunnels are those of a crawl; the pages of one topic among many count as relevant.
+texts name one of its words. Pages are prose of words that all topics share and some of their own, by Zipf's law. The relevance,
+the levels and the budget of tunnels are those of a crawl; the pages of one topic among many count as relevant.
 """
 
 import heapq
@@ -27,6 +27,10 @@ LOCAL, NAMED = 0.6, 0.5
 
 #: Words of a topic of its own, of which a page has some.
 VOCABULARY = 40
+
+#: Words that pages of all topics have, and how often words come (Zipf's law).
+COMMON = [f"common{n}" for n in range(2_000)]
+ZIPF = [1 / rank for rank in range(1, 2_001)]
 
 #: Pages that the topic is shown by.
 EXAMPLES = 10
@@ -61,15 +65,16 @@ class TopicalWeb:
     def page(self, page: int) -> PageWords:
         """A page's words: a tenth of them are its topic's, the others everybody's, and a few another topic's."""
         choose = random.Random(page)
-        own = choose.choices(self.words(self.topic[page]), k=15)
-        strange = choose.choices(self.words(choose.randrange(TOPICS)), k=3)
-        common = [f"common{choose.randrange(400)}" for _ in range(130)]
+        own = choose.choices(self.words(self.topic[page]), ZIPF[:VOCABULARY], k=20)
+        strange = choose.choices(self.words(choose.randrange(TOPICS)), ZIPF[:VOCABULARY], k=3)
+        common = choose.choices(COMMON, ZIPF, k=130)
         return PageWords(f"http://www.site.example/{page}", "", " ".join([*own, *strange, *common]))
 
     def link(self, source: int, target: int) -> LinkWords:
         """A link's words; half of them say nothing."""
         choose = random.Random(source * PAGES + target)
-        named = choose.choice(self.words(self.topic[target])) if choose.random() < NAMED else "more"
+        words = choose.choices(self.words(self.topic[target]), ZIPF[:VOCABULARY])
+        named = words[0] if choose.random() < NAMED else "more"
         return LinkWords(f"http://www.site.example/{target}", named)
 
 

@@ -2,8 +2,8 @@
 
 Webs of which every page's PageRank is known: the simulated web, and graphs whose pages are linked by a power law, some
 of the links within their host. One page at a time, no politeness; OPIC's accounts and levels are those of
-:mod:`gossamer.stores.opic.accounts`. A second table has what moving cash costs a page: the ledger's groups with 37 links a page, with
-and without :class:`~gossamer.stores.opic.ledger.OpicLedger`.
+:mod:`gossamer.stores.opic.accounts`. A second table has what moving cash costs a page: the ledger's groups with 37 links a page,
+with and without :class:`~gossamer.stores.opic.ledger.OpicLedger`.
 """
 
 import heapq
@@ -26,8 +26,6 @@ from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Link, Response, Visit
 from gossamer.query.ranking import pagerank
-from gossamer.simweb import SimWeb, WebSpec
-from gossamer.simweb.graph import WebGraph
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.opic.accounts import Account, AccountState, given, level_of
 from gossamer.stores.opic.ledger import OpicLedger
@@ -50,15 +48,6 @@ class RankedWeb(msgspec.Struct):
     name: str
     links: Links
     ranks: NDArray[np.float64]
-
-
-def simulated(hosts: int, seed: int) -> RankedWeb:
-    """The web of `gossamer simweb`."""
-    graph = WebGraph(SimWeb(WebSpec(pages=PAGES, hosts=hosts, seed=seed)))
-    ranks = graph.importance()
-    return RankedWeb(
-        f"simweb, {hosts:,} hosts", lambda page: list(dict.fromkeys(graph.links_of(page))), ranks / ranks.sum()
-    )
 
 
 def drawn(exponent: float, hosts: int, local: float, seed: int) -> RankedWeb:
@@ -181,14 +170,14 @@ def _cost(*, with_opic: bool) -> float:
         return _committed(ledger, store, _visits()) / COMMITTED * 1e6
 
 
-def run() -> BenchReport:
-    """Measure, and make the report."""
+def run(webs: Sequence[RankedWeb] = ()) -> BenchReport:
+    """Measure, on these webs too, and make the report."""
     report = BenchReport("order")
     table = report.table(
         f"Share of all PageRank after {SHARE:.0%} of {PAGES:,} pages",
         *("web", "breadth", "OPIC", "the best order", "OPIC / breadth", "best / breadth"),
     )
-    for web in (simulated(500, 1), simulated(50, 2), drawn(2.1, 500, 0.75, 3), drawn(2.5, 500, 0.75, 4)):
+    for web in (*webs, drawn(2.1, 500, 0.75, 3), drawn(2.5, 500, 0.75, 4)):
         table.rows.append(_order_row(web))
     cost = report.table(f"CPU of the ledger's groups, {LINKS} links a page", "groups", "us a page, median of three")
     pairs = [(_cost(with_opic=False), _cost(with_opic=True)) for _ in range(3)]

@@ -1,4 +1,5 @@
-"""What it costs to know which URLs are new, by the URL: in memory, in a trie, by a Bloom filter, in the ledger, and in bulk by the sieve.
+"""What it costs to know which URLs are new, by the URL: in memory, in a trie, by a Bloom filter, in the ledger, and in bulk by the
+sieve.
 
 Two measurements at each size. *Filling*: so many new URLs, as pages of many hosts bring them in turn (popular hosts bring
 most, after Zipf), a page's at once. *A page*: whole pages of a crawl that has come so far, 58 links of which 5 are new, the

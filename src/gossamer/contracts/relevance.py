@@ -46,5 +46,7 @@ class Relevance(Protocol):
         ...
 
     def links(self, links: Sequence[LinkWords], source: PageWords, score: float) -> Sequence[float]:
-        """How relevant the pages are likely to be that `source` links to; `score` is that of `source`, less what tunnelling costs."""
+        """How relevant the pages are likely to be that `source` links to; `score` is that of `source`, less what tunnelling
+        costs.
+        """
         ...

@@ -1,10 +1,11 @@
 """A Bloom filter as the seen set of a crawl (Bloom 1970): a byte or two a URL in memory, and some new URLs taken for seen.
 
-Place in the flow: in the place of the ledger's seen set, by configuration. It never lets a seen URL pass. A new one is held back with
-a chance that grows as the filter fills up to `capacity`, where it is `error`; such a page is lost, and those that only it
+Place in the flow: in the place of the ledger's seen set, by configuration. It never lets a seen URL pass. A new one is held back
+with a chance that grows as the filter fills up to `capacity`, where it is `error`; such a page is lost, and those that only it
 links to with it. The gauge `lost` says how many that were by expectation, `false_positives` the chance now.
 
-Bits of k places by double hashing (Kirsch and Mitzenmacher 2006) of a keyed 128-bit hash, so that no server can choose URLs that fill it.
+Bits of k places by double hashing (Kirsch and Mitzenmacher 2006) of a keyed 128-bit hash, so that no server can choose URLs that
+fill it.
 """
 
 import math

@@ -49,7 +49,9 @@ class DiverseQueuesSheet(Sheet, frozen=True):
 
 
 class DiverseQueues(Provider[DiverseQueuesSheet]):
-    """Hosts in an even order, none with more than its share of a page. Contract: `ledger.TaskQueues`, for any `behind` that keeps it."""
+    """Hosts in an even order, none with more than its share of a page. Contract: `ledger.TaskQueues`, for any `behind` that keeps
+    it.
+    """
 
     behind: Uses[TaskQueues]
     ledger: Uses[Ledger]

@@ -27,6 +27,12 @@ def opened(ledger: RocksLedger, *, capacity: int = 5_000, error: float = 0.01, g
     return seen
 
 
+def offered_in_a_group_that_fails(seen: BloomSeen, url: str) -> None:
+    with seen.ledger.group():
+        assert seen.offer([url]) == [url]
+        raise RuntimeError
+
+
 def test_false_positives_and_lost_pages_are_those_that_it_tells(ledger: RocksLedger) -> None:
     seen = opened(ledger)
     urls = [f"http://h{n % 10}.test/{n}" for n in range(5_000)]
@@ -44,9 +50,8 @@ def test_a_kill_leaves_what_the_ledger_has_kept(ledger: RocksLedger) -> None:
     seen = opened(ledger)
     urls = [f"http://a.test/{n}" for n in range(2_000)]
     kept = [url for at in range(0, 2_000, 40) for url in seen.offer(urls[at : at + 40])]
-    with pytest.raises(RuntimeError), ledger.group():
-        assert seen.offer(["http://lost.test/"])
-        raise RuntimeError
+    with pytest.raises(RuntimeError):
+        offered_in_a_group_that_fails(seen, "http://lost.test/")
     seen.abandon()
     again = opened(ledger)
     assert again.unseen([*kept, "http://lost.test/"]) == ["http://lost.test/"]

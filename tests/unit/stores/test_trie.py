@@ -53,6 +53,11 @@ class Crawl:
         self.seen.ledger = self.ledger
         self.seen.open()
 
+    def offer_and_fail(self, url: str) -> None:
+        with self.ledger.group():
+            assert self.seen.offer([url]) == [url]
+            raise RuntimeError
+
     def kill(self) -> None:
         self.seen.abandon()
         self.ledger.abandon()
@@ -125,9 +130,8 @@ def test_a_kill_leaves_what_the_ledger_has_kept(crawl: Crawl, kill: str) -> None
         with crawl.ledger.group():
             crawl.seen.offer(kept[start : start + 12])
     if kill == "in the group":
-        with pytest.raises(RuntimeError), crawl.ledger.group():
-            crawl.seen.offer(["http://lost.test/"])
-            raise RuntimeError
+        with pytest.raises(RuntimeError):
+            crawl.offer_and_fail("http://lost.test/")
     if kill == "after the group":
         with crawl.ledger.group():
             crawl.seen.offer(["http://kept.test/"])
@@ -138,9 +142,8 @@ def test_a_kill_leaves_what_the_ledger_has_kept(crawl: Crawl, kill: str) -> None
 
 
 def test_what_a_failed_group_offered_is_new_again(crawl: Crawl) -> None:
-    with pytest.raises(RuntimeError), crawl.ledger.group():
-        assert crawl.seen.offer(["http://a.test/1"])
-        raise RuntimeError
+    with pytest.raises(RuntimeError):
+        crawl.offer_and_fail("http://a.test/1")
     assert crawl.seen.unseen(["http://a.test/1"]) == ["http://a.test/1"]
     assert crawl.seen.offer(["http://a.test/2"]) == ["http://a.test/2"]
     assert crawl.seen.offer(["http://a.test/1", "http://a.test/2"]) == ["http://a.test/1"]

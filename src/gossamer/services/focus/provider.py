@@ -1,8 +1,8 @@
 """The focus of a crawl: scores of pages and links become an order, and a limit to how far it goes through what is irrelevant.
 
-Place in the flow: the commit shows it each visit as a watcher, before it asks which links are followed; asks it at the gate `schedule`
-whether they may be, and as prioritizer at which level they wait; then it keeps, as a keeper, how far each page is from the last
-relevant one. Links of a relevant page are at distance 0, those of an irrelevant one a step further; beyond the budget they
+Place in the flow: the commit shows it each visit as a watcher, before it asks which links are followed; asks it at the gate
+`schedule` whether they may be, and as prioritizer at which level they wait; then it keeps, as a keeper, how far each page is from
+the last relevant one. Links of a relevant page are at distance 0, those of an irrelevant one a step further; beyond the budget they
 are not followed, unless they are met again on a better way.
 """
 

@@ -1,14 +1,15 @@
 """Relevance from words and example pages, without a training run: the shipped :class:`~gossamer.contracts.relevance.Relevance`.
 
-Place in the flow: :mod:`gossamer.services.focus.provider` asks it. A *profile* has the terms that a person named, and those that stand
-out on the example pages (tf-idf). How rare a term is, is learnt from the pages of the crawl as they come, for the terms of the
-profile alone; so a word that every page has soon counts for nothing.
+Place in the flow: :mod:`gossamer.services.focus.provider` asks it. A *profile* has the terms that a person named, and those that
+stand out on the example pages (tf-idf). How rare a term is, is learnt from the pages of the crawl as they come, for the terms of
+the profile alone; so a word that every page has soon counts for nothing.
 """
 
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -19,10 +20,10 @@ from gossamer.flow.unit import Provider
 from gossamer.reading.text import main_text
 
 #: Terms that are taken of example pages, the weightiest.
-MOST_TERMS = 60
+MOST_TERMS = 120
 
-#: A page is wholly relevant that has so many of the weightiest terms once, and this share of the weight of all: of a long profile no
-#: page has all terms.
+#: A page is wholly relevant that has so many of the weightiest terms once, and this share of the weight of all: of a long profile
+#: no page has all terms.
 MOST_NEEDED, ENOUGH = 3, 0.25
 
 #: A link has few words: one of these many weightiest terms, as they are in the middle, makes it wholly relevant.
@@ -42,7 +43,7 @@ def terms_of(text: str) -> Counter[str]:
     """The words of a text, and pairs of characters in scripts without spaces, with how often each stands there."""
     words = _WORD.findall(text[:MOST_TEXT].lower())
     found = Counter(word for word in words if len(word) > 1)
-    found.update(a + b for a, b in zip(words, words[1:], strict=False) if len(a) == len(b) == 1)
+    found.update(a + b for a, b in pairwise(words) if len(a) == len(b) == 1)
     return found
 
 
@@ -115,8 +116,8 @@ class WordsRelevance(Provider[WordsSheet]):
 def profile(words: Iterable[str], examples: Sequence[Counter[str]]) -> dict[str, float]:
     """Terms and their weights, which add up to 1 for named words, and to 1 for those of examples.
 
-    A term of examples weighs the more, the more of them have it, the more often it comes and the longer it is: short words are mostly
-    those that every text has.
+    A term of examples weighs the more, the more of them have it, the more often it comes and the longer it is: short words are
+    mostly those that every text has.
     """
     named = sorted({term for text in words for term in terms_of(text)})
     weights = {term: 1 / len(named) for term in named}

@@ -1,8 +1,8 @@
 """A person's file of scores: how important hosts and URLs are, by traffic, sales, ranks, or whatever they are counted by.
 
 Place in the flow: read by the prioritizer when a crawl starts. A line is `SCORE WHAT`; WHAT is a host, a registered domain,
-`*.DOMAIN` for what lies below it, a URL, or a URL's beginning with `*` behind it. The most specific line holds. Lines that cannot be
-read are counted and named; the others hold.
+`*.DOMAIN` for what lies below it, a URL, or a URL's beginning with `*` behind it. The most specific line holds. Lines that cannot
+be read are counted and named; the others hold.
 """
 
 from bisect import bisect_left

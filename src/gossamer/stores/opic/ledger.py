@@ -1,8 +1,8 @@
 """The ledger of a crawl by importance: what its groups push waits by the cash of its page, and visits move the cash.
 
 Place in the flow: stands between commit, frontier and the ledger, so that cash moves in the group that keeps the visit. A kill
-loses and makes none, and no stage knows. A page that gets more cash while it waits is queued again at a more urgent level; the queues
-(:mod:`gossamer.stores.opic.queues`) drop what is left of it.
+loses and makes none, and no stage knows. A page that gets more cash while it waits is queued again at a more urgent level; the
+queues (:mod:`gossamer.stores.opic.queues`) drop what is left of it.
 """
 
 from collections.abc import Iterable, Iterator

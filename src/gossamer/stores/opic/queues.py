@@ -1,4 +1,6 @@
-"""Task queues in which a page may wait more than once, since its importance grew: the most urgent task counts, the others are dropped."""
+"""Task queues in which a page may wait more than once, since its importance grew: the most urgent task counts, the others are
+dropped.
+"""
 
 from gossamer.contracts.ledger import TaskQueues
 from gossamer.flow.ports import Uses

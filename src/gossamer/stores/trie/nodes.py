@@ -103,7 +103,9 @@ def stubs(kids: Iterable[Node]) -> Iterator[Node]:
 
 
 def divisions(owner: Node) -> list[Node]:
-    """Nodes below an owner that are to own chunks of their own, so that none has more than :data:`CHUNK_NODES`: deeper ones first."""
+    """Nodes below an owner that are to own chunks of their own, so that none has more than :data:`CHUNK_NODES`: deeper ones
+    first.
+    """
     found: list[Node] = []
     sizes: dict[int, int] = {}
     order: list[Node] = []

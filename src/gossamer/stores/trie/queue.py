@@ -2,8 +2,8 @@
 
 Every node knows how many URLs wait at or below it, and whose turn was last among its children. A walk from the root takes the next
 child with something to do, so that domains take turns, then their hosts, then the parts of a host's paths. In the seed clearing a
-mark asked all peers up to the root, "hundreds of nodes", and the queue was given up for that; a number in the place of the inherited
-mark takes as many steps as the key has branches.
+mark asked all peers up to the root, "hundreds of nodes", and the queue was given up for that; a number in the place of the
+inherited mark takes as many steps as the key has branches.
 """
 
 from gossamer.stores.trie.keys import UrlKeys, url_of

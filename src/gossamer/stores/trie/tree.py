@@ -1,8 +1,8 @@
 """The trie: put, look up, list and forget keys; chunks are loaded where a walk comes to them, and written together.
 
-What changes stays in memory until :meth:`DiskTrie.checkpoint` writes all changed chunks at once (the seed's way out of seeks, section
-7.3.1: collect, shift in memory, write in chunks). Whoever owns the trie keeps a log of what came since, and gives it again after a
-kill.
+What changes stays in memory until :meth:`DiskTrie.checkpoint` writes all changed chunks at once (the seed's way out of seeks,
+section 7.3.1: collect, shift in memory, write in chunks). Whoever owns the trie keeps a log of what came since, and gives it again
+after a kill.
 """
 
 from collections import OrderedDict
@@ -154,7 +154,9 @@ class DiskTrie:
             path.append(child)
 
     def _walk(self, prefix: str) -> Iterator[tuple[int, str, Node]]:
-        """All nodes whose keys have a prefix: the chunk that each owns, or -1, its key, itself. One chunk after the other is read."""
+        """All nodes whose keys have a prefix: the chunk that each owns, or -1, its key, itself. One chunk after the other is
+        read.
+        """
         owners = [""]
         while owners:
             self.trim()
@@ -209,7 +211,9 @@ class DiskTrie:
         self._changed.discard(chunk)
 
     def trim(self) -> None:
-        """Give back the chunks that were not used longest, as far as nothing in them has changed. Not within a walk that changes."""
+        """Give back the chunks that were not used longest, as far as nothing in them has changed. Not within a walk that
+        changes.
+        """
         most = self._cache + len(self._changed)
         # An eighth more is let in, so that looking for the oldest is not paid for at each look-up.
         if len(self._loaded) <= most + most // 8:
