@@ -40,6 +40,7 @@ _HOMES = {
     "check_resolver": "fetching",
     "check_robots": "gating",
     "check_row_log": "storing",
+    "check_relevance": "relevance",
     "check_seen_set": "seen",
     "check_semi_synchronous": "components",
     "check_spaces": "spaces",

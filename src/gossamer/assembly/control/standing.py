@@ -20,6 +20,7 @@ from gossamer.assembly.control.sizes import WALKED, DataSet, data_sets, disk_fre
 from gossamer.assembly.control.steering import blocked
 from gossamer.assembly.control.waits import MOST_COUNTED, Wait, waits_at_rest, waits_of
 from gossamer.assembly.summary import ENDED, Summary
+from gossamer.contracts.relevance import JUDGED, RELEVANT
 from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.flow.quantities import show_seconds
 from gossamer.model.errors import CrawlDirectoryError
@@ -116,6 +117,10 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     """The URL at which `--until` ended the last run; empty where it did not."""
     waiting: RetriesWaiting | None = None
     """Retries that were due later when the last run ended."""
+    judged: int = 0
+    """Pages whose relevance a focused crawl has judged."""
+    relevant: int = 0
+    """Those that were relevant: `relevant / judged` is the harvest rate."""
     in_flight: int = 0
     concurrency: int = 0
     """Requests that may be in flight; 0 at rest."""
@@ -333,6 +338,8 @@ def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             limit=ended.limit,
             goal=ended.goal,
             hosts=counters.get("hosts", 0),
+            judged=counters.get(JUDGED, 0),
+            relevant=counters.get(RELEVANT, 0),
             disk_free=disk_free(directory),
             seconds=ended.seconds,
             pages_per_second=ended.pages_per_second,
@@ -347,7 +354,7 @@ def _sum(directory: Path, parts: list[CrawlStanding]) -> CrawlStanding:
     """Several agents' ledgers as one."""
     added = (
         "pages", "fetched", "unique_documents", "bytes", "errors", "raised", "discovered", "queued", "set_aside", "hosts",
-        "cpu_seconds",
+        "judged", "relevant", "cpu_seconds",
     )  # fmt: skip
     outcomes, cuts = Counter[str](), Counter[str]()
     for part in parts:
