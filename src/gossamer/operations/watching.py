@@ -1,7 +1,7 @@
 """Watching a crawl from outside: how it stands, again and again, whether it runs, rests, or begins and ends meanwhile.
 
-Place in the flow: `gossamer watch` and the dashboard look here. A running crawl is asked over one connection that stays; of one that
-rests the ledger is read once, and again only when something has been at it.
+Place in the flow: `gossamer watch` and the dashboard look here. A running crawl is asked over one connection that stays; of one
+that rests the ledger is read once, and again only when something has been at it.
 """
 
 from pathlib import Path
