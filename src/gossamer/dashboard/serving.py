@@ -1,0 +1,153 @@
+"""The dashboard's process: where it listens, and when it ends.
+
+Place in the flow: `gossamer dashboard` calls :func:`serve`; `gossamer crawl --dashboard` starts `python -m gossamer.dashboard`,
+whose standard input ends with the crawl, and so does it.
+"""
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import uvicorn
+
+from gossamer.dashboard.app import application
+from gossamer.dashboard.crawls import Crawls
+from gossamer.dashboard.guarding import Guard
+from gossamer.dashboard.keys import keys_file, read_keys
+from gossamer.model.errors import UsageError
+
+#: Connections at once: some browsers, each with several.
+MAX_CONNECTIONS = 256
+
+#: Bytes of the head of a request.
+MAX_HEAD = 32_768
+
+#: Seconds that open streams have to end when the dashboard does.
+GRACE = 2
+
+
+class Listening(msgspec.Struct, frozen=True):
+    """Where a dashboard listens."""
+
+    name: str = "127.0.0.1"
+    port: int = 0
+    """0: a free one."""
+    certificate: str = ""
+    """A file with the chain of certificates, as PEM; with `key` the dashboard speaks TLS."""
+    key: str = ""
+    is_open: bool = False
+    """Other machines may read what is sent."""
+
+    @property
+    def scheme(self) -> str:
+        """`https` with a certificate."""
+        return "https" if self.certificate else "http"
+
+
+def read_address(text: str, certificate: str = "", key: str = "", *, is_open: bool = False) -> Listening:
+    """Where to listen, as a person wrote it: empty, `PORT`, `HOST` or `HOST:PORT`.
+
+    Raises:
+        UsageError: it is no address, or one that others can reach, and neither TLS nor a word says that this is meant.
+    """
+    name, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
+    if not colon and text.isdigit():
+        name, port = "", text
+    elif not colon:
+        name, port = text, ""
+    if port and not (port.isascii() and port.isdigit() and int(port) < 65_536):
+        raise UsageError(f"{text!r} is no address to listen at; write HOST:PORT, as 127.0.0.1:8080")
+    if bool(certificate) != bool(key):
+        raise UsageError("a certificate and its key belong together; give both")
+    found = Listening(name.strip("[]") or "127.0.0.1", int(port or 0), certificate, key, is_open)
+    if not (_is_loopback(found.name) or certificate or is_open):
+        raise UsageError(
+            f"{found.name} can be reached from other machines, and tokens would travel in the clear; "
+            "give --certificate and --key, or say --without-tls"
+        )
+    return found
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def serve(
+    places: Sequence[Path], listening: Listening, tell: Callable[[str, str], None], *, is_child: bool = False
+) -> None:
+    """Serve until the process is told to end, by a signal or, as a child, by the end of its standard input.
+
+    Args:
+        places: directories of crawls, and folders that hold some.
+        listening: where.
+        tell: gets the address that opens everything, and the one that only shows, once it listens.
+        is_child: it ends when its standard input does.
+
+    Raises:
+        UsageError: it cannot listen there, or its keys cannot be read.
+    """
+    keys = read_keys(keys_file())
+    with _bound(listening) as bound:
+        port = bound.getsockname()[1]
+        crawls = Crawls(places)
+        guard = Guard(application(crawls), keys, port, name=listening.name, scheme=listening.scheme)
+        server = uvicorn.Server(
+            uvicorn.Config(
+                guard,
+                log_level="critical",
+                access_log=False,
+                http="h11",
+                ws="none",
+                server_header=False,
+                date_header=False,
+                proxy_headers=False,
+                limit_concurrency=MAX_CONNECTIONS,
+                h11_max_incomplete_event_size=MAX_HEAD,
+                timeout_graceful_shutdown=GRACE,
+                ssl_certfile=listening.certificate or None,
+                ssl_keyfile=listening.key or None,
+            )
+        )
+        name = f"[{listening.name}]" if ":" in listening.name else listening.name
+        address = f"{listening.scheme}://{name}:{port}/?token="
+        tell(address + keys.full, address + keys.read)
+        asyncio.run(_serve(server, bound, is_child=is_child))
+
+
+def _bound(listening: Listening) -> socket.socket:
+    try:
+        info = socket.getaddrinfo(listening.name, listening.port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(info[0], socket.SOCK_STREAM)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(info[4])
+        except OSError:
+            bound.close()
+            raise
+    except OSError as error:
+        raise UsageError(f"cannot listen at {listening.name}:{listening.port}: {error.strerror or error}") from None
+    return bound
+
+
+async def _serve(server: uvicorn.Server, bound: socket.socket, *, is_child: bool) -> None:
+    watch = asyncio.create_task(_until_parent_ends(server)) if is_child else None
+    with contextlib.suppress(KeyboardInterrupt):
+        await server.serve(sockets=[bound])
+    if watch is not None:
+        watch.cancel()
+
+
+async def _until_parent_ends(server: uvicorn.Server) -> None:
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while await reader.read(1024):
+        pass
+    server.should_exit = True
