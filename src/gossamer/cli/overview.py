@@ -79,7 +79,8 @@ def _figures(now: "CrawlStanding") -> Iterator[Text]:
         yield _line("errors", errors)
     memory = f"{show_bytes(now.peak_rss_bytes)} of memory, {now.cpu_seconds:.1f} s of CPU"
     yield _line("used", f"{show_bytes(now.bytes)} received, {memory}" + (f", {now.busy:.0%} busy" if now.busy else ""))
-    yield _line("disk", ", ".join([f"{show_bytes(now.disk_free)} free", *map(showing.shown_size, now.sizes)]))
+    free = [f"{show_bytes(now.disk_free)} free"] if now.disk_free else []
+    yield _line("disk", ", ".join([*free, *map(showing.shown_size, now.sizes)]))
 
 
 def _waits(now: "CrawlStanding", at: float) -> Iterator[Text]:

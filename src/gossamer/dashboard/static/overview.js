@@ -111,7 +111,7 @@ function sectionsOf(now) {
     ])),
     card("Machine", terms([
       ["CPU", now.busy ? `${percent(now.busy)} of a core, ${seconds(now.cpu_seconds)} in all` : seconds(now.cpu_seconds)],
-      ["memory", `${bytes(now.peak_rss_bytes)} at most`], ["disk", `${bytes(now.disk_free)} free`], ["full in", full(now)],
+      ["memory", `${bytes(now.peak_rss_bytes)} at most`], ["disk", now.disk_free ? `${bytes(now.disk_free)} free` : ""], ["full in", full(now)],
     ])),
     card("Stores", table("Stores", [
       ["store", (one) => one.name], ["size", (one) => bytes(one.bytes), true], ["URLs", (one) => (one.items ? count(one.items) : ""), true],
