@@ -23,19 +23,17 @@ def dashboard(directories: tuple[str, ...], address: str, certificate: str, key:
     DIR is a crawl, or a folder with crawls; without any, the crawls in the current folder are shown. The crawls may run or rest,
     and do not notice. Each line that is printed is an address: the first opens everything, the second shows and changes nothing.
     """
-    try:
-        from gossamer.dashboard.serving import read_address, serve
-    except ImportError as error:
-        if error.name not in ("starlette", "uvicorn"):
-            raise
-        raise UsageError(
-            "the dashboard needs Starlette and uvicorn; install them: pip install 'gossamer[dashboard]'"
-        ) from None
+    from gossamer.dashboard.listening import check_installed, read_address
+
+    check_installed()
+    listening = read_address(address, certificate, key, is_open=without_tls)
     places = [Path(name) for name in directories or (".",)]
     for place in places:
         if not place.is_dir():
             raise UsageError(f"{place} is no directory; name a crawl, or a folder with crawls")
-    serve(places, read_address(address, certificate, key, is_open=without_tls), _tell)
+    from gossamer.dashboard.serving import serve
+
+    serve(places, listening, _tell)
     return 0
 
 

@@ -11,7 +11,8 @@ from gossamer.model.errors import GossamerError
 
 
 def _main(directory: str, address: str) -> int:
-    from gossamer.dashboard.serving import read_address, serve
+    from gossamer.dashboard.listening import read_address
+    from gossamer.dashboard.serving import serve
 
     try:
         serve([Path(directory)], read_address(address), lambda full, read: print(full, flush=True), is_child=True)

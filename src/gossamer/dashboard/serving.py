@@ -6,19 +6,18 @@ whose standard input ends with the crawl, and so does it.
 
 import asyncio
 import contextlib
-import ipaddress
 import socket
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import msgspec
 import uvicorn
 
 from gossamer.dashboard.app import application
 from gossamer.dashboard.crawls import Crawls
 from gossamer.dashboard.guarding import Guard
 from gossamer.dashboard.keys import keys_file, read_keys
+from gossamer.dashboard.listening import Listening
 from gossamer.model.errors import UsageError
 
 #: Connections at once: some browsers, each with several.
@@ -29,55 +28,6 @@ MAX_HEAD = 32_768
 
 #: Seconds that open streams have to end when the dashboard does.
 GRACE = 2
-
-
-class Listening(msgspec.Struct, frozen=True):
-    """Where a dashboard listens."""
-
-    name: str = "127.0.0.1"
-    port: int = 0
-    """0: a free one."""
-    certificate: str = ""
-    """A file with the chain of certificates, as PEM; with `key` the dashboard speaks TLS."""
-    key: str = ""
-    is_open: bool = False
-    """Other machines may read what is sent."""
-
-    @property
-    def scheme(self) -> str:
-        """`https` with a certificate."""
-        return "https" if self.certificate else "http"
-
-
-def read_address(text: str, certificate: str = "", key: str = "", *, is_open: bool = False) -> Listening:
-    """Where to listen, as a person wrote it: empty, `PORT`, `HOST` or `HOST:PORT`.
-
-    Raises:
-        UsageError: it is no address, or one that others can reach, and neither TLS nor a word says that this is meant.
-    """
-    name, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
-    if not colon and text.isdigit():
-        name, port = "", text
-    elif not colon:
-        name, port = text, ""
-    if port and not (port.isascii() and port.isdigit() and int(port) < 65_536):
-        raise UsageError(f"{text!r} is no address to listen at; write HOST:PORT, as 127.0.0.1:8080")
-    if bool(certificate) != bool(key):
-        raise UsageError("a certificate and its key belong together; give both")
-    found = Listening(name.strip("[]") or "127.0.0.1", int(port or 0), certificate, key, is_open)
-    if not (_is_loopback(found.name) or certificate or is_open):
-        raise UsageError(
-            f"{found.name} can be reached from other machines, and tokens would travel in the clear; "
-            "give --certificate and --key, or say --without-tls"
-        )
-    return found
-
-
-def _is_loopback(name: str) -> bool:
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"
 
 
 def serve(
@@ -119,7 +69,8 @@ def serve(
         name = f"[{listening.name}]" if ":" in listening.name else listening.name
         address = f"{listening.scheme}://{name}:{port}/?token="
         tell(address + keys.full, address + keys.read)
-        asyncio.run(_serve(server, bound, is_child=is_child))
+        with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends gracefully, and raises it after
+            asyncio.run(_serve(server, bound, is_child=is_child))
 
 
 def _bound(listening: Listening) -> socket.socket:
@@ -129,6 +80,8 @@ def _bound(listening: Listening) -> socket.socket:
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(info[4])
+            # Who reads the address may be quicker than the server: connections wait for it.
+            bound.listen(MAX_CONNECTIONS)
         except OSError:
             bound.close()
             raise
@@ -139,8 +92,7 @@ def _bound(listening: Listening) -> socket.socket:
 
 async def _serve(server: uvicorn.Server, bound: socket.socket, *, is_child: bool) -> None:
     watch = asyncio.create_task(_until_parent_ends(server)) if is_child else None
-    with contextlib.suppress(KeyboardInterrupt):
-        await server.serve(sockets=[bound])
+    await server.serve(sockets=[bound])
     if watch is not None:
         watch.cancel()
 

@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from gossamer.dashboard.guarding import ACCESS, HEADERS, MAX_BODY, MAX_SESSIONS, MAX_TARGET, Guard
 from gossamer.dashboard.keys import Access, Keys, read_keys
-from gossamer.dashboard.serving import read_address
+from gossamer.dashboard.listening import read_address
 from gossamer.model.errors import UsageError
 
 PORT = 4321
