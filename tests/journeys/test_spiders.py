@@ -247,7 +247,9 @@ def test_a_seed_may_be_a_request_with_all_that_it_sends_and_is_sent_once_in_all_
 def test_a_seed_with_a_label_that_nobody_answers_to_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     spider = gossamer.Spider(gossamer.Request("http://a.test/", label="bok"), output=str(tmp_path / "crawl"))
     spider.page("book")(lambda page: None)
-    with pytest.raises(gossamer.UsageError, match=r"seed http://a\.test/: .*'bok'; did you mean 'book'"):
+    with pytest.raises(
+        gossamer.UsageError, match=r"test_spiders\.py:\d+: seed http://a\.test/: .*'bok'; did you mean 'book'"
+    ):
         spider.run()
     assert not (tmp_path / "crawl").exists()
 
@@ -420,6 +422,32 @@ def test_a_handler_runs_in_a_process_of_its_own_where_it_asks_for_one(tmp_path: 
         )
         subprocess.run([sys.executable, str(file)], check=True)
     assert items_of(tmp_path / "crawl") == [["item", {"title": f"Book {i}", "apart": True}] for i in (1, 2)]
+
+
+def test_a_handler_in_a_process_keeps_what_it_yielded_before_it_raised_and_is_killed_at_its_own_deadline(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "apart.py"
+    with FakeWeb(SHOP) as web:
+        file.write_text(
+            "import time, gossamer\n"
+            f"spider = gossamer.Spider({web.url('/')!r}, delay=0)\n"
+            "@spider.page(run='process')\n"
+            "def listing(page):\n"
+            "    yield page.follow_all('.p', label='book')\n"
+            "    raise ValueError('the second half')\n"
+            "@spider.page('book', run='process', deadline=0.5)\n"
+            "def book(page):\n"
+            "    while page.url.endswith('b1'): time.sleep(1)\n"
+            "    yield {'title': page.text('h1')}\n"
+        )
+        command = [sys.executable, "-m", "gossamer", "run", str(file), "-o", str(tmp_path / "crawl"), "--quiet"]
+        subprocess.run(command, check=True)
+    assert [value["title"] for _, value in items_of(tmp_path / "crawl")] == ["Book 2"]
+    told = {error["who"]: error for error in errors_of(tmp_path / "crawl")}
+    assert told["handler 'listing'"]["error"] == "ValueError: the second half"
+    assert told["handler 'listing'"]["place"].endswith("apart.py:6")
+    assert "did not come back within 0.5 s" in told["handler 'book'"]["error"]
 
 
 def test_methods_are_handlers_too(tmp_path: Path) -> None:

@@ -33,10 +33,13 @@ class JsonLogSheet(Sheet, frozen=True):
     """Settings of :class:`JsonLog`."""
 
     directory: Annotated[
-        str, setting("The crawl directory; the log is `logs/crawl.jsonl` in it.", restart="it is part of the open file")
+        str,
+        setting(
+            "Use this crawl directory; the log is `logs/crawl.jsonl` in it.", restart="it is part of the open file"
+        ),
     ] = "."
     sync: Annotated[
-        bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
+        bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
     ] = False
 
 

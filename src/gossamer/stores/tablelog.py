@@ -31,9 +31,11 @@ class TableLogSheet(Sheet, frozen=True):
     """Settings of :class:`TableLog`."""
 
     directory: Annotated[
-        str, setting("The crawl directory; rows lie in `state/AGENT/rows/` below it.", restart=_IN_USE)
+        str, setting("Use this crawl directory; rows lie in `state/AGENT/rows/` below it.", restart=_IN_USE)
     ] = "."
-    agent: Annotated[str, setting("Whose rows they are.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")] = "agent-00"
+    agent: Annotated[str, setting("Keep the rows of this agent.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")] = (
+        "agent-00"
+    )
     tables: Annotated[
         tuple[str, ...],
         setting(
@@ -45,10 +47,10 @@ class TableLogSheet(Sheet, frozen=True):
     sha256: Annotated[bool, setting("Hash each body with SHA-256; costs 33 us for 39 kB.")] = True
     segment_bytes: Annotated[
         int,
-        setting("A row log that has reached this size is closed, and can become a table.", unit="bytes", ge=1),
+        setting("Close a row log that has reached this size, so that it can become a table.", unit="bytes", ge=1),
     ] = 32 << 20
     sync: Annotated[
-        bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
+        bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
     ] = False
 
     def __post_init__(self) -> None:

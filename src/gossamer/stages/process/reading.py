@@ -14,7 +14,7 @@ from gossamer.model.errors import ParseSkipped
 from gossamer.model.items import as_item
 from gossamer.model.orders import Block, Delay, Order
 from gossamer.model.raised import raised
-from gossamer.model.request import Retry
+from gossamer.model.request import LoggedOut, Retry
 from gossamer.model.visit import HTML_TYPES, Found, Item, Raised, Statements, Triple, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.language import primary
@@ -48,6 +48,8 @@ class Findings(msgspec.Struct, frozen=True):
     """What user's code raised."""
     again: float | None = None
     """Seconds after which a handler wants the page once more."""
+    is_out: bool = False
+    """It wants it once more since nobody was logged in."""
     counts: dict[str, int] = {}
     """What went wrong or was left out, as counters: `raised:ValueError`, `rdf:too_many_triples`."""
 
@@ -64,6 +66,7 @@ class _Gathered:
         self._counts: dict[str, int] = {}
         self._errors: list[Raised] = []
         self._again: float | None = None
+        self._is_out = False
         self._trouble = ""
 
     def ask(self, processor: Processor) -> None:
@@ -81,11 +84,14 @@ class _Gathered:
                     break
         except Retry as error:
             self._again = error.after
+            self._is_out = isinstance(error, LoggedOut)
+        except ParseSkipped as error:  # the page's fault, and told as its trouble
+            self._count(f"raised:{type(error).__name__}")
+            self._trouble = self._trouble or self._document.missed or f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
         except Exception as error:
             self._count(f"raised:{type(error).__name__}")
             self._trouble = f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
-            if not isinstance(error, ParseSkipped):  # the page's fault, and told as its trouble
-                self._errors.append(raised(_named(processor), error, str(getattr(processor, "place", ""))))
+            self._errors.append(raised(_named(processor), error, str(getattr(processor, "place", ""))))
 
     def _take(self, thing: object) -> None:
         if type(thing) is Found:
@@ -116,6 +122,7 @@ class _Gathered:
             trouble=self._trouble,
             errors=tuple(self._errors),
             again=self._again,
+            is_out=self._is_out,
             counts=self._counts,
         )
 
@@ -138,7 +145,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
         directives=document.directives,
         language=document.language if full or language else primary(document.declared_language),
         simhash=document.fingerprint if full else 0,
-        trouble=findings.trouble or document.trouble,
+        trouble=findings.trouble or document.missed,
     )
 
 
