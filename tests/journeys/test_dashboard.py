@@ -161,7 +161,9 @@ def test_a_running_crawl_is_shown_steered_and_outlives_its_dashboard(
 
 def children(process: int) -> list[int]:
     """The processes that this one has started and that run a dashboard."""
-    found = subprocess.run(["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    found = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout
     rows = [line.split(None, 2) for line in found.splitlines()]
     return [int(pid) for pid, parent, command in rows if int(parent) == process and "gossamer.dashboard" in command]
 
@@ -241,7 +243,7 @@ def test_the_description_of_the_interface_names_every_address(tmp_path: Path, en
     assert told == (routes - {"/api/crawls/{key}/{order}"}) | orders
     text = json.dumps(openapi())
     parts = openapi()["components"]["schemas"]
-    assert {name for name in re.findall(r'"#/components/schemas/([^"]+)"', text)} <= set(parts)
+    assert set(re.findall(r'"#/components/schemas/([^"]+)"', text)) <= set(parts)
 
 
 def test_the_front_end_is_small_and_loads_nothing_from_elsewhere() -> None:
