@@ -53,7 +53,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "failing",
         {"outcomes": {"ok": 80, "server_error": 20}, "errors": 20, "failing": [FailingHost("a.test", 19)]},
-        "gossamer block 'my crawl' a.test",
+        "gossamer report 'my crawl' errors",
     ),
     (
         "failing",

@@ -173,7 +173,7 @@ def _failing(now: "CrawlStanding") -> Iterator[Problem]:
         "loss",
         reason,
         evidence,
-        _command(now, "block", first.host) if first is not None and is_one else _command(now, "report", "errors"),
+        _command(now, "report", "errors"),
         share,
         [one.host for one in now.failing[:_NAMED]],
     )

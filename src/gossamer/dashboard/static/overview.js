@@ -4,7 +4,7 @@ import { card, h, replace, table, terms } from "./dom.js";
 import { plot, speed } from "./plot.js";
 import { SEVERITIES, WAITS, bytes, count, many, percent, ranked, seconds } from "./words.js";
 
-const REFRESH = 10_000;
+const REFRESH = 10_000, SOON = 30 * 86_400;
 
 export function overview(parent, key, session, alive) {
   const head = h("div"), actions = h("div"), body = h("div", { class: "grid" }), plots = h("div", { class: "grid" });
@@ -125,10 +125,11 @@ function waited(wait) {
   return [wait.urls ? many(wait.urls, "URL") : "", wait.hosts ? many(wait.hosts, "host") : "", wait.names.join(", "), wait.reason, until].filter(Boolean).join(", ");
 }
 
-/** When the disk is full at this growth; the seen set and the frontier are parts of the ledger. */
+/** When the disk is full at this growth, where that is soon; the seen set and the frontier are parts of the ledger. */
 function full(now) {
   const growth = now.sizes.filter((one) => !["seen", "frontier"].includes(one.name)).reduce((sum, one) => sum + one.growth, 0);
-  return growth > 0 && now.process ? seconds(now.disk_free / growth) : "";
+  const left = growth > 0 && now.process ? now.disk_free / growth : Infinity;
+  return left < SOON ? seconds(left) : "";
 }
 
 function plotsOf(samples) {

@@ -16,7 +16,8 @@ export function plot(title, times, values, shown) {
     const y = HEIGHT - 2 - (most ? values[i] / most : 0) * (HEIGHT - 4);
     path += `${i && times[i] - times[i - 1] <= gap ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`;
   }
-  const clock = (time) => new Date(time).toLocaleString();
+  const isDay = end - first < 86_400_000;
+  const clock = (time) => (isDay ? new Date(time).toLocaleTimeString() : new Date(time).toLocaleDateString());
   return h("section", { class: "card" }, h("h3", {}, title),
     s("svg", { class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": words },
       s("path", { d: path })),

@@ -13,7 +13,7 @@ export function bytes(number) {
 export function seconds(number) {
   if (number >= 3600) return `${Math.floor(number / 3600)} h ${String(Math.floor((number % 3600) / 60)).padStart(2, "0")} min`;
   if (number >= 60) return `${Math.floor(number / 60)} min ${String(Math.floor(number % 60)).padStart(2, "0")} s`;
-  return `${number.toFixed(1)} s`;
+  return number >= 1 || number === 0 ? `${number.toFixed(1)} s` : `${Math.round(number * 1000)} ms`;
 }
 
 export const percent = (share) => `${Math.round(share * 100)}%`;
