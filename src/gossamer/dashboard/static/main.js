@@ -32,7 +32,11 @@ function list() {
     try {
       const crawls = await get("crawls");
       alive.textContent = `as of ${new Date().toLocaleTimeString()}`;
-      if (crawls.length === 1 && !location.hash) { location.hash = `#/${encodeURIComponent(crawls[0].key)}`; return; }
+      if (crawls.length === 1 && !location.hash) {
+        history.replaceState(null, "", `#/${encodeURIComponent(crawls[0].key)}`);
+        route();
+        return;
+      }
       replace(content, h("h2", {}, "Crawls"), crawls.length ? table("Crawls", [
         ["crawl", (one) => h("a", { id: `to-${one.key}`, href: `#/${encodeURIComponent(one.key)}` }, one.directory)],
         ["state", (one) => one.standing?.state ?? one.trouble], ["pages", (one) => count(one.standing?.pages), true],
