@@ -131,6 +131,19 @@ def test_the_overview_shows_figures_and_problems_to_everybody(
         assert page.errors == []
 
 
+def test_hosts_are_searched_sorted_and_lead_nowhere_else(page: Any, rested: Path, environment: dict[str, str]) -> None:
+    with served(environment, rested) as (full, _):
+        page.goto(full)
+        page.click("text=Hosts")
+        page.wait_for_selector("td:text-is('127.0.0.1')")
+        assert serious(page) == []
+        page.select_option("#sort", "4")
+        page.fill("#search", "nowhere")
+        page.press("#search", "Enter")
+        page.wait_for_selector("main p:text-is('None.')")
+        assert page.errors == []
+
+
 def test_what_a_site_or_a_folder_is_called_does_nothing_anywhere(
     page: Any, rested: Path, environment: dict[str, str]
 ) -> None:

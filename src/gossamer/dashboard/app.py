@@ -27,6 +27,7 @@ from gossamer.dashboard.keys import Access
 from gossamer.dashboard.metrics import exposition
 from gossamer.dashboard.streaming import Streams
 from gossamer.model.errors import GossamerError, UsageError
+from gossamer.query.host_list import MOST, HostPage
 from gossamer.stores.tables.samples import SampleRow
 
 #: Where the front end lies.
@@ -92,6 +93,7 @@ def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
             route("/api/crawls", _all),
             route("/api/crawls/{key}", _one),
             route("/api/crawls/{key}/samples", _samples),
+            route("/api/crawls/{key}/hosts", _hosts),
             route("/api/crawls/{key}/story", _story),
             Route("/api/crawls/{key}/events", events),
             route("/api/crawls/{key}/{order}", _order, "POST"),
@@ -150,6 +152,20 @@ def _thinned(rows: list[SampleRow]) -> list[SampleRow]:
     return rows[::-step][::-1] if step > 1 else rows
 
 
+async def _hosts(request: Request, crawls: Crawls) -> HostPage:
+    shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+    hosts = await shown.hosts()
+    return await shown.run(
+        lambda: hosts.page(
+            search=asked.get("search", "")[:253],
+            sort=asked.get("sort", "host"),
+            descending=asked.get("descending") == "1",
+            offset=int(_number(request, "offset", 0, 1e9, least=0)),
+            limit=int(_number(request, "limit", 100, MOST)),
+        )
+    )
+
+
 async def _story(request: Request, crawls: Crawls) -> object:
     from gossamer.operations.story import story_of
 
@@ -171,14 +187,14 @@ async def _metrics(crawls: Crawls) -> str:
     return exposition({one.key: one.standing for one in told if one.standing is not None})
 
 
-def _number(request: Request, name: str, usual: float, most: float) -> float:
+def _number(request: Request, name: str, usual: float, most: float, least: float = 1e-9) -> float:
     text = request.query_params.get(name, "")
     try:
         number = float(text) if text else usual
     except ValueError:
         number = -1.0
-    if not 0 < number <= most:
-        raise UsageError(f"{name} has to be a number, above 0 and up to {most:g}")
+    if not least <= number <= most:
+        raise UsageError(f"{name} has to be a number, {'0 or more' if not least else 'above 0'} and up to {most:g}")
     return number
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.model.errors import UsageError
 from gossamer.operations.watching import CrawlWatch
+from gossamer.query.host_list import HostList, read_hosts
 from gossamer.query.places import CRAWL_FILE
 from gossamer.query.samples import combined, read_samples
 from gossamer.stores.tables.samples import SampleRow
@@ -28,6 +29,9 @@ FRESH = 1.0
 
 #: Seconds between two looks for new crawls, and between two reads of samples.
 LOOK_AROUND, SAMPLED = 10.0, 10.0
+
+#: Seconds after which a list of hosts is made anew.
+LISTED = 10.0
 
 #: Threads that look at crawls and files at once.
 THREADS = 4
@@ -50,6 +54,8 @@ class Shown:
         self._watch: CrawlWatch | None = None
         self._asking = asyncio.Lock()
         self._told: dict[bool, tuple[float, CrawlStanding]] = {}
+        self._hosts: HostList | None = None
+        self._listing: asyncio.Future[None] | None = None
         self._samples: tuple[float, str, list[SampleRow]] = (-SAMPLED, "", [])
 
     def __repr__(self) -> str:
@@ -77,6 +83,22 @@ class Shown:
                 rows = await self._run(lambda: combined(read_samples(self.directory, since)))
                 self._samples = time.monotonic(), since, rows
             return [row for row in rows if row.taken_at > since]
+
+    async def hosts(self) -> HostList:
+        """Its hosts. A list that is older than ten seconds is made anew; meanwhile the one before is good enough."""
+        if self._hosts is None:
+            self._listing = self._listing or asyncio.ensure_future(self._list())
+            await asyncio.shield(self._listing)
+        elif time.time() - self._hosts.made_at >= LISTED and self._listing is None:
+            self._listing = asyncio.ensure_future(self._list())
+        assert self._hosts is not None
+        return self._hosts
+
+    async def _list(self) -> None:
+        try:
+            self._hosts = await self._run(read_hosts, self.directory, self._hosts)
+        finally:
+            self._listing = None
 
     async def run(self, work: Callable[..., T], *given: object) -> T:
         """Do something of its own in a thread."""

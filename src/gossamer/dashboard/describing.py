@@ -9,6 +9,7 @@ from gossamer._version import __version__
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.dashboard.asking import ORDERS
 from gossamer.operations.story import Story
+from gossamer.query.host_list import COLUMNS, MOST, HostPage
 from gossamer.stores.tables.samples import SAMPLES
 
 _REF = "#/components/schemas/{name}"
@@ -17,9 +18,9 @@ _REF = "#/components/schemas/{name}"
 @functools.cache
 def openapi() -> dict[str, Any]:
     """The description."""
-    kinds = [CrawlStanding, Story, *ORDERS.values()]
+    kinds = [CrawlStanding, Story, HostPage, *ORDERS.values()]
     schemas, parts = msgspec.json.schema_components(kinds, ref_template=_REF)
-    standing, story, *orders = schemas
+    standing, story, hosts, *orders = schemas
     crawl = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
     paths: dict[str, Any] = {
         "/api/session": _get("Say what the asker may do.", {"type": "object"}),
@@ -35,6 +36,16 @@ def openapi() -> dict[str, Any]:
             {"type": "object", "properties": {one.name: {"type": "array"} for one in SAMPLES.spec.columns}},
             crawl,
             _query("hours", "Go back so many hours.", "number"),
+        ),
+        "/api/crawls/{key}/hosts": _get(
+            "Give some hosts of the table `hosts`, as of ten seconds ago and the time that it took to count them.",
+            hosts,
+            crawl,
+            _query("search", "Give hosts whose names hold this."),
+            _query("sort", f"Sort by {', '.join(COLUMNS)}."),
+            _query("descending", "Give the greatest first, where it is 1."),
+            _query("offset", "Leave out so many.", "integer"),
+            _query("limit", f"Give so many, {MOST} at most.", "integer"),
         ),
         "/api/crawls/{key}/story": _get(
             "Tell the story of a URL, as `gossamer why --json` does.", story, crawl, _query("url", "The URL.")

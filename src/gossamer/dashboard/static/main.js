@@ -1,6 +1,7 @@
 // The dashboard: which page is shown, by the part of the address after `#`.
 import { get } from "./api.js";
 import { h, replace, table } from "./dom.js";
+import { hosts } from "./hosts.js";
 import { overview } from "./overview.js";
 import { story } from "./story.js";
 import { count } from "./words.js";
@@ -17,13 +18,14 @@ function route() {
   replace(crumbs, key ? tabs(key, page) : []);
   document.title = key ? `${key} - Gossamer` : "Gossamer";
   if (!key) leave = list();
+  else if (page === "hosts") leave = hosts(content, key, session, (text) => { alive.textContent = text; });
   else if (page === "why") leave = story(content, key, rest ?? "");
   else leave = overview(content, key, session, (text) => { alive.textContent = text; });
 }
 
 function tabs(key, page) {
   const link = (text, path, isHere) => h("li", {}, h("a", { href: `#/${encodeURIComponent(key)}${path}`, "aria-current": isHere ? "page" : null }, text));
-  return h("ul", { class: "tabs" }, link("Overview", "", !page), link("Why this URL", "/why", page === "why"));
+  return h("ul", { class: "tabs" }, link("Overview", "", !page), link("Hosts", "/hosts", page === "hosts"), link("Why this URL", "/why", page === "why"));
 }
 
 /** All crawls. */
