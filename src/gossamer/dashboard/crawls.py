@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.model.errors import UsageError
+from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.operations.watching import CrawlWatch
 from gossamer.query.host_list import HostList, read_hosts
 from gossamer.query.places import CRAWL_FILE
@@ -52,7 +52,7 @@ class Shown:
         self.directory = directory
         self._run = run
         self._watch: CrawlWatch | None = None
-        self._asking = asyncio.Lock()
+        self._asking, self._reading = asyncio.Lock(), asyncio.Lock()
         self._told: dict[bool, tuple[float, CrawlStanding]] = {}
         self._hosts: HostList | None = None
         self._listing: asyncio.Future[None] | None = None
@@ -71,13 +71,16 @@ class Shown:
             return found
 
     def _look(self, units: bool) -> CrawlStanding:
-        if self._watch is None:
-            self._watch = CrawlWatch(self.directory)
-        return self._watch.look(units=units)
+        try:
+            if self._watch is None:
+                self._watch = CrawlWatch(self.directory)
+            return self._watch.look(units=units)
+        except OSError as error:
+            raise CrawlDirectoryError(f"{self.directory} cannot be read: {error.strerror or error}") from None
 
     async def samples(self, since: str) -> list[SampleRow]:
         """Its samples after an instant, of all agents together, as of ten seconds ago at most."""
-        async with self._asking:
+        async with self._reading:
             at, of, rows = self._samples
             if time.monotonic() - at >= SAMPLED or since < of:
                 rows = await self._run(lambda: combined(read_samples(self.directory, since)))
@@ -162,11 +165,12 @@ def find_crawls(places: Sequence[Path]) -> list[Path]:
     """The directories of crawls among `places` and directly below them, by name; a thousand at most."""
     found: dict[Path, None] = {}
     for place in places:
-        below = sorted(place.iterdir()) if place.is_dir() and not (place / CRAWL_FILE).is_file() else [place]
-        for path in below:
-            if len(found) < MOST and (path / CRAWL_FILE).is_file():
-                found[path] = None
-    return list(found)
+        try:
+            below = [place] if (place / CRAWL_FILE).is_file() else sorted(place.iterdir())
+            found |= {path: None for path in below if (path / CRAWL_FILE).is_file()}
+        except OSError:
+            continue  # a folder that is gone, or closed to us, holds nothing that could be shown
+    return list(found)[:MOST]
 
 
 def key_of(directory: Path) -> str:
