@@ -194,6 +194,13 @@ def test_who_only_reads_has_no_buttons_and_sees_a_crawl_die(
             page.goto(read)
             page.wait_for_selector("#problems")
             assert page.locator(".actions button").count() == 0
+            page.click("text=Units")
+            page.fill("#unit", "frontier")
+            page.wait_for_selector("td:text-is('frontier')")
+            assert page.locator("td:text-is('politeness')").count() == 0
+            assert serious(page) == []
+            page.click("text=Overview")
+            page.wait_for_selector("#problems")
             crawl.kill()
             page.wait_for_selector("main strong:text-is('killed')")
             assert "gossamer resume" in page.inner_text("#problems")
