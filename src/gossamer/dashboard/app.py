@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.dashboard import asking, describing
-from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, Shown
+from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
 from gossamer.dashboard.guarding import ACCESS
 from gossamer.dashboard.keys import Access
 from gossamer.dashboard.metrics import exposition
@@ -42,7 +42,7 @@ HOURS, MOST_HOURS = 1.0, 24.0 * 365
 Answer = Callable[[Request, Crawls], Awaitable[Any]]
 
 
-class Told(msgspec.Struct, frozen=True):
+class ListedCrawl(msgspec.Struct, frozen=True):
     """A crawl in the list of all."""
 
     key: str
@@ -54,7 +54,7 @@ class Told(msgspec.Struct, frozen=True):
     """Why nobody can."""
 
 
-class Session(msgspec.Struct, frozen=True):
+class Permissions(msgspec.Struct, frozen=True):
     """What the asker may do."""
 
     can_change: bool
@@ -109,27 +109,27 @@ async def _front(request: Request) -> Response:
     return FileResponse(STATIC / "index.html")
 
 
-async def _session(request: Request, crawls: Crawls) -> Session:
-    return Session(request.scope[ACCESS] is Access.FULL)
+async def _session(request: Request, crawls: Crawls) -> Permissions:
+    return Permissions(request.scope[ACCESS] is Access.FULL)
 
 
 async def _openapi(request: Request, crawls: Crawls) -> object:
     return describing.openapi()
 
 
-async def _all(request: Request, crawls: Crawls) -> list[Told]:
+async def _all(request: Request, crawls: Crawls) -> list[ListedCrawl]:
     return await _gathered(crawls)
 
 
-async def _gathered(crawls: Crawls) -> list[Told]:
+async def _gathered(crawls: Crawls) -> list[ListedCrawl]:
     return list(await asyncio.gather(*map(_told, (await crawls.all()).values())))
 
 
-async def _told(shown: Shown) -> Told:
+async def _told(shown: ShownCrawl) -> ListedCrawl:
     try:
-        return Told(shown.key, str(shown.directory), await shown.standing())
+        return ListedCrawl(shown.key, str(shown.directory), await shown.standing())
     except GossamerError as error:
-        return Told(shown.key, str(shown.directory), trouble=str(error))
+        return ListedCrawl(shown.key, str(shown.directory), trouble=str(error))
 
 
 async def _one(request: Request, crawls: Crawls) -> CrawlStanding:

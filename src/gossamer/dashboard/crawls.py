@@ -44,7 +44,7 @@ class NoSuchCrawl(UsageError):
     """Nothing of that name is shown."""
 
 
-class Shown:
+class ShownCrawl:
     """One crawl."""
 
     def __init__(self, key: str, directory: Path, run: Callable[..., Any]) -> None:
@@ -59,7 +59,7 @@ class Shown:
         self._samples: tuple[float, str, list[SampleRow]] = (-SAMPLED, "", [])
 
     def __repr__(self) -> str:
-        return f"<Shown {self.key}>"
+        return f"<ShownCrawl {self.key}>"
 
     async def standing(self, *, units: bool = False, fresh: float = FRESH) -> CrawlStanding:
         """How it stands, as of `fresh` seconds ago at most. Raises as :meth:`CrawlWatch.look`."""
@@ -121,13 +121,13 @@ class Crawls:
         """`places` are directories of crawls, and folders that hold some."""
         self._places = places
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="look")
-        self._shown: dict[str, Shown] = {}
+        self._shown: dict[str, ShownCrawl] = {}
         self._looked = -LOOK_AROUND
 
     def __repr__(self) -> str:
         return f"<Crawls: {len(self._shown)}>"
 
-    async def all(self) -> Mapping[str, Shown]:
+    async def all(self) -> Mapping[str, ShownCrawl]:
         """Those that are there now, by their keys; a new one is found within ten seconds."""
         if time.monotonic() - self._looked >= LOOK_AROUND:
             self._looked = time.monotonic()
@@ -137,10 +137,10 @@ class Crawls:
                 self._shown.pop(gone).close()
             for key, path in keys.items():
                 if key not in self._shown:
-                    self._shown[key] = Shown(key, path, self._run)
+                    self._shown[key] = ShownCrawl(key, path, self._run)
         return self._shown
 
-    async def named(self, key: str) -> Shown:
+    async def named(self, key: str) -> ShownCrawl:
         """The crawl of a key.
 
         Raises:

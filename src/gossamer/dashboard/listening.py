@@ -30,8 +30,6 @@ class Listening(msgspec.Struct, frozen=True):
     certificate: str = ""
     """A file with the chain of certificates, as PEM; with `key` the dashboard speaks TLS."""
     key: str = ""
-    is_open: bool = False
-    """Other machines may read what is sent."""
 
     @property
     def scheme(self) -> str:
@@ -54,7 +52,7 @@ def read_address(text: str, certificate: str = "", key: str = "", *, is_open: bo
         raise UsageError(f"{text!r} is no address to listen at; write HOST:PORT, as 127.0.0.1:8080")
     if bool(certificate) != bool(key):
         raise UsageError("a certificate and its key belong together; give both")
-    found = Listening(name.strip("[]") or "127.0.0.1", int(port or 0), certificate, key, is_open)
+    found = Listening(name.strip("[]") or "127.0.0.1", int(port or 0), certificate, key)
     if not (_is_loopback(found.name) or certificate or is_open):
         raise UsageError(
             f"{found.name} can be reached from other machines, and tokens would travel in the clear; "

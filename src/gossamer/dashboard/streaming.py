@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from gossamer.dashboard.crawls import Shown
+from gossamer.dashboard.crawls import ShownCrawl
 from gossamer.model.errors import GossamerError
 
 #: Seconds between two looks at a crawl that somebody watches.
@@ -38,7 +38,7 @@ class Streams:
         """No more are opened."""
         return self.count >= MAX_STREAMS
 
-    async def of(self, shown: Shown) -> AsyncIterator[bytes]:
+    async def of(self, shown: ShownCrawl) -> AsyncIterator[bytes]:
         """The events of a crawl, as `text/event-stream` has them; ends when nobody reads any more."""
         topic = self._topics.setdefault(shown.key, _Topic())
         self.count += 1
@@ -61,7 +61,7 @@ class Streams:
                 topic.poller.cancel()
                 self._topics.pop(shown.key, None)
 
-    async def _poll(self, shown: Shown, topic: "_Topic") -> None:
+    async def _poll(self, shown: ShownCrawl, topic: "_Topic") -> None:
         while True:
             try:
                 standing = await shown.standing(fresh=self._interval / 2)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, Shown, find_crawls, key_of
+from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl, find_crawls, key_of
 from gossamer.dashboard.streaming import Streams
 from gossamer.model.errors import CrawlDirectoryError
 
@@ -42,7 +42,7 @@ def test_what_is_not_shown_has_no_name(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-class Counted(Shown):
+class Counted(ShownCrawl):
     """A crawl that counts how often it is asked."""
 
     def __init__(self) -> None:

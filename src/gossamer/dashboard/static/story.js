@@ -18,8 +18,12 @@ async function tell(found, key, url) {
   replace(found, h("p", {}, "..."));
   try {
     const told = await get(`crawls/${encodeURIComponent(key)}/story?url=${encodeURIComponent(url)}`);
-    replace(found, h("h3", {}, told.url), h("p", {}, h("strong", {}, told.told)), value(told, ["url", "told"]));
+    replace(found, h("h3", {}, told.url), h("p", {}, h("strong", {}, told.told)), filters(told.filters), value(told, ["url", "told", "filters"]));
   } catch (error) { replace(found, h("p", { class: "trouble" }, error.message)); }
+}
+
+function filters(given) {
+  return h("ul", {}, given.map((one) => h("li", {}, `${one.filter} (${one.gate}): ${one.verdict || "passes"}`)));
 }
 
 /** Any value: objects as terms, lists as lists, the rest as text. */
