@@ -127,7 +127,7 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     busy: float = 0.0
     """Share of a core that the crawl's own process used over the last ten seconds; 0 at rest."""
     disk_free: int = 0
-    """Bytes on the disk of the crawl directory that can still be written; 0 where nobody knows."""
+    """Bytes on the disk of the crawl directory that can still be written; 0 at rest, and where nobody knows."""
     hosts: int = 0
     seconds: float = 0.0
     """Of this run, or of the last one."""
@@ -340,7 +340,6 @@ def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             hosts=counters.get("hosts", 0),
             judged=counters.get(JUDGED, 0),
             relevant=counters.get(RELEVANT, 0),
-            disk_free=disk_free(directory),
             seconds=ended.seconds,
             pages_per_second=ended.pages_per_second,
             cpu_seconds=ended.cpu_seconds,
