@@ -77,9 +77,19 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
         components={**wiring.components, **changed, **components},
     )
     for unit in _OWN_FILES:
-        if unit in made.providers and made.providers[unit].use != "no-archive":
-            made = wirings.with_settings(made, unit, {"agent": agent})
+        if unit in made.providers:
+            made = wirings.with_settings(made, unit, _own_files(made.providers[unit].use, agent))
     return made
+
+
+def _own_files(use: str, agent: str) -> dict[str, Any]:
+    """What keeps a store's files apart from those of other agents."""
+    own: Mapping[str, dict[str, Any]] = {
+        "no-archive": {},
+        "json-log": {"name": agent},
+        "tables": {"agent": agent, "log_name": agent},
+    }
+    return own.get(use, {"agent": agent})
 
 
 def _only(wiring: Wiring, use: str) -> str:
