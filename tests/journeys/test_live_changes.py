@@ -211,10 +211,10 @@ _SPREAD_OVER = 0.8
 async def keep_pace(job: Crawl, done: float, pages: int) -> None:
     """Spread the differences over the crawl: it waits for them, and they wait for it."""
     share = done * _SPREAD_OVER
-    while job.progress().fetched < (share - 0.05) * pages:
+    while job.figures.summary().fetched < (share - 0.05) * pages:
         job.go_on()
         await asyncio.sleep(0.001)
-    if job.progress().fetched > (share - 0.02) * pages:  # a change can take as long as the rest of the crawl
+    if job.figures.summary().fetched > (share - 0.02) * pages:  # a change can take as long as the rest of the crawl
         job.pause()
     else:
         job.go_on()
@@ -241,7 +241,7 @@ def crawl_through(count: int, web: FakeWeb, folder: Path) -> tuple[Summary, Craw
             try:
                 await rewire(job, text)
             except Exception as error:
-                told = job.progress()
+                told = job.figures.summary()
                 error.add_note(
                     f"{text}after {len(done)} differences and {told.fetched} of {len(web.expected)} pages: {told}"
                 )

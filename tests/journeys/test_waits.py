@@ -132,7 +132,7 @@ def test_a_pause_is_told_and_how_it_ends(tmp_path: Path) -> None:
 
         async def story() -> CrawlStanding:
             running = asyncio.ensure_future(job.run())
-            while not (job.working and job.progress().fetched):
+            while not (job.working and job.figures.summary().fetched):
                 await asyncio.sleep(0.005)
             job.pause()
             now = glance_at(job, os.getpid())

@@ -147,7 +147,7 @@ class CrawlRun:
         """How the crawl ended; as it stands, while it runs or comes to its end. None before it began."""
         if self._summary is not None or self._job is None or self._job.running is None:
             return self._summary
-        return self._job.progress()
+        return self._job.figures.summary()
 
     def __aiter__(self) -> AsyncIterator[Page]:
         if self._pages is None:

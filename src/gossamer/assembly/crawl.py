@@ -1,68 +1,55 @@
 """One crawl from options to summary: checked, started, watched, stopped. What command line and Python API share.
 
 Order matters here: everything that can be refused is refused before the directory is touched (no half-made directory).
+:mod:`crawl_plan` says what a crawl will be, :mod:`crawl_work` how its work ends, :mod:`figures` what it has done, and
+:mod:`live_changes` changes it while it runs.
 """
 
 import asyncio
 import contextlib
-import datetime
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from gossamer.assembly.catalog import catalog as shipped_catalog
-from gossamer.assembly.compiling import compile_wiring
 from gossamer.assembly.control.server import ControlServer
-from gossamer.assembly.control.sizes import sizes_of, walked_sizes
-from gossamer.assembly.damage import Accepted, bring_back, refuse_without_ledger
-from gossamer.assembly.ending import RunEnding, has_documents, option_name
+from gossamer.assembly.crawl_plan import CrawlPlan
+from gossamer.assembly.crawl_work import CrawlWork
+from gossamer.assembly.damage import bring_back, refuse_without_ledger, restored_lines
+from gossamer.assembly.ending import RunEnding
+from gossamer.assembly.figures import RunFigures
 from gossamer.assembly.following import Following
-from gossamer.assembly.given_seeds import default_directory, read_seeds
+from gossamer.assembly.live_changes import LiveChanges
 from gossamer.assembly.mirrors import MirrorFolder
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.place import CrawlPlace, kept_wiring
-from gossamer.assembly.placing import with_directory, with_durability, with_told_tls
-from gossamer.assembly.processes import Fleet, check_bodies_cross, check_children_can_import, with_pre_filters
-from gossamer.assembly.protocols import hostless, with_protocols
-from gossamer.assembly.pulse import WATCHED, Counts, Pulse
-from gossamer.assembly.rewired import read_changes, write_changes
-from gossamer.assembly.seeds import check_addresses, check_schemes
+from gossamer.assembly.place import CrawlPlace
+from gossamer.assembly.processes import Fleet
+from gossamer.assembly.rewired import read_changes
+from gossamer.assembly.seeds import check_addresses
 from gossamer.assembly.skipped import setting_aside
-from gossamer.assembly.subscribing import with_subscribers, without_subscribers
-from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, cuts_of, peak_rss
+from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, peak_rss
 from gossamer.assembly.tables import TableMaker, write_hosts
 from gossamer.assembly.tuning import loop_factory
+from gossamer.assembly.units_at_work import UnitsAtWork
 from gossamer.flow.catalog import Catalog
-from gossamer.flow.clock import Clock, SystemClock
+from gossamer.flow.clock import Clock
 from gossamer.flow.connector import Statistics
 from gossamer.flow.difference import Difference
-from gossamer.flow.errors import FlowError, WiringError
 from gossamer.flow.graph import Graph
-from gossamer.flow.planning import plan
-from gossamer.flow.quantities import show_seconds
 from gossamer.flow.running import RunningGraph
-from gossamer.flow.wiring import Wiring, with_settings
+from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Record
-from gossamer.query.places import CRAWL_FILE, TRIPLES
-from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.traps.provider import LearntTraps
-from gossamer.stages.frontier.component import Frontier
-from gossamer.stages.seeds import SeedsSheet
 from gossamer.stages.tally import Tally
 from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.deletions import refuse_unfinished
-from gossamer.stores.flights import MemoryFlights
 from gossamer.stores.ledger.ledger import RocksLedger
-from gossamer.stores.recovery import QUARANTINE, Restored
 from gossamer.stores.scratch import scratch
-from gossamer.stores.tablelog import TableLogSheet
 
 if TYPE_CHECKING:
     from gossamer.assembly.control.messages import Answered, ControlRequest
@@ -70,17 +57,8 @@ if TYPE_CHECKING:
 
 U = TypeVar("U")
 
-#: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (fault 116).
-GRACE = 8.0
-
 #: Lines that are said once more at the end of a crawl: the latest.
 WARNINGS = 10
-
-#: Seconds that a page in flight has to come in when the time of a crawl is up.
-BEYOND = 10.0
-
-#: Seconds between two looks at the limits of time, which may be changed while a crawl runs.
-LOOK_AT_LIMITS = 5.0
 
 
 class Crawl:
@@ -105,28 +83,35 @@ class Crawl:
         """
         self.options = options or CrawlOptions()
         self._clock = clock
+        self._report = report
         self.warnings: deque[str] = deque(maxlen=WARNINGS)
         """What was told while the crawl was at work, to be said once more at the end."""
-        self._report = report
-        if self.options.resume:
-            wiring = wiring or kept_wiring(self.options.output)
-        self._hostless = hostless(wiring)
-        compiled = compile_wiring(read_seeds(seeds, self._hostless), self.options, wiring)
-        for unit, values in (settings or {}).items():
-            compiled = with_settings(compiled, unit, dict(values))
-        self.directory = self._choose_directory(compiled)
-        if self.options.release:
-            compiled = self._released(compiled)
-        self.catalog = catalog or shipped_catalog()
-        compiled = with_pre_filters(with_directory(compiled, str(self.directory)))
-        self._subscribers = tuple(subscribers)
-        self._planned = self._plan(with_subscribers(with_told_tls(with_durability(compiled)), self._subscribers))
-        self.running: RunningGraph | None = None
-        self.seeds = self._seeds()
-        if not self.seeds:
-            raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
-        check_schemes(self.seeds, self.graph)
+        self.plan = CrawlPlan(seeds, self.options, wiring, settings or {}, catalog, subscribers)
+        """What it will be."""
+        self.seeds, self.directory = self.plan.seeds, self.plan.directory
         self._place = CrawlPlace(self.directory, self.options)
+        self._check_place()
+        self.tables = TableMaker(self.directory, report) if tables else None
+        self.following = Following(self.directory, self.options, report, triples=self.plan.keeps_triples)
+        self.following.check(overwrite=self.options.overwrite)
+        self.mirror = MirrorFolder(self.directory, self.options, report)
+        self.mirror.check()
+        self._work = CrawlWork(self.report, self._torn)
+        self.running: RunningGraph | None = None
+        self.fleet: Fleet | None = None
+        self._figures: RunFigures | None = None
+        self._changes: LiveChanges | None = None
+        self.told: Callable[[Record], None] | None = None
+        """Called with the record of each URL as soon as it is committed; to be set before the run."""
+        self.last_lines: tuple[str, ...] = ()
+        """What was told of the end: of each seed, where none brought a document. Filled in at the end of the run."""
+        self.connector_statistics: dict[str, Statistics] = {}
+        """What every connector passed; filled in at the end of the run."""
+
+    def __repr__(self) -> str:
+        return f"<Crawl of {', '.join(self.seeds)} into {self.directory}>"
+
+    def _check_place(self) -> None:
         self._place.check()
         if self.options.resume:
             refuse_without_ledger(self.directory)
@@ -135,34 +120,11 @@ class Crawl:
             raise UsageError(
                 "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
             )
-        self.tables = TableMaker(self.directory, report) if tables else None
-        self.following = Following(self.directory, self.options, report, triples=self._keeps_triples())
-        self.following.check(overwrite=self.options.overwrite)
-        self.mirror = MirrorFolder(self.directory, self.options, report)
-        self.mirror.check()
-        self.fleet: Fleet | None = None
-        self.last_lines: tuple[str, ...] = ()
-        """What was told of the end: of each seed, where none brought a document. Filled in at the end of the run."""
-        self._state = ""
-        self._is_torn = False
-        self._cut_by = ""
-        self._began = 0.0
-        self._pages_before = 0
-        self._work: asyncio.Future[None] | None = None
-        self.pulse = Pulse(self._count, self._measure, self._survey, SystemClock())
-        """What it does over the last seconds, while it works; by the machine's clock, since people look at it."""
-        self.told: Callable[[Record], None] | None = None
-        """Called with the record of each URL as soon as it is committed; to be set before the run."""
-        self.connector_statistics: dict[str, Statistics] = {}
-        """What every connector passed; filled in at the end of the run."""
-
-    def __repr__(self) -> str:
-        return f"<Crawl of {', '.join(self.seeds)} into {self.directory}>"
 
     @property
     def graph(self) -> Graph:
         """The graph of all processes: the one that runs, or the one that will."""
-        return self.running.whole if self.running is not None else self._planned
+        return self.running.whole if self.running is not None else self.plan.graph
 
     @property
     def wiring(self) -> Wiring:
@@ -172,68 +134,27 @@ class Crawl:
     @property
     def kept(self) -> Wiring:
         """The wiring by which a later run goes on: without the program's own subscribers."""
-        return without_subscribers(self.wiring, self._subscribers)
-
-    def _plan(self, wiring: Wiring) -> Graph:
-        graph = plan(wiring, self.catalog)
-        check_bodies_cross(graph)
-        check_children_can_import(graph, self.catalog)
-        return graph
-
-    # -- before anything is touched
-
-    def _seeds(self) -> tuple[str, ...]:
-        return tuple(
-            url
-            for node in self.graph.components.values()
-            if isinstance(node.sheet, SeedsSheet)
-            for url in read_seeds(node.sheet.urls, self._hostless)
-        )
-
-    def _keeps_triples(self) -> bool:
-        sheets = (node.sheet for node in self.graph.providers.values())
-        return any(isinstance(sheet, TableLogSheet) and TRIPLES in sheet.tables for sheet in sheets)
-
-    def _released(self, wiring: Wiring) -> Wiring:
-        from gossamer.assembly.suspicions import with_released
-
-        if not self.options.resume:
-            raise UsageError("--release fetches what an earlier run has set aside; give it to `gossamer resume DIR`")
-        return with_released(wiring, self.directory, self.options.release)
-
-    def _choose_directory(self, wiring: Wiring) -> Path:
-        if self.options.output:
-            return Path(self.options.output)
-        stores = [node.settings.get("directory") for node in wiring.providers.values()]
-        kept = next((text for text in stores if text), None)
-        if kept is not None:
-            return Path(str(kept))
-        seeds = [url for node in wiring.components.values() for url in node.settings.get("urls", ())]
-        return Path(default_directory(seeds, datetime.datetime.now().astimezone().date()))
+        return self.plan.kept(self.graph)
 
     # -- the run
 
     async def run(self) -> Summary:
         """Crawl to the end, or to :meth:`stop`."""
-        self._began = time.monotonic()
+        began = time.monotonic()
         with scratch() as folder:
             # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (design question 13).
-            self.fleet = Fleet(self.wiring, self.catalog, folder, self.directory, self.report)
+            self.fleet = Fleet(self.wiring, self.plan.catalog, folder, self.directory, self.report)
             self.running = RunningGraph(
-                self._planned,
+                self.plan.graph,
                 clock=self._clock,
                 report=self.report,
                 meeting=folder,
                 aside=setting_aside(self.directory),
             )
             self.running.history = read_changes(self.directory, self.wiring)
+            self._figures = RunFigures(self.directory, self.units, self._work, began)
+            self._changes = LiveChanges(self.plan, self.running, self.fleet, self._place)
             return await self._run(self.running, self.fleet)
-
-    def report(self, line: str) -> None:
-        """Tell a line; one of while the crawl was at work is said once more at the end."""
-        if self.working:
-            self.warnings.append(line)
-        self._report(line)
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
         await check_addresses(self.seeds, self.graph, self.options, self.report)
@@ -242,33 +163,14 @@ class Crawl:
         try:
             await running.start()
             has_begun = True
-            if self.options.resume:
-                # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
-                self._place.write(self.kept, self.graph)
-            ensure_crawl_id(self.directory, self.ledger.clock.now())
-            self._tell_restored(*bring_back(running, self.directory, accept=self.options.accept_loss))
-            self._pages_before = self._counters().get("pages", 0)
-            await fleet.start()
-            self.ledger.put_meta(ENDED, b"")
-            await self.following.start()
-            self.mirror.start()
-            self._tell_records()
+            await self._begin(running, fleet)
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
-                await self._until_done(fleet.watch_over(running.work()))
-            summary = self._last_summary()
-            if summary.set_aside:
-                self._tell_aside()
-            is_vain = (
-                made
-                and summary.state == "incomplete"
-                and not summary.fetched
-                and not summary.limit
-                and self._is_unfinished(summary)
-            )
-            self.last_lines = tuple(self._ending().lines(summary, is_kept=not is_vain))
-            for line in self.last_lines:
-                self.report(line)
-            if not self._aborted:
+                work = fleet.watch_over(running.work())
+                await self._work.until_done(work, running, self.units.frontier, self._attended())
+            summary = self.figures.last_summary()
+            is_vain = made and _is_vain(summary)
+            self._tell_end(summary, is_kept=not is_vain)
+            if not self._work.is_aborted:
                 write_hosts(running)
             self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
         finally:
@@ -277,9 +179,10 @@ class Crawl:
             await fleet.stop()
             await self.following.finish()
             if is_vain:
-                self._tell_vain()
+                rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
+                self.report(f"nothing came, so nothing is kept: {rest}")
             self._place.settle(made, has_begun and not is_vain)
-        if self.tables is not None and not self._aborted and not is_vain:
+        if self.tables is not None and not self._work.is_aborted and not is_vain:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self.tables.finish()
             await self.mirror.finish()
@@ -287,74 +190,33 @@ class Crawl:
             summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak_rss())
         return summary
 
-    def _tell_records(self) -> None:
-        """Let the tally tell each record; a wiring may have none, or have it in another process."""
-        if self.told is None:
-            return
-        tallies = self.components(Tally)
-        for tally in tallies:
-            tally.told = self.told
-        if not tallies:
-            self.report("this wiring has no tally in the main process, so no line for each URL is told")
+    async def _begin(self, running: RunningGraph, fleet: Fleet) -> None:
+        """The units are up: the directory is brought to where they go on, and what works beside them begins."""
+        if self.options.resume:
+            # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
+            self._place.write(self.kept, self.graph)
+        ensure_crawl_id(self.directory, self.ledger.clock.now())
+        for line in restored_lines(
+            *bring_back(running, self.directory, accept=self.options.accept_loss), self.directory
+        ):
+            self.report(line)
+        self.figures.begin()
+        await fleet.start()
+        self.ledger.put_meta(ENDED, b"")
+        await self.following.start()
+        self.mirror.start()
+        self._tell_records()
 
-    def _tell_aside(self) -> None:
-        from gossamer.assembly.suspicions import told
-
-        confirmed = {family.key for unit in self._traps() for family in unit.confirmed}
-        self.report(told((row for row in self.ledger.aside() if row.family.key not in confirmed), self.directory))
-
-    def _tell_vain(self) -> None:
-        rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
-        self.report(f"nothing came, so nothing is kept: {rest}")
-
-    def _tell_restored(self, done: Restored, accepted: Accepted) -> None:
-        for loss in accepted.what:
-            self.report(f"gone on without: {loss}")
-        if accepted.again:
-            urls = "1 URL whose record is" if accepted.again == 1 else f"{accepted.again} URLs whose records are"
-            self.report(f"fetching again {urls} lost")
-        if files := len(done.cut) + len(done.removed):
-            self.report(
-                f"{files} {'file' if files == 1 else 'files'} held what was never committed; "
-                f"it is in {self.directory / QUARANTINE}, and fetched again"
-            )
-        if done.lost:
-            self.report(
-                f"{len(done.lost)} archive files lie on a disk that is not there; the crawl goes on without them"
-            )
-
-    async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for the end of the work, or for :meth:`abort`. Meanwhile it can be steered from outside."""
-        self._work = asyncio.ensure_future(work)
-        if self.is_stopping:
-            # It was told so while it started: it ends as soon as it has begun.
-            asyncio.get_running_loop().call_soon(self._tear if self._is_torn else self._drain)
+    @contextlib.asynccontextmanager
+    async def _attended(self) -> AsyncIterator[None]:
+        """While the block runs, the crawl can be steered from outside, and its pulse is taken."""
         control = ControlServer(self.directory, self._steer, self.report)
-        watch = asyncio.create_task(self._cut_in_time(self._work))
         try:
             await control.start()
-            async with self.pulse.beating():
-                await self._work
-        except asyncio.CancelledError:
-            if not self._aborted:
-                raise
+            async with self.figures.pulse.beating():
+                yield
         finally:
-            watch.cancel()
             await control.stop()
-
-    async def _cut_in_time(self, work: "asyncio.Future[None]") -> None:
-        """What is in flight when the time is up has :data:`BEYOND` to come in; then it is cut. Limits may change meanwhile."""
-        while not work.done():
-            left = self.frontier.ends_at() + BEYOND - self.frontier.clock.monotonic()
-            if left <= 0.0:
-                self._cut_by = self.frontier.time_limit
-                self.report(
-                    f"what was in flight {BEYOND:g} s after the end of {option_name(self._cut_by)} is cut; "
-                    "it is fetched when the crawl goes on"
-                )
-                self._tear()
-                return
-            await self.frontier.clock.sleep(min(left, LOOK_AT_LIMITS))
 
     async def _steer(self, request: "ControlRequest") -> "Answered":
         """Do what is asked from outside: few crawls are, so what it takes is imported then."""
@@ -362,54 +224,67 @@ class Crawl:
 
         return await answer(self, request)
 
-    @property
-    def _aborted(self) -> bool:
-        return self._is_torn and self._work is not None and self._work.cancelled()
+    # -- what it tells
 
-    def abort(self) -> None:
-        """Stop at once: what is in flight is dropped, what is committed is kept."""
-        self._state = "stopped"
-        self._tear()
+    def report(self, line: str) -> None:
+        """Tell a line; one of while the crawl was at work is said once more at the end."""
+        if self.working:
+            self.warnings.append(line)
+        self._report(line)
 
-    def _tear(self) -> None:
-        self._is_torn = True
-        if self.tables is not None:
-            self.tables.abort()
-        if self._work is not None:
-            self._work.cancel()
+    def _tell_records(self) -> None:
+        """Let the tally tell each record; a wiring may have none, or have it in another process."""
+        if self.told is None:
+            return
+        tallies = self.units.components(Tally)
+        for tally in tallies:
+            tally.told = self.told
+        if not tallies:
+            self.report("this wiring has no tally in the main process, so no line for each URL is told")
 
-    def stop(self) -> None:
-        """Hand out nothing more; what is in flight is fetched and committed, as far as :data:`GRACE` allows.
+    def _tell_end(self, summary: Summary, *, is_kept: bool) -> None:
+        if summary.set_aside:
+            from gossamer.assembly.suspicions import told
 
-        Safe to call at any time.
-        """
-        self._state = "stopped"
-        if self._work is not None:
-            self._drain()
-
-    def _drain(self) -> None:
-        self._running.drain()
-        asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
-
-    def _lose_patience(self) -> None:
-        if self._work is not None and not self._work.done():
-            self.report(f"what is in flight did not end within {GRACE:g} s; it is fetched again when the crawl goes on")
-            self.abort()
+            confirmed = {family.key for unit in self.providers(LearntTraps) for family in unit.confirmed}
+            rows = (row for row in self.ledger.aside() if row.family.key not in confirmed)
+            self.report(told(rows, self.directory))
+        ending = RunEnding(self.directory, self.seeds, has_lingered=self.units.frontier.has_lingered)
+        self.last_lines = tuple(ending.lines(summary, is_kept=is_kept))
+        for line in self.last_lines:
+            self.report(line)
 
     # -- steering
 
     @property
+    def working(self) -> bool:
+        """Units are up, so that there is progress to show."""
+        return self._work.is_going
+
+    @property
     def is_stopping(self) -> bool:
         """It was told to end."""
-        return self._state == "stopped"
+        return self._work.is_stopping
+
+    def stop(self) -> None:
+        """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
+        self._work.stop()
+
+    def abort(self) -> None:
+        """Stop at once: what is in flight is dropped, what is committed is kept."""
+        self._work.abort()
+
+    def _torn(self) -> None:
+        if self.tables is not None:
+            self.tables.abort()
 
     def pause(self) -> None:
         """Ask for nothing more until :meth:`go_on`; what is in flight is finished and kept."""
-        self.frontier.pause()
+        self.units.frontier.pause()
 
     def go_on(self) -> None:
         """Go on after :meth:`pause`."""
-        self.frontier.go_on()
+        self.units.frontier.go_on()
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a running unit, at once and for every later run.
@@ -418,26 +293,8 @@ class Crawl:
             SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
             UsageError: the change cannot be kept; nothing has changed.
         """
-        running = self.graph_at_work
-        before = msgspec.to_builtins(running.whole.sheet(unit))
-        running.set(unit, settings)
-        new = msgspec.to_builtins(running.whole.sheet(unit))
-        try:
-            await self._tell_children(unit, {name: new[name] for name in settings})
-            self._keep()
-        except (FlowError, UsageError):
-            old = {name: before[name] for name in settings}
-            running.set(unit, old)
-            await self._tell_children(unit, old)
-            raise
-        self.frontier.signal("tasks")
-
-    async def _tell_children(self, unit: str, settings: dict[str, Any]) -> None:
-        graph = self.graph
-        for process in graph.wiring.processes[1:]:
-            part = graph.part(process)
-            if self.fleet is not None and (unit in part.components or unit in part.providers):
-                await self.fleet.give(process, unit, settings)
+        await self._live.set(unit, settings)
+        self.units.frontier.signal("tasks")
 
     async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
         """Change the graph while it runs, and for every later run; returns what has changed.
@@ -446,36 +303,18 @@ class Crawl:
             FlowError: the change does not fit; nothing has changed.
             UsageError: it cannot be kept; nothing has changed.
         """
-        done = await self.graph_at_work.apply(lambda wiring: with_protocols(change(wiring)), self._plan)
-        try:
-            self._keep()
-        except UsageError:
-            await self.graph_at_work.undo(self._plan)
-            raise
-        return done
+        return await self._live.rewire(change)
 
     async def undo(self) -> Difference:
         """Take the last change of the graph back. Raises as :meth:`rewire`."""
-        last = self.graph_at_work.history[-1:]
-        done = await self.graph_at_work.undo(self._plan)
-        try:
-            self._keep()
-        except UsageError:
-            await self.graph_at_work.apply(last[0].applied, self._plan)
-            raise
-        return done
+        return await self._live.undo()
 
-    def _keep(self) -> None:
-        """Write the wiring that runs by now: a resumed crawl goes by it."""
-        try:
-            write_changes(self.directory, self.graph_at_work.history)
-            self._place.write(self.kept, self.graph)
-            if self.fleet is not None:
-                self.fleet.keep(self.wiring)
-        except OSError as error:
-            raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
+    @property
+    def _live(self) -> LiveChanges:
+        assert self._changes is not None, "it does not run yet"
+        return self._changes
 
-    # -- what stands now
+    # -- what stands now, of a crawl that runs or has run
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
         """How it stands; with `units` also what every unit and connector has counted, in whichever process."""
@@ -487,150 +326,34 @@ class Crawl:
     @property
     def graph_at_work(self) -> RunningGraph:
         """The graph that runs."""
-        return self._running
+        assert self.running is not None, "it does not run yet"
+        return self.running
 
     @property
-    def frontier(self) -> Frontier:
-        """The component that hands out."""
-        frontier: Frontier = self._component(Frontier)
-        return frontier
+    def figures(self) -> RunFigures:
+        """What it has done, and how it stands."""
+        assert self._figures is not None, "it does not run yet"
+        return self._figures
+
+    @property
+    def units(self) -> UnitsAtWork:
+        """The units of its own process."""
+        return UnitsAtWork(self.graph_at_work)
 
     @property
     def ledger(self) -> RocksLedger:
         """What keeps what the crawl must not forget."""
-        ledger = next(iter(self.providers(RocksLedger)), None)
-        if ledger is None:
-            raise WiringError("the wiring has no ledger; a crawl needs one")
-        return ledger
+        return self.units.ledger
 
     def providers(self, kind: type[U]) -> list[U]:
         """The providers of this class at work in the main process."""
-        return [unit for unit in self._running.providers.values() if isinstance(unit, kind)]
+        return self.units.providers(kind)
 
-    def components(self, kind: type[U]) -> list[U]:
-        """The components of this class, likewise."""
-        found = (runner.component for runner in self._running.runners.values())
-        return [component for component in found if isinstance(component, kind)]
 
-    @property
-    def _running(self) -> RunningGraph:
-        assert self.running is not None
-        return self.running
-
-    def _component(self, kind: type[Any]) -> Any:
-        for component in self.components(kind):
-            return component
-        raise WiringError(f"the wiring has no component of class {kind.__name__}; a crawl needs one")
-
-    def _summary(self) -> Summary:
-        counters = self._counters()
-        frontier = self.frontier
-        queued = len(frontier.queues) + counters.get("owed", 0)
-        if self._state != "stopped":
-            lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}") or not has_documents(counters)
-            self._state = "limit" if frontier.limit or self._cut_by else "incomplete" if lost else "finished"
-        ended_by = frontier.limit or self._cut_by
-        ended_by = f"limit:{ended_by}" if ended_by else "stopped" if self._state == "stopped" else ""
-        set_aside = self._set_aside(counters)
-        seconds = time.monotonic() - self._began
-        pages = counters.get("pages", 0)
-        here = pages - self._pages_before
-        outcomes = {name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")}
-        return Summary(
-            crawl=str(self.directory),
-            state=self._state,
-            pages=pages,
-            fetched=counters.get("fetched", 0),
-            unique_documents=counters.get("documents", 0),
-            bytes=counters.get("bytes", 0),
-            outcomes=outcomes,
-            discovered=counters.get("discovered", 0),
-            queued=queued,
-            hosts=counters.get("hosts", 0),
-            seconds=round(seconds, 3),
-            pages_per_second=round(here / seconds, 2) if seconds else 0.0,
-            cpu_seconds=cpu_seconds(),
-            peak_rss_bytes=peak_rss(),
-            set_aside=set_aside,
-            cuts=cuts_of(counters, ended_by, queued, set_aside),
-            limit=(frontier.limit or self._cut_by) if self._state == "limit" else "",
-            raised=counters.get("raised", 0),
-            goal=frontier.goal if self._state == "limit" else "",
-        )
-
-    def _last_summary(self) -> Summary:
-        """The summary of the end: it also says what waits, which takes a look at every host that has tasks."""
-        summary = self._summary()
-        if summary.state == "limit" and not has_documents(self._counters()):
-            summary = msgspec.structs.replace(summary, state="incomplete")
-        return msgspec.structs.replace(summary, waiting=self.frontier.waiting() if summary.queued else None)
-
-    @staticmethod
-    def _is_unfinished(summary: Summary) -> bool:
-        return bool(summary.queued or summary.outcomes.get(Outcome.GONE_AFTER_RETRIES))
-
-    def _ending(self) -> RunEnding:
-        return RunEnding(self.directory, self.seeds, has_lingered=self.frontier.has_lingered)
-
-    def _set_aside(self, counters: Mapping[str, int]) -> int:
-        """URLs that are set aside by a guess: what a person has confirmed to be a trap is refused."""
-        confirmed = [family for unit in self._traps() for family in unit.confirmed]
-        return counters.get("set_aside", 0) - sum(self.ledger.set_aside(family).count for family in confirmed)
-
-    def _traps(self) -> list[LearntTraps]:
-        return self.providers(LearntTraps)
-
-    def _count(self) -> Counts:
-        counters = self._counters()
-        flights = [url for unit in self.providers(MemoryFlights) for url in unit.oldest(WATCHED)]
-        return Counts(counters.get("pages", 0), counters.get("fetched", 0), flights)
-
-    def _measure(self) -> Mapping[str, int]:
-        return sizes_of(self.ledger)
-
-    def _survey(self) -> Mapping[str, int]:
-        return walked_sizes(self.directory)
-
-    def _counters(self) -> Mapping[str, int]:
-        return self.ledger.counters()
-
-    @property
-    def working(self) -> bool:
-        """Units are up, so that there is progress to show."""
-        return self._work is not None and not self._work.done()
-
-    def time_left(self, now: Summary) -> str:
-        """How long until a limit of time or pages is reached at this pace; empty where there is none."""
-        frontier = self.frontier
-        limits = []
-        if frontier.sheet.max_time is not None:
-            limits.append(frontier.sheet.max_time - now.seconds)
-        if frontier.sheet.max_pages is not None and now.pages_per_second > 0:
-            limits.append((frontier.sheet.max_pages - now.pages) / now.pages_per_second)
-        return show_seconds(max(0.0, min(limits))) if limits else ""
-
-    @property
-    def troubled(self) -> int:
-        """Pages that were kept but could not be processed in full; each row of the log says why."""
-        return self._counters().get("troubled", 0)
-
-    def slowest_hosts(self, count: int) -> list[tuple[str, float]]:
-        """The hosts that answer slowest, with their mean seconds an answer."""
-        return sorted(
-            (pair for tally in self.components(Tally) for pair in tally.slowest.items()), key=lambda pair: -pair[1]
-        )[:count]
-
-    def slowed_hosts(self, count: int) -> list[tuple[str, float, str]]:
-        """The hosts that are left alone for longest because of their errors or refusals: name, seconds, reason."""
-        return [one for unit in self.providers(HostPoliteness) for one in unit.slowed(count)][:count]
-
-    def progress(self) -> Summary:
-        """The summary as of now; its state is that of a crawl that would end here."""
-        kept = self._state
-        try:
-            return self._summary()
-        finally:
-            self._state = kept
+def _is_vain(summary: Summary) -> bool:
+    """Whether nothing came, and what there was to ask for is still to be asked."""
+    is_unfinished = summary.queued or summary.outcomes.get(Outcome.GONE_AFTER_RETRIES)
+    return bool(summary.state == "incomplete" and not summary.fetched and not summary.limit and is_unfinished)
 
 
 def run(crawl: Crawl) -> Summary:

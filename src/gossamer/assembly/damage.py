@@ -5,7 +5,7 @@ committed is held against the files (:mod:`gossamer.stores.recovery`), what was 
 (:mod:`gossamer.query.noted`). A lost index stops nobody: it is made again from the archive when the run ends.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.files import AppendFile
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.stores.recovery import (
+    QUARANTINE,
     Loss,
     Restored,
     find_losses,
@@ -112,6 +113,22 @@ def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple
         )
         done = Restored(done.cut | one.cut, done.removed + one.removed, done.lost + one.lost)
     return done, accepted
+
+
+def restored_lines(done: Restored, accepted: Accepted, directory: Path) -> Iterator[str]:
+    """What a person is told of :func:`bring_back`: nothing where nothing was amiss."""
+    for loss in accepted.what:
+        yield f"gone on without: {loss}"
+    if accepted.again:
+        urls = "1 URL whose record is" if accepted.again == 1 else f"{accepted.again} URLs whose records are"
+        yield f"fetching again {urls} lost"
+    if files := len(done.cut) + len(done.removed):
+        yield (
+            f"{files} {'file' if files == 1 else 'files'} held what was never committed; "
+            f"it is in {directory / QUARANTINE}, and fetched again"
+        )
+    if done.lost:
+        yield f"{len(done.lost)} archive files lie on a disk that is not there; the crawl goes on without them"
 
 
 def _ends_of_others(directory: Path, own: RocksLedger, is_open: list[RocksLedger]) -> dict[str, int]:

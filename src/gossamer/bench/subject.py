@@ -155,11 +155,11 @@ class Samples:
         while True:
             await asyncio.sleep(LOOK)
             if self._crawl.working:
-                now = self._crawl.progress()
+                now = self._crawl.figures.summary()
                 self.look(now)
                 if not self.joined and now.seconds >= self._job.later_at:
                     self.joined = time.monotonic()
-                    self._crawl.frontier.on_seeds_many([Task(url, host_of(url)) for url in self._job.later])
+                    self._crawl.units.frontier.on_seeds_many([Task(url, host_of(url)) for url in self._job.later])
                 if self._job.seconds is not None and now.seconds > self._job.seconds:
                     self._crawl.abort()
 

@@ -227,9 +227,9 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
     print(f" into {summary.crawl}" if Path(summary.crawl).exists() else "")
     if outcomes:
         print(f"outcomes: {outcomes}")
-    if job.troubled:
+    if job.figures.troubled:
         print(
-            f"trouble:  {show_count(job.troubled, 'page')} could not be processed in full; `trouble` in the log says why"
+            f"trouble:  {show_count(job.figures.troubled, 'page')} could not be processed in full; `trouble` in the log says why"
         )
     if summary.raised:
         visits = show_count(summary.raised, "visit")

@@ -20,6 +20,7 @@ from gossamer.assembly.control.steering import blocked
 from gossamer.assembly.control.waits import MOST_COUNTED, Wait, waits_at_rest, waits_of
 from gossamer.assembly.summary import ENDED, Summary
 from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
+from gossamer.flow.quantities import show_seconds
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.outcome import ERRORS
 from gossamer.services.orders import blocked_by_orders
@@ -28,6 +29,7 @@ from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLed
 
 if TYPE_CHECKING:
     from gossamer.assembly.crawl import Crawl
+    from gossamer.stages.frontier.component import Frontier
 
 #: Hosts that are named as the slowest, or as those with the most errors.
 SLOWEST = 10
@@ -166,10 +168,11 @@ def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequenc
 
 def glance_at(crawl: "Crawl", process: int) -> CrawlStanding:
     """How a running crawl stands, by what is in memory: cheap enough for every redraw of a terminal."""
-    summary, frontier, pulse = crawl.progress(), crawl.frontier, crawl.pulse
+    figures, frontier = crawl.figures, crawl.units.frontier
+    summary, pulse = figures.summary(), figures.pulse
     state = "stopping" if crawl.is_stopping else "paused" if frontier.is_paused else "running"
     in_flight = int(frontier.metrics.snapshot()["in_flight"])
-    time_left, (pages_a_second, fetched_a_second) = crawl.time_left(summary), pulse.speeds
+    time_left, (pages_a_second, fetched_a_second) = _time_left(frontier, summary), pulse.speeds
     estimate = summary.queued / fetched_a_second if fetched_a_second > 0 and not time_left else 0.0
     return CrawlStanding(
         **_shared(summary),
@@ -184,10 +187,20 @@ def glance_at(crawl: "Crawl", process: int) -> CrawlStanding:
         estimate=round(estimate, 1),
         waits=waits_of(crawl, set_aside=summary.set_aside, queued=summary.queued, in_flight=in_flight),
         sizes=data_sets(pulse.sizes, pulse.growth, discovered=summary.discovered, queued=summary.queued),
-        slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in crawl.slowest_hosts(SLOWEST)],
-        slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in crawl.slowed_hosts(SLOWEST)],
+        slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in figures.slowest_hosts(SLOWEST)],
+        slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in figures.slowed_hosts(SLOWEST)],
         blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
     )
+
+
+def _time_left(frontier: "Frontier", now: Summary) -> str:
+    """How long until a limit of time or pages is reached at this pace; empty where there is none."""
+    limits = []
+    if frontier.sheet.max_time is not None:
+        limits.append(frontier.sheet.max_time - now.seconds)
+    if frontier.sheet.max_pages is not None and now.pages_per_second > 0:
+        limits.append((frontier.sheet.max_pages - now.pages) / now.pages_per_second)
+    return show_seconds(max(0.0, min(limits))) if limits else ""
 
 
 def _failing(errors: Mapping[str, int]) -> list[FailingHost]:

@@ -52,7 +52,7 @@ class Wait(msgspec.Struct, frozen=True):
 
 def waits_of(crawl: "Crawl", *, set_aside: int, queued: int, in_flight: int) -> list[Wait]:
     """Why a running crawl waits, the weightiest reason first; empty while nothing does."""
-    frontier, now = crawl.frontier, crawl.ledger.clock.now()
+    frontier, now = crawl.units.frontier, crawl.ledger.clock.now()
     return [
         *([Wait("paused", urls=queued)] if frontier.is_paused else ()),
         *_disk(crawl),
@@ -71,7 +71,7 @@ def waits_at_rest(owed: Owed, hosts: Iterable[HostState], now: float, set_aside:
 
 
 def _disk(crawl: "Crawl") -> Iterator[Wait]:
-    waiting = sum(int(unit.metrics.snapshot()["waits_for_disk"]) for unit in crawl.components(Commit))
+    waiting = sum(int(unit.metrics.snapshot()["waits_for_disk"]) for unit in crawl.units.components(Commit))
     if waiting:
         yield Wait("disk_full")
 
@@ -130,7 +130,7 @@ def _look_ups(number: int) -> Iterator[Wait]:
 
 
 def _slow(crawl: "Crawl") -> Iterator[Wait]:
-    slow = crawl.pulse.slow_pages
+    slow = crawl.figures.pulse.slow_pages
     if slow:
         yield Wait(
             "slow_pages", len(slow), names=[page.url for page in slow[:NAMED]], seconds=round(slow[0].seconds, 1)

@@ -1,0 +1,122 @@
+"""The figures of one run: its summary at any moment and at its end, its pulse, and what is worth a look.
+
+Place in the flow: the counters are the ledger's, the limits the frontier's; :mod:`crawl` asks here at the end, and
+:mod:`~gossamer.assembly.control.standing` while the crawl runs.
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from gossamer.assembly.control.sizes import sizes_of, walked_sizes
+from gossamer.assembly.crawl_work import CrawlWork
+from gossamer.assembly.ending import has_documents
+from gossamer.assembly.pulse import WATCHED, Counts, Pulse
+from gossamer.assembly.summary import Summary, cpu_seconds, cuts_of, peak_rss
+from gossamer.assembly.units_at_work import UnitsAtWork
+from gossamer.flow.clock import SystemClock
+from gossamer.model.outcome import Outcome
+from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.traps.provider import LearntTraps
+from gossamer.stages.tally import Tally
+from gossamer.stores.flights import MemoryFlights
+
+
+class RunFigures:
+    """What a run has done, and how it stands."""
+
+    def __init__(self, directory: Path, units: UnitsAtWork, work: CrawlWork, began: float) -> None:
+        """`began` is a monotonic instant."""
+        self._directory = directory
+        self._units = units
+        self._work = work
+        self._began = began
+        self._pages_before = 0
+        self.pulse = Pulse(self._count, lambda: sizes_of(units.ledger), lambda: walked_sizes(directory), SystemClock())
+        """What the crawl does over the last seconds; by the machine's clock, since people look at it."""
+
+    def __repr__(self) -> str:
+        return f"<RunFigures of {self._directory}>"
+
+    def begin(self) -> None:
+        """The pages that are counted so far are of earlier runs."""
+        self._pages_before = self._counters().get("pages", 0)
+
+    def summary(self) -> Summary:
+        """The summary as of now; its state is that of a crawl that would end here."""
+        counters, frontier, cut_by = self._counters(), self._units.frontier, self._work.cut_by
+        queued = len(frontier.queues) + counters.get("owed", 0)
+        limit = frontier.limit or cut_by
+        state = self._state(counters, queued, limit)
+        ended_by = f"limit:{limit}" if limit else "stopped" if state == "stopped" else ""
+        set_aside = self._set_aside(counters)
+        seconds = time.monotonic() - self._began
+        pages = counters.get("pages", 0)
+        here = pages - self._pages_before
+        return Summary(
+            crawl=str(self._directory),
+            state=state,
+            pages=pages,
+            fetched=counters.get("fetched", 0),
+            unique_documents=counters.get("documents", 0),
+            bytes=counters.get("bytes", 0),
+            outcomes={name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")},
+            discovered=counters.get("discovered", 0),
+            queued=queued,
+            hosts=counters.get("hosts", 0),
+            seconds=round(seconds, 3),
+            pages_per_second=round(here / seconds, 2) if seconds else 0.0,
+            cpu_seconds=cpu_seconds(),
+            peak_rss_bytes=peak_rss(),
+            set_aside=set_aside,
+            cuts=cuts_of(counters, ended_by, queued, set_aside),
+            limit=limit if state == "limit" else "",
+            raised=counters.get("raised", 0),
+            goal=frontier.goal if state == "limit" else "",
+        )
+
+    def last_summary(self) -> Summary:
+        """The summary of the end: it also says what waits, which takes a look at every host that has tasks."""
+        summary = self.summary()
+        if summary.state == "limit" and not has_documents(self._counters()):
+            summary = msgspec.structs.replace(summary, state="incomplete")
+        return msgspec.structs.replace(summary, waiting=self._units.frontier.waiting() if summary.queued else None)
+
+    def _state(self, counters: Mapping[str, int], queued: int, limit: str) -> str:
+        if self._work.is_stopping:
+            return "stopped"
+        if limit:
+            return "limit"
+        lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}") or not has_documents(counters)
+        return "incomplete" if lost else "finished"
+
+    def _set_aside(self, counters: Mapping[str, int]) -> int:
+        """URLs that are set aside by a guess: what a person has confirmed to be a trap is refused."""
+        confirmed = [family for unit in self._units.providers(LearntTraps) for family in unit.confirmed]
+        return counters.get("set_aside", 0) - sum(self._units.ledger.set_aside(family).count for family in confirmed)
+
+    def _counters(self) -> Mapping[str, int]:
+        return self._units.ledger.counters()
+
+    def _count(self) -> Counts:
+        counters = self._counters()
+        flights = [url for unit in self._units.providers(MemoryFlights) for url in unit.oldest(WATCHED)]
+        return Counts(counters.get("pages", 0), counters.get("fetched", 0), flights)
+
+    # -- what is worth a look
+
+    @property
+    def troubled(self) -> int:
+        """Pages that were kept but could not be processed in full; each row of the log says why."""
+        return self._counters().get("troubled", 0)
+
+    def slowest_hosts(self, count: int) -> list[tuple[str, float]]:
+        """The hosts that answer slowest, with their mean seconds an answer."""
+        tallies = self._units.components(Tally)
+        return sorted((pair for tally in tallies for pair in tally.slowest.items()), key=lambda pair: -pair[1])[:count]
+
+    def slowed_hosts(self, count: int) -> list[tuple[str, float, str]]:
+        """The hosts that are left alone for longest because of their errors or refusals: name, seconds, reason."""
+        return [one for unit in self._units.providers(HostPoliteness) for one in unit.slowed(count)][:count]
