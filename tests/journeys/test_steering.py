@@ -25,7 +25,8 @@ from gossamer.assembly.control.messages import (
     Stop,
     Undo,
 )
-from gossamer.assembly.control.standing import CrawlStanding, standing_at_rest
+from gossamer.assembly.control.at_rest import standing_at_rest
+from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.assembly.control.steering import set_values
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions

@@ -43,10 +43,8 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     if wiring.components[commit].settings.get("again"):
         raise UsageError("a random walk comes where it was, so its URLs cannot be divided; leave --agents at 1")
     others = [one.agent for one in map(member, members) if one.agent != agent]
-    rule = wiring.providers["ledger"].settings
-    ring: dict[str, Any] = {name: rule[name] for name in ("division", "together") if name in rule}
     providers = {
-        "ring": ProviderPlan("ring", settings={"members": list(members), **ring}),
+        "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(wiring)}),
         "outbox": ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
         "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": "outbox"}),
     }
@@ -80,6 +78,12 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
         if unit in made.providers:
             made = wirings.with_settings(made, unit, _own_files(made.providers[unit].use, agent))
     return made
+
+
+def ring_rule(wiring: Wiring) -> dict[str, Any]:
+    """What the ledger's settings say of how hosts are assigned, for a ring."""
+    rule = wiring.providers["ledger"].settings
+    return {name: rule[name] for name in ("division", "together") if name in rule}
 
 
 def _own_files(use: str, agent: str) -> dict[str, Any]:

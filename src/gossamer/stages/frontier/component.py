@@ -633,6 +633,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Whether nobody will bring tasks any more but other agents."""
         return self._sources <= {"arrived"}
 
+    @property
+    def wants_pages(self) -> bool:
+        """Whether its share of pages will soon keep it from handing out what it has."""
+        return len(self.queues) > 0 and self._stopping.is_short(self._in_flight + self.sheet.concurrency)
+
     def is_at_rest(self) -> bool:
         """Whether it would end now if other agents brought nothing more. What was set aside is probed before that."""
         if not self._is_sown or self._in_flight or len(self._lookups):
@@ -666,5 +671,10 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
 def _limits(sheet: FrontierSheet) -> CrawlLimits:
     return CrawlLimits(
-        sheet.max_pages, sheet.max_time, sheet.total_time, max_bytes=sheet.max_bytes, min_free_disk=sheet.min_free_disk
+        sheet.max_pages,
+        sheet.max_time,
+        sheet.total_time,
+        max_bytes=sheet.max_bytes,
+        min_free_disk=sheet.min_free_disk,
+        page_share=sheet.page_share,
     )
