@@ -84,8 +84,8 @@ class CrawlKeywords(TypedDict, total=False):
     max_links: int
     """Links kept of one page."""
 
-    agents: int
-    """Agents that share the crawl; one, until there is a way for several."""
+    agents: int | None
+    """Divide the hosts among so many processes, each with its own part of the crawl; one, unless told."""
 
     concurrency: int
     """Requests in flight in all."""

@@ -104,9 +104,7 @@ class AgentRun:
         try:
             await running.start()
             self._check_crawl()
-            for line in restored_lines(
-                *bring_back(running, self.directory, accept=self._accept_loss), self.directory
-            ):
+            for line in restored_lines(*bring_back(running, self.directory, accept=self._accept_loss), self.directory):
                 self._report(line)
             self.figures.begin()
             self.ledger.put_meta(ENDED, b"")

@@ -100,7 +100,9 @@ def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
         raise WiringError(f"{graph.wiring.source}: several agents need a component called 'frontier'")
     frontier: Any = graph.sheet("frontier")
     if frontier.concurrency < number:
-        raise UsageError(f"--concurrency {frontier.concurrency} cannot be divided among {number} agents; each needs one")
+        raise UsageError(
+            f"--concurrency {frontier.concurrency} cannot be divided among {number} agents; each needs one"
+        )
     parts: dict[str, dict[str, Any]] = {
         "frontier": {
             name: part_of("frontier", name, getattr(frontier, name), number, index)

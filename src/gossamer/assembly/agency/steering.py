@@ -80,10 +80,11 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             return Listed((await crawl.standing(units=False)).checkpoints)
         case Why():
             return await crawl.line_to(host_of(request.url)).ask(request)
-    raise UsageError(
-        f"a crawl of several agents cannot do this while it runs ({tag_of(type(request))}); stop it first: "
-        f"gossamer stop {crawl.directory}"
-    )
+        case _:
+            raise UsageError(
+                f"a crawl of several agents cannot do this while it runs ({tag_of(type(request))}); stop it first: "
+                f"gossamer stop {crawl.directory}"
+            )
 
 
 async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -> CrawlStanding:
@@ -99,7 +100,7 @@ async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -
     )
 
 
-async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # noqa: FBT001  # one value for all lines
+async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # one value for all lines
     try:
         standing: CrawlStanding = await line.told(Status(units), CrawlStanding)
     except (AgentSilent, AgentRefused):

@@ -108,9 +108,10 @@ class AgentProcess:
     async def ask_news(self) -> AgentNews | None:
         """What it has come to; None where it does not answer."""
         try:
-            self.news = news = await self.line.told(News(), AgentNews)
+            news: AgentNews = await self.line.told(News(), AgentNews)
         except (AgentSilent, AgentRefused):
             return None
+        self.news = news
         if self._first_commits < 0:
             self._first_commits = news.report.commits
         return news
@@ -137,9 +138,7 @@ class Supervisor:
             folder: where they meet.
             report: takes lines for people.
         """
-        self.agents = {
-            name: AgentProcess(name, folder, Path(orders.directory), report) for name in orders.names
-        }
+        self.agents = {name: AgentProcess(name, folder, Path(orders.directory), report) for name in orders.names}
         self.max_pages: int | None = None
         """The limit of the whole crawl, which is lent to agents."""
         self.max_bytes: int | None = None
@@ -313,7 +312,9 @@ class Supervisor:
             await asyncio.sleep(ROUND)
             left = {agent for agent in self.agents.values() if agent.is_alive}
         for agent in left:
-            self._report(f"{agent.name} did not end within {GRACE:g} s, and was ended; what it had in hand is fetched again")
+            self._report(
+                f"{agent.name} did not end within {GRACE:g} s, and was ended; what it had in hand is fetched again"
+            )
             agent.kill()
 
 

@@ -37,7 +37,17 @@ def _told_of_all(directory: Path) -> dict[str, Any]:
         ended = msgspec.json.decode((directory / ENDED_FILE).read_bytes(), type=CrawlStanding)
     except (FileNotFoundError, msgspec.DecodeError):
         return {"state": "killed"}
-    names = ("state", "limit", "goal", "cuts", "waiting", "seconds", "pages_per_second", "cpu_seconds", "peak_rss_bytes")
+    names = (
+        "state",
+        "limit",
+        "goal",
+        "cuts",
+        "waiting",
+        "seconds",
+        "pages_per_second",
+        "cpu_seconds",
+        "peak_rss_bytes",
+    )
     return {name: getattr(ended, name) for name in names}
 
 

@@ -26,6 +26,7 @@ from gossamer.stages.frontier.lingering import RetriesWaiting
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 
 if TYPE_CHECKING:
+    from gossamer.assembly.agency.agent import AgentRun
     from gossamer.assembly.crawl import Crawl
     from gossamer.stages.frontier.component import Frontier
 
@@ -148,7 +149,9 @@ class CrawlStanding(msgspec.Struct, frozen=True):
         return self.process > 0
 
 
-def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequence[Figures] = ()) -> CrawlStanding:
+def standing_of(
+    crawl: "Crawl | AgentRun", process: int, *, units: bool, elsewhere: Sequence[Figures] = ()
+) -> CrawlStanding:
     """How a running crawl stands, with all that takes a look at the disk or at other processes.
 
     `elsewhere` is what other processes of it have counted.
@@ -161,7 +164,7 @@ def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequenc
     )
 
 
-def glance_at(crawl: "Crawl", process: int) -> CrawlStanding:
+def glance_at(crawl: "Crawl | AgentRun", process: int) -> CrawlStanding:
     """How a running crawl stands, by what is in memory: cheap enough for every redraw of a terminal."""
     figures, frontier = crawl.figures, crawl.units.frontier
     summary, pulse = figures.summary(), figures.pulse
@@ -229,7 +232,7 @@ def errors_of(outcomes: Mapping[str, int]) -> int:
     return sum(count for name, count in outcomes.items() if name in ERRORS)
 
 
-def _units(crawl: "Crawl", elsewhere: Sequence[Figures]) -> list[UnitFigures]:
+def _units(crawl: "Crawl | AgentRun", elsewhere: Sequence[Figures]) -> list[UnitFigures]:
     """Every unit of the crawl, in whichever process; what several processes have of one name is added up."""
     nodes: dict[str, ComponentNode | ProviderNode] = {**crawl.graph.components, **crawl.graph.providers}
     parts = [figures_of(crawl.graph_at_work), *elsewhere]
@@ -243,7 +246,7 @@ def _units(crawl: "Crawl", elsewhere: Sequence[Figures]) -> list[UnitFigures]:
     return found
 
 
-def _connectors(crawl: "Crawl", elsewhere: Sequence[Figures]) -> list[ConnectorFigures]:
+def _connectors(crawl: "Crawl | AgentRun", elsewhere: Sequence[Figures]) -> list[ConnectorFigures]:
     """Every connector; one that crosses counts where items are taken out."""
     here, found = crawl.graph_at_work.statistics(), []
     for name, node in crawl.graph.connectors.items():
