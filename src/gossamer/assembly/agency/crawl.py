@@ -89,8 +89,9 @@ class DividedCrawl:
         wiring: Wiring | None = None,
         settings: Mapping[str, Mapping[str, Any]] | None = None,
         report: Callable[[str], None] = lambda line: None,
+        tables: bool = True,
     ) -> None:
-        """Check everything.
+        """Check everything; without `tables`, rows stay in their logs.
 
         Raises:
             UsageError: the options do not fit, or the crawl cannot be divided.
@@ -113,7 +114,7 @@ class DividedCrawl:
         if options.resume:
             refuse_without_ledger(self.directory)
             refuse_unfinished(self.directory)
-        self.tables = TableMaker(self.directory, report)
+        self.tables = TableMaker(self.directory, report) if tables else None
         self.following = Following(self.directory, options, report, triples=self.plan.keeps_triples)
         self.following.check(overwrite=options.overwrite)
         self.mirror = MirrorFolder(self.directory, options, report)
@@ -172,7 +173,7 @@ class DividedCrawl:
                 rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
                 self.report(f"nothing came, so nothing is kept: {rest}")
             self._place.settle(made, has_begun and not vain)
-        if not self._is_torn and not vain:
+        if self.tables is not None and not self._is_torn and not vain:
             await self.tables.finish()
             await self.mirror.finish()
         return summary
@@ -186,7 +187,7 @@ class DividedCrawl:
             supervisor.stop()
         await self.following.start()
         self.mirror.start()
-        async with self.tables.watching(), self._attended():
+        async with self.tables.watching() if self.tables else contextlib.nullcontext(), self._attended():
             await supervisor.work()
         return True
 
@@ -278,7 +279,8 @@ class DividedCrawl:
     def abort(self) -> None:
         """Stop at once: what is in flight is dropped, what is committed is kept."""
         self._is_told_to_stop = self._is_torn = True
-        self.tables.abort()
+        if self.tables is not None:
+            self.tables.abort()
         if self._supervisor is not None:
             self._supervisor.abort()
 

@@ -1,0 +1,122 @@
+"""A crawl of several agents fetches what a crawl of one does, whoever is killed on the way, and ends when all of it is done."""
+
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.assembly.control.at_rest import standing_at_rest
+from gossamer.assembly.crawl import Crawl, run
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import Summary
+from gossamer.flow.sheet import build
+from gossamer.testing.fakeweb import FakePage, FakeWeb, html
+
+HOSTS, PAGES = 10, 12
+
+Meanwhile = Callable[[DividedCrawl], Awaitable[None]]
+
+
+def web_of_hosts(hosts: int = HOSTS, pages: int = PAGES, latency: float = 0.0) -> FakeWeb:
+    """Each page leads to the next one of its host and to one of another host, so that most links are another agent's."""
+    chance = random.Random(5)
+    found: dict[str, FakePage] = {}
+    for host in range(hosts):
+        for number in range(pages):
+            links = [f"/p{(number + 1) % pages}"]
+            other, page = chance.randrange(hosts), chance.randrange(pages)
+            links += [f"http://www.h{(host + 1) % hosts}.test/p{number}", f"http://www.h{other}.test/p{page}"]
+            found[f"http://www.h{host}.test/p{number}"] = FakePage(html(f"{host}/{number}", links), latency=latency)
+    return FakeWeb(found)
+
+
+def options_for(web: FakeWeb, folder: Path, **more: object) -> CrawlOptions:
+    given = {
+        "output": str(folder),
+        "scope": "any",
+        "delay": 0,
+        "resolve": [web.resolve],
+        "allow_network": ["127.0.0.0/8"],
+        "traps": "report",
+        **more,
+    }
+    return build(CrawlOptions, given)
+
+
+def seed_of(web: FakeWeb) -> str:
+    return web.url("http://www.h0.test/p0")
+
+
+async def crawled(job: DividedCrawl, meanwhile: Meanwhile | None = None) -> Summary:
+    """Run to the end; `meanwhile` runs beside it."""
+    async with asyncio.timeout(60):
+        beside = asyncio.create_task(meanwhile(job)) if meanwhile else None
+        summary = await job.run()
+        if beside is not None:
+            await beside
+        return summary
+
+
+def urls_in(path: Path) -> Counter[str]:
+    rows = map(json.loads, path.read_text().splitlines())
+    return Counter(row["url"] for row in rows if row["event"] == "page" and row["outcome"] == "ok")
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "agents", [2, pytest.param(3, marks=pytest.mark.long), pytest.param(5, marks=pytest.mark.long)]
+)
+def test_several_agents_fetch_the_pages_that_one_fetches(agents: int, tmp_path: Path) -> None:
+    with web_of_hosts() as web:
+        alone = run(Crawl([seed_of(web)], options_for(web, tmp_path / "one"), tables=False))
+        asked = Counter(web.targets())
+        web.requests.clear()
+        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "many", agents=agents), tables=False)
+        summary = asyncio.run(crawled(job))
+        assert summary.state == alone.state == "finished"
+        assert summary.pages == alone.pages == HOSTS * PAGES
+        assert (summary.fetched, summary.hosts, summary.queued) == (alone.fetched, alone.hosts, 0)
+        assert Counter(web.targets()) == asked, "each page and each robots.txt is asked for once, by one agent"
+    one, many = (urls_in(tmp_path / name / "logs/crawl.jsonl") for name in ("one", "many"))
+    assert many == one
+    of_agents = [urls_in(path) for path in sorted((tmp_path / "many/logs").glob("agent-*.jsonl"))]
+    assert len(of_agents) == agents
+    assert all(of_agents), "each agent had a part"
+    assert sum(of_agents, Counter()) == one
+    at_rest = standing_at_rest(tmp_path / "many")
+    assert (at_rest.state, at_rest.pages, at_rest.queued) == ("finished", HOSTS * PAGES, 0)
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(12, marks=pytest.mark.long)])
+def test_an_agent_that_is_killed_comes_back_and_nothing_is_lost(kills: int, tmp_path: Path) -> None:
+    with web_of_hosts(pages=PAGES * kills, latency=0.02) as web:
+        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
+        lines: list[str] = []
+        job._report = lines.append
+
+        async def kill(job: DividedCrawl) -> None:
+            await until(lambda: job._supervisor is not None)
+            for number in range(kills):
+                agent = list(job.supervisor.agents.values())[number % 2]
+                seen = len(web.requests)
+                await until(lambda agent=agent, seen=seen: agent.has_worked and len(web.requests) > seen + 10)  # type: ignore[misc]
+                agent.kill()
+                await until(lambda number=number: job.supervisor.restarts > number)  # type: ignore[misc]
+
+        summary = asyncio.run(crawled(job, kill))
+        assert job.supervisor.restarts == kills
+        assert sum("it is started again" in line for line in lines) == kills
+        assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES * kills)
+        asked = Counter(request.target + request.host for request in web.requests if request.target != "/robots.txt")
+        assert len(asked) == HOSTS * PAGES * kills
+        assert sum(asked.values()) - len(asked) <= kills * 32, "what was in flight is fetched again, and no more"
+    assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}, "no page is committed twice"
