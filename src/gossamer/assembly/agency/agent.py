@@ -155,7 +155,7 @@ class AgentRun:
             bytes=counters.get("bytes", 0),
             in_flight=int(frontier.metrics.snapshot()["in_flight"]),
             share=frontier.sheet.page_share,
-            wants_pages=frontier.wants_pages,
+            wants_pages=frontier.wants_pages and not is_at_rest,
             limit=frontier.limit or self._work.cut_by,
         )
 
