@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ from gossamer.query.database import Database
 from gossamer.query.engine import ParquetWriter
 from gossamer.query.places import TABLES, reading
 from gossamer.query.removing import remove_rows
+from gossamer.stages.fetch.cookie_log import COOKIES, CookieLog
+from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stores.deletions import DELETED, JOURNAL, PLACES, Deletion, note_progress
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
@@ -38,6 +41,7 @@ PAGES = {
 }
 
 TEXT = b"a very private text"
+NOW = 1_700_000_000.0
 
 
 @pytest.fixture(scope="module")
@@ -289,6 +293,26 @@ def test_copies_beside_the_crawl_go_too_and_what_was_never_committed(
     assert same == kept
 
 
+def test_what_a_server_called_unchanged_is_deleted_like_a_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = {
+        "/": '<a href="/same">same</a><a href="/other">other</a>',
+        "/same": FakePage("", status=304),
+        "/other": "o",
+    }
+    directory = tmp_path / "crawl"
+    with FakeWeb(pages) as web:
+        assert main(["crawl", web.url("/"), "-o", str(directory), "--delay", "0", "--quiet"]) == 0
+        same = web.url("/same")
+    assert rows(directory, f"SELECT outcome FROM pages WHERE url = '{same}'", capsys) == [{"outcome": "not_modified"}]
+    assert main(["delete", str(directory), same]) == 0
+    assert rows(directory, f"SELECT outcome FROM pages_all WHERE url = '{same}'", capsys) == []
+    assert same not in documents(directory) | {url for _, url, _ in archived(directory)}
+    assert all("/same" not in path.read_text() for path in (directory / "index.cdxj", directory / "logs/crawl.jsonl"))
+    assert verify(directory, deep=True).findings == []
+
+
 def test_tables_that_somebody_reads_are_finished_by_the_next_call(
     crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -349,6 +373,28 @@ def test_tables_know_a_target_as_the_ledger_does(target: DeletionTarget, gone: l
         assert [source for (source,) in database.ask("SELECT source FROM links_all")] == others
 
 
+def keep_cookies(crawl: Path, host: str) -> None:
+    """Have the crawl keep cookies of its host, and one of another."""
+    jar = CookieJar()
+    log = CookieLog(crawl / COOKIES, jar, NOW)
+    for name in (host, "other.example"):
+        log.add(jar.receive(f"http://{name}/", (("set-cookie", f"of={name}"),), NOW))
+    log.enter("a log-in")
+    log.close()
+    shutil.copy(crawl / COOKIES, crawl / f"{COOKIES}.new")  # what a kill leaves
+
+
+def check_cookies_gone(crawl: Path) -> None:
+    """Only the other host's cookie is kept, the log-in too, and nobody but the owner reads the file."""
+    assert not (crawl / f"{COOKIES}.new").exists()
+    assert stat.S_IMODE((crawl / COOKIES).stat().st_mode) == 0o600
+    jar = CookieJar()
+    log = CookieLog(crawl / COOKIES, jar, NOW)
+    log.close()
+    assert [(domain, cookie.value) for domain, cookie in jar.every()] == [("other.example", "other.example")]
+    assert log.entered == {"a log-in"}
+
+
 def check_host_gone(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing of the only host is left anywhere, and the crawl is whole."""
     assert verify(crawl, deep=True).findings == []
@@ -367,6 +413,7 @@ def test_the_deletion_of_a_host_that_was_killed_at_any_step_goes_on_when_called_
     first: int, every: int, crawl: Path, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     host = web.url("/").split("/")[2].split(":")[0]
+    keep_cookies(crawl, host)
     number = first
     while True:
         copy = Path(shutil.copytree(crawl, tmp_path / f"copy-{number}"))
@@ -374,10 +421,12 @@ def test_the_deletion_of_a_host_that_was_killed_at_any_step_goes_on_when_called_
             break
         assert main(["delete", str(copy)]) == 0
         check_host_gone(copy, capsys)
+        check_cookies_gone(copy)
         assert len((copy / DELETED).read_text().splitlines()) == 1
         shutil.rmtree(copy)
         number += every
     assert number > 10
+    check_cookies_gone(copy)
     before = len(web.requests)
     main(["resume", str(copy), "--quiet"])
     assert len(web.requests) == before

@@ -100,6 +100,36 @@ def test_a_log_in_comes_before_every_page_and_is_run_once_for_all_runs_of_a_craw
     assert not any(b"pa55word" in data for data in kept.values())
 
 
+def test_a_password_that_a_handler_sends_is_refused_since_ledger_and_archive_would_keep_it(tmp_path: Path) -> None:
+    form = "<form id=f method=post action=/in><input name=user><input type=password name=word></form>"
+    with FakeWeb({"/": form, "/in": "x"}) as web:
+        spider = gossamer.Spider(web.url("/"), delay=0)
+
+        @spider.page()
+        def page(page: gossamer.Page) -> gossamer.Results:
+            return page.form("#f").submit(user="me", word="pa55word")
+
+        summary = spider.run(output=str(tmp_path / "crawl"))
+        assert "/in" not in web.targets()
+    assert summary.raised == 1
+    kept = kept_bytes(tmp_path / "crawl")
+    told = b"".join(data for name, data in kept.items() if "errors" in name)
+    assert b"@spider.login" in told and b"test_sessions.py" in told
+    assert not [name for name, data in kept.items() if b"pa55word" in data]
+
+
+def test_what_a_spider_asks_for_waits_where_its_owner_alone_can_read_it(tmp_path: Path) -> None:
+    with FakeWeb({"/": "x"}) as web:
+        spider = gossamer.Spider(gossamer.Request(web.url("/"), headers={"Authorization": "Bearer t0ken"}), delay=0)
+        spider.page()(lambda page: None)
+        spider.run(output=str(tmp_path / "crawl"))
+        assert web.requests[-1].header("authorization") == "Bearer t0ken"
+    [state] = (path.parent for path in tmp_path.rglob("ledger"))
+    assert [stat.S_IMODE((state / name).stat().st_mode) for name in ("ledger", "checkpoints")] == [0o700, 0o700]
+    holders = [name for name, data in kept_bytes(tmp_path / "crawl").items() if b"t0ken" in data]
+    assert all("/ledger/" in name for name in holders), holders
+
+
 def test_a_log_in_is_run_again_when_a_page_says_that_nobody_is_logged_in(tmp_path: Path) -> None:
     club = Club()
     with FakeWeb(club.pages) as web:

@@ -218,6 +218,40 @@ def test_posts_are_answers_of_their_own_each_sent_once_and_nobody_s_duplicate(tm
     assert done.stdout == b"<p>GET  </p>", "what the archive has of a URL is what a GET brought"
 
 
+@pytest.mark.parametrize("options", [{}, {"depth": 1}, {"normalise": ["tracking"]}])
+def test_a_seed_may_be_a_request_with_all_that_it_sends_and_is_sent_once_in_all_runs(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    with FakeWeb({"/": "<p>hello", "/search": forms}) as web:
+        post = gossamer.Request(web.url("/search?utm_source=a"), body={"q": "x"}, label="found", data={"n": 3})
+        other = gossamer.Request(web.url("/search?utm_source=a"), body={"q": "y"}, label="found", data={"n": 4})
+        spider = gossamer.Spider([web.url("/"), post, other, post], delay=0, **options)
+
+        @spider.page()
+        def first(page: gossamer.Page) -> gossamer.Results:
+            return {"text": page.text("p")}
+
+        @spider.page("found")
+        def found(page: gossamer.Page) -> gossamer.Results:
+            return {"n": page.data["n"], "body": page.body}
+
+        spider.run(output=str(tmp_path / "crawl"))
+        sent = [request.body for request in web.requests if request.method == "POST"]
+        spider.run(output=str(tmp_path / "crawl"), resume=True)
+        assert [request.body for request in web.requests if request.method == "POST"] == sent
+    assert sorted(sent) == [b"q=x", b"q=y"]
+    items = [value for _, value in items_of(tmp_path / "crawl")]
+    assert sorted(item["n"] for item in items if "n" in item) == [3, 4] and {"text": "hello"} in items
+
+
+def test_a_seed_with_a_label_that_nobody_answers_to_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    spider = gossamer.Spider(gossamer.Request("http://a.test/", label="bok"), output=str(tmp_path / "crawl"))
+    spider.page("book")(lambda page: None)
+    with pytest.raises(gossamer.UsageError, match=r"seed http://a\.test/: .*'bok'; did you mean 'book'"):
+        spider.run()
+    assert not (tmp_path / "crawl").exists()
+
+
 def test_a_failure_is_seen_once_when_its_tries_are_spent() -> None:
     pages = {"/": "start", "/gone": FakePage("no", status=404), "/broken": FakePage("no", status=503)}
     seen: list[Any] = []

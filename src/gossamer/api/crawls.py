@@ -25,7 +25,7 @@ from gossamer.assembly.compiling import find_wiring, shipped
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import kept_wiring
-from gossamer.assembly.spiders import SPIDER, with_log_ins, with_spider
+from gossamer.assembly.spiders import SPIDER, asked_of, with_log_ins, with_spider
 from gossamer.assembly.summary import Summary
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.component import Consumer
@@ -34,6 +34,7 @@ from gossamer.flow.sheet import NoSettings, build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import GossamerError, UsageError
 from gossamer.model.outcome import DOCUMENTS
+from gossamer.model.request import Request
 from gossamer.model.visit import Record, Visit
 from gossamer.reading.page import Page
 from gossamer.spiders.running import SpiderHandlers
@@ -69,6 +70,8 @@ class Made(msgspec.Struct, frozen=True):
     """The handlers."""
     file: str = ""
     """That they stand in."""
+    begun: tuple[str | Request, ...] = ()
+    """Its seeds with what is asked of them."""
     keeps: bool = True
     """Its tables are made at the end."""
 
@@ -107,7 +110,7 @@ def make_crawl(
     if reader is not None:
         catalog.add(READER, reader)
         subscribers = (READER,)
-    return Crawl(
+    job = Crawl(
         made.seeds,
         build(CrawlOptions, options),
         wiring=wiring,
@@ -117,6 +120,9 @@ def make_crawl(
         report=report,
         **more,
     )
+    if made.spider is not None and any(isinstance(seed, Request) for seed in made.begun):
+        made.spider.asked = asked_of(made.begun, job.wiring)
+    return job
 
 
 def _wiring(options: dict[str, Any]) -> Wiring:

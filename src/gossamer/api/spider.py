@@ -35,7 +35,7 @@ from gossamer.model.errors import UsageError
 from gossamer.model.orders import Order
 from gossamer.model.request import Request
 from gossamer.model.visit import Found, Item
-from gossamer.reading.page import Page
+from gossamer.reading.page import Page, unknown_label
 from gossamer.spiders.handlers import HandlerTable, Place, place_of_function
 from gossamer.spiders.loading import end_loading
 from gossamer.spiders.logins import LogInTable, Session
@@ -72,6 +72,9 @@ Result: TypeAlias = (
 #: What a handler returns: one thing, or several; plain or async.
 Results: TypeAlias = Result | Iterable[Result] | AsyncIterable[Result] | Awaitable[Result | Iterable[Result]]
 
+#: What a crawl starts from: one URL or request, or several.
+Seeds: TypeAlias = str | Request | Iterable[str | Request]
+
 Handler: TypeAlias = Callable[[Page], Results]
 Method: TypeAlias = Callable[[Any, Page], Results]
 
@@ -94,7 +97,7 @@ class Spider:
 
     def __init__(
         self,
-        seeds: str | Iterable[str] = (),
+        seeds: Seeds = (),
         *,
         wiring: str = "",
         deadline: float = DEADLINE,
@@ -103,7 +106,7 @@ class Spider:
         """Describe a crawl; nothing is fetched before :meth:`run` or :meth:`crawl`.
 
         Args:
-            seeds: one URL or several.
+            seeds: one URL or several; a :class:`~gossamer.model.request.Request` where more is asked than its page.
             wiring: a file with a wiring, or the name of a shipped one.
             deadline: seconds that a handler may take for a page, unless it says otherwise.
             options: of the crawl, as :func:`gossamer.crawl` takes them.
@@ -112,7 +115,7 @@ class Spider:
             SettingError: there is no such option.
             UsageError: a method that is marked as a handler is none.
         """
-        self.seeds: tuple[str, ...] = (seeds,) if isinstance(seeds, str) else tuple(seeds)
+        self.seeds = _several(seeds)
         self.options: dict[str, Any] = _checked({**options, **({"wiring": wiring} if wiring else {})})
         self.handlers = HandlerTable(deadline)
         self.logins = LogInTable()
@@ -120,7 +123,7 @@ class Spider:
         self._add_methods()
 
     def __repr__(self) -> str:
-        return f"<Spider of {', '.join(self.seeds) or 'no seed'}: {self.handlers!r}>"
+        return f"<Spider of {', '.join(map(_url, self.seeds)) or 'no seed'}: {self.handlers!r}>"
 
     def _add_methods(self) -> None:
         for name in dir(type(self)):
@@ -216,7 +219,7 @@ class Spider:
 
     # -- running
 
-    def run(self, seeds: str | Iterable[str] = (), *, wiring: str = "", **options: Unpack[CrawlKeywords]) -> Summary:
+    def run(self, seeds: Seeds = (), *, wiring: str = "", **options: Unpack[CrawlKeywords]) -> Summary:
         """Crawl to the end, and say how it went. Blocks; works in a notebook too. Without `output` only the items are kept.
 
         What is given here comes before what the spider was made with. `gossamer run FILE` takes the place of this call.
@@ -226,7 +229,7 @@ class Spider:
         """
         given: dict[str, Any] = {**options, **({"wiring": wiring} if wiring else {})}
         if seeds:
-            given["seeds"] = (seeds,) if isinstance(seeds, str) else tuple(seeds)
+            given["seeds"] = _several(seeds)
         end_loading(self, given)
         chosen = given.pop("seeds", self.seeds)
         loop = LoopOfOwn()
@@ -241,22 +244,45 @@ class Spider:
         """Crawl, and iterate over the pages with their items, as :func:`gossamer.crawl` does."""
         return CrawlRun(self._made(self.seeds, _checked({**options})), yields)
 
-    def job(self, seeds: Iterable[str], options: Mapping[str, Any], **more: Any) -> Crawl:
+    def job(self, seeds: Iterable[str | Request], options: Mapping[str, Any], **more: Any) -> Crawl:
         """A crawl of this spider that somebody else runs; `more` is what :class:`~gossamer.assembly.crawl.Crawl` takes beside."""
         return make_crawl(self._made(seeds, options), **more)
 
-    def _made(self, seeds: Iterable[str], options: Mapping[str, Any]) -> Made:
+    def _made(self, seeds: Iterable[str | Request], options: Mapping[str, Any]) -> Made:
+        begun = tuple(seeds)
+        for seed in begun:
+            if isinstance(seed, Request) and seed.label and seed.label not in self.handlers.labels:
+                raise UsageError(f"seed {seed.url}: {unknown_label(seed.label, self.handlers.labels)}")
         if not self.handlers.all():
             LOG.warning("the spider has no handlers: it crawls as gossamer crawl does")
         own = {"table": self.handlers, "logins": self.logins, "__doc__": SpiderHandlers.__doc__}
         handlers = type("ThisSpider", (SpiderHandlers,), own)
         chosen = {**({"cookies": "keep"} if len(self.logins) else {}), **self.options, **options}
-        return Made(() if chosen.get("resume") else tuple(seeds), chosen, handlers, self._file())
+        urls = () if chosen.get("resume") else tuple(map(_url, begun))
+        return Made(urls, chosen, handlers, self._file(), begun)
 
     def _file(self) -> str:
         """The file that the handlers stand in; empty in a notebook."""
         files = (code.co_filename for code in self.handlers.codes())
         return next((file for file in files if Path(file).is_file()), "")
+
+
+def _several(seeds: Seeds) -> tuple[str | Request, ...]:
+    """Seeds as they were given.
+
+    Raises:
+        UsageError: one is neither a URL nor a request.
+    """
+    several = (seeds,) if isinstance(seeds, str | Request) else tuple(seeds)
+    for seed in several:
+        given: object = seed
+        if not isinstance(given, str | Request):
+            raise UsageError(f"a seed is a URL or a gossamer.Request, not {given!r:.80}")
+    return several
+
+
+def _url(seed: str | Request) -> str:
+    return seed if isinstance(seed, str) else seed.url
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:

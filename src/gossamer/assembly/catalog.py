@@ -9,6 +9,7 @@ from gossamer.flow.catalog import Catalog
 #: Name -> `module:Class`.
 COMPONENTS = {
     "seeds": "gossamer.stages.seeds:Seeds",
+    "requested-seeds": "gossamer.stages.seeds:RequestedSeeds",
     "frontier": "gossamer.stages.frontier.component:Frontier",
     "fetch": "gossamer.stages.fetch.component:Fetch",
     "content-seen": "gossamer.stages.content_seen:ContentSeen",

@@ -288,7 +288,7 @@ def _cookie_file(builder: Builder) -> None:
 def _seeds(builder: Builder) -> None:
     if not builder.seeds:
         return
-    seeds = _normal_seeds(builder.wiring, builder.seeds)
+    seeds = normal_seeds(builder.wiring, builder.seeds)
     hosts = sorted({f"{host}:{port}" for host, port in map(endpoint_of, seeds) if host})
     builder.set("seeds", "seeds", {"urls": seeds})
     builder.set_where_present("scope", {"seeds": seeds})
@@ -353,7 +353,7 @@ def normal_steps(words: Sequence[str]) -> list[str]:
         raise SettingError(f"--normalise: {error}") from None
 
 
-def _normal_seeds(wiring: Wiring, seeds: Sequence[str]) -> list[str]:
+def normal_seeds(wiring: Wiring, seeds: Sequence[str]) -> list[str]:
     """Seeds in the normal form that links have, so that a link to a seed is known to be one."""
     plan = wiring.components.get("links")
     if plan is None or plan.use != "links":

@@ -36,7 +36,7 @@ def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str
 def _likely(text: str) -> str:
     """What somebody probably meant who wrote this for a URL."""
     if not text or "://" in text:
-        return ""
+        return "; write it in full, as https://example.org/"
     path = Path(text)
     meant = path.resolve().as_uri() if path.is_absolute() or path.exists() else f"http://{text}"
     return f"; did you mean {meant}?"

@@ -3,6 +3,7 @@
 Place in the flow: a component with `on_error = "skip"` raised; the item went on without it, and its error comes here.
 """
 
+import os
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -36,10 +37,15 @@ def setting_aside(directory: Path, process: str = MAIN_PROCESS) -> Callable[[str
             "item": _written(item),
         }
         path.parent.mkdir(exist_ok=True)
-        with path.open("ab") as log:
+        with open(path, "ab", opener=_for_the_owner) as log:
             log.write(printable(msgspec.json.encode(entry)) + b"\n")
 
     return aside
+
+
+def _for_the_owner(path: str, flags: int) -> int:
+    """An item may hold a request, and what it sends opens pages."""
+    return os.open(path, flags, 0o600)
 
 
 def _written(item: Any) -> Any:

@@ -4,10 +4,16 @@ Place in the flow: :mod:`gossamer.api` calls this before a crawl is made. A wiri
 goes on.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
+from gossamer.assembly.compiling import normal_seeds
+from gossamer.assembly.given_seeds import read_seeds
 from gossamer.flow.errors import WiringError
 from gossamer.flow.wiring import ProviderPlan, Wiring
+from gossamer.model.request import Request
+from gossamer.model.requesting import Requested
 
 #: The provider of handlers, by its name in the wiring and in the catalog.
 SPIDER = "spider"
@@ -49,9 +55,19 @@ def with_spider(wiring: Wiring, file: str) -> Wiring:
     # What is not fetched at all (robots, blocked hosts, interrupted) takes the way of what was: handlers of failures see it.
     ports = {**components[frontier].ports, "refused": components[fetch].ports["visits"]}
     components[frontier] = msgspec.structs.replace(components[frontier], ports=ports)
+    for name, plan in components.items():
+        if plan.use == "seeds":
+            components[name] = msgspec.structs.replace(
+                plan, use="requested-seeds", providers={**plan.providers, "asking": SPIDER}
+            )
+    # Requests wait in the ledger with all that they send.
+    providers = {
+        name: msgspec.structs.replace(one, settings={**one.settings, "private": True}) if one.use == "ledger" else one
+        for name, one in wiring.providers.items()
+    }
     settings = {"file": file} if file else {}
-    provider = ProviderPlan(use=SPIDER, settings=settings, providers={"politeness": "politeness"})
-    return msgspec.structs.replace(wiring, components=components, providers={**wiring.providers, SPIDER: provider})
+    providers[SPIDER] = ProviderPlan(use=SPIDER, settings=settings, providers={"politeness": "politeness"})
+    return msgspec.structs.replace(wiring, components=components, providers=providers)
 
 
 def with_log_ins(wiring: Wiring) -> Wiring:
@@ -78,6 +94,24 @@ def with_log_ins(wiring: Wiring) -> Wiring:
     }
     front = ProviderPlan(use=LOG_INS, providers={"behind": behind, "logins": SPIDER})
     return msgspec.structs.replace(wiring, components=components, providers={**wiring.providers, LOG_INS: front})
+
+
+def asked_of(seeds: Iterable[str | Request], wiring: Wiring) -> dict[str, list[Requested | None]]:
+    """What is asked of each seed, by the URL that the crawl has for it.
+
+    Args:
+        seeds: they were read as URLs already.
+        wiring: of the crawl, complete.
+
+    Raises:
+        UsageError: a request cannot be kept.
+    """
+    asked: dict[str, list[Requested | None]] = {}
+    for seed in seeds:
+        found = seed.kept() if isinstance(seed, Request) else None
+        [url] = normal_seeds(wiring, read_seeds([seed if isinstance(seed, str) else seed.url]))
+        asked.setdefault(url, []).append(None if found is None else found.request)
+    return asked
 
 
 def _named(wiring: Wiring, use: str) -> str:

@@ -2,16 +2,17 @@
 
 Place in the flow: the process stage asks :class:`PageHandlers` for each visit, after content-seen; what a handler yields travels in
 the visit, like what processors find. Suite: `gossamer.testing.check_page_handlers`.
-:class:`LogIns` are asked before a page is fetched.
+:class:`LogIns` are asked before a page is fetched, :class:`Beginnings` before anything is.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
 from gossamer.contracts.fetching import RequestSender
 from gossamer.model.orders import Order
+from gossamer.model.requesting import Requested
 from gossamer.model.task import Task
 from gossamer.model.visit import Found, Item, Raised, Response, Visit
 from gossamer.reading.document import Document
@@ -60,6 +61,17 @@ class PageHandlers(Protocol):
 
     async def handle(self, document: Document) -> Handled:
         """What the handler of this visit yields."""
+        ...
+
+
+class Beginnings(Protocol):
+    """Says what a program asks of the URLs that its crawl starts from.
+
+    Promise: it answers the same whenever it is asked, so that a crawl that goes on asks for nothing twice.
+    """
+
+    def beginnings(self, url: str) -> Sequence[Requested | None]:
+        """What is asked of a seed, given by its canonical URL; None is a plain request, which is asked of every other seed."""
         ...
 
 

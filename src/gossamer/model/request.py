@@ -60,7 +60,7 @@ class Request:
     it is asked for although the URL was fetched before; its answer is nobody's duplicate.
     """
 
-    __slots__ = ("found",)
+    __slots__ = ("found", "has_password")
 
     def __init__(
         self,
@@ -97,6 +97,8 @@ class Request:
         Raises:
             UsageError: a part of it cannot be sent or kept; says which.
         """
+        self.has_password = False
+        """It holds a password as a person typed it: it is sent at once or not at all, since whatever waits is kept."""
         self.found = Found(url, REQUEST, request=_requested(
             method, body, json, headers, cookies, label, data, priority, key, redirects, safe
         ))  # fmt: skip
@@ -105,8 +107,22 @@ class Request:
     def of(cls, found: Found) -> "Request":
         """The request for a link that is known already."""
         request = cls.__new__(cls)
+        request.has_password = False
         request.found = found
         return request
+
+    def kept(self) -> Found:
+        """The link that waits in the ledger for it.
+
+        Raises:
+            UsageError: it holds a password, and neither ledger nor archive may.
+        """
+        if self.has_password:
+            raise UsageError(
+                f"the form at {self.url} has a password, which ledger and archive would keep; send it in a log-in, "
+                "@spider.login(URL)"
+            )
+        return self.found
 
     @property
     def url(self) -> str:

@@ -36,6 +36,7 @@ from gossamer.query.places import COUNTED, INDEX_DIRECTORY, TABLES, converting, 
 from gossamer.query.removing import check_tables, leftovers, remove_rows
 from gossamer.query.schema import tables_of
 from gossamer.services.politeness.blocklist import Blocklist
+from gossamer.stages.fetch.cookie_log import COOKIES, forget_cookies
 from gossamer.stores.deletions import (
     Deleted,
     DeletedPlace,
@@ -152,6 +153,7 @@ class _Deleting:
             self._ledger,
             self._archive,
             self._logs,
+            self._cookies,
             self._tables,
             self._copies,
             self._followers,
@@ -283,6 +285,9 @@ class _Deleting:
             elif path.name.startswith("skipped"):
                 lines += _overwrite(path, lambda line: name in line)
         self._note(lines=self._deletion.lines + lines)
+
+    def _cookies(self) -> None:
+        forget_cookies(self._directory / COOKIES, self._deletion.target.has_host)
 
     # -- what is made of it
 

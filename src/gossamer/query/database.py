@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gossamer.flow.sheet import nearest
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Connection, Error, StatementType, connect, select_table
@@ -35,6 +36,8 @@ CRAWLS = "crawls"
 
 #: The table by which visits are told apart.
 PAGES = "pages"
+
+_NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
 
 #: Rows that are held at once between DuckDB and whoever prints them.
 ROWS_AT_ONCE = 1_000
@@ -259,7 +262,7 @@ class Database:
         """
         self._judge(sql)
         self._settle(sql)
-        with _told(self._names):
+        with _told(self._names, self.tables):
             return Rows(self._connection.execute(sql, list(values)), self._names)
 
     def keep(self, name: str, sql: str) -> None:
@@ -297,7 +300,7 @@ class Database:
         """
         self._judge(sql)
         self._settle(sql)
-        with _told(self._names):
+        with _told(self._names, self.tables):
             # The end of a line ends a comment that the question may end with.
             self._connection.execute(f"COPY ({sql.rstrip().rstrip(';')}\n) TO '{self.folder}/answer' (FORMAT parquet)")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -335,7 +338,7 @@ class Rows:
 
 
 @contextlib.contextmanager
-def _told(names: Mapping[str, str]) -> Iterator[None]:
+def _told(names: Mapping[str, str], tables: Sequence[str] = ()) -> Iterator[None]:
     """DuckDB's refusals in one line, as the fault of who asked, or of a file, which is called by its own name."""
     try:
         yield
@@ -344,6 +347,8 @@ def _told(names: Mapping[str, str]) -> Iterator[None]:
         if named:
             text = f"{', '.join(named)} cannot be read: {type(error).__name__}; bring it back from a copy"
             raise CrawlDirectoryError(text) from None
+        if unknown := _NO_TABLE.search(str(error)):
+            raise UsageError(f"no table {unknown[1]!r}{nearest(unknown[1], tables)}") from None
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         hint = next((line for line in lines[1:] if line.startswith(("Did you mean", "Candidate"))), "")
         raise UsageError(" ".join(filter(None, (lines[0] if lines else type(error).__name__, hint)))) from None

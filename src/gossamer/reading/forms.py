@@ -130,7 +130,10 @@ class Form:
         if pressed is not None and (name := pressed.get("name") or ""):
             entries.extend(_pressing(name, pressed))
         entries.extend((extra or {}).items())
-        return self._request(entries, pressed or {}, label, data, priority, key, safe)
+        request = self._request(entries, pressed or {}, label, data, priority, key, safe)
+        secret = {control.name for control in self._named if control.kind == "password"}
+        request.has_password = any(name in secret and value for name, value in entries)
+        return request
 
     def _request(
         self,

@@ -41,15 +41,15 @@ class Gathering:
 
         Raises:
             TypeError: it is nothing that a handler may yield, or an item that cannot be written.
-            UsageError: a request with a label that nobody answers to.
-            TooMuch: no more is taken.
+            UsageError: a request with a label that nobody answers to, or with a password.
+            TooManyFinds: no more is taken.
         """
         if thing is None:
             return
         if isinstance(thing, Request):
             if thing.label and thing.label not in self._labels:
                 raise UsageError(unknown_label(thing.label, self._labels))
-            self._found.append(thing.found)
+            self._found.append(thing.kept())
         elif isinstance(thing, Found):
             self._found.append(thing)
         elif isinstance(thing, list | tuple | GeneratorType):

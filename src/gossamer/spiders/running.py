@@ -6,6 +6,7 @@ or a thing that cannot be kept becomes a :class:`~gossamer.model.visit.Raised` i
 
 import asyncio
 import inspect
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from gossamer.model.errors import ParseSkipped, UsageError
 from gossamer.model.outcome import DOCUMENTS, Outcome
 from gossamer.model.raised import raised, shown_file
 from gossamer.model.request import LoggedOut, Retry
+from gossamer.model.requesting import Requested
 from gossamer.model.ruling import What
 from gossamer.model.visit import Record, Visit, answer_of, given_up, of_request
 from gossamer.reading.document import Document
@@ -56,14 +58,16 @@ class SpiderSheet(Sheet, frozen=True):
 
 
 class SpiderHandlers(Provider[SpiderSheet]):
-    """Runs the handlers of one spider. Contracts: `spiders.PageHandlers`, `spiders.LogIns`.
+    """Runs the handlers of one spider. Contracts: `spiders.PageHandlers`, `spiders.LogIns`, `spiders.Beginnings`.
 
-    A spider makes a subclass with its own `table` and `logins`.
+    A spider makes a subclass with its own `table`, `logins` and `asked`.
     """
 
     politeness: Uses[Politeness]
     table: HandlerTable
     logins = LogInTable()
+    asked: Mapping[str, Sequence[Requested | None]] = {}
+    """What is asked of seeds, by their canonical URLs; a plain request of those that are not here."""
 
     keeps_state = True
 
@@ -91,6 +95,10 @@ class SpiderHandlers(Provider[SpiderSheet]):
     def _now(self) -> float:
         """By the clock that the unit has when it is asked."""
         return self.clock.now()
+
+    def beginnings(self, url: str) -> Sequence[Requested | None]:
+        """See `contracts.spiders.Beginnings`."""
+        return self.asked.get(url, (None,))
 
     async def enter(self, url: str, ask: Ask, entered: Entered) -> None:
         """See `contracts.spiders.LogIns`."""

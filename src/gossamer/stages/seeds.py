@@ -1,14 +1,18 @@
 """Seeds: the first stage. Turns what a person typed into tasks of depth 0, for the frontier."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
+from gossamer.contracts.spiders import Beginnings
 from gossamer.flow.component import Producer
-from gossamer.flow.ports import Out
+from gossamer.flow.ports import Out, Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.errors import UnreadableUrl
+from gossamer.model.requesting import Requested
 from gossamer.model.task import Task
 from gossamer.model.url import canonical, host_of
+
+_PLAIN = (None,)
 
 
 class SeedsSheet(Sheet, frozen=True):
@@ -30,4 +34,19 @@ class Seeds(Producer[SeedsSheet]):
             except UnreadableUrl:
                 self.metrics.count("unreadable")
                 continue
-            yield Task(url=url, host=host_of(url))
+            for request in self.requests(url):
+                yield Task(url=url, host=host_of(url), request=request)
+
+    def requests(self, url: str) -> Sequence[Requested | None]:
+        """What is asked of a seed; None is a plain request."""
+        return _PLAIN
+
+
+class RequestedSeeds(Seeds):
+    """As its base, where a program says what is asked of its seeds."""
+
+    asking: Uses[Beginnings]
+
+    def requests(self, url: str) -> Sequence[Requested | None]:
+        """What the program says."""
+        return self.asking.beginnings(url)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Response
-from gossamer.stages.fetch.cookie_log import CookieLog
+from gossamer.stages.fetch.cookie_log import CookieLog, forget_cookies
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.who import without_cookies
 
@@ -57,6 +57,22 @@ def test_a_cookie_that_is_set_again_and_again_is_written_once(tmp_path: Path) ->
     assert path.stat().st_size == size
     log.add(jar.receive(URL, fields("a=1; Max-Age=1800"), NOW + 100))
     assert path.stat().st_size > size
+
+
+def test_forgetting_a_host_leaves_the_cookies_of_others_and_of_the_domain(tmp_path: Path) -> None:
+    path = tmp_path / "cookies"
+    jar, log = opened(path)
+    for url, value in (
+        ("http://www.a.test/", "own=1"),
+        ("http://www.a.test/", "shared=2; Domain=a.test"),
+        ("http://b.test/", "b=3"),
+    ):
+        log.add(jar.receive(url, fields(value), NOW))
+    log.close()
+    assert forget_cookies(path, "www.a.test".__eq__) == 1
+    assert opened(path)[0].field("http://www.a.test/", NOW) == "shared=2"
+    assert opened(path)[0].field("http://b.test/", NOW) == "b=3"
+    assert forget_cookies(tmp_path / "none", "b.test".__eq__) == 0
 
 
 def test_an_answer_keeps_the_names_of_its_cookies_and_not_their_values() -> None:

@@ -5,6 +5,7 @@ cookies that it brought. A line holds one cookie; a later line of the same cooki
 """
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +13,9 @@ import msgspec
 
 from gossamer.stages.fetch.cookies import Cookie, CookieJar
 from gossamer.stores.files import AppendFile
+
+#: Where kept cookies lie in the crawl directory.
+COOKIES = "state/cookies"
 
 #: Bytes at which the file is written anew with what is still held: the largest jar has 12 MB, and few have 12 KB.
 _LARGEST = 16 << 20
@@ -73,6 +77,26 @@ class CookieLog:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def forget_cookies(path: Path, is_gone: Callable[[str], bool]) -> int:
+    """Take the cookies of some hosts out of a file that nobody is at work on; returns how many went.
+
+    A cookie of a domain stays while the domain does: any host below it may have set it.
+
+    Args:
+        path: the file; one that is not there holds none.
+        is_gone: whether a host or domain goes.
+
+    Raises:
+        OSError: it cannot be read or written; what stood there stands there.
+    """
+    path.with_name(f"{path.name}.new").unlink(missing_ok=True)  # a kill may have left a copy of all
+    lines = _lines(path)
+    kept = [line for line in lines if not is_gone(line.domain)]
+    if len(kept) < len(lines):
+        _write(path, kept)
+    return len(lines) - len(kept)
 
 
 def _lines(path: Path) -> list[_Line]:

@@ -15,13 +15,10 @@ from gossamer.model.requesting import Requested
 from gossamer.model.task import Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch import request
-from gossamer.stages.fetch.cookie_log import CookieLog
+from gossamer.stages.fetch.cookie_log import COOKIES, CookieLog
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.given import fill, given_credentials
 from gossamer.stages.fetch.http_sheet import HttpSheet
-
-#: Where kept cookies lie in the crawl directory.
-COOKIES = "state/cookies"
 
 #: What stands in the archive for the value of a cookie of a person's own.
 _BLANK = "(not kept)"

@@ -7,6 +7,7 @@ to replace another, `made`; what was replaced, `replaced`. Whoever opens the led
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from gossamer.stores.ledger.store import RocksStore, StoreLimits
 
 #: What a checkpoint may be called: a plain file name on every system, and never a path.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+#: Of a directory that its owner alone may read.
+_PRIVATE = 0o700
 
 
 class Places:
@@ -53,6 +57,12 @@ class Places:
         make(self.making)
         self.making.rename(self.made)
         self.recover()
+
+    def close_to_others(self) -> None:
+        """Let the owner alone read ledger and checkpoints. Raises OSError."""
+        self.checkpoints.mkdir(exist_ok=True)
+        for path in (self.ledger, self.checkpoints):
+            path.chmod(_PRIVATE)
 
     def names(self) -> list[str]:
         """Checkpoints, the oldest first."""
@@ -119,7 +129,7 @@ def restore(state: Path, name: str, limits: StoreLimits, ends: Mapping[str, int]
 
 def _link(source: Path, target: Path) -> None:
     """A copy of a database. Its tables never change, so the copy shares them; the rest is small."""
-    target.mkdir()
+    target.mkdir(mode=stat.S_IMODE(source.parent.stat().st_mode))
     for path in source.iterdir():
         if path.suffix == ".sst":
             try:

@@ -126,6 +126,8 @@ class RocksLedger(LedgerReading):
                 if self.sheet.existing:
                     raise missing(places.state)
                 places.install(self._make)
+            if self.sheet.private:
+                places.close_to_others()
             self._check_log()
             self._store = self.store_type(places.ledger, self._limits())
             try:

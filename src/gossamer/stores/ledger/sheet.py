@@ -18,6 +18,9 @@ class LedgerSheet(Sheet, frozen=True):
     ] = "."
     agent: Annotated[str, setting("Whose ledger it is.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = "agent-00"
     existing: Annotated[bool, setting("Refuse to begin a new ledger: the crawl is to go on.", restart=_OPEN)] = False
+    private: Annotated[
+        bool, setting("Close the ledger and its checkpoints to other users of the machine.", restart=_OPEN)
+    ] = False
     durability: Annotated[
         Literal["kill", "power"],
         setting("What a commit survives: the death of the process, or a power cut too (the disk is waited for)."),
