@@ -2,7 +2,11 @@
 
 import asyncio
 import json
+import os
 import random
+import shutil
+import subprocess
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,11 +14,15 @@ from pathlib import Path
 import pytest
 
 from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.assembly.agency.supervisor import AgentEnded
 from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
+from gossamer.flow import python
 from gossamer.flow.sheet import build
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 
 HOSTS, PAGES = 10, 12
@@ -120,3 +128,118 @@ def test_an_agent_that_is_killed_comes_back_and_nothing_is_lost(kills: int, tmp_
         assert len(asked) == HOSTS * PAGES * kills
         assert sum(asked.values()) - len(asked) <= kills * 32, "what was in flight is fetched again, and no more"
     assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}, "no page is committed twice"
+
+
+def test_the_limit_of_pages_is_reached_and_never_exceeded_by_all_agents_together(tmp_path: Path) -> None:
+    with web_of_hosts() as web:
+        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2, max_pages=50), tables=False)
+        summary = asyncio.run(crawled(job))
+        assert (summary.state, summary.limit, summary.pages) == ("limit", "max_pages", 50)
+        assert summary.queued
+        again = options_for(web, tmp_path / "crawl", resume=True, max_pages=HOSTS * PAGES + 10)
+        summary = asyncio.run(crawled(DividedCrawl([], again, tables=False)))
+        assert (summary.state, summary.pages, summary.queued) == ("finished", HOSTS * PAGES, 0)
+    assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}
+
+
+def test_agents_that_are_told_to_stop_keep_what_they_have_and_the_crawl_goes_on(tmp_path: Path) -> None:
+    with web_of_hosts(latency=0.05) as web:
+        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
+
+        async def stop(job: DividedCrawl) -> None:
+            await until(lambda: len(web.requests) > 20)
+            job.stop()
+
+        summary = asyncio.run(crawled(job, stop))
+        assert (summary.state, summary.exit_code) == ("stopped", 3)
+        assert 0 < summary.pages < HOSTS * PAGES
+        assert standing_at_rest(tmp_path / "crawl").state == "stopped"
+        with pytest.raises(UsageError, match="divided among 2 agents"):
+            Crawl([], options_for(web, tmp_path / "crawl", resume=True))
+        on = DividedCrawl([], options_for(web, tmp_path / "crawl", resume=True), tables=False)
+        summary = asyncio.run(crawled(on))
+        assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
+        assert len(web.requests) == HOSTS * PAGES, "what was in flight was finished"
+
+
+def gossamer(*arguments: object) -> "subprocess.Popen[str]":
+    command = python.command("gossamer", *map(str, arguments))
+    return subprocess.Popen(
+        command,
+        env=python.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def holders(directory: Path) -> list[int]:
+    """The processes that have locks of the crawl: its supervisor and its agents."""
+    return [int(path.read_text()) for path in directory.glob("state/*/lock") if path.read_text().strip()]
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_supervisor_that_is_killed_takes_its_agents_along_and_loses_nothing(tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    with web_of_hosts(latency=0.1) as web:
+        given = ["--scope", "any", "--delay", 0, "--resolve", web.resolve, "--allow-network", "127.0.0.0/8"]
+        first = gossamer("crawl", seed_of(web), *given, "--agents", 2, "-o", directory)
+        web.wait_for(20)
+        assert len(processes := holders(directory)) == 3
+        first.kill()
+        first.communicate(timeout=60)
+        wait_for(lambda: not any(map(is_alive, processes)))
+        assert standing_at_rest(directory).state == "killed"
+        second = gossamer("resume", directory, "--json")
+        web.wait_for(60)
+        second.terminate()
+        out, told = second.communicate(timeout=60)
+        assert second.returncode == 3, told
+        assert json.loads(out)["state"] == "stopped"
+        job = DividedCrawl([], options_for(web, directory, resume=True), tables=False)
+        summary = asyncio.run(crawled(job))
+        assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
+    urls = urls_in(directory / "logs/crawl.jsonl")
+    assert (len(urls), set(urls.values())) == (HOSTS * PAGES, {1})
+
+
+def test_a_crawl_has_one_supervisor(tmp_path: Path) -> None:
+    with web_of_hosts(hosts=2, pages=2) as web:
+        options = options_for(web, tmp_path / "crawl", agents=2)
+        assert asyncio.run(crawled(DividedCrawl([seed_of(web)], options, tables=False))).pages == 4
+        before = (tmp_path / "crawl/crawl.toml").read_bytes()
+        lock = ProcessLock(tmp_path / "crawl/state/supervisor/lock")
+        again = options_for(web, tmp_path / "crawl", resume=True, max_pages=100)
+        with pytest.raises(CrawlDirectoryError, match=f"in use by process {os.getpid()}"):
+            asyncio.run(crawled(DividedCrawl([], again, tables=False)))
+        lock.close()
+        assert (tmp_path / "crawl/crawl.toml").read_bytes() == before, "nothing has changed"
+
+
+def test_an_agent_whose_files_are_another_crawls_ends_the_crawl_in_one_line(tmp_path: Path) -> None:
+    with web_of_hosts(hosts=2, pages=2) as web:
+        for name in ("one", "other"):
+            options = options_for(web, tmp_path / name, agents=2)
+            asyncio.run(crawled(DividedCrawl([seed_of(web)], options, tables=False)))
+        shutil.rmtree(tmp_path / "one/state/agent-01")
+        shutil.copytree(tmp_path / "other/state/agent-01", tmp_path / "one/state/agent-01")
+        job = DividedCrawl([], options_for(web, tmp_path / "one", resume=True), tables=False)
+        with pytest.raises(AgentEnded, match="agent-01 cannot run: .* belongs to another crawl") as refused:
+            asyncio.run(crawled(job))
+        assert refused.value.exit_code == 5
+        assert not any(map(is_alive, (agent.process.pid for agent in job.supervisor.agents.values() if agent.process)))

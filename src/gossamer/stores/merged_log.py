@@ -35,13 +35,17 @@ class MergeMark(msgspec.Struct, frozen=True):
     """Of the merged log."""
 
 
-def merge_logs(directory: Path, members: Sequence[str], ends: Mapping[str, int] | None = None) -> int:
+def merge_logs(
+    directory: Path, members: Sequence[str], ends: Mapping[str, int] | None = None, *, before: str = ""
+) -> int:
     """Merge what agents have logged since the last time.
 
     Args:
         directory: of the crawl.
         members: its agents.
-        ends: file -> byte up to which it is committed; the whole lines of a file that is not named.
+        ends: file -> byte up to which it is committed, while agents are at work; all whole lines, when they have ended.
+        before: merge what was fetched before this time (as :func:`gossamer.model.dates.utc_text` writes it), so that an agent that
+            commits a little later finds its place in the order; all of it unless told.
 
     Returns:
         The lines that were merged.
@@ -54,15 +58,17 @@ def merge_logs(directory: Path, members: Sequence[str], ends: Mapping[str, int] 
     files = [file for file in files if (directory / file).exists()]
     if not files:
         return 0
-    to = {file: (ends or {}).get(file, (directory / file).stat().st_size) for file in files}
+    to = {file: (directory / file).stat().st_size if ends is None else ends.get(file, 0) for file in files}
     reached = dict(mark.ends)
-    merged = AppendFile(directory / LOG_PATH, fresh=False)
     count = 0
+    merged = AppendFile(directory / LOG_PATH, fresh=False)
     try:
         merged.cut_back(min(mark.end, merged.end))
         chunk = bytearray()
         parts = [_lines(directory, file, mark.ends.get(file, 0), to[file]) for file in files]
-        for _, file, end, line in heapq.merge(*parts):
+        for time, file, end, line in heapq.merge(*parts):
+            if before and time >= before.encode():
+                break
             chunk += line
             reached[file] = end
             count += 1

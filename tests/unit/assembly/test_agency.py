@@ -59,7 +59,7 @@ class Taker:
         self.in_flight = 0
         self.share = 0
 
-    def step(self, most: int, brings: bool) -> None:  # noqa: FBT001  # drawn
+    def step(self, most: int, brings: bool) -> None:  # drawn
         if brings:
             self.pages += self.in_flight
             self.in_flight = 0
@@ -205,7 +205,9 @@ def test_the_log_is_merged_as_far_as_its_agents_have_committed_it(tmp_path: Path
     logged(tmp_path, "agent-00", ("2026-01-01T00:00:01Z", "a"))
     end = (tmp_path / "logs/agent-00.jsonl").stat().st_size
     logged(tmp_path, "agent-00", ("2026-01-01T00:00:02Z", "b"))
+    assert merge_logs(tmp_path, ["agent-00"], {}) == 0
     assert merge_logs(tmp_path, ["agent-00"], {"logs/agent-00.jsonl": end}) == 1
     assert merged(tmp_path) == ["a"]
+    assert merge_logs(tmp_path, ["agent-00"], before="2026-01-01T00:00:02Z") == 0
     assert merge_logs(tmp_path, ["agent-00"]) == 1
     assert merged(tmp_path) == ["a", "b"]

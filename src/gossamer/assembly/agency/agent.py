@@ -31,6 +31,7 @@ from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.stores.crawl_identity import crawl_id
 from gossamer.stores.ledger.ledger import RocksLedger
+from gossamer.stores.rowlog import log_path
 
 if TYPE_CHECKING:
     from gossamer.assembly.control.messages import Answered, ControlRequest
@@ -55,6 +56,8 @@ class AgentNews(msgspec.Struct, frozen=True):
     """It has work, and will have used up its share soon."""
     limit: str = ""
     """The limit that it has reached, by its setting's name."""
+    logged: int = 0
+    """The byte up to which its log is committed."""
 
 
 class AgentRun:
@@ -157,6 +160,7 @@ class AgentRun:
             share=frontier.sheet.page_share,
             wants_pages=frontier.wants_pages and not is_at_rest,
             limit=frontier.limit or self._work.cut_by,
+            logged=self.ledger.committed_ends().get(log_path(self.agent), 0),
         )
 
     def finish(self) -> None:

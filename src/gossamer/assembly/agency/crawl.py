@@ -37,6 +37,7 @@ from gossamer.flow.connector import Statistics
 from gossamer.flow.sheet import change
 from gossamer.flow.wiring import Wiring
 from gossamer.model.agents import agent_name
+from gossamer.model.dates import utc_text
 from gossamer.model.errors import UsageError
 from gossamer.model.visit import Record
 from gossamer.query.places import CRAWL_FILE
@@ -47,6 +48,7 @@ from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.members import members_of, write_members
 from gossamer.stores.merged_log import merge_logs
+from gossamer.stores.rowlog import LOG_PATH, log_path
 from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
@@ -57,6 +59,12 @@ if TYPE_CHECKING:
 
 #: The folder in the crawl's state whose lock a supervisor holds, so that a crawl has one.
 SUPERVISOR = "supervisor"
+
+#: Seconds between two looks at how all agents stand, for the panel and the lines of progress.
+LOOK = 1.0
+
+#: Seconds after its fetch in which a page is usually committed: so long the merged log waits, to be in the order of time.
+HELD_BACK = 5.0
 
 
 def agents_of(options: CrawlOptions) -> int:
@@ -217,10 +225,19 @@ class DividedCrawl:
         return await answer(self, request)
 
     async def _look(self) -> None:
-        """Ask the agents how they stand, again and again, for whoever watches."""
+        """Ask the agents how they stand, again and again, for whoever watches; and let the log of the crawl grow."""
         while True:
             await asyncio.sleep(LOOK)
             self._latest = await self.standing(units=False)
+            news = [agent.news for agent in self.supervisor.agents.values() if agent.news is not None]
+            ends = {log_path(one.report.agent): one.logged for one in news}
+            before = utc_text(SystemClock().now() - HELD_BACK)
+            try:
+                await asyncio.to_thread(merge_logs, self.directory, self.members, ends, before=before)
+            except OSError as error:
+                self.report(
+                    f"{self.directory / LOG_PATH} cannot be written ({error.strerror}); it is made whole at the end"
+                )
 
     # -- the end
 
@@ -334,7 +351,3 @@ class DividedCrawl:
         from gossamer.assembly.agency.steering import standing_of_all
 
         return await standing_of_all(self, os.getpid(), units=units)
-
-
-#: Seconds between two looks at how all agents stand, for the panel and the lines of progress.
-LOOK = 1.0

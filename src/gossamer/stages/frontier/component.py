@@ -644,6 +644,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             return False
         if self._draining:
             return True
+        if len(self.queues) and self._stopping.is_short(0):
+            return False  # it goes on as soon as it may have more pages
         if len(self.queues) and not (self._is_hopeless() or self._is_over(self.clock.monotonic())):
             return False
         return not self._probe_last()
