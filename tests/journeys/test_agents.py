@@ -200,7 +200,8 @@ def test_a_supervisor_that_is_killed_takes_its_agents_along_and_loses_nothing(tm
         given = ["--scope", "any", "--delay", 0, "--resolve", web.resolve, "--allow-network", "127.0.0.0/8"]
         first = gossamer("crawl", seed_of(web), *given, "--agents", 2, "-o", directory)
         web.wait_for(20)
-        assert len(processes := holders(directory)) == 3
+        processes = holders(directory)
+        assert len(processes) == 3, "a supervisor and two agents"
         first.kill()
         first.communicate(timeout=60)
         wait_for(lambda: not any(map(is_alive, processes)))
@@ -239,7 +240,7 @@ def test_an_agent_whose_files_are_another_crawls_ends_the_crawl_in_one_line(tmp_
         shutil.rmtree(tmp_path / "one/state/agent-01")
         shutil.copytree(tmp_path / "other/state/agent-01", tmp_path / "one/state/agent-01")
         job = DividedCrawl([], options_for(web, tmp_path / "one", resume=True), tables=False)
-        with pytest.raises(AgentEnded, match="agent-01 cannot run: .* belongs to another crawl") as refused:
+        with pytest.raises(AgentEnded, match=r"agent-01 cannot run: .* belongs to another crawl") as refused:
             asyncio.run(crawled(job))
         assert refused.value.exit_code == 5
         assert not any(map(is_alive, (agent.process.pid for agent in job.supervisor.agents.values() if agent.process)))

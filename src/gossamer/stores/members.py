@@ -1,7 +1,7 @@
 """Which agents a crawl has: a file beside their states, there from the first agent's start on. A crawl of one agent has none.
 
-Place in the flow: the supervisor writes it before it starts an agent. Who brings files back after a kill, and who goes on with a crawl, reads it:
-where several agents write, each has a log of its own, and the crawl's is made of theirs.
+Place in the flow: the supervisor writes it before it starts an agent. Who brings files back after a kill, and who goes on with
+a crawl, reads it: where several agents write, each has a log of its own, and the crawl's is made of theirs.
 """
 
 from collections.abc import Sequence

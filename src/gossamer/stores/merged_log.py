@@ -1,8 +1,8 @@
 """The log of a crawl of several agents: their logs, merged in the order of time into `logs/crawl.jsonl`.
 
-Place in the flow: the supervisor merges when a run ends. Each agent's log keeps its own order, in which a page stands before its items; of
-two agents, the line goes first whose agent has come less far in time. A mark says how far each log is merged and where the merged
-one ends, so that a kill repeats nothing and loses nothing.
+Place in the flow: the supervisor merges when a run ends. Each agent's log keeps its own order, in which a page stands before
+its items; of two agents, the line goes first whose agent has come less far in time. A mark says how far each log is merged and
+where the merged one ends, so that a kill repeats nothing and loses nothing.
 """
 
 import heapq

@@ -1,8 +1,8 @@
-"""The run of one agent: the crawl's graph with the arrows to the others, its own ledger and files, and nothing of the crawl as a whole.
+"""The run of one agent: the crawl's graph with the arrows to the others, and its own ledger and files.
 
 Place in the flow: :mod:`process` makes one. The supervisor steers it as a person steers a crawl, and asks for its news; tables,
-followers and the directory itself are the supervisor's. When the supervisor is gone, the agent stops as if a person had said so: what it has
-is kept, and the crawl can go on.
+followers and the directory itself are the supervisor's. When the supervisor is gone, the agent stops as if a person had said
+so: what it has is kept, and the crawl can go on.
 """
 
 import contextlib

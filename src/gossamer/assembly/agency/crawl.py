@@ -1,7 +1,8 @@
-"""A crawl of several agents, as people see it: checked, made, run by a supervisor, summed up. What the command line runs for `--agents`.
+"""A crawl of several agents, as people see it: checked, made, run by a supervisor, summed up. `--agents` runs it.
 
-Place in the flow: the same surface as :class:`gossamer.assembly.crawl.Crawl`, which runs a crawl of one agent in its own process. What
-belongs to the crawl as a whole is done here: its directory, tables, followers, mirror, control socket, log and last words.
+Place in the flow: the same surface as :class:`gossamer.assembly.crawl.Crawl`, which runs a crawl of one agent in its own
+process. What belongs to the crawl as a whole is done here: its directory, tables, followers, mirror, control socket, log and
+last words.
 """
 
 import asyncio
@@ -338,7 +339,8 @@ class DividedCrawl:
             UsageError: always.
         """
         raise UsageError(
-            f"the graph of a crawl with several agents cannot be changed while it runs; stop it first: gossamer stop {self.directory}"
+            "the graph of a crawl with several agents cannot be changed while it runs; stop it first: "
+            f"gossamer stop {self.directory}"
         )
 
     def glance(self) -> "CrawlStanding":

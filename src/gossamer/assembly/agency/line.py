@@ -1,6 +1,7 @@
 """Questions to one agent, over the control socket that it serves as any crawl does (:mod:`gossamer.assembly.control.server`).
 
-Place in the flow: the supervisor has one line to each agent. An agent that is being started again does not answer; nobody waits for it.
+Place in the flow: the supervisor has one line to each agent. An agent that is being started again does not answer; nobody waits
+for it.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 """What an agent is to run: the crawl's wiring and the agents' names, in files of the folder where agents meet.
 
-Place in the flow: the supervisor writes them before it starts an agent, and whenever the wiring changes; an agent reads them when it
-starts, also when it starts again. What belongs to the crawl as a whole is divided here: requests in flight, rates, pages.
+Place in the flow: the supervisor writes them before it starts an agent, and whenever the wiring changes; an agent reads them
+when it starts, also when it starts again. What belongs to the crawl as a whole is divided here: requests in flight, rates,
+pages.
 """
 
 from collections.abc import Sequence

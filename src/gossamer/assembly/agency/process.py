@@ -1,7 +1,7 @@
 """The program of an agent: `python -P -m gossamer.assembly.agency.process FOLDER AGENT`.
 
-Started by :mod:`gossamer.assembly.agency.supervisor`, with its standard input as a line that ends with the supervisor. Its exit status is 0
-when it ended in order, and that of the error where a person has to do something first.
+Started by :mod:`gossamer.assembly.agency.supervisor`, with its standard input as a line that ends with the supervisor. Its exit
+status is 0 when it ended in order, and that of the error where a person has to do something first.
 """
 
 import asyncio
@@ -40,7 +40,8 @@ def main() -> int:
 def _report(line: str) -> None:
     # Nobody reads it any more where the supervisor is gone.
     with contextlib.suppress(OSError):
-        print(line, file=sys.stderr, flush=True)
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
 
 
 async def _run(run: AgentRun) -> None:

@@ -1,7 +1,7 @@
 """When an agent that died is started again, and when no more. Pure: the supervisor asks after each death.
 
-An agent that is killed now and then comes back at once. One that dies whenever it starts would never get better, so each death before
-it has committed anything makes the next start later, and some of them in a row are the end.
+An agent that is killed now and then comes back at once. One that dies whenever it starts would never get better, so each death
+before it has committed anything makes the next start later, and some of them in a row are the end.
 """
 
 #: Seconds before the second start in a row that came to nothing; each further one waits twice as long, up to the longest.

@@ -1,8 +1,8 @@
 """How the pages of `--max-pages` are lent to agents, so that all of them together never take one more. Pure.
 
-Place in the flow: the supervisor asks after each round of reports, and tells each agent its new share. A share counts pages of the
-whole life of the crawl, so that what an agent has used of it is never asked for back. Nothing of this is kept anywhere: an agent that comes
-back has no share until it is lent one, and a supervisor that comes back hears from each agent what it has.
+Place in the flow: the supervisor asks after each round of reports, and tells each agent its new share. A share counts pages of
+the whole life of the crawl, so that what an agent has used of it is never asked for back. Nothing of this is kept anywhere: an
+agent that comes back has no share until it is lent one, and a supervisor that comes back hears from each agent what it has.
 
 What is lent is never more than the limit: the pool is what no agent may use, and an agent counts with the most that it may have
 been told until it says itself that it has less.

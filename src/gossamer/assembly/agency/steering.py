@@ -1,7 +1,7 @@
-"""Steering of a crawl of several agents: what is asked of the crawl is asked of all of them, and what lasts is kept by their supervisor.
+"""Steering of a crawl of several agents: what is asked of the crawl is asked of all, and their supervisor keeps what lasts.
 
-Place in the flow: :mod:`gossamer.assembly.agency.crawl` serves the crawl's control socket, as any crawl does, and answers here. So commands
-need not know how many agents there are.
+Place in the flow: :mod:`gossamer.assembly.agency.crawl` serves the crawl's control socket, as any crawl does, and answers here.
+So commands need not know how many agents there are.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Starts the agents of a crawl, starts them again when they die, asks them in rounds, and tells them when all is over.
 
-Place in the flow: :mod:`gossamer.assembly.agency.crawl` runs it. It holds no URL and no page, and nothing that must outlive it: what a
-round brings is all that it decides by.
+Place in the flow: :mod:`gossamer.assembly.agency.crawl` runs it. It holds no URL and no page, and nothing that must outlive it:
+what a round brings is all that it decides by.
 """
 
 import asyncio
