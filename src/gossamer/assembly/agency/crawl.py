@@ -165,6 +165,7 @@ class DividedCrawl:
                 # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
                 self._place.write(self.plan.kept(self.graph), self.graph)
             write_members(self.directory, self.members)
+            self._pages_before = ended(self.directory, self.members).standing.pages if self.options.resume else 0
             forget_end(self.directory)
             ensure_crawl_id(self.directory, SystemClock().now())
             orders = AgentOrders(str(self.directory), self.members, self.options.accept_loss)

@@ -276,8 +276,12 @@ class Supervisor:
         Raises:
             AgentRefused: one does not take them; those before it have them.
         """
+        given = dict(settings)
+        if unit == "frontier" and "max_pages" in given:
+            # What was lent is lent anew: it was so many of another number.
+            given["page_share"] = None if given["max_pages"] is None else 0
         for index, agent in enumerate(self.agents.values()):
-            part = {name: part_of(unit, name, value, len(self.agents), index) for name, value in settings.items()}
+            part = {name: part_of(unit, name, value, len(self.agents), index) for name, value in given.items()}
             with contextlib.suppress(AgentSilent):
                 await agent.line.do(Give(unit, part))
 
