@@ -10,17 +10,22 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gossamer.assembly.agency.crawl import DividedCrawl
 from gossamer.assembly.agency.supervisor import AgentEnded
 from gossamer.assembly.control.at_rest import standing_at_rest
+from gossamer.assembly.control.client import Control, SteeringRefused
+from gossamer.assembly.control.messages import BlockHosts, Change, Continue, ControlRequest, Pause, Rewire, Status, Why
+from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.flow import python
 from gossamer.flow.sheet import build
+from gossamer.flow.wiring import read
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
@@ -244,3 +249,53 @@ def test_an_agent_whose_files_are_another_crawls_ends_the_crawl_in_one_line(tmp_
             asyncio.run(crawled(job))
         assert refused.value.exit_code == 5
         assert not any(map(is_alive, (agent.process.pid for agent in job.supervisor.agents.values() if agent.process)))
+
+
+def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    known: dict[str, Any] = {}
+
+    def asked(request: ControlRequest) -> Any:
+        with Control(directory) as control:
+            return control.told(request, CrawlStanding) if isinstance(request, Status) else control.ask(request)
+
+    with web_of_hosts(latency=0.05) as web:
+
+        async def steer(job: DividedCrawl) -> None:
+            def ask(request: ControlRequest) -> "asyncio.Future[Any]":
+                return asyncio.ensure_future(asyncio.to_thread(asked, request))
+
+            await until(lambda: len(web.requests) > 10)
+            known["running"] = await ask(Status(units=True))
+            await ask(Pause())
+            known["paused"] = await ask(Status())
+            await ask(Change({"frontier.concurrency": "7", "max_pages": str(HOSTS * PAGES - PAGES - 5)}))
+            await ask(BlockHosts(["h3.test"]))
+            count = len(web.requests)
+            known["why"] = await ask(Why("http://www.h0.test/p0"))
+            with pytest.raises(SteeringRefused, match="stop it first"):
+                await ask(Rewire("[components.x]\nuse = 'tally'"))
+            with pytest.raises(SteeringRefused, match="whole crawl|divided when it is made"):
+                await ask(Change({"agents": "3"}))
+            known["while paused"] = len(web.requests) - count
+            await ask(Continue())
+
+        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
+        summary = asyncio.run(crawled(job, steer))
+    running, paused = known["running"], known["paused"]
+    assert (running.state, paused.state) == ("running", "paused")
+    assert running.process == os.getpid()
+    assert running.pages > 0
+    assert running.hosts > 1
+    metrics = {unit.name: unit.metrics for unit in running.units}
+    assert metrics["commit"].keys()
+    assert known["while paused"] <= 1, "what was in flight when it paused"
+    assert b'"is_seen":true' in bytes(known["why"].value)
+    assert (summary.state, summary.limit, summary.pages) == ("limit", "max_pages", HOSTS * PAGES - PAGES - 5)
+    log = (directory / "logs/steering.jsonl").read_text()
+    assert [json.loads(line)["do"] for line in log.splitlines()] == ["pause", "set", "block", "continue"]
+    kept = read(directory / "crawl.toml")
+    assert kept.components["frontier"].settings["concurrency"] == 7
+    assert kept.providers["politeness"].settings["blocked"] == ["h3.test"]
+    late = [one for one in web.requests if one.host.startswith("www.h3.test")]
+    assert len(late) < PAGES, "a blocked host is asked for nothing more"
