@@ -27,6 +27,9 @@ from gossamer.flow import python
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import read
 from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
+from gossamer.simweb.audit import AuditOptions, audit
+from gossamer.simweb.graph import WebGraph
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 
@@ -299,3 +302,39 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
     assert kept.providers["politeness"].settings["blocked"] == ["h3.test"]
     late = [one for one in web.requests if one.host.startswith("www.h3.test")]
     assert len(late) < PAGES, "a blocked host is asked for nothing more"
+
+
+def test_no_host_is_asked_twice_at_once_or_too_soon_by_several_agents_with_a_kill(tmp_path: Path) -> None:
+    log, delay = tmp_path / "requests.log", 0.1
+    spec = WebSpec(
+        seed=4, pages=120, hosts=24, size_median=1000, links=8, trap_share=0, flaky_share=0, dead_link_share=0
+    )
+    with beside(spec, ServeOptions(log=log)) as port:
+        options = build(
+            CrawlOptions,
+            {
+                "output": str(tmp_path / "crawl"),
+                "scope": "any",
+                "delay": delay,
+                "domain_delay": delay,
+                "resolve": [f"*.sim=127.0.0.1:{port}"],
+                "allow_network": ["127.0.0.0/8"],
+                "agents": 2,
+            },
+        )
+        job = DividedCrawl([WebGraph(SimWeb(spec)).url(0)], options, tables=False)
+
+        async def kill(job: DividedCrawl) -> None:
+            await until(lambda: job._supervisor is not None)
+            for agent in job.supervisor.agents.values():
+                await until(lambda agent=agent: agent.has_worked)  # type: ignore[misc]
+                agent.kill()
+
+        summary = asyncio.run(crawled(job, kill))
+        assert job.supervisor.restarts == 2
+    judged = audit(log, AuditOptions(delay=delay / 2))  # the server's clock reads late where the machine is busy
+    assert (judged.host.overlapping, judged.host.below, judged.robots.breaches) == (0, 0, 0), judged.host.worst
+    assert judged.domain.most_in_flight <= 4
+    assert judged.robots.asked_late == 0
+    assert judged.coverage.missed == 0
+    assert summary.pages > 90
