@@ -16,7 +16,7 @@ from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent
 from gossamer.assembly.agency.orders import AgentOrders, part_of
 from gossamer.assembly.agency.restarts import Restarts
 from gossamer.assembly.agency.shares import Borrower, lent
-from gossamer.assembly.control.messages import ControlRequest, Finish, Give, News, Pause, Stop
+from gossamer.assembly.control.messages import ControlRequest, Finish, News, Pause, SetAgent, Stop
 from gossamer.assembly.quiescence import Quiescence
 from gossamer.flow import python
 from gossamer.flow.errors import ComponentFailed, WiringError
@@ -259,7 +259,7 @@ class Supervisor:
         ]
         for name, share in lent(limit, borrowers).items():
             with contextlib.suppress(AgentSilent, AgentRefused):
-                await self.agents[name].line.do(Give("frontier", {"page_share": share}))
+                await self.agents[name].line.do(SetAgent("frontier", {"page_share": share}))
 
     # -- steering
 
@@ -283,7 +283,7 @@ class Supervisor:
         for index, agent in enumerate(self.agents.values()):
             part = {name: part_of(unit, name, value, len(self.agents), index) for name, value in given.items()}
             with contextlib.suppress(AgentSilent):
-                await agent.line.do(Give(unit, part))
+                await agent.line.do(SetAgent(unit, part))
 
     # -- the end
 

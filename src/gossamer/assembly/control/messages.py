@@ -235,7 +235,7 @@ class Finish(ControlRequest, frozen=True, tag="finish"):
         return Done("it ends")
 
 
-class Give(ControlRequest, frozen=True, tag="give"):
+class SetAgent(ControlRequest, frozen=True, tag="set-agent"):
     """Change settings of one unit of this agent until it ends: its supervisor keeps what is to last."""
 
     steers = False

@@ -161,7 +161,7 @@ async def set_values(crawl: Settable, values: Mapping[str, str]) -> str:
 
 
 async def _enough_workers(crawl: Settable, concurrency: int) -> None:
-    """Give the fetchers as many workers as there may be requests in flight; those that are too many idle."""
+    """SetAgent the fetchers as many workers as there may be requests in flight; those that are too many idle."""
     fetch = crawl.graph.wiring.components.get("fetch")
     if fetch is not None and fetch.workers < concurrency:
         await crawl.rewire(lambda wiring: with_fetchers(wiring, concurrency))
