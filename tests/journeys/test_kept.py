@@ -57,6 +57,7 @@ def test_the_directory_holds_what_it_should(crawled: tuple[str, FakeWeb]) -> Non
         "links",
         "hosts",
         "host_notes",
+        "samples",
     }
     assert not list(folder.glob("state/*/rows/*.jsonl"))
 

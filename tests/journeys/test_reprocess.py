@@ -15,12 +15,12 @@ from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import compile_wiring
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.reprocess import Reprocessed, crawl_wiring, reprocess
 from gossamer.cli.main import main
 from gossamer.flow.sheet import build
 from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import to_toml, with_settings
 from gossamer.model.visit import Item
+from gossamer.operations.reprocess import Reprocessed, crawl_wiring, reprocess
 from gossamer.query.database import Database
 from gossamer.query.places import REPLACED
 from gossamer.reading.document import Document

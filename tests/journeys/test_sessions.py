@@ -2,7 +2,11 @@
 
 import asyncio
 import gzip
+import json
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -11,6 +15,7 @@ import pytest
 
 import gossamer
 from gossamer.flow.errors import ComponentFailed
+from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 TOKEN = "s3ss10n"
@@ -140,6 +145,79 @@ def test_a_log_in_is_run_again_when_a_page_says_that_nobody_is_logged_in(tmp_pat
     assert summary.state == "finished" and summary.outcomes["ok"] >= 3
     archive = b"".join(data for name, data in kept_bytes(tmp_path / "crawl").items() if ".warc" in name)
     assert b"<h1>one</h1>" in archive and b"<h1>two</h1>" in archive
+
+
+FILE = """
+import gossamer
+
+class Members(gossamer.Spider):
+    @gossamer.page({run})
+    def home(self, page):
+        if page.css("#login"):
+            raise gossamer.LoggedOut
+        yield {{"name": page.text("h1")}}
+        yield page.follow_all("a")
+
+spider = Members({home!r}, delay=0)
+
+@spider.login({login!r})
+async def log_in(session):
+    page = await session.get()
+    answer = await session.send(page.form("#login").submit(user="me", word={word!r}))
+    {after}
+    return answer.text("h1") == "home"
+"""
+
+
+def gossamer_run(file: Path, *more: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "gossamer", "run", str(file), "-o", str(file.with_suffix("")), *more]
+    return subprocess.run(command, check=False, capture_output=True, text=True)
+
+
+def written(web: FakeWeb, folder: Path, run: str = "", word: str = "pa55word", after: str = "") -> Path:
+    file = folder / "members.py"
+    text = FILE.format(run=run, home=web.url("/home"), login=web.url("/login"), word=word, after=after)
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize("run", ["", "run='process'"])
+def test_a_method_in_whatever_place_can_say_that_nobody_is_logged_in(tmp_path: Path, run: str) -> None:
+    club = Club()
+    with FakeWeb(club.pages) as web:
+        file = written(web, tmp_path, run)
+        assert gossamer_run(file, "--max-pages", "1").returncode == 0
+        club.end()
+        went_on = gossamer_run(file, "--resume", "--max-pages", "10")
+        assert went_on.returncode == 0, went_on.stderr
+    assert club.log_ins == 2
+    with Database(tmp_path / "members") as database:
+        rows = list(database.ask("SELECT data FROM items"))
+    assert sorted(json.loads(row[0])["name"] for row in rows) == ["home", "one", "two"]
+
+
+def test_a_kill_during_a_log_in_leaves_nobody_logged_in_and_the_next_run_logs_in(tmp_path: Path) -> None:
+    club = Club()
+    with FakeWeb(club.pages) as web:
+        file = written(web, tmp_path, after="import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+        assert gossamer_run(file).returncode == -signal.SIGKILL
+        assert club.log_ins == 1 and "/1" not in web.targets()
+        went_on = gossamer_run(written(web, tmp_path), "--resume")
+        assert went_on.returncode == 0, went_on.stderr
+    assert club.log_ins == 2
+    kept = kept_bytes(tmp_path / "members")
+    assert [name for name, data in kept.items() if TOKEN.encode() in data] == ["state/cookies"]
+
+
+def test_a_failing_log_in_costs_one_line_and_exit_code_4_at_the_command_line(tmp_path: Path) -> None:
+    club = Club()
+    with FakeWeb(club.pages) as web:
+        file = written(web, tmp_path, word="wrong")
+        failed = gossamer_run(file)
+    assert failed.returncode == 4, failed.stderr
+    lines = [line for line in failed.stderr.splitlines() if "log-in" in line]
+    assert "Traceback" not in failed.stderr and "pa55word" not in failed.stderr
+    assert "members.py:" in lines[-1] and "it says that nobody is logged in" in lines[-1]
 
 
 def test_a_failing_log_in_ends_the_crawl_with_one_line_that_leads_to_it(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from gossamer.cli.simweb import simweb
 from gossamer.simweb import ServeOptions, Serving, SimWeb, WebSpec, robots, serve
 from gossamer.simweb.audit import Audit, AuditOptions, audit, to_json, to_svg, to_text
+from gossamer.simweb.expected import expected_pages
 from gossamer.simweb.graph import WebGraph
 from gossamer.simweb.log import LogError, read_entries
 
@@ -56,7 +57,7 @@ def serving(tmp_path: Path, talk_to: Callable[[Serving], Awaitable[None]], spec:
 def crawl_as(tmp_path: Path, *, obey: bool, retry: bool, twice: bool = False) -> Audit:
     """Ask for all pages of the web in breadth-first order, the way a crawler of some manners does."""
     graph = WebGraph(SimWeb(SPEC))
-    pages = graph.expected(agent="Gossamer/1", obey_robots=obey).requests
+    pages = expected_pages(graph, agent="Gossamer/1", obey_robots=obey).requests
 
     async def crawl(ready: Serving) -> None:
         asked = set()

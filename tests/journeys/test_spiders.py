@@ -422,6 +422,32 @@ def test_a_handler_runs_in_a_process_of_its_own_where_it_asks_for_one(tmp_path: 
     assert items_of(tmp_path / "crawl") == [["item", {"title": f"Book {i}", "apart": True}] for i in (1, 2)]
 
 
+def test_a_handler_in_a_process_keeps_what_it_yielded_before_it_raised_and_is_killed_at_its_own_deadline(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "apart.py"
+    with FakeWeb(SHOP) as web:
+        file.write_text(
+            "import time, gossamer\n"
+            f"spider = gossamer.Spider({web.url('/')!r}, delay=0)\n"
+            "@spider.page(run='process')\n"
+            "def listing(page):\n"
+            "    yield page.follow_all('.p', label='book')\n"
+            "    raise ValueError('the second half')\n"
+            "@spider.page('book', run='process', deadline=0.5)\n"
+            "def book(page):\n"
+            "    while page.url.endswith('b1'): time.sleep(1)\n"
+            "    yield {'title': page.text('h1')}\n"
+        )
+        command = [sys.executable, "-m", "gossamer", "run", str(file), "-o", str(tmp_path / "crawl"), "--quiet"]
+        subprocess.run(command, check=True)
+    assert [value["title"] for _, value in items_of(tmp_path / "crawl")] == ["Book 2"]
+    told = {error["who"]: error for error in errors_of(tmp_path / "crawl")}
+    assert told["handler 'listing'"]["error"] == "ValueError: the second half"
+    assert told["handler 'listing'"]["place"].endswith("apart.py:6")
+    assert "did not come back within 0.5 s" in told["handler 'book'"]["error"]
+
+
 def test_methods_are_handlers_too(tmp_path: Path) -> None:
     class Shop(gossamer.Spider):
         """A spider that keeps something of its own."""

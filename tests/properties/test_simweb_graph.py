@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.simweb import SimWeb, WebSpec, robots
+from gossamer.simweb.expected import allowed_pages, expected_pages
 from gossamer.simweb.graph import WebGraph
 from gossamer.simweb.pages import PageKind, path_of
 from gossamer.simweb.site import Conditions, Role
@@ -49,7 +50,7 @@ def test_the_graph_has_the_links_that_single_pages_have(spec: WebSpec) -> None:
 def test_the_graph_allows_what_the_rules_of_each_page_allow(spec: WebSpec, agent: str) -> None:
     web = SimWeb(spec)
     graph = WebGraph(web)
-    allowed = graph.allowed(agent)
+    allowed = allowed_pages(graph, agent)
     for page in range(graph.count):
         host = web.hosts.host(int(graph.host_of[page]))
         assert allowed[page] == robots.allowed(host.robots, agent, path_of(page - host.base))
@@ -88,7 +89,7 @@ def crawl(web: SimWeb, depth: int | None, agent: str) -> dict[tuple[str, str], i
 def test_a_crawl_of_the_served_pages_finds_what_the_graph_expects(spec: WebSpec, depth: int | None) -> None:
     web = SimWeb(spec)
     graph = WebGraph(web)
-    expected = graph.expected(depth=depth, agent="Gossamer/1")
+    expected = expected_pages(graph, depth=depth, agent="Gossamer/1")
     wanted = {
         (graph.url(int(page))[7:].partition("/")[0], path_of(int(graph.index_of[page]))): int(level)
         for page, level in zip(expected.requests, expected.depths, strict=True)

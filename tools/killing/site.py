@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
+from gossamer.simweb.expected import expected_pages
 from gossamer.simweb.graph import WebGraph
 
 #: Hosts of each round.
@@ -62,7 +63,7 @@ class Round(msgspec.Struct, frozen=True):
     def expected(self) -> set[str]:
         """Every page that the crawl must fetch."""
         graph = WebGraph(SimWeb(self.spec))
-        return {graph.url(int(page)) for page in graph.expected(None, "any", self.depth).pages}
+        return {graph.url(int(page)) for page in expected_pages(graph, None, "any", self.depth).pages}
 
     def command(self, directory: Path, port: int) -> list[str]:
         """What begins the crawl."""

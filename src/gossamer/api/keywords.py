@@ -12,7 +12,7 @@ class CrawlKeywords(TypedDict, total=False):
     """What a crawl takes beside its seeds. An option that is left out has its default."""
 
     output: str
-    """Directory of the crawl; default ./crawl-HOST-DATE."""
+    """Keep the crawl in this directory; default: ./crawl-HOST-DATE."""
 
     resume: bool
     """Go on with the crawl that the directory holds."""
@@ -24,7 +24,7 @@ class CrawlKeywords(TypedDict, total=False):
     """Go on with a damaged crawl without the files that are lost, and fetch what they held again; with --resume."""
 
     scope: Literal["page", "prefix", "host", "domain", "any"]
-    """Which links are followed, seen from the seeds: page, prefix, host, domain or any."""
+    """Follow links to the same page, path prefix, host or registered domain as a seed, or to any."""
 
     include: Sequence[str]
     """Follow only URLs that match this RE2 pattern."""
@@ -33,35 +33,36 @@ class CrawlKeywords(TypedDict, total=False):
     """Never follow URLs that match this RE2 pattern."""
 
     normalise: Sequence[str]
-    """Fold also URLs that differ in this (sort-query, index-pages, slashes, www), or no longer (no-sessions,
-    no-tracking, ...); see docs/urls.md."""
+    """Also treat URLs as equal if they differ only in this respect (sort-query, index-pages, slashes, www); a `no-`
+    prefix turns a default rule off (no-sessions, no-tracking, ...). See docs/urls.md."""
 
     noise: str
-    """Links to advertisements and trackers: drop, keep, or a FILE with a list of them."""
+    """Drop or keep links to advertisements and trackers, or drop those that a FILE lists."""
 
     traps: Literal["cut", "report"]
-    """Set aside endless parts of hosts that say nothing new (cut), or only report them."""
+    """Set aside parts of a host that grow without end and say nothing new (cut), or only report them."""
 
     release: Sequence[str]
-    """Fetch what was set aside under this ID of `gossamer traps`, or all of it, when a crawl goes on."""
+    """Fetch the URLs that were set aside under this ID of `gossamer traps`, or `all`, when a crawl goes on."""
 
     filter: Sequence[str]
-    """Follow only links that this expression holds for, or GATE: EXPRESSION for another gate; see docs/filters.md."""
+    """Follow only links that this expression is true of; write GATE: EXPRESSION for another gate. See
+    docs/filters.md."""
 
     only: Sequence[str]
     """Stay in these domains, written backwards: `hu.bme`, `hu.bme.+`, `hu.bme.*`."""
 
     never: Sequence[str]
-    """Keep out of these domains, written the same way; wins over --only."""
+    """Keep out of these domains, written the same way; this wins over --only."""
 
     depth: int | None
-    """Links to follow away from the seeds."""
+    """Follow at most this many links in a row from a seed."""
 
     max_pages: int | None
-    """Stop after so many HTML pages."""
+    """Stop after this many HTML pages."""
 
     max_pages_per_host: int | None
-    """Take so many URLs of one host."""
+    """Queue at most this many URLs per host."""
 
     max_time: float | str | None
     """Stop this run after this time."""
@@ -70,67 +71,67 @@ class CrawlKeywords(TypedDict, total=False):
     """Stop after this time, over all runs."""
 
     max_bytes: int | str | None
-    """Stop after so many bytes of bodies."""
+    """Stop after this many bytes of bodies."""
 
     min_free_disk: int | str | None
-    """Stop when less disk is free."""
+    """Stop when less than this is free on the disk."""
 
     until: str
-    """End at the first page that this expression holds for; see docs/filters.md."""
+    """End at the first page that this expression is true of; see docs/filters.md."""
 
     max_page_size: int | str
     """Cut bodies at this size."""
 
     max_links: int
-    """Links kept of one page."""
+    """Keep at most this many links of a page."""
 
     agents: int | None
     """Divide the hosts among so many processes, each with its own part of the crawl; one, unless told."""
 
     concurrency: int
-    """Requests in flight in all."""
+    """Have at most this many requests in flight in all."""
 
     per_host: int
-    """Live requests to one host; more than 1 only where you own it."""
+    """Have at most this many requests in flight to one host; more than 1 only if you own it."""
 
     delay: float | str
-    """Wait this long between two requests to a host; `auto` adapts to its latency, with at least 1 s."""
+    """Wait this long between two requests to a host; `auto` adapts to its latency and waits at least 1 s."""
 
     domain_delay: float | str | None
-    """Between two starts in one registered domain; 0.25 s."""
+    """Wait this long between the starts of two requests to one registered domain; default: 0.25 s."""
 
     ip_delay: float | str | None
-    """Between two starts at one IP address; 0.25 s."""
+    """Wait this long between the starts of two requests to one IP address; default: 0.25 s."""
 
     rate: float | str | None
-    """Pages a second in all."""
+    """Fetch at most this many pages a second in all."""
 
     bandwidth: float | str | None
-    """Bytes a second in all."""
+    """Read at most this many bytes a second in all."""
 
     retries: int
-    """Try what failed so many times more, after 10 s, 10 and 60 minutes."""
+    """Try a failed request this many times more: after 10 s, 10 minutes and 60 minutes."""
 
     linger: float | str
-    """Wait so long for retries alone, then end; resume asks for them when they are due. Or `forever`."""
+    """When only retries are left, wait this long for them, then end; `forever` never ends. Resume asks for the rest."""
 
     strategy: Literal["breadth", "depth", "host-breadth", "priority", "random-walk"]
-    """What is fetched first: breadth, depth, host-breadth, priority, random-walk."""
+    """Choose which page is fetched next: breadth, depth, host-breadth, priority or random-walk."""
 
     robots: Literal["obey", "ignore"]
-    """Obey robots.txt; ignore only with --i-own-these-hosts, or on this machine."""
+    """Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine."""
 
     sitemaps: bool
     """Also fetch the sitemaps that robots.txt names."""
 
     i_own_these_hosts: bool
-    """You answer for every host that is asked."""
+    """Confirm that every host that the crawl asks is yours."""
 
     user_agent: str
-    """Sent instead of `Gossamer/VERSION (+CONTACT)`."""
+    """Send this user agent instead of `Gossamer/VERSION (+CONTACT)`."""
 
     contact: str
-    """URL or mail address for site owners; also GOSSAMER_CONTACT. Needed off loopback."""
+    """Tell site owners this URL or mail address; needed beyond this machine. GOSSAMER_CONTACT sets it too."""
 
     header: Sequence[str]
     """Send this header field, as `Name: value`."""
@@ -140,15 +141,16 @@ class CrawlKeywords(TypedDict, total=False):
     take USER:PASSWORD or `Bearer TOKEN` from the environment or a file, and keep it out of crawl.toml."""
 
     cookies: Literal["off", "host", "keep"]
-    """`host`: send the cookies that a server sets back to it while the crawl runs. `keep`: send them when it goes on,
-    too; they lie in a file of the crawl that its owner alone can read, and their values are in no archive."""
+    """Send cookies back to the server that set them: `host` while the crawl runs, `keep` also when it goes on later.
+    Kept cookies lie in a file of the crawl that only its owner can read; no archive holds their values."""
 
     cookie_file: str
     """Begin with the cookies of this file (cookies.txt, or JSON as browsers export it), and keep those that servers set
     while the crawl runs."""
 
     proxy: str
-    """Ask through http://[USER:PASSWORD@]HOST:PORT or socks5h://...; the environment's are never used."""
+    """Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://...; proxies of the environment are never
+    used."""
 
     http2: bool
     """Offer HTTP/2 to https servers."""
@@ -160,44 +162,45 @@ class CrawlKeywords(TypedDict, total=False):
     """Connect to ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080`."""
 
     allow_network: Sequence[str]
-    """Private network (CIDR) that links may reach."""
+    """Let links reach this private network (CIDR)."""
 
     hosts: dict[str, dict[str, Any]]
     """Set delay, per-host, max-pages and header for single hosts; in a configuration file:
     `[hosts."*.example.org"]`."""
 
     page_requisites: bool
-    """Also fetch what pages show (style sheets, images, scripts, media), wherever it lies."""
+    """Also fetch the style sheets, images, scripts and media that pages show, on whatever host."""
 
     rdf: bool
     """Read RDFa, JSON-LD and microdata into triples, which `query` and `sparql` ask, and `meta` and `link` into
     `items`."""
 
     language: Sequence[str]
-    """Keep pages in this language alone, as de; others are discarded."""
+    """Keep only pages in this language, as de; discard others."""
 
     follow_nofollow: bool
     """Follow links that pages mark as nofollow, too."""
 
     details: Literal["plain", "full"]
-    """full: also language of the text, fingerprint and texts of links; about 1 ms a page more."""
+    """With `full`, also find the language and the fingerprint of each text, and the texts of links; about 1 ms a page
+    more."""
 
     text: Literal["main", "all"]
-    """Take the prose of a page for its text, without menus and code (main), or every word that is for readers (all):
-    for language, fingerprints, processors and the index."""
+    """Use as the text of a page its prose without menus and code (main), or every word that readers see (all): for
+    language, fingerprints, processors and the index."""
 
     near_duplicates: Literal["auto", "off", "report", "skip"]
-    """Pages with nearly the same text: report, or skip; auto reports where details are full."""
+    """Report or skip pages with nearly the same text; `auto` reports them with --details full."""
 
     sinks: str
-    """Hand rows on to the databases that this file names (TOML), while the crawl runs."""
+    """While the crawl runs, write rows to the databases that this TOML file names."""
 
     index: bool
     """Keep a full-text index while the crawl runs, for `gossamer search`."""
 
     items: Sequence[str]
-    """Write the items that processors find to this file too: .jsonl and .csv grow while the crawl runs, .json, .parquet
-    and .xlsx are written when it stops. KIND=FILE takes items of one kind alone."""
+    """Also write the items that processors find to this file: .jsonl and .csv grow while the crawl runs; .json,
+    .parquet and .xlsx are written when it stops. KIND=FILE takes only items of one kind."""
 
     item_columns: Sequence[str]
     """Write only this field of items to the files of --items, in this order."""
@@ -207,14 +210,16 @@ class CrawlKeywords(TypedDict, total=False):
     (repeatable: in all of them)."""
 
     item_formulas: Literal["disarm", "keep"]
-    """Put an apostrophe before what a spreadsheet would take for a formula in .csv (disarm), or leave it (keep)."""
+    """Put an apostrophe before cells of .csv that a spreadsheet would run as a formula (disarm), or leave them
+    (keep)."""
 
     mirror: str
     """Write the site to this folder when the crawl stops, with links rewritten so that it can be browsed without a
     server; includes --page-requisites."""
 
     triple_store: str
-    """Send triples to this URL too, which takes SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH is USER:PASSWORD for it."""
+    """Also send triples to the store at this URL, by SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH is its
+    USER:PASSWORD."""
 
     no_warc: bool
     """Keep no archive."""

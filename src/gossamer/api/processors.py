@@ -20,7 +20,7 @@ from gossamer.model.visit import Found, Item
 from gossamer.reading.document import Document
 
 if TYPE_CHECKING:
-    from gossamer.assembly.reprocess import Reprocessed
+    from gossamer.operations.reprocess import Reprocessed
 
 ProcessorFunction = Callable[[Document], Iterable[Found | Item | Order] | None]
 P = TypeVar("P", bound=ProcessorFunction)
@@ -94,8 +94,8 @@ async def reprocess(directory: str, *, wiring: str = "") -> "Reprocessed":
 
     Those of the crawl's wiring run, or of `wiring` (a file name), and those that this program registered.
     """
-    from gossamer.assembly.reprocess import crawl_wiring
-    from gossamer.assembly.reprocess import reprocess as prepare
+    from gossamer.operations.reprocess import crawl_wiring
+    from gossamer.operations.reprocess import reprocess as prepare
 
     catalog = shipped_catalog()
     plan = find_wiring(wiring) if wiring else crawl_wiring(directory)

@@ -244,6 +244,11 @@ class Spider:
         """Crawl, and iterate over the pages with their items, as :func:`gossamer.crawl` does."""
         return CrawlRun(self._made(self.seeds, _checked({**options})), yields)
 
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The options that it was made with, and those that go without saying: who logs in keeps cookies."""
+        return {**({"cookies": "keep"} if len(self.logins) else {}), **self.options}
+
     def job(self, seeds: Iterable[str | Request], options: Mapping[str, Any], **more: Any) -> Crawl:
         """A crawl of this spider that somebody else runs; `more` is what :class:`~gossamer.assembly.crawl.Crawl` takes beside."""
         return make_crawl(self._made(seeds, options), **more)
@@ -257,7 +262,7 @@ class Spider:
             LOG.warning("the spider has no handlers: it crawls as gossamer crawl does")
         own = {"table": self.handlers, "logins": self.logins, "__doc__": SpiderHandlers.__doc__}
         handlers = type("ThisSpider", (SpiderHandlers,), own)
-        chosen = {**({"cookies": "keep"} if len(self.logins) else {}), **self.options, **options}
+        chosen = {**self.chosen, **options}
         urls = () if chosen.get("resume") else tuple(map(_url, begun))
         return Made(urls, chosen, handlers, self._file(), begun)
 

@@ -28,6 +28,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace
 from gossamer.assembly.processes import Fleet
 from gossamer.assembly.rewired import read_changes
+from gossamer.assembly.sampling import Sampler
 from gossamer.assembly.seeds import check_addresses
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, peak_rss
@@ -177,6 +178,7 @@ class Crawl:
             is_vain = made and came_to_nothing(summary)
             self._tell_end(summary, is_kept=not is_vain)
             if not self._work.is_aborted:
+                Sampler(self).take(ended=summary.state)
                 write_hosts(running)
             self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
         finally:
@@ -215,11 +217,11 @@ class Crawl:
 
     @contextlib.asynccontextmanager
     async def _attended(self) -> AsyncIterator[None]:
-        """While the block runs, the crawl can be steered from outside, and its pulse is taken."""
+        """While the block runs, the crawl can be steered from outside, its pulse is taken, and so are samples."""
         control = ControlServer(self.directory, self._steer, self.report)
         try:
             await control.start()
-            async with self.figures.pulse.beating():
+            async with self.figures.pulse.beating(), Sampler(self).sampling():
                 yield
         finally:
             await control.stop()
@@ -271,6 +273,11 @@ class Crawl:
     def is_stopping(self) -> bool:
         """It was told to end."""
         return self._work.is_stopping
+
+    @property
+    def state_at_work(self) -> str:
+        """`running`, `paused` or `stopping`."""
+        return "stopping" if self.is_stopping else "paused" if self.units.frontier.is_paused else "running"
 
     def stop(self) -> None:
         """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""

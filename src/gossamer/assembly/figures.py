@@ -103,7 +103,7 @@ class RunFigures:
     def _count(self) -> Counts:
         counters = self._counters()
         flights = [url for unit in self._units.providers(MemoryFlights) for url in unit.oldest(WATCHED)]
-        return Counts(counters.get("pages", 0), counters.get("fetched", 0), flights)
+        return Counts(counters.get("pages", 0), counters.get("fetched", 0), flights, time.process_time())
 
     # -- what is worth a look
 

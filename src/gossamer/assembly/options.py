@@ -30,7 +30,9 @@ Strategy = Literal["breadth", "depth", "host-breadth", "priority", "random-walk"
 class CrawlOptions(Sheet, frozen=True):
     """What `gossamer crawl` and `gossamer.crawl()` take, apart from the seeds."""
 
-    output: Annotated[str, setting("Directory of the crawl; default ./crawl-HOST-DATE.", restart=_PLACE)] = ""
+    output: Annotated[str, setting("Keep the crawl in this directory; default: ./crawl-HOST-DATE.", restart=_PLACE)] = (
+        ""
+    )
     resume: Annotated[bool, setting("Go on with the crawl that the directory holds.", restart=_BEGINNING)] = False
     overwrite: Annotated[
         bool, setting("Remove the crawl that the directory holds, and start anew.", restart=_BEGINNING)
@@ -46,36 +48,36 @@ class CrawlOptions(Sheet, frozen=True):
 
     scope: Annotated[
         Scope,
-        setting("Which links are followed, seen from the seeds: page, prefix, host, domain or any."),
+        setting("Follow links to the same page, path prefix, host or registered domain as a seed, or to any."),
     ] = "host"
     include: Annotated[tuple[str, ...], setting("Follow only URLs that match this RE2 pattern (repeatable).")] = ()
     exclude: Annotated[tuple[str, ...], setting("Never follow URLs that match this RE2 pattern (repeatable).")] = ()
     normalise: Annotated[
         tuple[str, ...],
         setting(
-            "Fold also URLs that differ in this (sort-query, index-pages, slashes, www), or no longer (no-sessions, "
-            "no-tracking, ...); see docs/urls.md (repeatable).",
+            "Also treat URLs as equal if they differ only in this respect (sort-query, index-pages, slashes, www); a `no-` "
+            "prefix turns a default rule off (no-sessions, no-tracking, ...). See docs/urls.md (repeatable).",
         ),
     ] = ()
     noise: Annotated[
         str,
-        setting("Links to advertisements and trackers: drop, keep, or a FILE with a list of them."),
+        setting("Drop or keep links to advertisements and trackers, or drop those that a FILE lists."),
     ] = "drop"
     traps: Annotated[
         Literal["cut", "report"],
-        setting("Set aside endless parts of hosts that say nothing new (cut), or only report them."),
+        setting("Set aside parts of a host that grow without end and say nothing new (cut), or only report them."),
     ] = "cut"
     release: Annotated[
         tuple[str, ...],
         setting(
-            "Fetch what was set aside under this ID of `gossamer traps`, or all of it, when a crawl goes on (repeatable).",
+            "Fetch the URLs that were set aside under this ID of `gossamer traps`, or `all`, when a crawl goes on (repeatable).",
             restart=_RELEASE,
         ),
     ] = ()
     filter: Annotated[
         tuple[str, ...],
         setting(
-            "Follow only links that this expression holds for, or GATE: EXPRESSION for another gate; see docs/filters.md "
+            "Follow only links that this expression is true of; write GATE: EXPRESSION for another gate. See docs/filters.md "
             "(repeatable).",
         ),
     ] = ()
@@ -85,22 +87,28 @@ class CrawlOptions(Sheet, frozen=True):
     ] = ()
     never: Annotated[
         tuple[str, ...],
-        setting("Keep out of these domains, written the same way; wins over --only (repeatable)."),
+        setting("Keep out of these domains, written the same way; this wins over --only (repeatable)."),
     ] = ()
-    depth: Annotated[int, setting("Links to follow away from the seeds.", unit="links", ge=0)] | None = None
+    depth: (
+        Annotated[int, setting("Follow at most this many links in a row from a seed.", unit="links", ge=0)] | None
+    ) = None
 
-    max_pages: Annotated[int, setting("Stop after so many HTML pages.", unit="pages", ge=1)] | None = None
-    max_pages_per_host: Annotated[int, setting("Take so many URLs of one host.", unit="pages", ge=1)] | None = None
+    max_pages: Annotated[int, setting("Stop after this many HTML pages.", unit="pages", ge=1)] | None = None
+    max_pages_per_host: Annotated[int, setting("Queue at most this many URLs per host.", unit="pages", ge=1)] | None = (
+        None
+    )
     max_time: Annotated[float, setting("Stop this run after this time.", unit="s", gt=0)] | None = None
     total_time: Annotated[float, setting("Stop after this time, over all runs.", unit="s", gt=0)] | None = None
-    max_bytes: Annotated[int, setting("Stop after so many bytes of bodies.", unit="bytes", ge=1)] | None = None
-    min_free_disk: Annotated[int, setting("Stop when less disk is free.", unit="bytes", ge=0)] | None = None
+    max_bytes: Annotated[int, setting("Stop after this many bytes of bodies.", unit="bytes", ge=1)] | None = None
+    min_free_disk: (
+        Annotated[int, setting("Stop when less than this is free on the disk.", unit="bytes", ge=0)] | None
+    ) = None
     until: Annotated[
         str,
-        setting("End at the first page that this expression holds for; see docs/filters.md."),
+        setting("End at the first page that this expression is true of; see docs/filters.md."),
     ] = ""
     max_page_size: Annotated[int, setting("Cut bodies at this size.", unit="bytes", ge=1)] = 16_000_000
-    max_links: Annotated[int, setting("Links kept of one page.", unit="links", ge=0)] = 6000
+    max_links: Annotated[int, setting("Keep at most this many links of a page.", unit="links", ge=0)] = 6000
 
     agents: (
         Annotated[
@@ -114,17 +122,23 @@ class CrawlOptions(Sheet, frozen=True):
         ]
         | None
     ) = None
-    concurrency: Annotated[int, setting("Requests in flight in all.", unit="requests", ge=1, le=4096)] = 64
+    concurrency: Annotated[
+        int, setting("Have at most this many requests in flight in all.", unit="requests", ge=1, le=4096)
+    ] = 64
     per_host: Annotated[
         int,
-        setting("Live requests to one host; more than 1 only where you own it.", unit="requests", ge=1),
+        setting(
+            "Have at most this many requests in flight to one host; more than 1 only if you own it.",
+            unit="requests",
+            ge=1,
+        ),
     ] = 1
 
     delay: (
         Annotated[
             float,
             setting(
-                "Wait this long between two requests to a host; `auto` adapts to its latency, with at least 1 s.",
+                "Wait this long between two requests to a host; `auto` adapts to its latency and waits at least 1 s.",
                 unit="s",
                 ge=0,
             ),
@@ -132,19 +146,39 @@ class CrawlOptions(Sheet, frozen=True):
         | Literal["auto"]
     ) = "auto"
     domain_delay: (
-        Annotated[float, setting("Between two starts in one registered domain; 0.25 s.", unit="s", ge=0)] | None
+        Annotated[
+            float,
+            setting(
+                "Wait this long between the starts of two requests to one registered domain; default: 0.25 s.",
+                unit="s",
+                ge=0,
+            ),
+        ]
+        | None
     ) = None
-    ip_delay: Annotated[float, setting("Between two starts at one IP address; 0.25 s.", unit="s", ge=0)] | None = None
-    rate: Annotated[float, setting("Pages a second in all.", unit="pages/s", gt=0)] | None = None
-    bandwidth: Annotated[float, setting("Bytes a second in all.", unit="bytes/s", gt=0)] | None = None
+    ip_delay: (
+        Annotated[
+            float,
+            setting(
+                "Wait this long between the starts of two requests to one IP address; default: 0.25 s.", unit="s", ge=0
+            ),
+        ]
+        | None
+    ) = None
+    rate: Annotated[float, setting("Fetch at most this many pages a second in all.", unit="pages/s", gt=0)] | None = (
+        None
+    )
+    bandwidth: (
+        Annotated[float, setting("Read at most this many bytes a second in all.", unit="bytes/s", gt=0)] | None
+    ) = None
     retries: Annotated[
-        int, setting("Try what failed so many times more, after 10 s, 10 and 60 minutes.", ge=0, le=3)
+        int, setting("Try a failed request this many times more: after 10 s, 10 minutes and 60 minutes.", ge=0, le=3)
     ] = 3
     linger: (
         Annotated[
             float,
             setting(
-                "Wait so long for retries alone, then end; resume asks for them when they are due. Or `forever`.",
+                "When only retries are left, wait this long for them, then end; `forever` never ends. Resume asks for the rest.",
                 unit="s",
                 ge=0,
             ),
@@ -152,18 +186,24 @@ class CrawlOptions(Sheet, frozen=True):
         | Literal["forever"]
     ) = 30.0
     strategy: Annotated[
-        Strategy, setting("What is fetched first: breadth, depth, host-breadth, priority, random-walk.", restart=_GRAPH)
+        Strategy,
+        setting(
+            "Choose which page is fetched next: breadth, depth, host-breadth, priority or random-walk.", restart=_GRAPH
+        ),
     ] = "breadth"
     robots: Annotated[
         Literal["obey", "ignore"],
-        setting("Obey robots.txt; ignore only with --i-own-these-hosts, or on this machine.", restart=_ROBOTS),
+        setting("Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine.", restart=_ROBOTS),
     ] = "obey"
     sitemaps: Annotated[bool, setting("Also fetch the sitemaps that robots.txt names.")] = False
-    i_own_these_hosts: Annotated[bool, setting("You answer for every host that is asked.", restart=_ROBOTS)] = False
+    i_own_these_hosts: Annotated[
+        bool, setting("Confirm that every host that the crawl asks is yours.", restart=_ROBOTS)
+    ] = False
 
-    user_agent: Annotated[str, setting("Sent instead of `Gossamer/VERSION (+CONTACT)`.")] = ""
+    user_agent: Annotated[str, setting("Send this user agent instead of `Gossamer/VERSION (+CONTACT)`.")] = ""
     contact: Annotated[
-        str, setting("URL or mail address for site owners; also GOSSAMER_CONTACT. Needed off loopback.")
+        str,
+        setting("Tell site owners this URL or mail address; needed beyond this machine. GOSSAMER_CONTACT sets it too."),
     ] = ""
     header: Annotated[tuple[str, ...], setting("Send this header field, as `Name: value` (repeatable).")] = ()
     auth: Annotated[
@@ -178,8 +218,8 @@ class CrawlOptions(Sheet, frozen=True):
     cookies: Annotated[
         Literal["off", "host", "keep"],
         setting(
-            "`host`: send the cookies that a server sets back to it while the crawl runs. `keep`: send them when it goes on, too; "
-            "they lie in a file of the crawl that its owner alone can read, and their values are in no archive."
+            "Send cookies back to the server that set them: `host` while the crawl runs, `keep` also when it goes on later. Kept "
+            "cookies lie in a file of the crawl that only its owner can read; no archive holds their values."
         ),
     ] = "off"
     cookie_file: Annotated[
@@ -193,7 +233,7 @@ class CrawlOptions(Sheet, frozen=True):
     proxy: Annotated[
         str,
         setting(
-            "Ask through http://[USER:PASSWORD@]HOST:PORT or socks5h://...; the environment's are never used.",
+            "Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://...; proxies of the environment are never used.",
             secret=True,
         ),
     ] = ""
@@ -203,7 +243,7 @@ class CrawlOptions(Sheet, frozen=True):
         tuple[str, ...],
         setting("Connect to ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080` (repeatable)."),
     ] = ()
-    allow_network: Annotated[tuple[str, ...], setting("Private network (CIDR) that links may reach (repeatable).")] = ()
+    allow_network: Annotated[tuple[str, ...], setting("Let links reach this private network (CIDR) (repeatable).")] = ()
 
     hosts: Annotated[
         dict[str, dict[str, Any]],
@@ -215,7 +255,7 @@ class CrawlOptions(Sheet, frozen=True):
     page_requisites: Annotated[
         bool,
         setting(
-            "Also fetch what pages show (style sheets, images, scripts, media), wherever it lies.",
+            "Also fetch the style sheets, images, scripts and media that pages show, on whatever host.",
         ),
     ] = False
     rdf: Annotated[
@@ -227,19 +267,20 @@ class CrawlOptions(Sheet, frozen=True):
     ] = False
     language: Annotated[
         tuple[str, ...],
-        setting("Keep pages in this language alone, as de; others are discarded (repeatable)."),
+        setting("Keep only pages in this language, as de; discard others (repeatable)."),
     ] = ()
     follow_nofollow: Annotated[bool, setting("Follow links that pages mark as nofollow, too.")] = False
     details: Annotated[
         Literal["plain", "full"],
         setting(
-            "full: also language of the text, fingerprint and texts of links; about 1 ms a page more.", restart=_GRAPH
+            "With `full`, also find the language and the fingerprint of each text, and the texts of links; about 1 ms a page more.",
+            restart=_GRAPH,
         ),
     ] = "plain"
     text: Annotated[
         Literal["main", "all"],
         setting(
-            "Take the prose of a page for its text, without menus and code (main), or every word that is for readers (all): "
+            "Use as the text of a page its prose without menus and code (main), or every word that readers see (all): "
             "for language, fingerprints, processors and the index.",
             restart=_GRAPH,
         ),
@@ -247,12 +288,12 @@ class CrawlOptions(Sheet, frozen=True):
     near_duplicates: Annotated[
         Literal["auto", "off", "report", "skip"],
         setting(
-            "Pages with nearly the same text: report, or skip; auto reports where details are full.", restart=_GRAPH
+            "Report or skip pages with nearly the same text; `auto` reports them with --details full.", restart=_GRAPH
         ),
     ] = "auto"
     sinks: Annotated[
         str,
-        setting("Hand rows on to the databases that this file names (TOML), while the crawl runs.", restart=_BEGINNING),
+        setting("While the crawl runs, write rows to the databases that this TOML file names.", restart=_BEGINNING),
     ] = ""
     index: Annotated[
         bool,
@@ -261,8 +302,8 @@ class CrawlOptions(Sheet, frozen=True):
     items: Annotated[
         tuple[str, ...],
         setting(
-            "Write the items that processors find to this file too: .jsonl and .csv grow while the crawl runs, .json, .parquet "
-            "and .xlsx are written when it stops. KIND=FILE takes items of one kind alone (repeatable).",
+            "Also write the items that processors find to this file: .jsonl and .csv grow while the crawl runs; .json, .parquet "
+            "and .xlsx are written when it stops. KIND=FILE takes only items of one kind (repeatable).",
             restart=_BEGINNING,
         ),
     ] = ()
@@ -283,7 +324,7 @@ class CrawlOptions(Sheet, frozen=True):
     item_formulas: Annotated[
         Literal["disarm", "keep"],
         setting(
-            "Put an apostrophe before what a spreadsheet would take for a formula in .csv (disarm), or leave it (keep).",
+            "Put an apostrophe before cells of .csv that a spreadsheet would run as a formula (disarm), or leave them (keep).",
             restart=_BEGINNING,
         ),
     ] = "disarm"
@@ -298,7 +339,7 @@ class CrawlOptions(Sheet, frozen=True):
     triple_store: Annotated[
         str,
         setting(
-            "Send triples to this URL too, which takes SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH is USER:PASSWORD for it.",
+            "Also send triples to the store at this URL, by SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH is its USER:PASSWORD.",
             restart=_BEGINNING,
         ),
     ] = ""
@@ -311,6 +352,6 @@ class HostOptions(Sheet, frozen=True):
     delay: (
         Annotated[float, setting("Wait this long between two requests.", unit="s", ge=0)] | Literal["auto"] | None
     ) = None
-    per_host: Annotated[int, setting("Have so many live requests.", unit="requests", ge=1)] | None = None
-    max_pages: Annotated[int, setting("Take so many URLs.", unit="pages", ge=1)] | None = None
+    per_host: Annotated[int, setting("Have at most this many requests in flight.", unit="requests", ge=1)] | None = None
+    max_pages: Annotated[int, setting("Queue at most this many URLs.", unit="pages", ge=1)] | None = None
     header: Annotated[tuple[str, ...], setting("Send this header field too, as `Name: value`.")] = ()

@@ -36,6 +36,8 @@ class Counts(msgspec.Struct, frozen=True):
     fetched: int
     flights: Sequence[str]
     """What has been under way for longest, the oldest first."""
+    cpu: float = 0.0
+    """Seconds of CPU that the process has used."""
 
 
 class SlowPage(msgspec.Struct, frozen=True):
@@ -123,6 +125,14 @@ class Pulse:
         if passed <= 0:
             return 0.0, 0.0
         return (last.pages - first.pages) / passed, (last.fetched - first.fetched) / passed
+
+    @property
+    def busy(self) -> float:
+        """Share of a core that the process used over the last ten seconds, or since the beginning."""
+        if len(self._counts) < 2:
+            return 0.0
+        (before, first), (now, last) = self._counts[0], self._counts[-1]
+        return (last.cpu - first.cpu) / (now - before) if now > before else 0.0
 
     @property
     def growth(self) -> Mapping[str, float]:

@@ -17,7 +17,7 @@ from gossamer.flow.running import RunningGraph
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.segments import closed_segments, segments
 from gossamer.stores.tablelog import TableLog
-from gossamer.stores.tables.host_notes import host_row
+from gossamer.stores.tables.host_notes import HOST_NOTES, host_row
 
 
 def write_hosts(running: RunningGraph) -> None:
@@ -26,7 +26,7 @@ def write_hosts(running: RunningGraph) -> None:
     for ledger in running.providers.values():
         if isinstance(ledger, RocksLedger) and logs:
             log, now = logs[0], ledger.clock.now()
-            log.hosts(host_row(state, now) for state in ledger.hosts())
+            log.add(HOST_NOTES.name, (host_row(state, now) for state in ledger.hosts()))
             ends = log.ends()
             with ledger.group() as group:
                 for file, end in ends.items():

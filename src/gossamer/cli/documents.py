@@ -6,12 +6,12 @@ Place in the flow: `gossamer inspect` and `gossamer rdf` take their documents fr
 import mimetypes
 from pathlib import Path
 
-from gossamer.assembly.fetching import Fetching
-from gossamer.assembly.inspecting import answer_of
 from gossamer.assembly.options import CrawlOptions
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical
 from gossamer.model.visit import Response
+from gossamer.operations.fetching import Fetching
+from gossamer.operations.inspecting import answer_of
 
 #: Name of a document that came by standard input, where no base was given.
 NAMELESS = "about:blank"

@@ -10,13 +10,13 @@ from typing import Any
 import click
 import msgspec
 
-from gossamer.assembly.fetching import Fetching
 from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.lines import shown
 from gossamer.cli.options import options_named, read_options
 from gossamer.flow.quantities import show_bytes
 from gossamer.model import body as bodies
 from gossamer.model.visit import Response, Timings, sha1_base32
+from gossamer.operations.fetching import Fetching
 from gossamer.reading.charset import sniff, to_utf8
 
 #: The options of a crawl that a single fetch has, too.

@@ -12,7 +12,6 @@ import click
 import msgspec
 
 from gossamer.assembly.identity import token_of, user_agent
-from gossamer.assembly.inspecting import Inspecting, looks_like_urls
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.documents import NAMELESS, canonical_base, fetched, read
@@ -20,6 +19,7 @@ from gossamer.cli.fetch import OPTIONS
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.telling import tell
 from gossamer.model.errors import UsageError
+from gossamer.operations.inspecting import Inspecting, looks_like_urls
 from gossamer.stores.printable import printable
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from gossamer.assembly.identity import token_of, user_agent
-from gossamer.assembly.inspecting import Inspecting
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.documents import NAMELESS, canonical_base, fetched, read
@@ -21,6 +20,7 @@ from gossamer.cli.lines import shown
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.telling import tell
 from gossamer.model.errors import UsageError
+from gossamer.operations.inspecting import Inspecting
 from gossamer.rdf.filtering import DROPPED
 from gossamer.rdf.page import StructuredData
 from gossamer.rdf.writing import FORMATS, serialized

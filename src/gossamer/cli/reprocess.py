@@ -33,8 +33,8 @@ def reprocess(directory: str, wiring_name: str | None, processors: tuple[str, ..
     Triples are replaced where the crawl was told to keep them, or with --rdf; otherwise they stay as they are.
     """
     from gossamer.assembly.compiling import find_wiring
-    from gossamer.assembly.reprocess import reprocess as prepare
     from gossamer.assembly.tuning import loop_factory
+    from gossamer.operations.reprocess import reprocess as prepare
 
     run = prepare(
         directory,

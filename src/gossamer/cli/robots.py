@@ -12,13 +12,13 @@ import click
 
 from gossamer.assembly.identity import contact_of
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.robots import Asking
 from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.lines import given_urls, shown
 from gossamer.cli.telling import tell
 from gossamer.contracts.robots import RobotsRuling, RobotsVerdict
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical, scheme_of
+from gossamer.operations.robots import Asking
 from gossamer.services.robots.reading import MAX_BYTES, parse
 from gossamer.services.robots.rules import Decision, PathForm, Rules
 

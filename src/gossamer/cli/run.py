@@ -51,7 +51,7 @@ def run(
 
         path, _, name = file.rpartition(":") if ":" in file and not file.endswith(".py") else (file, "", "")
         spider, own = load(path, name)
-        chosen = {**spider.options, **own}
+        chosen = {**spider.chosen, **own}
         seeds = chosen.pop("seeds", spider.seeds)
         plan = wiring or chosen.pop("wiring", "")
         chosen.pop("wiring", None)

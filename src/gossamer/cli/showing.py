@@ -11,6 +11,7 @@ from gossamer.flow.quantities import show_bytes, show_count, show_seconds
 from gossamer.model.outcome import ERRORS
 
 if TYPE_CHECKING:
+    from gossamer.assembly.control.problems import Problem
     from gossamer.assembly.control.sizes import DataSet
     from gossamer.assembly.control.standing import CrawlStanding
     from gossamer.assembly.control.waits import Wait
@@ -43,6 +44,11 @@ def shown_wait(wait: "Wait", now: float, directory: str) -> str:
         "set_aside": f"{urls} set aside as parts of traps (gossamer traps {shlex.quote(directory)})",
     }
     return texts.get(wait.why, wait.why)
+
+
+def shown_problem(problem: "Problem") -> str:
+    """A problem: reason, evidence, and the command that helps."""
+    return f"{problem.reason} ({problem.evidence})" + (f": {problem.command}" if problem.command else "")
 
 
 def shown_speed(now: "CrawlStanding") -> str:

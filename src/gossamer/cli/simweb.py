@@ -279,13 +279,14 @@ def _serve_hostile(port: int, ca_file: Path | None) -> None:
 
 
 def _expected(spec: WebSpec, options: dict[str, Any]) -> None:
+    from gossamer.simweb.expected import expected_pages
     from gossamer.simweb.graph import GraphError, WebGraph
 
     try:
         graph = WebGraph(SimWeb(spec))
         seeds = list(options["seeds"]) or None
         agent = options["agent"] or "Gossamer"
-        found = graph.expected(seeds, options["scope"], options["depth"], agent)
+        found = expected_pages(graph, seeds, options["scope"], options["depth"], agent)
     except GraphError as error:
         raise click.UsageError(str(error)) from error
     for page in found.pages:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: What limits are shown in.
 _SHOWN_IN = {"max_time": show_seconds, "max_bytes": show_bytes, "min_free_disk": show_bytes}
 
+#: Problems that are told: the worst. `--json` has all of them.
+PROBLEMS = 2
+
 
 @click.command()
 @click.argument("directory", metavar="DIR")
@@ -83,6 +86,7 @@ def lines_of(now: "CrawlStanding", at: float) -> list[str]:
         f"errors:   {now.errors}" + (f": {errors}" if errors else "") + (f" (most at {failing})" if failing else "")
     )
     lines += _hanging("waits:    ", [showing.shown_wait(wait, at, now.crawl) for wait in now.waits])
+    lines += _hanging("problems: ", [showing.shown_problem(one) for one in now.problems[:PROBLEMS]])
     if now.limits:
         shown = [f"{name} {_SHOWN_IN.get(name, '{:g}'.format)(value)}" for name, value in now.limits.items()]
         lines.append("limits:   " + ", ".join(shown) + (f" ({left})" if left else ""))

@@ -39,6 +39,8 @@ class Elsewhere(msgspec.Struct, frozen=True):
     module: str
     name: str
     sheet: Mapping[str, Any]
+    deadline: float
+    """Seconds that it may take for a page."""
 
 
 class PageHandlers(Protocol):
@@ -57,6 +59,10 @@ class PageHandlers(Protocol):
 
     def elsewhere(self, visit: Visit) -> Elsewhere | None:
         """What runs its handler in a process of its own; None where `handle` runs it."""
+        ...
+
+    def left(self, visit: Visit) -> None:
+        """The handler of this visit, which ran in another process, says that nobody is logged in."""
         ...
 
     async def handle(self, document: Document) -> Handled:
@@ -80,14 +86,19 @@ Ask = Callable[[Task], Awaitable[Response]]
 
 
 class Entered(Protocol):
-    """What is known of log-ins, in later runs too where cookies are kept."""
+    """What is known of log-ins, in later runs too where cookies are kept. Suite: `gossamer.testing.check_entered`.
 
-    def has_entered(self, name: str) -> bool:
-        """Whether a log-in was run and its cookies are still there."""
+    Promises:
+        1. A log-in that was noted is known in later runs, for as long as a cookie is there that its URL is asked with.
+        2. One that was not noted is not known, whatever cookies there are.
+    """
+
+    def has_entered(self, url: str) -> bool:
+        """Whether the log-in of this URL was run, and a cookie of it is still valid."""
         ...
 
-    def note_entered(self, name: str) -> None:
-        """A log-in was run."""
+    def note_entered(self, url: str) -> None:
+        """The log-in of this URL was run. Raises OSError where it cannot be written down."""
         ...
 
 
@@ -96,11 +107,12 @@ class LogInSender(RequestSender, Entered, Protocol):
 
 
 class LogIns(Protocol):
-    """Runs log-ins.
+    """Runs log-ins. Suite: `gossamer.testing.check_log_ins`.
 
     Promises:
         1. A log-in is run by one caller at a time, who has its host's turn; the others wait.
         2. It asks the host of its own URL alone, and ends within its deadline.
+        3. One that has succeeded is run once, and noted; one that has failed is run again for whoever comes next.
     """
 
     async def enter(self, url: str, ask: Ask, entered: Entered) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assembly.archived import ArchivedTexts
 from gossamer.assembly.place import read_wiring
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
+from gossamer.operations.archived import ArchivedTexts
 from gossamer.query.convert import convert
 from gossamer.query.feeds import Feed
 from gossamer.query.places import TABLES, TERMS, following

@@ -1,6 +1,6 @@
 """Documents by URL: found in the index, in runs that are not merged yet, and in row logs that have no run yet.
 
-Place in the flow: `gossamer cat` and :mod:`gossamer.assembly.reprocess` read here; it works while the crawl runs.
+Place in the flow: `gossamer cat` and :mod:`gossamer.operations.reprocess` read here; it works while the crawl runs.
 """
 
 import contextlib

@@ -35,7 +35,7 @@ from gossamer.query.places import (
     table_files,
     write_manifest,
 )
-from gossamer.query.schema import EVERY, HOSTS_VIEW, select_from_log, tables_of, tables_that_ship
+from gossamer.query.schema import EVERY, HOSTS_VIEW, lasting, select_from_log, tables_of, tables_that_ship
 from gossamer.stores.cdxj import INDEX, merge, write_run
 from gossamer.stores.segments import Segment, closed_segments, mark_closed, segments
 
@@ -107,7 +107,8 @@ def _convert_one(directory: Path, segment: Segment, tables: Mapping[str, TableSp
     if table is None:
         return
     target = parquet_of(directory, segment)
-    fresh = writer.prepare(select_from_log(table, [writer.link(segment.path)]), target)
+    sql = lasting(table.name, select_from_log(table, [writer.link(segment.path)]))
+    fresh = writer.prepare(sql, target)
     write_notes(directory, with_tables(notes_of(directory), {f"{segment.table}/{target.name}": noted(fresh)}))
     fresh.replace(target)
 

@@ -21,7 +21,7 @@ from gossamer.query.engine import Connection, Error, StatementType, connect, sel
 from gossamer.query.item_views import asks_for_items, make_item_views
 from gossamer.query.noted import Damage, damaged_tables, is_parquet, known_notes
 from gossamer.query.places import TABLES, reading, table_files, table_names
-from gossamer.query.schema import EVERY, HOSTS, HOSTS_VIEW, latest, tables_of
+from gossamer.query.schema import EVERY, HOSTS, HOSTS_VIEW, lasting, latest, tables_of
 from gossamer.query.superseding import find_superseded, is_noted, note_once
 from gossamer.query.views import DERIVED, MACROS, VIEWS
 from gossamer.stores.crawl_identity import crawl_id
@@ -119,7 +119,7 @@ class Database:
             sql = select_table(
                 tables.get(name), self._linked(name, self._sound(directory, current)), self._copied(name, live)
             )
-            self._make_view(f"{name}{EVERY}" if f"{name}{EVERY}" in of_visits else name, sql)
+            self._make_view(f"{name}{EVERY}" if f"{name}{EVERY}" in of_visits else name, lasting(name, sql))
             if not current and not live:
                 self.without_rows.append(name)
             if name == PAGES:

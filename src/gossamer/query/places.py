@@ -1,7 +1,7 @@
 """Where tables lie, and who may touch them: one converter at a time, and no file goes while somebody reads it.
 
 Parquet files are called after the segment that they were made from, so that making one twice makes one. Files that another
-run replaced (:mod:`gossamer.assembly.reprocess`) are listed in `tables/replaced.json` until nobody reads them any more.
+run replaced (:mod:`gossamer.operations.reprocess`) are listed in `tables/replaced.json` until nobody reads them any more.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """Tables replaced by a run over the archive: new rows for what was read again, old rows for the rest, in one switch.
 
-Place in the flow: :mod:`gossamer.assembly.reprocess` writes row logs into a workspace of its own, as a crawl does; here they
+Place in the flow: :mod:`gossamer.operations.reprocess` writes row logs into a workspace of its own, as a crawl does; here they
 are joined with the tables as they stood, and the manifest is switched. A run that dies before leaves the tables as they were.
 Which columns and rows processing makes is said by the tables' declarations.
 """

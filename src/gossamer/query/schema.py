@@ -14,6 +14,7 @@ from gossamer.model.visit import HTML_TYPES
 from gossamer.stores.segments import declared
 from gossamer.stores.tables.catalog import shipped
 from gossamer.stores.tables.host_notes import HOST_NOTES
+from gossamer.stores.tables.samples import COARSE, FINE_FOR, SAMPLES
 
 #: What is added to the name of a table for the view that has the rows of every visit.
 EVERY = "_all"
@@ -121,6 +122,14 @@ def _literal(value: object) -> str:
 def words(words: Iterable[str]) -> str:
     """Some words as the inside of `IN (...)`, always in one order."""
     return ", ".join(_literal(str(word)) for word in sorted(words))
+
+
+def lasting(name: str, rows: str) -> str:
+    """SQL of those of a table's rows that are kept: of `samples`, those of every five minutes and all of the last day."""
+    if name != SAMPLES.name:
+        return rows
+    return f"""SELECT * FROM ({rows})
+        QUALIFY every >= {COARSE} OR taken_at > max(taken_at) OVER (PARTITION BY agent) - INTERVAL {FINE_FOR} SECOND"""
 
 
 # -- views

@@ -171,7 +171,8 @@ class AliasSheet(Sheet, frozen=True):
     """Settings of :class:`HostAliases`."""
 
     pages: Annotated[
-        int, setting("Pages that are compared, 300 bytes each.", unit="pages", restart="it sizes the memory", ge=1)
+        int,
+        setting("Compare at most this many pages, 300 bytes each.", unit="pages", restart="it sizes the memory", ge=1),
     ] = 32_768
 
 

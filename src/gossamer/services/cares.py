@@ -37,10 +37,10 @@ class DnsSheet(ResolverSheet, frozen=True):
     """Settings of :class:`DnsResolver`."""
 
     servers: Annotated[
-        tuple[str, ...], setting("Name servers, ADDRESS[:PORT]; empty: those that the system is set up with.")
+        tuple[str, ...], setting("Ask these name servers, as ADDRESS[:PORT]; empty: those of the system.")
     ] = ()
-    min_ttl: Annotated[float, setting("An answer is good for at least so long.", unit="s", ge=0)] = 60.0
-    max_ttl: Annotated[float, setting("And for at most so long.", unit="s", ge=0)] = 3600.0
+    min_ttl: Annotated[float, setting("Use an answer for at least this long.", unit="s", ge=0)] = 60.0
+    max_ttl: Annotated[float, setting("Use an answer for at most this long.", unit="s", ge=0)] = 3600.0
 
 
 class _Channel:

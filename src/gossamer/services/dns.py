@@ -32,29 +32,33 @@ class ResolverSheet(Sheet, frozen=True):
     """Settings of :class:`SystemResolver`."""
 
     resolve: Annotated[
-        tuple[str, ...], setting("PATTERN=ADDRESS[:PORT] entries, `*` matching any text; the first that fits wins.")
+        tuple[str, ...],
+        setting(
+            "Connect to ADDRESS[:PORT] for hosts that match PATTERN, as PATTERN=ADDRESS[:PORT]; `*` matches any text, and the "
+            "first that fits wins."
+        ),
     ] = ()
     seed_hosts: Annotated[
-        tuple[str, ...], setting("Hosts given as seeds, `name` or `name:port`: they may be loopback or private.")
+        tuple[str, ...],
+        setting("Let these hosts, which were given as seeds (`name` or `name:port`), be loopback or private."),
     ] = ()
     allow_networks: Annotated[
-        tuple[str, ...], setting("Networks (CIDR) that links may reach although they are not public.")
+        tuple[str, ...], setting("Let links reach these networks (CIDR) although they are not public.")
     ] = ()
     allow_ports: Annotated[
-        tuple[int, ...], setting("Ports to dial although they are on the list of blocked ones.")
+        tuple[int, ...], setting("Allow these ports although they are on the list of blocked ones.")
     ] = ()
     only_loopback: Annotated[bool, setting("Refuse every address off this machine.")] = True
-    ttl: Annotated[float, setting("How long an answer is good for that does not say so itself.", unit="s", ge=0)] = (
-        300.0
-    )
+    ttl: Annotated[float, setting("Use an answer for this long if it does not say so itself.", unit="s", ge=0)] = 300.0
     negative_ttl: Annotated[
-        float, setting("Remember a failure or refusal for so long; less than the first retry waits.", unit="s", ge=0)
+        float,
+        setting("Remember a failure or refusal for this long; it is less than the first retry waits.", unit="s", ge=0),
     ] = 5.0
-    deadline: Annotated[float, setting("For one look-up.", unit="s", gt=0)] = 5.0
-    capacity: Annotated[int, setting("Answers kept.", unit="answers", ge=1)] = 65536
-    ahead: Annotated[int, setting("Look-ups ahead of need under way at once.", unit="look-ups", ge=0)] = 32
+    deadline: Annotated[float, setting("Give up a look-up that takes longer than this.", unit="s", gt=0)] = 5.0
+    capacity: Annotated[int, setting("Keep at most this many answers.", unit="answers", ge=1)] = 65536
+    ahead: Annotated[int, setting("Look up at most this many names at once ahead of need.", unit="look-ups", ge=0)] = 32
     refresh: Annotated[
-        float, setting("An answer that ends so soon is looked up again ahead of need.", unit="s", ge=0)
+        float, setting("Look up a name again, ahead of need, when its answer ends within this time.", unit="s", ge=0)
     ] = 30.0
 
 
@@ -266,9 +270,9 @@ class SystemResolver(GuardedResolver[ResolverSheet]):
 class CachedSheet(Sheet, frozen=True):
     """Settings of :class:`CachedResolver`."""
 
-    ttl: Annotated[float, setting("How long an answer is good for.", unit="s", ge=0)] = 300.0
-    negative_ttl: Annotated[float, setting("Remember a failure or refusal for so long.", unit="s", ge=0)] = 5.0
-    capacity: Annotated[int, setting("Answers kept.", unit="answers", ge=1)] = 65536
+    ttl: Annotated[float, setting("Use an answer for this long.", unit="s", ge=0)] = 300.0
+    negative_ttl: Annotated[float, setting("Remember a failure or refusal for this long.", unit="s", ge=0)] = 5.0
+    capacity: Annotated[int, setting("Keep at most this many answers.", unit="answers", ge=1)] = 65536
 
 
 class CachedResolver(Provider[CachedSheet]):

@@ -124,7 +124,7 @@ class TemplateSheet(Sheet, frozen=True):
     marks: Annotated[
         int,
         setting(
-            "Count so many words of templates in all, about 90 bytes each.",
+            "Count at most this many words of templates in all, about 90 bytes each.",
             unit="words",
             restart="it sizes the memory",
             ge=KINDS * COUNTED,

@@ -18,6 +18,7 @@ from gossamer.simweb.changes import DAY, INTERVALS
 from gossamer.simweb.graph import WebGraph
 from gossamer.simweb.hosts import LANGUAGES, ROBOTS_KINDS, UTF8_SHARE, VALIDATORS, SimHost
 from gossamer.simweb.pages import PageKind, path_of
+from gossamer.simweb.popularity import indegrees
 from gossamer.simweb.site import Conditions, SimWeb
 
 SAMPLE: Final = 2_000
@@ -125,7 +126,7 @@ def _popularity(graph: WebGraph) -> float:
     size, spec = int(graph.sizes[0]), graph.web.spec
     index = np.arange(size)
     below = np.clip(size - 1 - index * spec.branching, 0, spec.branching)
-    drawn = graph.indegrees()[:size] - 1 - below
+    drawn = indegrees(graph)[:size] - 1 - below
     first = int(np.log2(spec.navigation + 2)) + 1
     octaves = [(1 << k, 1 << k + 1) for k in range(first, int(np.log2(size)) - 1)]
     means = [(low * 1.5, drawn[low:high].mean()) for low, high in octaves if drawn[low:high].sum() > FEW * FEW]

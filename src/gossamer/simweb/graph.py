@@ -1,8 +1,8 @@
 """The whole web as a value: every page and link at once, in arrays.
 
-Place in the flow: tests and the auditor ask here what a crawl should have found (`Graph.expected`)
-and which pages matter (`Graph.importance`). The same draws as in `pages`, over whole arrays; a
-property test compares the two link by link. Needs NumPy (the extra `simweb`).
+Place in the flow: `expected` finds here what a crawl should have asked for, and `popularity` which pages
+matter. The same draws as in `pages`, over whole arrays; a property test compares the two link by link.
+Needs NumPy (the extra `simweb`).
 
 A page is a number here: the first page of its host plus its index. Copies share the links of their
 original, so links are stored for pages with content of their own only.
@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.simweb import draws, robots
+from gossamer.simweb.arrays import Bits, Ints, Mask, Numbers, draw_all, low_bits, put_rows
 from gossamer.simweb.hosts import SimHost
 from gossamer.simweb.pages import (
-    DIRECTORY,
     EXTERNAL_BLOCK,
     EXTERNAL_BLOCKS,
     EXTERNAL_SHIFT,
@@ -32,64 +30,12 @@ from gossamer.simweb.pages import (
 )
 from gossamer.simweb.site import Role, SimWeb
 
-Ints = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.int32]
-Bits = npt.NDArray[np.uint64]
-Mask = npt.NDArray[np.bool_]
-Weights = npt.NDArray[np.float64]
-
 PAGE_LIMIT: Final = 20_000_000
 """The largest web whose graph fits into the memory of a common machine."""
-
-SCOPES: Final = ("page", "prefix", "host", "domain", "any")
-
-CHUNK: Final = 1 << 20
-"""Pages handled at a time where intermediate arrays would otherwise take much memory."""
 
 
 class GraphError(ValueError):
     """A question that the graph cannot answer: the caller's mistake, said in one line."""
-
-
-class ExpectedPages(msgspec.Struct, frozen=True):
-    """What a crawl should ask for: page numbers in the order of a breadth-first crawl."""
-
-    requests: Numbers
-    """All pages to be asked for, also those that redirect or are gone."""
-    depths: Numbers
-    """For each of `requests` its least number of clicks from a seed; a redirect costs none."""
-    pages: Numbers
-    """Those of `requests` that end in a page (status 200)."""
-
-
-_PRIMES: Final = tuple(
-    np.uint64(prime)
-    for prime in (
-        *(0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9),
-        *(0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5),
-    )
-)
-"""The constants of XXH64."""
-
-
-def _draw(key: int, numbers: Bits) -> Bits:
-    """`draws.draw` of many numbers: XXH64 of eight bytes, as its specification has it."""
-    first, second, third, fourth, fifth = _PRIMES
-    lane = _rotated(numbers * second, 31) * first
-    start = np.uint64((key + int(fifth) + 8) & draws.MASK64)
-    mixed = _rotated(lane ^ start, 27) * first + fourth
-    mixed = (mixed ^ mixed >> np.uint64(33)) * second
-    mixed = (mixed ^ mixed >> np.uint64(29)) * third
-    return mixed ^ mixed >> np.uint64(32)
-
-
-def _rotated(numbers: Bits, places: int) -> Bits:
-    return (numbers << np.uint64(places)) | (numbers >> np.uint64(64 - places))
-
-
-def _low(bits: Bits, shift: int, mask: int) -> Ints:
-    """Return the masked bits above `shift` as signed integers."""
-    return ((bits >> np.uint64(shift)) & np.uint64(mask)).astype(np.int64)
 
 
 class WebGraph:
@@ -106,8 +52,8 @@ class WebGraph:
         self.sizes: Ints = ends - self.bases
         self.host_of: Numbers = np.repeat(np.arange(len(ranks), dtype=np.int32), self.sizes)
         self.index_of: Numbers = (np.arange(self.count, dtype=np.int64) - self.bases[self.host_of]).astype(np.int32)
-        self._hosts = [web.hosts.host(rank) for rank in ranks]
-        self.keys: Ints = np.array([host.key for host in self._hosts], dtype=np.int64)
+        self.sites: list[SimHost] = [web.hosts.host(rank) for rank in ranks]
+        self.keys: Ints = np.array([host.key for host in self.sites], dtype=np.int64)
         self.bits = self._draw_bits()
         self.kinds = self._draw_kinds()
         self.content = self._content()
@@ -116,7 +62,7 @@ class WebGraph:
     def _draw_bits(self) -> Bits:
         """Return `Pages.bits` of all pages."""
         numbers = (self.keys[self.host_of] + self.index_of).astype(np.uint64)
-        return _draw(self.web.pages.salt, numbers)
+        return draw_all(self.web.pages.salt, numbers)
 
     def _inner(self) -> Ints:
         """Return, for each page, how many pages of its host have children."""
@@ -127,7 +73,7 @@ class WebGraph:
         """Return `Pages.kind` of all pages."""
         ends = np.array([end for end, _ in self.web.pages.thresholds], dtype=np.int64)
         table = np.array([kind for _, kind in self.web.pages.thresholds] + [PageKind.PLAIN], np.uint8)
-        kinds = table[np.searchsorted(ends, _low(self.bits, 0, 65535), side="right")]
+        kinds = table[np.searchsorted(ends, low_bits(self.bits, 0, 65535), side="right")]
         kinds[self.index_of < self._inner()] = PageKind.PLAIN
         return kinds
 
@@ -149,9 +95,9 @@ class WebGraph:
         first = index.astype(np.int64) * spec.branching + 1
         children = np.where(own, np.clip(size - first, 0, spec.branching), 0)
         degrees = np.array(pages.degrees, dtype=np.int64)
-        blocks = np.where(own & (size > 1), degrees[_low(self.bits, 28, 255)], 0)
+        blocks = np.where(own & (size > 1), degrees[low_bits(self.bits, 28, 255)], 0)
         linked = menu + blocks * LOCAL_BLOCK
-        leaving = (linked * pages.external_weight + _low(self.bits, 36, 65535)) >> 16
+        leaving = (linked * pages.external_weight + low_bits(self.bits, 36, 65535)) >> 16
         leaving = np.where(own, leaving, 0)
         homes = self._homes_below(own)
         parent = (own & (index > 0)).astype(np.int64)
@@ -169,15 +115,15 @@ class WebGraph:
         del menu, children, linked, parent
         self._put_blocks(targets, place, blocks, leaving)
         for number in range(int(homes.max(initial=0))):
-            source = np.array([host.source for host in self._hosts], dtype=np.int64)
+            source = np.array([host.source for host in self.sites], dtype=np.int64)
             rank = source[self.host_of] * 8 + 1 + number
-            rank = np.minimum(rank, len(self._hosts) - 1)
+            rank = np.minimum(rank, len(self.sites) - 1)
             self._put(targets, place, homes > number, self.bases[rank])
         return starts, targets
 
     def _homes_below(self, own: Mask) -> Ints:
         """Return how many hosts' home pages each page links to: none but for home pages."""
-        below = [len(self.web.pages.homes_below(host.source)) for host in self._hosts]
+        below = [len(self.web.pages.homes_below(host.source)) for host in self.sites]
         homes = np.zeros(self.count, dtype=np.int64)
         homes[self.bases] = below
         return np.where(own, homes, 0)
@@ -191,9 +137,9 @@ class WebGraph:
 
     def _put_blocks(self, targets: Numbers, place: Ints, blocks: Ints, leaving: Ints) -> None:
         """Write the links that come in blocks, as `Pages.choice` chooses them."""
-        first = _low(self.bits, 16, LOCAL_BLOCKS - 1) * 2 + 1
-        second = _low(self.bits, 36, EXTERNAL_BLOCKS - 1) * 2 + 1
-        groups = np.array([size_class(host.log_size) for host in self._hosts], dtype=np.int64)
+        first = low_bits(self.bits, 16, LOCAL_BLOCKS - 1) * 2 + 1
+        second = low_bits(self.bits, 36, EXTERNAL_BLOCKS - 1) * 2 + 1
+        groups = np.array([size_class(host.log_size) for host in self.sites], dtype=np.int64)
         group = groups[self.host_of]
         local, external = self._local_table(groups), self._external_table()
         base = self.bases[self.host_of]
@@ -203,13 +149,13 @@ class WebGraph:
                 break
             block = first[chosen] * factor >> LOCAL_SHIFT & LOCAL_BLOCKS - 1
             found = local[group[chosen], block] + base[chosen][:, None]
-            _put_rows(targets, place, chosen, found)
+            put_rows(targets, place, chosen, found)
         for number, factor in enumerate(self.web.pages.multipliers):
             chosen = np.flatnonzero(leaving > number)
             if not chosen.size:
                 break
             block = second[chosen] * factor >> EXTERNAL_SHIFT & EXTERNAL_BLOCKS - 1
-            _put_rows(targets, place, chosen, external[block])
+            put_rows(targets, place, chosen, external[block])
 
     def _local_table(self, groups: Ints) -> Ints:
         """Return the blocks of local links: group by block by link."""
@@ -248,170 +194,4 @@ class WebGraph:
     def url(self, page: int) -> str:
         """Return the URL of a page, with its host's name and without a port."""
         rank = int(self.host_of[page])
-        return f"http://{self._hosts[rank].name}{path_of(int(self.index_of[page]))}"
-
-    def allowed(self, agent: str) -> Mask:
-        """Return which pages robots.txt lets a crawler ask for; `agent` is its User-Agent."""
-        result = np.ones(self.count, dtype=np.bool_)
-        for host in self._hosts:
-            manner = robots.KINDS[host.robots]
-            if manner.status >= 500 or robots.group_for(manner, agent) is not None:
-                result[host.base : host.base + host.size] = _allowed_on(host, agent)
-        return result
-
-    def in_scope(self, seeds: list[str], scope: str) -> Mask:
-        """Return which pages a crawl from `seeds` may go to, under one of `SCOPES`."""
-        numbers = [self.page(seed) for seed in seeds]
-        if scope == "any":
-            return np.ones(self.count, dtype=np.bool_)
-        result = np.zeros(self.count, dtype=np.bool_)
-        if scope == "page":
-            result[numbers] = True
-        elif scope == "prefix":
-            for number in numbers:
-                self._mark_directory(result, number)
-        elif scope in ("host", "domain"):
-            hosts = [self._hosts[int(self.host_of[number])] for number in numbers]
-            wanted = {getattr(host, "rank" if scope == "host" else "domain") for host in hosts}
-            for host in self._hosts:
-                if (host.rank if scope == "host" else host.domain) in wanted:
-                    result[host.base : host.base + host.size] = True
-        else:
-            raise GraphError(f"no scope {scope!r}: choose one of {', '.join(SCOPES)}")
-        return result
-
-    def _mark_directory(self, result: Mask, page: int) -> None:
-        """Mark all pages whose path begins with the directory of a page."""
-        host = self._hosts[int(self.host_of[page])]
-        index = int(self.index_of[page])
-        first, last = 0, host.size
-        if index:
-            first = index // DIRECTORY * DIRECTORY
-            last = min(first + DIRECTORY, host.size)
-            # The home page is not in /s0/, though its index would put it there.
-            first = max(1, first)
-        result[host.base + first : host.base + last] = True
-
-    def expected(
-        self,
-        seeds: list[str] | None = None,
-        scope: str = "any",
-        depth: int | None = None,
-        agent: str = "Gossamer",
-        obey_robots: bool = True,
-    ) -> ExpectedPages:
-        """Return what a crawl from `seeds` (the first page, if none) has to ask for.
-
-        `depth` is the most clicks from a seed. Traps, dead links, images and pages that only a
-        sitemap names are not part of it. Raises GraphError for seeds or a scope unknown here.
-        """
-        seeds = seeds or [self.url(0)]
-        open_ = self.in_scope(seeds, scope)
-        if obey_robots:
-            open_ &= self.allowed(agent)
-        depths = np.full(self.count, -1, dtype=np.int32)
-        numbers = np.array([self.page(seed) for seed in seeds], dtype=np.int32)
-        levels = [front := self._arrive(numbers, 0, depths, open_)]
-        while front.size and (depth is None or len(levels) <= depth):
-            front = self._next_level(front, len(levels), depths, open_)
-            levels.append(front)
-        requests = np.concatenate(levels)
-        ends_in_page = ~np.isin(self.kinds[requests], (PageKind.REDIRECT, PageKind.GONE))
-        return ExpectedPages(requests, depths[requests], requests[ends_in_page])
-
-    def _next_level(self, front: Numbers, level: int, depths: Numbers, open_: Mask) -> Numbers:
-        """Return what a level links to and no level before had, in the order of the links."""
-        content = self.content[front[self.kinds[front] != PageKind.REDIRECT]]
-        found: list[Numbers] = [np.empty(0, dtype=np.int32)]
-        for begin in range(0, content.size, CHUNK // 16):
-            some = content[begin : begin + CHUNK // 16]
-            targets = self.targets[self._positions(some)]
-            found.append(self._arrive(targets, level, depths, open_))
-        return np.concatenate(found)
-
-    def _arrive(self, found: Numbers, level: int, depths: Numbers, open_: Mask) -> Numbers:
-        """Mark pages met at a level, and those they redirect to; return the ones that are new."""
-        fresh = _first_of_each(found[(depths[found] < 0) & open_[found]])
-        depths[fresh] = level
-        moved = _first_of_each(self.content[fresh[self.kinds[fresh] == PageKind.REDIRECT]])
-        moved = moved[(depths[moved] < 0) & open_[moved]]
-        depths[moved] = level
-        return np.concatenate((fresh, moved))
-
-    def _positions(self, content: Numbers) -> Ints:
-        """Return the places in `targets` of all links of some pages, in order."""
-        starts, ends = self.starts[content], self.starts[content + 1]
-        counts = ends - starts
-        offsets = np.repeat(starts - np.cumsum(counts) + counts, counts)
-        return np.asarray(offsets + np.arange(int(counts.sum())), dtype=np.int64)
-
-    def indegrees(self) -> Ints:
-        """Return how many links lead to each page, counting each link of each page."""
-        shown = self._copies()
-        result = np.zeros(self.count, dtype=np.float64)
-        self._spread(shown.astype(np.float64), result)
-        return result.round().astype(np.int64)
-
-    def _copies(self) -> Ints:
-        """Return how many pages show each page's links: itself and its copies."""
-        links = np.isin(self.kinds, (PageKind.REDIRECT, PageKind.GONE), invert=True)
-        return np.bincount(self.content[links], minlength=self.count)
-
-    def _spread(self, weight: Weights, result: Weights) -> None:
-        """Add each page's weight to everything that it links to, chunk by chunk."""
-        for begin in range(0, self.count, CHUNK // 8):
-            end = min(begin + CHUNK // 8, self.count)
-            counts = np.diff(self.starts[begin : end + 1])
-            edges = slice(int(self.starts[begin]), int(self.starts[end]))
-            weights = np.repeat(weight[begin:end], counts)
-            result += np.bincount(self.targets[edges], weights, minlength=self.count)
-
-    def importance(self, rounds: int = 20, damping: float = 0.85) -> Weights:
-        """Return the PageRank of each page (they sum to 1), after `rounds` of power iteration.
-
-        A redirect hands all its rank on. Brin and Page, "The anatomy of a large-scale hypertextual
-        Web search engine", WWW7 (1998).
-        """
-        degrees = np.maximum(1, np.diff(self.starts))
-        moved = np.flatnonzero(self.kinds == PageKind.REDIRECT)
-        shows = np.flatnonzero(np.isin(self.kinds, (PageKind.REDIRECT, PageKind.GONE), invert=True))
-        rank = np.full(self.count, 1.0 / self.count)
-        for _ in range(rounds):
-            shown = np.bincount(self.content[shows], rank[shows], minlength=self.count)
-            fresh = np.zeros(self.count)
-            fresh += np.bincount(self.content[moved], rank[moved], minlength=self.count)
-            self._spread(np.asarray(shown / degrees, dtype=np.float64), fresh)
-            fresh *= damping
-            fresh += (1.0 - fresh.sum()) / self.count
-            rank = fresh
-        return rank
-
-
-def _put_rows(targets: Numbers, place: Ints, chosen: Ints, rows: Ints) -> None:
-    """Write a row of links for each chosen page, and move its place on."""
-    width = rows.shape[1]
-    for column in range(width):
-        targets[place[chosen] + column] = rows[:, column]
-    place[chosen] += width
-
-
-def _first_of_each(numbers: Numbers) -> Numbers:
-    """Return the distinct numbers in the order of their first appearance."""
-    _, places = np.unique(numbers, return_index=True)
-    return numbers[np.sort(places)]
-
-
-def _allowed_on(host: SimHost, agent: str) -> Mask:
-    """Return which pages of a host a crawler may ask for, judged by representatives: the rules of
-    `robots` look at nothing but the directory and the last digit of a page's number."""
-    result = np.zeros(host.size, dtype=np.bool_)
-    index = np.arange(host.size)
-    for directory in range(min(5, -(-host.size // DIRECTORY))):
-        for digit in range(10):
-            sample = path_of(directory * DIRECTORY + digit + (10 if digit == 0 else 0))
-            verdict = robots.allowed(host.robots, agent, sample)
-            # Directories from 4 on are all alike: no rule names them.
-            near = index // DIRECTORY == directory if directory < 4 else index >= 4 * DIRECTORY
-            result[near & (index % 10 == digit)] = verdict
-    result[0] = robots.allowed(host.robots, agent, "/")
-    return result
+        return f"http://{self.sites[rank].name}{path_of(int(self.index_of[page]))}"

@@ -4,10 +4,9 @@ Place in the flow: a parser process (:mod:`gossamer.stages.process.parser`) make
 the handler hangs, and computes on a core of its own.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated, Any
 
-from gossamer.contracts.spiders import Handled
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.errors import UsageError
@@ -40,15 +39,17 @@ class FileHandler(Provider[FileHandlerSheet]):
         """What the handler yields."""
         labels = frozenset(self.sheet.labels)
         gathering = Gathering(document.url, labels)
+        failure: Exception | None = None
         try:
             gather(self._plan, Page(Record(document.visit), document=document, labels=labels), gathering)
         except TooManyFinds:
             pass
-        return _all(gathering.handled())
-
-
-def _all(handled: Handled) -> Sequence[Any]:
-    return [*handled.found, *handled.items, *handled.orders]
+        except Exception as error:
+            failure = error
+        handled = gathering.handled()
+        yield from (*handled.found, *handled.items, *handled.orders)
+        if failure is not None:  # after what came before it, which is kept
+            raise failure
 
 
 def _plan(sheet: FileHandlerSheet) -> HandlerPlan:

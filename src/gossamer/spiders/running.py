@@ -38,9 +38,7 @@ _NEITHER = frozenset((Outcome.REDIRECT, Outcome.NOT_MODIFIED))
 class SpiderSheet(Sheet, frozen=True):
     """Settings of :class:`SpiderHandlers`."""
 
-    file: Annotated[
-        str, setting("The file that the spider was loaded from, to be named when somebody goes on with the crawl.")
-    ] = ""
+    file: Annotated[str, setting("Name this file, from which the spider was loaded, when the crawl goes on.")] = ""
     threads: Annotated[
         int,
         setting(
@@ -116,7 +114,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
         if plan is None or plan.run != "process":
             return None
         sheet = {"file": _file_of(plan), "handler": plan.name, "labels": sorted(self.table.labels)}
-        return Elsewhere(plan.who, plan.place, "gossamer.spiders.apart", "FileHandler", sheet)
+        return Elsewhere(plan.who, plan.place, "gossamer.spiders.apart", "FileHandler", sheet, plan.deadline)
 
     def _plan_of(self, visit: Visit) -> HandlerPlan | None:
         request, response = visit.task.request, visit.response
@@ -141,6 +139,10 @@ class SpiderHandlers(Provider[SpiderSheet]):
     def _ruling(self, visit: Visit) -> What:
         ruling = self.politeness.expected(answer_of(visit.task, visit.response))
         return of_request(ruling, visit.task, visit.response).what
+
+    def left(self, visit: Visit) -> None:
+        """See the contract."""
+        self._entrances.leave(visit.url, visit.response.started)
 
     # -- running one
 
@@ -187,7 +189,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
 
     def _again(self, plan: HandlerPlan, visit: Visit, error: Retry) -> Handled:
         if isinstance(error, LoggedOut):
-            self._entrances.leave(visit.url, visit.response.started)
+            self.left(visit)
         self.metrics.count(f"again:{plan.name}")
         return Handled(again=error.after)
 

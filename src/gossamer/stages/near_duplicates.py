@@ -22,7 +22,7 @@ class NearDuplicatesSheet(Sheet, frozen=True):
     """Settings of :class:`NearDuplicates`."""
 
     skip: Annotated[
-        bool, setting("Drop near-duplicates: neither kept nor counted as pages, their links not followed.")
+        bool, setting("Drop near-duplicates: do not keep them, count them as pages, or follow their links.")
     ] = False
 
 

@@ -18,7 +18,7 @@ _PLAIN = (None,)
 class SeedsSheet(Sheet, frozen=True):
     """What to start from."""
 
-    urls: Annotated[tuple[str, ...], setting("URLs that the crawl starts from.", restart="seeds are sent once")] = ()
+    urls: Annotated[tuple[str, ...], setting("Start from these URLs.", restart="seeds are sent once")] = ()
 
 
 class Seeds(Producer[SeedsSheet]):

@@ -15,7 +15,7 @@ from gossamer.model.visit import Visit
 class UrlSeenSheet(Sheet, frozen=True):
     """Settings of :class:`UrlSeen`."""
 
-    again: Annotated[bool, setting("Every link makes a task, seen or not (random walks).")] = False
+    again: Annotated[bool, setting("Make a task of every link, seen or not (for random walks).")] = False
 
 
 class UrlSeen(Filter[UrlSeenSheet]):

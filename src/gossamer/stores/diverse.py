@@ -25,7 +25,7 @@ AT_FIRST = 0.1
 class DiverseQueuesSheet(Sheet, frozen=True):
     """Settings of :class:`DiverseQueues`."""
 
-    page: Annotated[int, setting("Tasks of a page.", unit="tasks", ge=1)] = 1_000
+    page: Annotated[int, setting("Read this many tasks of a page at once.", unit="tasks", ge=1)] = 1_000
     threshold: (
         Annotated[
             float,

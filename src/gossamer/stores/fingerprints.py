@@ -28,7 +28,7 @@ class MemoryFingerprintsSheet(Sheet, frozen=True):
     capacity: Annotated[
         int,
         setting(
-            "Pages remembered; about 330 bytes each.",
+            "Remember at most this many pages; about 330 bytes each.",
             unit="pages",
             restart="the table has a fixed size",
             ge=1,

@@ -54,7 +54,7 @@ class RecentlySeenSheet(Sheet, frozen=True):
     capacity: Annotated[
         int,
         setting(
-            "URLs that the table holds; 171 bytes each where a URL has 55 characters.",
+            "Hold at most this many URLs; 171 bytes each if a URL has 55 characters.",
             unit="URLs",
             restart="the table has a fixed size",
             ge=1,

@@ -39,7 +39,8 @@ class JsonLogSheet(Sheet, frozen=True):
     """Settings of :class:`JsonLog`."""
 
     directory: Annotated[
-        str, setting("The crawl directory; the log is `logs/NAME.jsonl` in it.", restart="it is part of the open file")
+        str,
+        setting("Use this crawl directory; the log is `logs/NAME.jsonl` in it.", restart="it is part of the open file"),
     ] = "."
     name: Annotated[
         str,
@@ -50,7 +51,7 @@ class JsonLogSheet(Sheet, frozen=True):
         ),
     ] = CRAWL_LOG
     sync: Annotated[
-        bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
+        bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
     ] = False
 
 

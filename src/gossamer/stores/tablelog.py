@@ -23,7 +23,6 @@ from gossamer.stores.lines import line, lines
 from gossamer.stores.rowlog import CRAWL_LOG, JsonLog, JsonLogSheet, logged_tables
 from gossamer.stores.segments import CommittedEnds, declare, mark_open, new_run, rows_directory, segment_name
 from gossamer.stores.tables.catalog import table_named
-from gossamer.stores.tables.host_notes import HOST_NOTES, HostRow
 
 _IN_USE = "it is part of the files that are open"
 
@@ -32,9 +31,11 @@ class TableLogSheet(Sheet, frozen=True):
     """Settings of :class:`TableLog`."""
 
     directory: Annotated[
-        str, setting("The crawl directory; rows lie in `state/AGENT/rows/` below it.", restart=_IN_USE)
+        str, setting("Use this crawl directory; rows lie in `state/AGENT/rows/` below it.", restart=_IN_USE)
     ] = "."
-    agent: Annotated[str, setting("Whose rows they are.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")] = "agent-00"
+    agent: Annotated[str, setting("Keep the rows of this agent.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")] = (
+        "agent-00"
+    )
     tables: Annotated[
         tuple[str, ...],
         setting(
@@ -54,10 +55,10 @@ class TableLogSheet(Sheet, frozen=True):
     sha256: Annotated[bool, setting("Hash each body with SHA-256; costs 33 us for 39 kB.")] = True
     segment_bytes: Annotated[
         int,
-        setting("A row log that has reached this size is closed, and can become a table.", unit="bytes", ge=1),
+        setting("Close a row log that has reached this size, so that it can become a table.", unit="bytes", ge=1),
     ] = 32 << 20
     sync: Annotated[
-        bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
+        bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
     ] = False
 
     def __post_init__(self) -> None:
@@ -147,19 +148,20 @@ class TableLog(Provider[TableLogSheet]):
         for name in sheet.tables:
             self._write(name, written[name])
 
-    def hosts(self, rows: Iterable[HostRow]) -> None:
-        """Write what is known of hosts now; the newest row of a host counts.
+    def add(self, table: str, rows: Iterable[msgspec.Struct]) -> None:
+        """Write rows that belong to no visit, as those of hosts; they count when a group of the ledger has their `ends`.
 
         Raises:
-            OSError: they could not be written.
+            OSError: they could not be written; `take_back` drops what was.
         """
+        self._last.begin()
         found: list[bytes] = []
         for row in rows:
             found.append(line(row, self._encoder))
-            if len(found) >= _HOSTS_AT_ONCE:
-                self._write(HOST_NOTES.name, found)
+            if len(found) >= _ROWS_AT_ONCE:
+                self._write(table, found)
                 found = []
-        self._write(HOST_NOTES.name, found)
+        self._write(table, found)
 
     def take_back(self) -> None:
         """See the contract."""
@@ -217,5 +219,5 @@ class TableLog(Provider[TableLogSheet]):
         return fresh
 
 
-#: Hosts whose rows are made at once: memory must not follow their number.
-_HOSTS_AT_ONCE = 1_000
+#: Rows of hosts that are made at once: memory must not follow their number.
+_ROWS_AT_ONCE = 1_000

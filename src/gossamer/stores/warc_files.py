@@ -33,17 +33,19 @@ _TOLD = "it is told in the first record of each file"
 class WarcSheet(Sheet, frozen=True):
     """Settings of :class:`WarcArchive`."""
 
-    directory: Annotated[str, setting("The crawl directory; records lie in `warc/` below it.", restart=_IN_USE)] = "."
+    directory: Annotated[
+        str, setting("Use this crawl directory; records lie in `warc/` below it.", restart=_IN_USE)
+    ] = "."
     prefix: Annotated[
         str,
         setting(
-            "How file names begin: `PREFIX-AGENT-TIMESTAMP-SERIAL.warc.gz`.",
+            "Begin file names with this: `PREFIX-AGENT-TIMESTAMP-SERIAL.warc.gz`.",
             restart=_IN_USE,
             pattern=r"^[A-Za-z0-9._-]+$",
         ),
     ] = "gossamer"
     agent: Annotated[
-        str, setting("Whose files they are: agents share a directory.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")
+        str, setting("Name files after this agent; agents share a directory.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")
     ] = "agent-00"
     disks: Annotated[
         tuple[str, ...],
@@ -53,11 +55,11 @@ class WarcSheet(Sheet, frozen=True):
             restart=_IN_USE,
         ),
     ] = ()
-    rotate_bytes: Annotated[
-        int, setting("A file that has reached this size is followed by a new one.", unit="bytes", ge=1)
-    ] = 1_000_000_000
+    rotate_bytes: Annotated[int, setting("Begin a new file when one has reached this size.", unit="bytes", ge=1)] = (
+        1_000_000_000
+    )
     sync: Annotated[
-        bool, setting("Force each group to the disk before it counts as written: survives a power cut.")
+        bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
     ] = False
     metadata: Annotated[
         bool,
@@ -69,20 +71,27 @@ class WarcSheet(Sheet, frozen=True):
     originals: Annotated[
         int,
         setting(
-            "Documents whose date is remembered, so that a revisit record can name it; about 150 bytes each.",
+            "Remember the dates of at most this many documents, for revisit records; about 150 bytes each.",
             unit="documents",
             ge=0,
         ),
     ] = 65_536
-    operator: Annotated[str, setting("Who runs the crawl.", restart=_TOLD)] = ""
-    contact: Annotated[str, setting("Where the operator can be reached.", restart=_TOLD)] = ""
-    user_agent: Annotated[str, setting("The User-Agent field that was sent.", restart=_TOLD)] = ""
-    description: Annotated[str, setting("What the crawl is for.", restart=_TOLD)] = ""
-    robots: Annotated[str, setting("How robots.txt was obeyed: `obey` or `ignore`.", restart=_TOLD)] = ""
-    tls: Annotated[
-        str, setting("What is to be said of the servers' certificates; empty where they were verified.", restart=_TOLD)
+    operator: Annotated[str, setting("Name the operator of the crawl.", restart=_TOLD)] = ""
+    contact: Annotated[str, setting("Say how the operator can be reached.", restart=_TOLD)] = ""
+    user_agent: Annotated[
+        str, setting("Name this User-Agent field, which was sent, in the archive.", restart=_TOLD)
     ] = ""
-    software: Annotated[str, setting("The program's name and version.", restart=_TOLD)] = f"Gossamer/{__version__}"
+    description: Annotated[str, setting("Say what the crawl is for.", restart=_TOLD)] = ""
+    robots: Annotated[
+        str, setting("Say in the archive how robots.txt was obeyed: `obey` or `ignore`.", restart=_TOLD)
+    ] = ""
+    tls: Annotated[
+        str,
+        setting("Say this of the servers' certificates in the archive; empty if they were verified.", restart=_TOLD),
+    ] = ""
+    software: Annotated[str, setting("Name this program and version in the archive.", restart=_TOLD)] = (
+        f"Gossamer/{__version__}"
+    )
 
 
 class WarcLane:

@@ -1,9 +1,15 @@
-"""The suite of page handlers: what runs a user's code for pages keeps its promises, whatever that code does."""
+"""The suites of page handlers and log-ins: what runs a user's code keeps its promises, whatever that code does."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
-from gossamer.contracts.spiders import Handled, PageHandlers
-from gossamer.model.visit import Visit
+from gossamer.contracts.spiders import Entered, Handled, LogIns, PageHandlers
+from gossamer.flow.errors import ComponentFailed
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.url import host_of
+from gossamer.model.visit import Response, Visit
 from gossamer.reading.document import Document
 
 
@@ -31,3 +37,92 @@ async def check_page_handlers(handlers: PageHandlers, wanted: Sequence[Visit], u
         assert all(error.who and error.error for error in made.errors), "an error says neither who nor what"
         assert made.again is None or made.again >= 0
         assert handlers.wants(visit), "it has forgotten a handler"
+
+
+class _Server:
+    """Answers log-ins, and counts those that ask it at once."""
+
+    def __init__(self) -> None:
+        self.asked: list[Task] = []
+        self.entered: list[str] = []
+        self.most = self._now = 0
+
+    async def ask(self, task: Task) -> Response:
+        self.asked.append(task)
+        self._now += 1
+        self.most = max(self.most, self._now)
+        await asyncio.sleep(0)
+        self._now -= 1
+        return Response(Outcome.OK, status=200)
+
+    def has_entered(self, url: str) -> bool:
+        return url in self.entered
+
+    def note_entered(self, url: str) -> None:
+        self.entered.append(url)
+
+
+async def check_log_ins(make: Callable[[], LogIns], url: str, elsewhere: str, refuse: Callable[[bool], None]) -> None:
+    """Log-ins keep the promises of their contract.
+
+    Args:
+        make: makes those of a new run, which ask something of their host each time.
+        url: of a page whose host has a log-in.
+        elsewhere: of one whose host has none.
+        refuse: has log-ins fail from then on, or succeed again.
+    """
+    server, log_ins = _Server(), make()
+    await log_ins.enter(elsewhere, server.ask, server)
+    assert not server.asked and not server.entered, "a host without a log-in was asked"
+    refuse(True)
+    for _ in range(2):
+        before = len(server.asked)
+        told = ""
+        try:
+            await log_ins.enter(url, server.ask, server)
+        except ComponentFailed as error:
+            told = str(error)
+        assert told and "\n" not in told, "a log-in that fails raises ComponentFailed with one line"
+        assert len(server.asked) > before, "a log-in that failed is not run again for whoever comes next"
+    assert not server.entered, "a log-in that failed was noted"
+    refuse(False)
+    await log_ins.enter(url, server.ask, server)
+    one = len(server.asked)
+    assert len(server.entered) == 1, "a log-in was not noted once"
+    await asyncio.gather(*(log_ins.enter(url, server.ask, server) for _ in range(5)))
+    assert len(server.asked) == one, "a log-in was run again although it had succeeded"
+    await make().enter(url, server.ask, server)
+    assert len(server.asked) == one, "a log-in of an earlier run was run again"
+    fresh, again = _Server(), make()
+    await asyncio.gather(*(again.enter(url, fresh.ask, fresh) for _ in range(5)))
+    assert fresh.most == 1 and len(fresh.entered) == 1, "several ran one log-in at once"
+    hosts = {host_of(task.url) for task in (*server.asked, *fresh.asked)}
+    assert hosts == {host_of(url)}, f"a log-in asked other hosts: {hosts}"
+
+
+def check_entered(
+    opened: Callable[[], AbstractContextManager[Entered]],
+    url: str,
+    give: Callable[[Entered], None],
+    end: Callable[[], None],
+) -> None:
+    """What is known of log-ins keeps the promises of its contract.
+
+    Args:
+        opened: opens what an earlier run has left, and closes it.
+        url: of a log-in.
+        give: has the host of that URL set a cookie.
+        end: lets the time pass after which the cookie is no longer valid.
+    """
+    with opened() as entered:
+        assert not entered.has_entered(url), "a log-in is known that nobody has run"
+        give(entered)
+        assert not entered.has_entered(url), "a cookie alone is taken for a log-in"
+        entered.note_entered(url)
+        assert entered.has_entered(url), "a log-in that was noted is not known"
+    with opened() as entered:
+        assert entered.has_entered(url), "a log-in is not known in the next run"
+        end()
+        assert not entered.has_entered(url), "a log-in is known whose cookies have ended"
+    with opened() as entered:
+        assert not entered.has_entered(url), "a log-in is known whose cookies have ended"

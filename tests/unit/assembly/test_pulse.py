@@ -17,9 +17,10 @@ class Source:
         self.flights: list[str] = []
         self.bytes = 0
         self.surveys = 0
+        self.cpu = 100.0
 
     def count(self) -> Counts:
-        return Counts(self.pages, 2 * self.pages, self.flights)
+        return Counts(self.pages, 2 * self.pages, self.flights, self.cpu)
 
     def measure(self) -> Mapping[str, int]:
         return {"archive": self.bytes}
@@ -37,6 +38,23 @@ async def beats(pulse: Pulse, clock: FakeClock, number: int) -> None:
     for _ in range(number):
         pulse.beat()
         await clock.advance(1.0)
+
+
+def test_how_busy_a_process_is_is_told_of_the_last_ten_seconds() -> None:
+    async def story() -> list[float]:
+        clock, source = FakeClock(), Source()
+        pulse = pulse_of(source, clock)
+        found = [pulse.busy]
+        for _ in range(30):
+            await beats(pulse, clock, 1)
+            source.cpu += 0.5
+        found.append(pulse.busy)
+        await beats(pulse, clock, 12)
+        return [*found, pulse.busy]
+
+    before, working, idle = asyncio.run(story())
+    assert (before, working) == (0.0, pytest.approx(0.5))
+    assert idle == 0.0
 
 
 def test_the_speed_is_that_of_the_last_ten_seconds_and_not_the_mean() -> None:

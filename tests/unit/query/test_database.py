@@ -60,12 +60,13 @@ def test_hosts_join_what_pages_show_with_the_newest_note(kept: Open, page: Make)
     crawl = kept()
     crawl.commit(page(1), unanswered())
     early, late = "2026-03-01T12:00:00.000000Z", "2026-03-01T13:00:00.000000Z"
-    crawl.rows.hosts(
+    crawl.rows.add(
+        "host_notes",
         [
             HostRow(host="a.test", domain="a.test", at=late, robots_state="read", delay=2.0),
             HostRow(host="a.test", domain="a.test", at=early, robots_state="asking", delay=1.0),
             HostRow(host="b.test", domain="b.test", at=early, robots_state="asking"),
-        ]
+        ],
     )
     with Database(crawl.directory) as database:
         sql = "SELECT host, robots_state, delay, pages, errors FROM hosts ORDER BY host"

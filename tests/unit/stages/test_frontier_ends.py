@@ -335,6 +335,7 @@ def test_an_agent_without_a_page_left_of_its_share_waits_for_more_and_is_not_at_
             frontier.drain()
             stand.end("answers", "committed", "arrived")
             await stand.wait()
+        await asyncio.sleep(0)  # the alarm goes
         ring.ledger.abandon()
 
     run(agent())

@@ -114,8 +114,9 @@ def test_ends_are_those_of_the_files(tmp_path: Path) -> None:
 
 def test_hosts_are_told_row_by_row(tmp_path: Path) -> None:
     log = table_log(tmp_path)
-    log.hosts(
-        HostRow(host=f"h{n}.test", domain="h.test", at="2026-03-01T12:00:00.000000Z", delay=1.5) for n in range(1001)
+    log.add(
+        "host_notes",
+        (HostRow(host=f"h{n}.test", domain="h.test", at="2026-03-01T12:00:00.000000Z", delay=1.5) for n in range(1001)),
     )
     assert len(rows(tmp_path, "host_notes")) == 1001
     assert rows(tmp_path, "host_notes")[0]["delay"] == 1.5

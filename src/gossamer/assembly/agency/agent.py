@@ -20,6 +20,7 @@ from gossamer.assembly.crawl_work import CrawlWork
 from gossamer.assembly.damage import bring_back, restored_lines
 from gossamer.assembly.figures import RunFigures
 from gossamer.assembly.quiescence import AgentReport
+from gossamer.assembly.sampling import Sampler
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.summary import ENDED
 from gossamer.assembly.tables import write_hosts
@@ -91,6 +92,7 @@ class AgentRun:
         self._life = f"{os.getpid()}-{time.time_ns()}"
         aside = setting_aside(directory, agent)
         self.graph_at_work = RunningGraph(graph, report=report, meeting=str(folder), aside=aside)
+        self._sampler = Sampler(self)
         self.figures = RunFigures(directory, self.units, self._work, time.monotonic())
 
     def __repr__(self) -> str:
@@ -114,6 +116,7 @@ class AgentRun:
             await self._work.until_done(running.work(), running, self.units.frontier, self._attended())
             summary = self.figures.last_summary()
             if not self._work.is_aborted:
+                self._sampler.take(ended=summary.state)
                 write_hosts(running)
             self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
         finally:
@@ -136,7 +139,7 @@ class AgentRun:
         control = ControlServer(place_of(self.directory, self.agent), self._steer, self._report)
         try:
             await control.start()
-            async with self.figures.pulse.beating():
+            async with self.figures.pulse.beating(), self._sampler.sampling():
                 yield
         finally:
             await control.stop()
@@ -173,6 +176,11 @@ class AgentRun:
     def is_stopping(self) -> bool:
         """It was told to end."""
         return self._work.is_stopping
+
+    @property
+    def state_at_work(self) -> str:
+        """`running`, `paused` or `stopping`."""
+        return "stopping" if self.is_stopping else "paused" if self.units.frontier.is_paused else "running"
 
     def stop(self) -> None:
         """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""

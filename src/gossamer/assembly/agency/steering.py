@@ -26,6 +26,7 @@ from gossamer.assembly.control.messages import (
     Why,
     tag_of,
 )
+from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, limits_of
 from gossamer.model.errors import UsageError
 from gossamer.model.url import host_of
@@ -95,9 +96,10 @@ async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -
     lines = [agent.line for agent in supervisor.agents.values()]
     found = [one for one in await asyncio.gather(*(_asked(line, units) for line in lines)) if one is not None]
     state = "stopping" if supervisor.is_stopping else "paused" if supervisor.is_paused else "running"
-    return msgspec.structs.replace(
+    now = msgspec.structs.replace(
         added_standing(crawl.directory, found), state=state, process=process, limits=limits_of(crawl.graph)
     )
+    return msgspec.structs.replace(now, problems=problems_of(now))
 
 
 async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # one value for all lines

@@ -24,7 +24,7 @@ from gossamer.stages.frontier.lingering import RetriesWaiting
 #: Fields that are added up.
 _SUMS = (
     "pages", "fetched", "unique_documents", "bytes", "errors", "raised", "discovered", "queued", "set_aside", "in_flight",
-    "hosts", "pages_per_second", "recent_pages_per_second", "cpu_seconds", "peak_rss_bytes",
+    "concurrency", "hosts", "pages_per_second", "recent_pages_per_second", "cpu_seconds", "peak_rss_bytes",
 )  # fmt: skip
 
 #: Hosts of retries that are told.
@@ -54,6 +54,7 @@ def added_standing(directory: Path, parts: Sequence[CrawlStanding]) -> CrawlStan
         slowed=heapq.nlargest(SLOWEST, chain.from_iterable(part.slowed for part in parts), lambda one: one.delay),
         blocked=sorted({name for part in parts for name in part.blocked})[:100],
         checkpoints=[name for name in parts[0].checkpoints if all(name in part.checkpoints for part in parts)],
+        busy=max(part.busy for part in parts),
         seconds=max(part.seconds for part in parts),
         estimate=max(part.estimate for part in parts),
         units=_units(chain.from_iterable(part.units for part in parts)),

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.control.adding import added_standing
-from gossamer.assembly.control.sizes import data_sets, sizes_of, walked_sizes
+from gossamer.assembly.control.problems import problems_of
+from gossamer.assembly.control.sizes import data_sets, disk_free, sizes_of, walked_sizes
 from gossamer.assembly.control.standing import CrawlStanding, errors_of, failing_of, ledgers_of
 from gossamer.assembly.control.waits import MOST_COUNTED, waits_at_rest
 from gossamer.assembly.summary import ENDED, ENDED_FILE
@@ -25,10 +26,11 @@ def standing_at_rest(directory: Path) -> CrawlStanding:
         CrawlDirectoryError: a ledger is missing or damaged.
     """
     found = [standing_of_ledger(directory, ledger) for ledger in ledgers_of(directory)]
-    if len(found) == 1:
-        return found[0]
-    # What an agent says of its own end is not what the crawl has come to.
-    return msgspec.structs.replace(added_standing(directory, found), **_told_of_all(directory))
+    now = found[0]
+    if len(found) > 1:
+        # What an agent says of its own end is not what the crawl has come to.
+        now = msgspec.structs.replace(added_standing(directory, found), **_told_of_all(directory))
+    return msgspec.structs.replace(now, problems=problems_of(now))
 
 
 def _told_of_all(directory: Path) -> dict[str, Any]:
@@ -85,6 +87,7 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             goal=ended.goal,
             waiting=ended.waiting,
             hosts=counters.get("hosts", 0),
+            disk_free=disk_free(directory),
             seconds=ended.seconds,
             pages_per_second=ended.pages_per_second,
             cpu_seconds=ended.cpu_seconds,

@@ -4,6 +4,7 @@ Place in the flow: :mod:`~gossamer.assembly.control.standing` asks here. The sto
 sieves are directories of files, which are walked over, and seldom.
 """
 
+import shutil
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
@@ -54,6 +55,14 @@ def walked_sizes(directory: Path) -> dict[str, int]:
     found = {"tables": _bytes_below([directory / TABLES, *state.glob(ROWS)])}
     sieves = list(state.glob(SIEVES))
     return {**found, "sieve": _bytes_below(sieves)} if sieves else found
+
+
+def disk_free(directory: Path) -> int:
+    """Bytes that we may still write on the disk of a directory; 0 where nobody knows."""
+    try:
+        return shutil.disk_usage(directory).free
+    except OSError:
+        return 0
 
 
 def _bytes_below(places: Iterable[Path]) -> int:

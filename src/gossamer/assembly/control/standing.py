@@ -13,7 +13,8 @@ import msgspec
 
 from gossamer.assembly.children import Figures, figures_of
 from gossamer.assembly.compiling import SETTINGS
-from gossamer.assembly.control.sizes import DataSet, data_sets
+from gossamer.assembly.control.problems import Problem, problems_of
+from gossamer.assembly.control.sizes import DataSet, data_sets, disk_free
 from gossamer.assembly.control.steering import blocked
 from gossamer.assembly.control.waits import Wait, waits_of
 from gossamer.assembly.summary import Summary
@@ -112,6 +113,12 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     waiting: RetriesWaiting | None = None
     """Retries that were due later when the last run ended."""
     in_flight: int = 0
+    concurrency: int = 0
+    """Requests that may be in flight; 0 at rest."""
+    busy: float = 0.0
+    """Share of a core that the crawl's own process used over the last ten seconds; 0 at rest."""
+    disk_free: int = 0
+    """Bytes on the disk of the crawl directory that can still be written; 0 where nobody knows."""
     hosts: int = 0
     seconds: float = 0.0
     """Of this run, or of the last one."""
@@ -142,6 +149,8 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     checkpoints: list[str] = []
     units: list[UnitFigures] = []
     connectors: list[ConnectorFigures] = []
+    problems: list[Problem] = []
+    """What is wrong, the worst first; not of a glance."""
 
     @property
     def is_at_work(self) -> bool:
@@ -156,8 +165,10 @@ def standing_of(
 
     `elsewhere` is what other processes of it have counted.
     """
+    glance = glance_at(crawl, process)
     return msgspec.structs.replace(
-        glance_at(crawl, process),
+        glance,
+        problems=problems_of(glance),
         checkpoints=crawl.ledger.checkpoints(),
         units=_units(crawl, elsewhere) if units else [],
         connectors=_connectors(crawl, elsewhere) if units else [],
@@ -168,16 +179,18 @@ def glance_at(crawl: "Crawl | AgentRun", process: int) -> CrawlStanding:
     """How a running crawl stands, by what is in memory: cheap enough for every redraw of a terminal."""
     figures, frontier = crawl.figures, crawl.units.frontier
     summary, pulse = figures.summary(), figures.pulse
-    state = "stopping" if crawl.is_stopping else "paused" if frontier.is_paused else "running"
     in_flight = int(frontier.metrics.snapshot()["in_flight"])
     time_left, (pages_a_second, fetched_a_second) = _time_left(frontier, summary), pulse.speeds
     estimate = summary.queued / fetched_a_second if fetched_a_second > 0 and not time_left else 0.0
     return CrawlStanding(
         **_shared(summary),
-        state=state,
+        state=crawl.state_at_work,
         errors=errors_of(summary.outcomes),
         failing=failing_of(crawl.ledger.failing_hosts()),
         in_flight=in_flight,
+        concurrency=frontier.sheet.concurrency,
+        busy=round(pulse.busy, 3),
+        disk_free=disk_free(crawl.directory),
         process=process,
         recent_pages_per_second=round(pages_a_second, 2),
         limits=limits_of(crawl.graph),

@@ -3,10 +3,13 @@
 Place in the flow: :mod:`gates` keeps one for each host and tells it what happens there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 
+import msgspec
+
 from gossamer.model.outcome import Outcome
+from gossamer.model.url import site_of
 from gossamer.services.politeness import circuit, pace
 from gossamer.services.politeness.circuit import Circuit
 from gossamer.services.politeness.pace import FRESH, Pace, PaceRules
@@ -14,6 +17,9 @@ from gossamer.services.politeness.places import Place
 from gossamer.services.politeness.rules import GateRules, live_of, pace_of
 
 Circuits = Mapping[str, Circuit]
+
+#: Refusals in a row after which a host is spent: by then our own back-off alone has made it wait for 21 minutes.
+PATIENCE = 10
 
 
 class AskedHost(Place):
@@ -73,6 +79,33 @@ class AskedHost(Place):
             bool(self.circuits) and all(one.is_open for one in self.circuits.values())
         )
         self.limit = 1 if is_probed or known.is_alone else self.most
+
+    def hold(self, endpoint: str, until: float) -> None:
+        """Do not ask this endpoint before that instant."""
+        before = self.circuits.get(endpoint) or Circuit()
+        held = msgspec.structs.replace(before, strikes=max(1, before.strikes), until=max(before.until, until))
+        self.circuits = {**self.circuits, endpoint: held}
+        self.settle()
+
+    def closed_for(self, url: str, now: float) -> float:
+        """Seconds for which the endpoint of this URL is not asked because it did not answer; 0 where it may be."""
+        broken = self.circuits.get(site_of(url)) if self.circuits else None
+        return 0.0 if broken is None else max(0.0, broken.until - now)
+
+    def retry_wait(self, now: float) -> float:
+        """Seconds that a failure, a refusal or a robots.txt out of reach keeps this host waiting; 0 where only its delay does."""
+        return 0.0 if self.live else max(0.0, self.pace.until - now, self.closed_until() - now)
+
+    def is_spent(self, waits: Sequence[float]) -> bool:
+        """Whether a crawl need not stay alive for this host: it was given its chances, and in this run one if it was due."""
+        if self.is_due:
+            return False
+        circuits = self.circuits.values()
+        return (
+            (self.circuit is not None and self.circuit.is_spent(waits))
+            or (bool(circuits) and all(one.is_spent(waits) for one in circuits))
+            or self.pace.refusals >= PATIENCE
+        )
 
     def judge_endpoint(self, endpoint: str, outcome: Outcome, now: float, rules: GateRules) -> None:
         """Liveness belongs to the endpoint: another port of the same host may be well (design question 31)."""

@@ -6,7 +6,7 @@ request goes out when every layer allows it:
 - *host*: one live request (`per_host` where the user owns it), its own delay (:mod:`pace`), the circuits of its name and of its
   endpoints (:mod:`circuit`);
 - *domain* and *address*: at most 4 live and 0.25 s between two starts each (design question 12; fault 92);
-- *crawl*: pages/s, bytes/s (:mod:`buckets`), and our own network is there (:mod:`network`).
+- *crawl*: pages/s, bytes/s, and our own network is there (:mod:`whole_crawl`).
 
 The delay of a host counts from the end of its last request, and with `per_host` > 1 from its last start too; the gap that
 refusals have taught counts from its last start. Only what
@@ -24,15 +24,15 @@ from gossamer.model.task import Answer
 from gossamer.model.url import site_of
 from gossamer.services.guard import is_loopback
 from gossamer.services.politeness import circuit, notes, pace, retries
-from gossamer.services.politeness.asked import AskedHost, Circuits, closed_until, longest
-from gossamer.services.politeness.buckets import Bucket, Reserve
+from gossamer.services.politeness.asked import AskedHost, closed_until, longest
 from gossamer.services.politeness.circuit import Circuit
 from gossamer.services.politeness.held import Held, why_held
 from gossamer.services.politeness.network import Network
 from gossamer.services.politeness.notes import HostNote
-from gossamer.services.politeness.pace import FRESH, Pace, Reason
+from gossamer.services.politeness.pace import FRESH, Reason
 from gossamer.services.politeness.places import Place, SharedPlaces
 from gossamer.services.politeness.rules import GateRules, live_of, pace_of
+from gossamer.services.politeness.whole_crawl import Known, WholeCrawl
 
 #: Outcomes of tasks for which nothing was asked of the host: its delay runs on as if they had not been.
 UNASKED = frozenset(
@@ -56,13 +56,6 @@ REACHED = ANSWERED | {Outcome.TLS_FAILED, Outcome.PROTOCOL_FAILED, Outcome.TOO_S
 #: no address is remembered for as long.
 SPARED = 5.0
 
-#: Refusals in a row after which a host is spent: by then our own back-off alone has made it wait for 21 minutes.
-PATIENCE = 10
-
-
-Known = tuple[Pace, Circuit | None, Circuits]
-"""What failures teach of a host, and what it gets back where they were not its own."""
-
 
 class Gates:
     """When which host may be asked."""
@@ -82,7 +75,8 @@ class Gates:
             draw: for jitter; numbers in [0, 1).
         """
         self.rules = rules or GateRules()
-        self.network = network or Network()
+        self._crawl = WholeCrawl(self.rules, network)
+        self.network = self._crawl.network
         self.changes = 0
         """How often hosts may have become ready earlier than they were told: settings changed, or hosts were spared."""
         self._draw = draw
@@ -90,11 +84,6 @@ class Gates:
         known = self.rules
         self._domains = SharedPlaces(known.domain, known.domain_on_loopback, known.per_host)
         self._addresses = SharedPlaces(known.address, known.address_on_loopback, known.per_host)
-        self._pages = Bucket(known.pages_per_second)
-        self._bytes = Bucket(known.bytes_per_second)
-        self._reserve = Reserve(self._bytes)
-        self._quiet_until = -inf
-        self._is_capped = self._pages.rate is not None or self._bytes.rate is not None
 
     def __repr__(self) -> str:
         return f"<Gates {len(self._hosts)} hosts, {len(self._domains)} domains, {len(self._addresses)} addresses>"
@@ -103,9 +92,7 @@ class Gates:
 
     def crawl_ready_at(self, now: float) -> float:
         """When the crawl as a whole may ask anybody; infinite while a probe of our network is out."""
-        if not self._is_capped and self.network.down_since is None:
-            return self._quiet_until
-        return max(self._quiet_until, self._pages.ready_at(), self._bytes.ready_at(), self.network.ready_at(now))
+        return self._crawl.ready_at(now)
 
     def blocker(self, host: str, domain: str, address: str) -> tuple[float, Place | None]:
         """When host, domain and address would all allow a request, and which of them is the last to do so.
@@ -167,12 +154,7 @@ class Gates:
             on_loopback = is_loopback(address) if there is None else there.on_loopback
             self._addresses.enter(address, there, now, on_loopback=on_loopback, least=entry.most)
         self._domains.enter(domain, shared, now, on_loopback=on_loopback, least=entry.most)
-        if self.network.down_since is not None:
-            self.network.begun(host)
-        if not self._is_capped:
-            return 0.0
-        self._pages.take(1, now)
-        return self._reserve.book(now)
+        return self._crawl.begin(host, now)
 
     def end(
         self, host: str, domain: str, address: str, answer: Answer, now: float, wall: float, attempt: int = 1
@@ -225,7 +207,7 @@ class Gates:
 
     def received(self, amount: int, now: float, booked: float = 0.0) -> None:
         """So many bytes came in, and so many were booked when the request began."""
-        self._reserve.settle(amount, booked, now)
+        self._crawl.received(amount, now, booked)
 
     def set_crawl_delay(self, host: str, seconds: float | None) -> None:
         """What robots.txt says of this host; None is nothing. Counts from the host's last request."""
@@ -246,18 +228,13 @@ class Gates:
     def hold(self, host: str, until: float, url: str = "") -> None:
         """Do not ask the endpoint of this URL before that instant: its robots.txt is out of reach, say, and is due again then."""
         entry = self._hosts.setdefault(host, AskedHost(host, self.rules))
-        endpoint = site_of(url)
-        before = entry.circuits.get(endpoint) or Circuit()
-        held = msgspec.structs.replace(before, strikes=max(1, before.strikes), until=max(before.until, until))
-        entry.circuits = {**entry.circuits, endpoint: held}
-        entry.settle()
+        entry.hold(site_of(url), until)
 
     def change(self, rules: GateRules) -> None:
         """Go by other settings from now on."""
         self.rules = rules
         self.changes += 1
-        self._pages.rate, self._bytes.rate = rules.pages_per_second, rules.bytes_per_second
-        self._is_capped = self._pages.rate is not None or self._bytes.rate is not None
+        self._crawl.change(rules)
         for host, entry in self._hosts.items():
             entry.rules, entry.most = pace_of(host, rules), live_of(host, rules)
             entry.settle()
@@ -294,22 +271,12 @@ class Gates:
     def is_spent(self, host: str) -> bool:
         """Whether a crawl need not stay alive for this host: it was given its chances, and in this run one if it was due."""
         entry = self._hosts.get(host)
-        if entry is None or entry.is_due:
-            return False
-        waits, circuits = self.rules.waits, entry.circuits.values()
-        return (
-            (entry.circuit is not None and entry.circuit.is_spent(waits))
-            or (bool(circuits) and all(one.is_spent(waits) for one in circuits))
-            or entry.pace.refusals >= PATIENCE
-        )
+        return entry is not None and entry.is_spent(self.rules.waits)
 
     def closed(self, host: str, url: str, now: float) -> float:
         """Seconds for which the endpoint of this URL is not asked because it did not answer; 0 where it may be."""
         entry = self._hosts.get(host)
-        if entry is None or not entry.circuits:
-            return 0.0
-        broken = entry.circuits.get(site_of(url))
-        return 0.0 if broken is None else max(0.0, broken.until - now)
+        return 0.0 if entry is None else entry.closed_for(url, now)
 
     def is_closed(self, host: str, now: float) -> bool:
         """Whether this host waits because none of the endpoints that are known of it answers."""
@@ -326,9 +293,7 @@ class Gates:
     def retry_wait(self, host: str, now: float) -> float:
         """Seconds that a failure, a refusal or a robots.txt out of reach keeps this host waiting; 0 where only its delay does."""
         entry = self._hosts.get(host)
-        if entry is None or entry.live:
-            return 0.0
-        return max(0.0, entry.pace.until - now, entry.closed_until() - now)
+        return 0.0 if entry is None else entry.retry_wait(now)
 
     def note(self, host: str, now: float, wall: float) -> HostNote | None:
         """What the ledger should keep of this host; None where there is nothing to keep."""
@@ -361,8 +326,7 @@ class Gates:
 
         Nor is any domain or address before its own gap.
         """
-        rules = self.rules
-        self._quiet_until = now + max(pace.base_delay(FRESH, rules.pace), rules.domain.gap, rules.address.gap)
+        self._crawl.hush(self.rules, now)
 
     def forget(self, host: str, now: float) -> bool:
         """Give back this host's memory, once nothing is left to fetch there and its note is kept; False while it is busy."""

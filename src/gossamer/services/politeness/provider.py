@@ -45,13 +45,21 @@ class PolitenessSheet(Sheet, frozen=True):
 
     delay: Annotated[
         float | Literal["auto"],
-        setting("Between two requests to a host; `auto` follows its latency, between floor and cap.", unit="s"),
+        setting(
+            "Wait this long between two requests to a host; `auto` follows its latency, between floor and cap.",
+            unit="s",
+        ),
     ] = "auto"
-    factor: Annotated[float, setting("Of the latency, in `auto`.", ge=0)] = 5.0
-    floor: Annotated[float, setting("Shortest delay of `auto`.", unit="s", ge=0)] = 1.0
-    cap: Annotated[float, setting("Longest delay of `auto`, while all is well.", unit="s", ge=0)] = 30.0
+    factor: Annotated[float, setting("With `auto`, wait this multiple of the host's latency.", ge=0)] = 5.0
+    floor: Annotated[float, setting("Wait at least this long with `auto`.", unit="s", ge=0)] = 1.0
+    cap: Annotated[float, setting("Wait at most this long with `auto`, while all is well.", unit="s", ge=0)] = 30.0
     per_host: Annotated[
-        int, setting("Live requests to one host; more only where you own it.", unit="requests", ge=1)
+        int,
+        setting(
+            "Have at most this many requests in flight to one host; more than 1 only if you own it.",
+            unit="requests",
+            ge=1,
+        ),
     ] = 1
     delays: Annotated[
         dict[str, float | Literal["auto"]],
@@ -59,31 +67,54 @@ class PolitenessSheet(Sheet, frozen=True):
     ] = msgspec.field(default_factory=dict)
     lives: Annotated[
         dict[str, Annotated[int, msgspec.Meta(ge=1)]],
-        setting("Have so many live requests to these hosts, as `*.example.org`, instead of `per_host`."),
+        setting("Have at most this many requests in flight to these hosts, as `*.example.org`, instead of `per_host`."),
     ] = msgspec.field(default_factory=dict)
     domain_delay: (
-        Annotated[float, setting("Between two starts in one registered domain; 0.25 s off loopback.", unit="s", ge=0)]
+        Annotated[
+            float,
+            setting(
+                "Wait this long between the starts of two requests to one registered domain; default: 0.25 s off loopback.",
+                unit="s",
+                ge=0,
+            ),
+        ]
         | None
     ) = None
-    domain_live: Annotated[int, setting("Live requests to one registered domain.", unit="requests", ge=1)] = 4
+    domain_live: Annotated[
+        int, setting("Have at most this many requests in flight to one registered domain.", unit="requests", ge=1)
+    ] = 4
     ip_delay: (
-        Annotated[float, setting("Between two starts at one address; 0.25 s off loopback.", unit="s", ge=0)] | None
+        Annotated[
+            float,
+            setting(
+                "Wait this long between the starts of two requests to one address; default: 0.25 s off loopback.",
+                unit="s",
+                ge=0,
+            ),
+        ]
+        | None
     ) = None
-    ip_live: Annotated[int, setting("Live requests to one address, off loopback.", unit="requests", ge=1)] = 4
-    rate: Annotated[float, setting("Pages a second, of the whole crawl.", unit="pages/s", gt=0)] | None = None
+    ip_live: Annotated[
+        int, setting("Have at most this many requests in flight to one address, off loopback.", unit="requests", ge=1)
+    ] = 4
+    rate: (
+        Annotated[float, setting("Fetch at most this many pages a second in the whole crawl.", unit="pages/s", gt=0)]
+        | None
+    ) = None
     bandwidth: (
-        Annotated[float, setting("Bytes of bodies a second, of the whole crawl.", unit="bytes/s", gt=0)] | None
+        Annotated[
+            float, setting("Read at most this many bytes of bodies a second in the whole crawl.", unit="bytes/s", gt=0)
+        ]
+        | None
     ) = None
     retries: Annotated[
         tuple[float, ...],
-        setting("Wait so long before the second and each further try of a page or of an endpoint, in seconds."),
+        setting("Wait this many seconds before the second and each further try of a page or of an endpoint."),
     ] = WAITS
-    strikes: Annotated[int, setting("Failures in a row after which a host is only probed.", unit="failures", ge=1)] = (
+    strikes: Annotated[int, setting("Only probe a host after this many failures in a row.", unit="failures", ge=1)] = (
         STRIKES
     )
-    blocked: Annotated[
-        tuple[str, ...], setting("Hosts and domains that are not asked any more, as `example.org`.")
-    ] = ()
+    blocked: Annotated[tuple[str, ...], setting("Ask these hosts and domains no more, as `example.org`.")] = ()
 
 
 class _Flight(msgspec.Struct):

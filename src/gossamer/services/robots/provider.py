@@ -40,22 +40,22 @@ class RobotsSheet(Sheet, frozen=True):
     agent: Annotated[
         str,
         setting(
-            "Product token that is looked for in robots.txt.",
+            "Look for this product token in robots.txt.",
             min_length=1,
             restart="what is kept of every site was read for this token",
         ),
     ] = "Gossamer"
     policy: Annotated[
-        PolicyName, setting("What answers mean: `rfc9309`, `rfc9309-strict` (401 and 403 deny) or `paper`.")
+        PolicyName, setting("Read answers by this policy: `rfc9309`, `rfc9309-strict` (401 and 403 deny) or `paper`.")
     ] = "rfc9309"
     keep: Annotated[
-        float, setting("How long an answer is good for; then robots.txt is asked for again.", unit="s", gt=0, le=DAY)
+        float, setting("Ask for robots.txt again when an answer is older than this.", unit="s", gt=0, le=DAY)
     ] = DAY
     retry: (
         Annotated[
             float,
             setting(
-                "Wait this long before a robots.txt that was out of reach is asked for again; the policy's own wait otherwise.",
+                "Wait this long before asking again for a robots.txt that was out of reach; by default the policy says how long.",
                 unit="s",
                 gt=0,
                 le=DAY,
@@ -74,9 +74,11 @@ class RobotsSheet(Sheet, frozen=True):
         ]
         | None
     ) = None
-    memory: Annotated[int, setting("For the states of all sites, encoded.", unit="bytes", ge=1)] = 64 << 20
+    memory: Annotated[int, setting("Use at most this much memory for the states of all sites.", unit="bytes", ge=1)] = (
+        64 << 20
+    )
     ready_rules: Annotated[
-        int, setting("Rules that are kept compiled, of the sites that are crawled now.", unit="rules", ge=1)
+        int, setting("Keep at most this many rules compiled, of the sites that are crawled now.", unit="rules", ge=1)
     ] = 50_000
 
 

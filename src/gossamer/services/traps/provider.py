@@ -26,9 +26,7 @@ CONFIRMED = f"{FOUND}confirmed"
 class TrapSheet(Sheet, frozen=True):
     """Settings of :class:`LearntTraps`."""
 
-    cut: Annotated[
-        bool, setting("Set the URLs of suspected traps aside; otherwise traps are only named and counted.")
-    ] = True
+    cut: Annotated[bool, setting("Set the URLs of suspected traps aside; otherwise only name and count traps.")] = True
     confirmed: Annotated[
         tuple[str, ...],
         setting(
@@ -41,12 +39,17 @@ class TrapSheet(Sheet, frozen=True):
     ] = ()
     families: Annotated[
         int,
-        setting("Watch so many parts of hosts, 500 bytes each.", unit="families", restart="it sizes the memory", ge=1),
+        setting(
+            "Watch at most this many parts of hosts, 500 bytes each.",
+            unit="families",
+            restart="it sizes the memory",
+            ge=1,
+        ),
     ] = 8_192
     hosts: Annotated[
         int,
         setting(
-            "Remember so many hosts and what is known of them, if only that nothing is.",
+            "Remember at most this many hosts, and what is known of them.",
             unit="hosts",
             restart="it sizes the memory",
             ge=1,

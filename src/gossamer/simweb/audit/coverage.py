@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.simweb.audit.trace import FLAG_CONDITIONAL, ROLES, Ints, RequestTrace
-from gossamer.simweb.graph import ExpectedPages, WebGraph
+from gossamer.simweb.expected import ExpectedPages
+from gossamer.simweb.graph import WebGraph
 from gossamer.simweb.pages import PageKind
+from gossamer.simweb.popularity import importance_of
 from gossamer.simweb.site import Role
 
 EXAMPLES: Final = 10
@@ -119,7 +121,7 @@ def first_fetches(trace: RequestTrace) -> Ints:
 
 def judge_order(trace: RequestTrace, graph: WebGraph, expected: ExpectedPages) -> Order:
     """Compare the order of the crawl with a breadth-first one and with one that knows all."""
-    importance = graph.importance()
+    importance = importance_of(graph)
     wanted = np.zeros(graph.count, dtype=np.bool_)
     wanted[expected.pages] = True
     pages = first_fetches(trace)

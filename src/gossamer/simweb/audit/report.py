@@ -26,6 +26,7 @@ from gossamer.simweb.audit.coverage import (
 )
 from gossamer.simweb.audit.politeness import Gaps, RobotsReport, judge_gaps, judge_robots
 from gossamer.simweb.audit.trace import RequestTrace, read_trace
+from gossamer.simweb.expected import expected_pages
 from gossamer.simweb.graph import WebGraph
 
 
@@ -77,7 +78,7 @@ def judge(trace: RequestTrace, options: AuditOptions) -> Audit:
     graph = WebGraph(trace.web)
     # Robots groups go by the crawler's name; a log of several is judged by its first.
     name = trace.agents[int(trace.agent[0])]
-    expected = graph.expected(options.seeds, options.scope, options.depth, agent=name)
+    expected = expected_pages(graph, options.seeds, options.scope, options.depth, agent=name)
     codes, counts = np.unique(trace.status, return_counts=True)
     return Audit(
         agents=trace.agents,

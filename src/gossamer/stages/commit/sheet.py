@@ -12,17 +12,20 @@ from gossamer.model.host_table import HostTable
 class CommitSheet(Sheet, frozen=True):
     """Settings of :class:`Commit`."""
 
-    again: Annotated[bool, setting("URLs may be fetched again: there is no URL-seen test (random walks).")] = False
+    again: Annotated[bool, setting("Let URLs be fetched again, without a URL-seen test (for random walks).")] = False
     sitemaps: Annotated[bool, setting("Fetch the sitemaps that robots.txt names.")] = False
     max_by_host: Annotated[
         dict[str, Annotated[int, msgspec.Meta(ge=1)]],
-        setting("Queue so many URLs of these hosts, as `*.example.org`, instead of `max_per_host`; more are cut."),
+        setting(
+            "Queue at most this many URLs of these hosts, as `*.example.org`, instead of `max_per_host`; cut the rest."
+        ),
     ] = msgspec.field(default_factory=dict)
-    max_per_host: Annotated[int, setting("URLs ever queued of one host; more are cut.", unit="URLs", ge=1)] | None = (
-        1_000_000
-    )
+    max_per_host: (
+        Annotated[int, setting("Queue at most this many URLs of a host; cut the rest.", unit="URLs", ge=1)] | None
+    ) = 1_000_000
     max_per_domain: (
-        Annotated[int, setting("URLs ever queued of one registered domain; more are cut.", unit="URLs", ge=1)] | None
+        Annotated[int, setting("Queue at most this many URLs of a registered domain; cut the rest.", unit="URLs", ge=1)]
+        | None
     ) = 4_000_000
     disk_wait: Annotated[
         float, setting("Wait this many seconds between two tries to write while the disk is full.", unit="s", gt=0)

@@ -31,10 +31,14 @@ MOST_ENTRIES = 100_000
 class FileSheet(Sheet, frozen=True):
     """Settings of :class:`FileModule`."""
 
-    roots: Annotated[tuple[str, ...], setting("Directories and files that may be read, and all that is in them.")] = ()
-    max_body: Annotated[int, setting("Bytes of a file that are kept.", unit="bytes", ge=1)] = 16 << 20
-    spool_above: Annotated[int, setting("A body larger than this is kept on disk.", unit="bytes", ge=0)] = THRESHOLD
-    spool: Annotated[str, setting("Where large bodies lie while they are used; empty: the system's own place.")] = ""
+    roots: Annotated[
+        tuple[str, ...], setting("Let these files, and these directories with everything in them, be read.")
+    ] = ()
+    max_body: Annotated[int, setting("Keep at most this many bytes of a file.", unit="bytes", ge=1)] = 16 << 20
+    spool_above: Annotated[int, setting("Keep bodies larger than this on the disk.", unit="bytes", ge=0)] = THRESHOLD
+    spool: Annotated[
+        str, setting("Keep large bodies in this directory while they are used; empty: the system's own place.")
+    ] = ""
 
 
 class FileModule(Provider[FileSheet]):

@@ -40,7 +40,9 @@ _REPLIED = frozenset(
 class FtpSheet(PlainSheet, frozen=True):
     """Settings of :class:`FtpModule`."""
 
-    address: Annotated[str, setting("Said as the password of `anonymous`: by custom a mail address.")] = "gossamer@"
+    address: Annotated[str, setting("Give this as the password of `anonymous`; by custom it is a mail address.")] = (
+        "gossamer@"
+    )
 
 
 class FtpModule(PlainModule[FtpSheet]):

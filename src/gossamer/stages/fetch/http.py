@@ -181,13 +181,13 @@ class HttpModule(Provider[HttpSheet]):
         """See the contract."""
         return await self._exchange(task, task.request)
 
-    def has_entered(self, name: str) -> bool:
+    def has_entered(self, url: str) -> bool:
         """See `contracts.spiders.Entered`."""
-        return self._who.has_entered(name)
+        return self._who.has_entered(url)
 
-    def note_entered(self, name: str) -> None:
+    def note_entered(self, url: str) -> None:
         """See `contracts.spiders.Entered`."""
-        self._who.note_entered(name)
+        self._who.note_entered(url)
 
     async def _exchange(self, task: Task, sent: Requested | None) -> Response:
         started, url = self.clock.now(), task.url

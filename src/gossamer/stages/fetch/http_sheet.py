@@ -12,24 +12,24 @@ from gossamer.stages.fetch.head import CAPS
 class HttpSheet(Sheet, frozen=True):
     """Settings for http and https. Defaults are design question 12's and docs/design/faults.md's."""
 
-    user_agent: Annotated[str, setting("Sent as User-Agent; empty: product, version and contact.")] = ""
-    contact: Annotated[str, setting("URL or mail address that people who see our requests can turn to.")] = ""
-    header: Annotated[tuple[str, ...], setting("Further request fields, each as `Name: value`.")] = ()
+    user_agent: Annotated[str, setting("Send this as User-Agent; empty: product, version and contact.")] = ""
+    contact: Annotated[str, setting("Tell people who see our requests this URL or mail address.")] = ""
+    header: Annotated[tuple[str, ...], setting("Send these request fields too, each as `Name: value`.")] = ()
     headers: Annotated[
         dict[str, tuple[str, ...]],
-        setting("Further request fields, each as `Name: value`, for these hosts, as `*.example.org`."),
+        setting("Send these request fields too, each as `Name: value`, to these hosts, as `*.example.org`."),
     ] = msgspec.field(default_factory=dict)
     credentials: Annotated[
         tuple[str, ...],
         setting(
-            "Fields that one site alone gets, each as `SITE Name: value` (SITE as https://example.org); never archived.",
+            "Send this field to one site alone, as `SITE Name: value` (SITE as https://example.org); it is never archived.",
             secret=True,
         ),
     ] = ()
     cookies: Annotated[
         Literal["off", "host", "keep"],
         setting(
-            "`host`: what servers set goes back to them, within bounds; nothing is kept. `keep`: it goes back in later runs too."
+            "Send cookies back to the server that set them, within bounds: `host` in this run, `keep` in later runs too."
         ),
     ] = "off"
     cookie_file: Annotated[
@@ -37,11 +37,15 @@ class HttpSheet(Sheet, frozen=True):
         setting("Begin with the cookies of this file, in Netscape's form or JSON; it must be closed to other users."),
     ] = ""
     directory: Annotated[
-        str, setting("The crawl directory; kept cookies lie in `state/cookies` below it.", restart="they lie there")
+        str,
+        setting("Use this crawl directory; kept cookies lie in `state/cookies` below it.", restart="they lie there"),
     ] = ""
     proxy: Annotated[
         str,
-        setting("http://[USER:PASSWORD@]HOST:PORT or socks5h://...; the environment's are never used.", secret=True),
+        setting(
+            "Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://...; proxies of the environment are never used.",
+            secret=True,
+        ),
     ] = ""
     http2: Annotated[
         bool,
@@ -50,32 +54,38 @@ class HttpSheet(Sheet, frozen=True):
             "it as 1.1, so it is off."
         ),
     ] = False
-    timings: Annotated[bool, setting("Say of each answer when its phases ended.")] = False
-    connect: Annotated[float, setting("For the TCP connection.", unit="s", gt=0)] = 10.0
-    tls: Annotated[float, setting("For the TLS handshake, after `connect`.", unit="s", gt=0)] = 10.0
-    first_byte: Annotated[float, setting("From the request to the end of the answer's head.", unit="s", gt=0)] = 30.0
-    deadline: Annotated[float, setting("For a whole fetch.", unit="s", gt=0)] = 120.0
-    least_speed: Annotated[float, setting("A body slower than this is given up.", unit="bytes/s", ge=0)] = 100.0
-    speed_window: Annotated[float, setting("Over which the least speed is measured.", unit="s", gt=0)] = 30.0
-    max_body: Annotated[int, setting("Bytes of a body that are kept, as sent and decoded.", unit="bytes", ge=1)] = (
-        16 << 20
-    )
+    timings: Annotated[bool, setting("Keep for each answer when its phases ended.")] = False
+    connect: Annotated[float, setting("Give up a TCP connection that takes longer than this.", unit="s", gt=0)] = 10.0
+    tls: Annotated[
+        float, setting("Give up a TLS handshake that takes longer than this, after `connect`.", unit="s", gt=0)
+    ] = 10.0
+    first_byte: Annotated[
+        float, setting("Give up an answer whose head takes longer than this after the request.", unit="s", gt=0)
+    ] = 30.0
+    deadline: Annotated[float, setting("Give up a fetch that takes longer than this in all.", unit="s", gt=0)] = 120.0
+    least_speed: Annotated[float, setting("Give up a body that comes slower than this.", unit="bytes/s", ge=0)] = 100.0
+    speed_window: Annotated[float, setting("Measure the least speed over this time.", unit="s", gt=0)] = 30.0
+    max_body: Annotated[
+        int, setting("Keep at most this many bytes of a body, as sent and as decoded.", unit="bytes", ge=1)
+    ] = 16 << 20
     max_head: Annotated[
-        int, setting("Bytes of an answer's head; a longer one is refused whole.", unit="bytes", ge=1024, le=256 << 10)
+        int, setting("Refuse an answer whose head is longer than this.", unit="bytes", ge=1024, le=256 << 10)
     ] = CAPS.size
     max_fields: Annotated[
-        int, setting("Header fields of an answer; one with more is refused whole.", unit="fields", ge=1, le=4000)
+        int, setting("Refuse an answer with more header fields than this.", unit="fields", ge=1, le=4000)
     ] = CAPS.fields
-    spool_above: Annotated[int, setting("A body larger than this is kept on disk.", unit="bytes", ge=0)] = THRESHOLD
-    spool: Annotated[str, setting("Where large bodies lie while they are used; empty: the system's own place.")] = ""
+    spool_above: Annotated[int, setting("Keep bodies larger than this on the disk.", unit="bytes", ge=0)] = THRESHOLD
+    spool: Annotated[
+        str, setting("Keep large bodies in this directory while they are used; empty: the system's own place.")
+    ] = ""
     connections: Annotated[
         int,
         setting(
-            "Open at once, busy and idle; fewer where the system allows few open files.",
+            "Have at most this many connections open, busy and idle; fewer if the system allows few open files.",
             unit="connections",
             ge=1,
             restart="requests under way hold them",
         ),
     ] = 256
     verify: Annotated[bool, setting("Refuse servers whose certificate is not valid for their name.")] = True
-    ca_file: Annotated[str, setting("Certificates to trust (PEM); empty: the system's.")] = ""
+    ca_file: Annotated[str, setting("Trust the certificates of this file (PEM); empty: the system's.")] = ""

@@ -36,15 +36,20 @@ _STOP = -1
 class PlainSheet(Sheet, frozen=True):
     """Settings that ftp and gopher share; their words and defaults are those of http."""
 
-    connect: Annotated[float, setting("For the TCP connection.", unit="s", gt=0)] = 10.0
-    first_byte: Annotated[float, setting("From the connection to the first byte.", unit="s", gt=0)] = 30.0
-    deadline: Annotated[float, setting("For a whole fetch.", unit="s", gt=0)] = 120.0
-    least_speed: Annotated[float, setting("A body slower than this is given up.", unit="bytes/s", ge=0)] = 100.0
-    speed_window: Annotated[float, setting("Over which the least speed is measured.", unit="s", gt=0)] = 30.0
-    max_body: Annotated[int, setting("Bytes of a body that are kept.", unit="bytes", ge=1)] = 16 << 20
-    spool_above: Annotated[int, setting("A body larger than this is kept on disk.", unit="bytes", ge=0)] = THRESHOLD
-    spool: Annotated[str, setting("Where large bodies lie while they are used; empty: the system's own place.")] = ""
-    timings: Annotated[bool, setting("Say of each answer when its phases ended.")] = False
+    connect: Annotated[float, setting("Give up a TCP connection that takes longer than this.", unit="s", gt=0)] = 10.0
+    first_byte: Annotated[
+        float,
+        setting("Give up an answer whose first byte takes longer than this after the connection.", unit="s", gt=0),
+    ] = 30.0
+    deadline: Annotated[float, setting("Give up a fetch that takes longer than this in all.", unit="s", gt=0)] = 120.0
+    least_speed: Annotated[float, setting("Give up a body that comes slower than this.", unit="bytes/s", ge=0)] = 100.0
+    speed_window: Annotated[float, setting("Measure the least speed over this time.", unit="s", gt=0)] = 30.0
+    max_body: Annotated[int, setting("Keep at most this many bytes of a body.", unit="bytes", ge=1)] = 16 << 20
+    spool_above: Annotated[int, setting("Keep bodies larger than this on the disk.", unit="bytes", ge=0)] = THRESHOLD
+    spool: Annotated[
+        str, setting("Keep large bodies in this directory while they are used; empty: the system's own place.")
+    ] = ""
+    timings: Annotated[bool, setting("Keep for each answer when its phases ended.")] = False
 
 
 P = TypeVar("P", bound=PlainSheet)

@@ -76,14 +76,16 @@ class Who:
             self._log.close()
             self._log = None
 
-    def has_entered(self, name: str) -> bool:
+    def has_entered(self, url: str) -> bool:
         """See `contracts.spiders.Entered`."""
-        return self._log is not None and name in self._log.entered
+        if self._log is None or self._jar is None or url not in self._log.entered:
+            return False
+        return bool(self._jar.field(url, self._now()))
 
-    def note_entered(self, name: str) -> None:
-        """See `contracts.spiders.Entered`. Raises OSError where it cannot be written down."""
+    def note_entered(self, url: str) -> None:
+        """See `contracts.spiders.Entered`."""
         if self._log is not None:
-            self._log.enter(name)
+            self._log.enter(url)
 
     def fields_of(self, task: Task, sent: Requested | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The fields of this request alone: those that the archive keeps, and those that it must not."""

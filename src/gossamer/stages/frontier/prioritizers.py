@@ -26,16 +26,21 @@ MOST_IMPORTANCE_LINES = 1_000_000
 class WeightSheet(Sheet, frozen=True):
     """Settings of :class:`WeightedPrioritizer`."""
 
-    depth: Annotated[float, setting("Levels less urgent for each link from the nearest seed.", unit="levels")] = 1.0
+    depth: Annotated[
+        float, setting("Make a task this many levels less urgent for each link from the nearest seed.", unit="levels")
+    ] = 1.0
     in_degree: Annotated[
         float,
         setting(
-            "Levels more urgent for each doubling of the links to its host from other hosts; 0 counts no links.",
+            "Make a task this many levels more urgent for each doubling of the links to its host from other hosts; 0 counts no "
+            "links.",
             unit="levels",
             ge=0,
         ),
     ] = 0.0
-    site: Annotated[float, setting("Levels between the least and the most important site.", unit="levels")] = 2.0
+    site: Annotated[
+        float, setting("Put this many levels between the least and the most important site.", unit="levels")
+    ] = 2.0
     sites: Annotated[
         tuple[str, ...],
         setting(
@@ -53,12 +58,15 @@ class WeightSheet(Sheet, frozen=True):
     page: Annotated[
         float,
         setting(
-            "Levels between the least and the most important URL that the file of `importance` names.", unit="levels"
+            "Put this many levels between the least and the most important URL that the file of `importance` names.",
+            unit="levels",
         ),
     ] = 2.0
     rules: Annotated[
         tuple[str, ...],
-        setting("LEVELS=RE2: so many levels more urgent (`2=/news/`) or less (`-3=/archive/`); they add up."),
+        setting(
+            "Make URLs that match more urgent (`2=/news/`) or less (`-3=/archive/`), by LEVELS=RE2; several add up."
+        ),
     ] = ()
 
 

@@ -10,16 +10,17 @@ class FrontierSheet(Sheet, frozen=True):
     """How many at once, and when to stop."""
 
     concurrency: Annotated[
-        int, setting("Requests in flight in all, from hand-out to commit.", unit="requests", ge=1)
+        int,
+        setting("Have at most this many requests in flight in all, from hand-out to commit.", unit="requests", ge=1),
     ] = 64
-    max_pages: Annotated[int, setting("Stop after so many HTML pages; never one more.", unit="pages", ge=1)] | None = (
-        None
-    )
+    max_pages: (
+        Annotated[int, setting("Stop after this many HTML pages, and never fetch one more.", unit="pages", ge=1)] | None
+    ) = None
     page_share: (
         Annotated[
             int,
             setting(
-                "Take so many of the HTML pages that the crawl may have, then wait for more: the part of one agent among several.",
+                "Take this many of the crawl's HTML pages, then wait for more: the part of one agent among several.",
                 unit="pages",
                 ge=0,
             ),
@@ -28,20 +29,30 @@ class FrontierSheet(Sheet, frozen=True):
     ) = None
     max_time: Annotated[float, setting("Stop this run after this time.", unit="s", gt=0)] | None = None
     total_time: Annotated[float, setting("Stop after this time, over all runs.", unit="s", gt=0)] | None = None
-    max_bytes: Annotated[int, setting("Stop after so many bytes of bodies.", unit="bytes", ge=1)] | None = None
+    max_bytes: Annotated[int, setting("Stop after this many bytes of bodies.", unit="bytes", ge=1)] | None = None
     min_free_disk: (
-        Annotated[int, setting("Stop when less is free where the crawl writes.", unit="bytes", ge=0)] | None
+        Annotated[
+            int, setting("Stop when less than this is free on the disk that the crawl writes to.", unit="bytes", ge=0)
+        ]
+        | None
     ) = None
-    directory: Annotated[str, setting("Whose free disk is watched.", restart="it is the crawl's directory")] = "."
+    directory: Annotated[
+        str, setting("Watch the free disk of this directory.", restart="it is the crawl's directory")
+    ] = "."
     linger: (
         Annotated[
-            float, setting("Wait so long for retries alone, or `forever`; what is left stays queued.", unit="s", ge=0)
+            float,
+            setting(
+                "When only retries are left, wait this long for them, or `forever`; the rest stays queued.",
+                unit="s",
+                ge=0,
+            ),
         ]
         | Literal["forever"]
     ) = USUAL
-    proxied: Annotated[bool, setting("A proxy looks names up: they are judged here, and no name server is asked.")] = (
+    proxied: Annotated[bool, setting("Judge names without asking a name server, because a proxy looks them up.")] = (
         False
     )
     unresolved: Annotated[
-        tuple[str, ...], setting("Look up no names in URLs of these schemes: they are those of no machine.")
+        tuple[str, ...], setting("Look up no names in URLs of these schemes, which name no machine.")
     ] = ()

@@ -78,7 +78,7 @@ class RandomWalkSheet(Sheet, frozen=True):
     """Settings of :class:`RandomWalk`."""
 
     seed: Annotated[
-        int, setting("Of the choices: the same seed walks the same way.", restart="walks are under way")
+        int, setting("Choose by this number; the same number walks the same way.", restart="walks are under way")
     ] = 1
 
 

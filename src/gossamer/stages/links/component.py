@@ -29,12 +29,10 @@ def _may_redirect(url: str, target: str) -> bool:
 class LinksSheet(Sheet, frozen=True):
     """Settings of :class:`LinkResolver`."""
 
-    max_links: Annotated[int, setting("Links kept of one page; more are cut and counted.", unit="links", ge=0)] = (
-        MAX_LINKS
-    )
-    max_redirects: Annotated[
-        int, setting("Redirects followed in a row; the target of one more is refused.", unit="redirects", ge=0)
-    ] = 10
+    max_links: Annotated[
+        int, setting("Keep at most this many links of a page; cut and count the rest.", unit="links", ge=0)
+    ] = MAX_LINKS
+    max_redirects: Annotated[int, setting("Follow at most this many redirects in a row.", unit="redirects", ge=0)] = 10
     normalise: Annotated[
         tuple[Step, ...],
         setting(
@@ -43,10 +41,10 @@ class LinksSheet(Sheet, frozen=True):
         ),
     ] = USUAL
     aliases: Annotated[
-        tuple[str, ...], setting("Hosts with two names, as `www.example.org=example.org`: the second is used.")
+        tuple[str, ...], setting("Use the second name of hosts that have two, as `www.example.org=example.org`.")
     ] = ()
     parameters: Annotated[
-        str, setting("File with the parameters that are left out, instead of the shipped list; see docs/urls.md.")
+        str, setting("Leave out the parameters that this file lists, instead of the shipped list; see docs/urls.md.")
     ] = ""
     hostless: Annotated[
         tuple[str, ...], setting("Keep links of these schemes though they name no host, as `echo:x`.")

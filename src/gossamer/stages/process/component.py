@@ -50,7 +50,7 @@ _PROCESSES = "running parser processes were started with it"
 class ProcessSheet(Sheet, frozen=True):
     """Settings of :class:`Process`."""
 
-    agent: Annotated[str, setting("Product token that pages may speak to in `robots` tags.")] = "Gossamer"
+    agent: Annotated[str, setting("Obey `robots` tags of pages that name this product token.")] = "Gossamer"
     details: Annotated[
         Details,
         setting(
@@ -66,30 +66,36 @@ class ProcessSheet(Sheet, frozen=True):
     ] = "main"
     languages: Annotated[
         tuple[str, ...],
-        setting("Keep pages in these languages (ISO 639-1) alone; a page whose language nothing tells is kept."),
+        setting("Keep only pages in these languages (ISO 639-1), and pages whose language is not known."),
     ] = ()
     obey_nofollow: Annotated[
         bool, setting("Mark every link of a page that says `nofollow` of itself as one that is not to be followed.")
     ] = True
     isolated: Annotated[
-        tuple[str, ...], setting("Processors, by their names in the wiring, that run in a process that can be killed.")
+        tuple[str, ...], setting("Run these processors, by their names in the wiring, in a process that can be killed.")
     ] = ()
     parsers: Annotated[
         int,
-        setting("Parser processes at most; 0: pages that need one get no tree.", unit="processes", restart=_PROCESSES),
+        setting(
+            "Run at most this many parser processes; with 0, pages that need one get no tree.",
+            unit="processes",
+            restart=_PROCESSES,
+        ),
     ] = 1
-    apart: Annotated[int, setting("Documents larger than this are read in a parser process.", unit="bytes", ge=0)] = (
+    apart: Annotated[int, setting("Read documents larger than this in a parser process.", unit="bytes", ge=0)] = (
         4_000_000  # 50 ms here, as long as everybody else waits; starting a parser process takes 80
     )
     parse_deadline: Annotated[
-        float, setting("A parser process that takes longer is killed.", unit="s", restart=_PROCESSES, gt=0)
+        float, setting("Kill a parser process that takes longer than this.", unit="s", restart=_PROCESSES, gt=0)
     ] = 5.0
     retries: Annotated[
         int, setting("Fetch a page again at most this often because a handler asks for it.", unit="tries", ge=0, le=100)
     ] = 3
     parse_memory: Annotated[
         int,
-        setting("Address space of a parser process; 0: no limit.", unit="bytes", restart=_PROCESSES, ge=0),
+        setting(
+            "Limit the address space of a parser process to this; 0: no limit.", unit="bytes", restart=_PROCESSES, ge=0
+        ),
     ] = 500_000_000
 
 

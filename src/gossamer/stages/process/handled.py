@@ -77,10 +77,15 @@ class HandlingProcess(Process):
         spec = ProcessorSpec(elsewhere.module, elsewhere.name, dict(elsewhere.sheet))
         agent, details, choice = self.sheet.agent, self.sheet.details, self.sheet.text
         try:
-            return await self._parsers.read(visit, (spec,), agent, details, language=False, trouble="", choice=choice)
+            made = await self._parsers.read(
+                visit, (spec,), agent, details, language=False, trouble="", choice=choice, deadline=elsewhere.deadline
+            )
+            if made.is_out:
+                self.handlers.left(visit)
+            return made
         except ParserFailed as failure:
             self.metrics.count(f"{failure}:{elsewhere.who}")
-            error = f"{failure}: its process did not come back within {self.sheet.parse_deadline:g} s, or died"
+            error = f"{failure}: its process did not come back within {elsewhere.deadline:g} s, or died"
             return Findings(base=visit.url, trouble=error, errors=(Raised(elsewhere.who, elsewhere.place, error),))
 
 

@@ -22,7 +22,7 @@ from gossamer.reading.text import TextChoice
 from gossamer.stages.process.parser import MAX_FRAME, ParseRequest, ProcessorSpec, Setup
 from gossamer.stages.process.reading import Findings
 
-#: Seconds that starting a process may take: imports on a loaded machine.
+#: Seconds that starting a process, and making a processor in it, may take each: imports on a loaded machine.
 _START = 30.0
 
 
@@ -73,13 +73,15 @@ class Parsers:
         language: bool,
         trouble: str,
         choice: TextChoice,
+        deadline: float = 0.0,
     ) -> Findings:
-        """What the processors find in a document.
+        """What the processors find in a document; `deadline` stands in the place of the usual one where it is not 0.
 
         Raises:
             ParserFailed: it was not read in time, or its process died.
         """
-        request = ParseRequest(slim(visit), tuple(processors), agent, details, language, choice, trouble, self.deadline)
+        deadline = deadline or self.deadline
+        request = ParseRequest(slim(visit), tuple(processors), agent, details, language, choice, trouble, deadline)
         document = visit.response.document
         if isinstance(document, StoredBody):
             request = msgspec.structs.replace(request, stored=len(document), spool=document.file.directory)
@@ -87,7 +89,7 @@ class Parsers:
         async with self._places:
             try:
                 parser = self._idle.pop() if self._idle else await self._start()
-                findings = await self._ask(parser, frame, document)
+                findings = await self._ask(parser, frame, document, deadline)
             except TimeoutError as error:
                 raise ParserFailed("parse_timeout") from error
             except (OSError, EOFError, msgspec.DecodeError) as error:
@@ -95,18 +97,20 @@ class Parsers:
             self._idle.append(parser)
             return findings
 
-    async def _ask(self, parser: "_Parser", frame: bytes, document: Body) -> Findings:
+    async def _ask(self, parser: "_Parser", frame: bytes, document: Body, deadline: float) -> Findings:
         """What a process makes of a document; it is killed unless it answers, also when nobody waits any more.
 
-        The deadline counts from when all of the document is there, and for each piece on the way.
+        The deadline counts from when all of the document and its processors are there, and for each piece on the way.
         """
         try:
             parser.write(frame)
             if isinstance(document, StoredBody):
                 for piece in pieces(document):
-                    async with asyncio.timeout(self.deadline):
+                    async with asyncio.timeout(deadline):
                         await parser.hand_over(piece)
-            async with asyncio.timeout(self.deadline):
+            async with asyncio.timeout(_START):
+                await parser.read()  # it has its processors
+            async with asyncio.timeout(deadline):
                 return msgspec.msgpack.decode(await parser.read(), type=Findings)
         except BaseException:
             await self._kill(parser)

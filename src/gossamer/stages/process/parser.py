@@ -79,14 +79,15 @@ def main() -> int:
     if setup is None:
         return 0
     _limit(setup.memory)
-    _send(frames_out, b"")  # ready: from now on the deadline counts
+    _send(frames_out, b"")  # ready for documents
     requests = msgspec.msgpack.Decoder(ParseRequest)
     made: dict[bytes, Provider[Any]] = {}
     while (request := _next(frames_in, requests)) is not None:
         visit = _with_document(request, frames_in) if request.stored else request.visit
-        signal.setitimer(signal.ITIMER_REAL, request.deadline + _GRACE)
         try:
             processors = [_processor(spec, made) for spec in request.processors]
+            _send(frames_out, b"")  # from now on the deadline counts
+            signal.setitimer(signal.ITIMER_REAL, request.deadline + _GRACE)
             document = Document(visit, request.agent, trouble=request.trouble, choice=request.choice)
             if not request.trouble:
                 _try_tree(document)

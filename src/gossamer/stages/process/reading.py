@@ -14,7 +14,7 @@ from gossamer.model.errors import ParseSkipped
 from gossamer.model.items import as_item
 from gossamer.model.orders import Block, Delay, Order
 from gossamer.model.raised import raised
-from gossamer.model.request import Retry
+from gossamer.model.request import LoggedOut, Retry
 from gossamer.model.visit import HTML_TYPES, Found, Item, Raised, Statements, Triple, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.language import primary
@@ -48,6 +48,8 @@ class Findings(msgspec.Struct, frozen=True):
     """What user's code raised."""
     again: float | None = None
     """Seconds after which a handler wants the page once more."""
+    is_out: bool = False
+    """It wants it once more since nobody was logged in."""
     counts: dict[str, int] = {}
     """What went wrong or was left out, as counters: `raised:ValueError`, `rdf:too_many_triples`."""
 
@@ -64,6 +66,7 @@ class _Gathered:
         self._counts: dict[str, int] = {}
         self._errors: list[Raised] = []
         self._again: float | None = None
+        self._is_out = False
         self._trouble = ""
 
     def ask(self, processor: Processor) -> None:
@@ -81,6 +84,7 @@ class _Gathered:
                     break
         except Retry as error:
             self._again = error.after
+            self._is_out = isinstance(error, LoggedOut)
         except Exception as error:
             self._count(f"raised:{type(error).__name__}")
             self._trouble = f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
@@ -116,6 +120,7 @@ class _Gathered:
             trouble=self._trouble,
             errors=tuple(self._errors),
             again=self._again,
+            is_out=self._is_out,
             counts=self._counts,
         )
 

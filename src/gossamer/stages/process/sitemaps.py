@@ -39,8 +39,12 @@ _MARKLESS = _GZIP | {"text/plain"}
 class SitemapSheet(Sheet, frozen=True):
     """Settings of :class:`SitemapLinks`: the limits of the standard."""
 
-    max_urls: Annotated[int, setting("URLs taken of one sitemap.", unit="URLs", ge=0, le=50_000)] = 50_000
-    max_bytes: Annotated[int, setting("Bytes read of one sitemap, unpacked.", unit="bytes", ge=0)] = 50_000_000
+    max_urls: Annotated[int, setting("Take at most this many URLs of a sitemap.", unit="URLs", ge=0, le=50_000)] = (
+        50_000
+    )
+    max_bytes: Annotated[int, setting("Read at most this many bytes of a sitemap, unpacked.", unit="bytes", ge=0)] = (
+        50_000_000
+    )
 
 
 class SitemapLinks(Provider[SitemapSheet]):

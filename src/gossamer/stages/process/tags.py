@@ -20,7 +20,9 @@ class TagCounterSheet(Sheet, frozen=True):
     """Settings of :class:`TagCounter`."""
 
     items: Annotated[bool, setting("Also give each page an item with its own counts.")] = False
-    names: Annotated[int, setting("Names counted apart; pages can make up any number.", unit="names", ge=0)] = 200
+    names: Annotated[
+        int, setting("Count at most this many names apart; pages can make up any number.", unit="names", ge=0)
+    ] = 200
 
 
 class TagCounter(Provider[TagCounterSheet]):

@@ -77,9 +77,12 @@ class ConstraintSheet(Sheet, frozen=True):
     """Settings of :class:`ConstraintFilter`."""
 
     only: Annotated[
-        tuple[str, ...], setting("Domain constraints; if there are any, a host must match one, as `hu.bme.*`.")
+        tuple[str, ...],
+        setting("If there are any, let pass only hosts that match one of these domain constraints, as `hu.bme.*`."),
     ] = ()
-    never: Annotated[tuple[str, ...], setting("Domain constraints; a host that matches one is refused. Wins.")] = ()
+    never: Annotated[
+        tuple[str, ...], setting("Refuse hosts that match one of these domain constraints; this wins over `only`.")
+    ] = ()
 
 
 class ConstraintFilter(Provider[ConstraintSheet]):

@@ -26,14 +26,14 @@ Expressions = tuple[str, ...]
 class ExpressionSheet(Sheet, frozen=True):
     """Settings of :class:`ExpressionFilter`: at each gate, expressions that all have to hold."""
 
-    schedule: Annotated[Expressions, setting("Tasks that may be queued.")] = ()
-    fetch: Annotated[Expressions, setting("Tasks that may be handed to a fetcher.")] = ()
-    body: Annotated[Expressions, setting("Answers whose body may be fetched, judged by their head.")] = ()
-    parse: Annotated[Expressions, setting("Documents that may be parsed.")] = ()
-    expand: Annotated[Expressions, setting("Documents whose links may be looked at.")] = ()
-    follow: Annotated[Expressions, setting("Links that may be followed.")] = ()
-    store: Annotated[Expressions, setting("Documents whose body may be archived.")] = ()
-    until: Annotated[str, setting("End the crawl at the first answer that this expression holds for.")] = ""
+    schedule: Annotated[Expressions, setting("Queue a task only if this is true of it.")] = ()
+    fetch: Annotated[Expressions, setting("Hand a task to a fetcher only if this is true of it.")] = ()
+    body: Annotated[Expressions, setting("Fetch the body of an answer only if this is true of its head.")] = ()
+    parse: Annotated[Expressions, setting("Parse a document only if this is true of it.")] = ()
+    expand: Annotated[Expressions, setting("Follow links of a document only if this is true of it.")] = ()
+    follow: Annotated[Expressions, setting("Follow a link only if this is true of it.")] = ()
+    store: Annotated[Expressions, setting("Archive the body of a document only if this is true of it.")] = ()
+    until: Annotated[str, setting("End the crawl at the first answer that this expression is true of.")] = ""
 
 
 class ExpressionFilter(Provider[ExpressionSheet]):

@@ -101,8 +101,8 @@ class NoiseList:
 class NoiseSheet(Sheet, frozen=True):
     """Settings of :class:`NoiseFilter`."""
 
-    drop: Annotated[bool, setting("Refuse links to what is on the list; otherwise all pass.")] = True
-    file: Annotated[str, setting("A list of one's own, instead of the shipped one.")] = ""
+    drop: Annotated[bool, setting("Refuse links to hosts and URLs on the list; otherwise let all pass.")] = True
+    file: Annotated[str, setting("Use this list instead of the shipped one.")] = ""
 
 
 class NoiseFilter(Provider[NoiseSheet]):

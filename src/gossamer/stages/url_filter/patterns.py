@@ -26,10 +26,10 @@ class PatternSheet(Sheet, frozen=True):
     """Settings of :class:`PatternFilter`."""
 
     include: Annotated[
-        tuple[str, ...], setting("RE2 patterns; if there are any, a URL must match one of them somewhere.")
+        tuple[str, ...], setting("If there are any, let pass only URLs in which one of these RE2 patterns is found.")
     ] = ()
     exclude: Annotated[
-        tuple[str, ...], setting("RE2 patterns; a URL that matches one somewhere is refused. Wins.")
+        tuple[str, ...], setting("Refuse URLs in which one of these RE2 patterns is found; this wins over `include`.")
     ] = ()
 
 

@@ -34,9 +34,9 @@ class ScopeSheet(Sheet, frozen=True):
             "domains; `any`: everything."
         ),
     ] = "host"
-    seeds: Annotated[tuple[str, ...], setting("URLs that the scope is drawn around.")] = ()
+    seeds: Annotated[tuple[str, ...], setting("Draw the scope around these URLs.")] = ()
     requisites: Annotated[
-        bool, setting("What a page in scope shows (pictures, style sheets) may come from anywhere.")
+        bool, setting("Let pictures, style sheets and the like of a page in scope come from anywhere.")
     ] = False
 
 

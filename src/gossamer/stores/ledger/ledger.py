@@ -15,8 +15,7 @@ from typing import ClassVar, Self
 import msgspec
 
 from gossamer.flow.crashing import Point, crash_at
-from gossamer.model.domains import DomainRule, domain_rule
-from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores.ledger import schema
 from gossamer.stores.ledger.announcing import DepthLimit
 from gossamer.stores.ledger.aside import AsideTasks
@@ -25,11 +24,11 @@ from gossamer.stores.ledger.contents import SeenContents
 from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.group import LedgerGroup, Parts
 from gossamer.stores.ledger.hosts import LedgerHosts
-from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, after
+from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, STATE_KEY, LedgerKeys
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
-from gossamer.stores.ledger.logs import missing_between
 from gossamer.stores.ledger.mirror import readable
+from gossamer.stores.ledger.opening import check_log, make_empty, read_ends, read_keys, read_state
 from gossamer.stores.ledger.plan import Marks, Plan
 from gossamer.stores.ledger.queues import HostQueues, QueueLimits
 from gossamer.stores.ledger.reading import LedgerReading, LedgerState
@@ -125,10 +124,10 @@ class RocksLedger(LedgerReading):
             if not places.ledger.exists():
                 if self.sheet.existing:
                     raise missing(places.state)
-                places.install(self._make)
+                places.install(lambda path: make_empty(self._create, path, self.sheet))
             if self.sheet.private:
                 places.close_to_others()
-            self._check_log()
+            check_log(places.ledger)
             self._store = self.store_type(places.ledger, self._limits())
             try:
                 schema.migrate(self._store)
@@ -152,19 +151,6 @@ class RocksLedger(LedgerReading):
         self.metrics.gauge("seen_asked", lambda: self.seen.asked)
         self.metrics.gauge("seen_missed", lambda: self.seen.missed)
 
-    def _check_log(self) -> None:
-        """Notice a log that is gone: the library would take the store for one in which that was never written."""
-        path = self.places.ledger
-        if (path / "CURRENT").exists() and not any(path.glob("*.log")):
-            what = "its write-ahead log is missing"
-        elif gap := missing_between(path):
-            what = f"a write-ahead log is missing between {gap}"
-        else:
-            return
-        raise CrawlDirectoryError(
-            f"the ledger in {path} is damaged: {what}; go back to a checkpoint, or begin a new crawl"
-        )
-
     @contextmanager
     def looking(self) -> Iterator[Self]:
         """Open it to read what is kept now, beside whoever may have it open: nothing is locked, written or repaired.
@@ -174,7 +160,7 @@ class RocksLedger(LedgerReading):
         """
         if not self.places.ledger.is_dir():
             raise missing(self.places.state)
-        self._check_log()
+        check_log(self.places.ledger)
         with ExitStack() as stack:
             try:
                 path = stack.enter_context(readable(self.places.ledger))
@@ -215,54 +201,14 @@ class RocksLedger(LedgerReading):
     def _limits(self) -> StoreLimits:
         return StoreLimits(self.sheet.cache, self.sheet.buffers, self.sheet.log)
 
-    def _make(self, path: Path) -> None:
-        """An empty ledger of this version, with a secret of its own."""
-        store = self.store_type(path, self._limits(), create=True)
-        try:
-            batch = store.batch()
-            batch.put("meta", SECRET_KEY, os.urandom(8))
-            rule = domain_rule(self.sheet.division, self.sheet.together)
-            if rule != DomainRule():
-                batch.put("meta", RULE_KEY, msgspec.json.encode(rule))
-            schema.stamp(batch)
-            store.write(batch)
-            store.sync()
-        finally:
-            store.close()
-
-    def _read_state(self) -> LedgerState:
-        text = self._store.get("meta", STATE_KEY)
-        try:
-            return LedgerState(Marks(), {}) if text is None else msgspec.msgpack.decode(text, type=LedgerState)
-        except msgspec.DecodeError as error:
-            raise self._damaged(error) from None
-
-    def _read_rule(self) -> DomainRule:
-        """How hosts are assigned, as it was fixed when the ledger was made."""
-        text, asked = self._store.get("meta", RULE_KEY), domain_rule(self.sheet.division, self.sheet.together)
-        kept = DomainRule() if text is None else msgspec.json.decode(text, type=DomainRule)
-        if asked not in (kept, DomainRule()):
-            raise UsageError(
-                f"the crawl in {self.sheet.directory} assigns each {kept.division} as a whole, and that is fixed; leave "
-                "the ledger's settings `division` and `together` as they were"
-            )
-        return kept
-
-    def _damaged(self, what: Exception) -> CrawlDirectoryError:
-        return CrawlDirectoryError(f"the ledger in {self._store.path} is damaged: {what}; go back to a checkpoint")
+    def _create(self, path: Path) -> RocksStore:
+        return self.store_type(path, self._limits(), create=True)
 
     def _load(self, *, may_write: bool = True) -> None:
-        secret = self._store.get("meta", SECRET_KEY)
-        self._state = state = self._read_state()
         self._unsure = None
-        try:
-            ends = self._store.scan("meta", END_PREFIX, after(END_PREFIX))
-            self._ends = {key[len(END_PREFIX) :].decode(): int(value) for key, value in ends}
-        except ValueError as error:
-            raise self._damaged(error) from None
-        if secret is None:
-            raise CrawlDirectoryError(f"the ledger in {self._store.path} lost its secret; go back to a checkpoint")
-        self._keys = LedgerKeys(int.from_bytes(secret), self._read_rule())
+        self._state = state = read_state(self._store)
+        self._ends = read_ends(self._store)
+        self._keys = read_keys(self._store, self.sheet)
         limits = QueueLimits(self.sheet.held, self.sheet.turn, self.sheet.buffered, self.sheet.refill)
         self.depths = DepthLimit(self._store, self.sheet.depth, self.put_meta if may_write else _never)
         self.seen = SeenUrls(self._store, self._keys, self.sheet.recent, depths=self.depths.keeps_depths)
@@ -342,7 +288,7 @@ class RocksLedger(LedgerReading):
         of commits tells.
         """
         if self._store.mend() and self._unsure is not None:
-            if self._read_state().commits == self._unsure.state.commits:
+            if read_state(self._store).commits == self._unsure.state.commits:
                 self._committed()
             self._unsure = None
 

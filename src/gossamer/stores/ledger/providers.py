@@ -55,7 +55,7 @@ class LedgerFingerprintsSheet(Sheet, frozen=True):
     capacity: Annotated[
         int,
         setting(
-            "Pages remembered; about 60 bytes each on the disk. Then the oldest quarter is forgotten.",
+            "Remember at most this many pages, about 60 bytes each on the disk; beyond that, forget the oldest quarter.",
             unit="pages",
             restart="pages are forgotten a quarter at a time",
             ge=4,

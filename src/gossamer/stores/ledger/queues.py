@@ -10,13 +10,13 @@ first. The write buffers of the store are the enqueue buffers.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Mapping
 
 import msgspec
 
 from gossamer.model.task import Task
-from gossamer.stores.ledger.chunks import Place, pack, pack_cursors, unpack, unpack_cursors
+from gossamer.stores.ledger.chunks import pack, pack_cursors, unpack, unpack_cursors
 from gossamer.stores.ledger.held import HeldHost, HeldLane, HostLeaving
+from gossamer.stores.ledger.in_flight import QueueFlights
 from gossamer.stores.ledger.keys import (
     CHUNK,
     CURSOR,
@@ -49,10 +49,6 @@ class QueueLimits(msgspec.Struct, frozen=True):
     """Tasks that a buffer is filled up to."""
 
 
-#: Where a task that is in flight was popped.
-_Flight = tuple[HeldLane, Place]
-
-
 class HostQueues:
     """The queues of all hosts."""
 
@@ -68,11 +64,7 @@ class HostQueues:
         self._keys = keys
         self._held: dict[str, HeldHost] = {}
         self._arrivals: deque[str] = deque()
-        self._flights: dict[str, _Flight] = {}
-        """By identity, as all that follows."""
-        self._doubles: dict[str, list[_Flight]] = {}
-        """Other flights of a URL that is in flight already, as where a walk comes back."""
-        self._flying = 0
+        self._flights = QueueFlights()
         self._buffers: OrderedDict[str, HeldHost] = OrderedDict()
         self._buffered = 0
         self._moves: dict[str, tuple[HostLeaving | None, float]] = {}
@@ -83,10 +75,10 @@ class HostQueues:
             self._arrivals.append(name.decode())
 
     def __len__(self) -> int:
-        return self.marks.unfinished - self._flying
+        return self.marks.unfinished - len(self._flights)
 
     def __repr__(self) -> str:
-        return f"<HostQueues {len(self)} tasks, {len(self._held)} hosts held, {self._flying} in flight>"
+        return f"<HostQueues {len(self)} tasks, {len(self._held)} hosts held, {len(self._flights)} in flight>"
 
     @property
     def held(self) -> int:
@@ -96,7 +88,7 @@ class HostQueues:
     @property
     def in_flight(self) -> int:
         """Tasks that were popped and are not finished."""
-        return self._flying
+        return len(self._flights)
 
     @property
     def buffered(self) -> int:
@@ -115,7 +107,7 @@ class HostQueues:
 
     def flights(self, url: str) -> int:
         """How many tasks of this identity are in flight."""
-        return (url in self._flights) + (len(self._doubles.get(url, ())) if self._doubles else 0)
+        return self._flights.count(url)
 
     # -- hosts come
 
@@ -180,7 +172,6 @@ class HostQueues:
             self._leave(entry, HostLeaving.EMPTY)
             return taken
         entry.popped += len(taken)
-        self._flying += len(taken)
         self._buffered -= len(taken)
         if entry.is_buffering:
             self._buffers[name] = entry
@@ -192,35 +183,25 @@ class HostQueues:
 
     def _take(self, lane: HeldLane, most: int, taken: list[Task]) -> None:
         """Move up to `most` buffered tasks of a lane into `taken`: they are in flight."""
-        flights = self._flights
         for place, task in lane.take(most):
-            url = task.identity
+            identity = task.identity
             if task.request is not None:
                 task = self.requests.whole(task)  # noqa: PLW2901
-                self._requesting.add(url)
+                self._requesting.add(identity)
             taken.append(task)
-            if url in flights:
-                self._doubles.setdefault(url, []).append((lane, place))
-            else:
-                flights[url] = (lane, place)
+            self._flights.depart(identity, lane, place)
 
     def put_back(self, task: Task) -> None:
         """A popped task is not in flight after all; it is popped again before those behind it."""
-        url = task.identity
-        if url not in self._flights:
+        flight = self._flights.call_back(task.identity)
+        if flight is None:
             return
-        others = self._doubles.get(url)
-        lane, place = others[-1] if others else self._flights[url]
-        if others and len(others) > 1:
-            others.pop()
-        else:
-            (self._doubles if others else self._flights).pop(url)
-        if not others:
-            self._requesting.discard(url)
+        if not self._flights.count(task.identity):
+            self._requesting.discard(task.identity)
+        lane, place = flight
         lane.put_back(place, waiting(task))
         entry = lane.entry
         entry.popped -= 1
-        self._flying -= 1
         self._buffered += 1
         self._buffers[entry.name] = entry
         if entry.leaving is not None and not entry.is_flying:
@@ -289,7 +270,7 @@ class HostQueues:
         """What is to be written for these changes, and for the hosts that came and went."""
         plan = Plan(changes, self.marks)
         plan.moves, plan.spent = dict(self._moves), list(self._rotation.spent)
-        for lane, places in self._ended(changes.ended).items():
+        for lane, places in self._flights.places(changes.ended).items():
             ending = plan.ended.get(lane.entry.name)
             if ending is None:
                 ending = plan.ended[lane.entry.name] = HostEnding(lane.entry)
@@ -303,17 +284,6 @@ class HostQueues:
                 known.add(name)
                 plan.rotated.append(name)
         return plan
-
-    def _ended(self, ended: Mapping[str, int]) -> dict[HeldLane, set[Place]]:
-        """The places by lane of so many flights of each URL."""
-        found: dict[HeldLane, set[Place]] = {}
-        for url, count in ended.items():
-            lane, place = self._flights[url]
-            found.setdefault(lane, set()).add(place)
-            if count > 1:
-                for lane, place in self._doubles[url][: count - 1]:
-                    found.setdefault(lane, set()).add(place)
-        return found
 
     def write(self, plan: Plan, batch: Batch) -> None:
         """Put the plan into a batch; the plan's marks then stand behind what was written."""
@@ -373,8 +343,8 @@ class HostQueues:
         self._rotation.applied(plan.marks, resting, plan.rotated)
         changes, held = plan.changes, self._held
         for url, count in changes.ended.items():
-            self._flying -= count
-            self._land(url, count)
+            if self._flights.land(url, count):
+                self._requesting.discard(url)
         self.later.applied(changes.later, changes.woken)
         for name, level in changes.pushed:
             if name in held:
@@ -383,20 +353,6 @@ class HostQueues:
             ending.apply()
             if ending.entry.leaving is not None and not ending.entry.is_flying:
                 self._let_go(ending.entry)
-
-    def _land(self, url: str, count: int) -> None:
-        """So many flights of a URL have ended, the earliest first."""
-        others = self._doubles.get(url) if self._doubles else None
-        if not others:
-            del self._flights[url]
-            self._requesting.discard(url)
-            return
-        left = [self._flights.pop(url), *others][count:]
-        del self._doubles[url]
-        if left:
-            self._flights[url] = left[0]
-        if left[1:]:
-            self._doubles[url] = left[1:]
 
     def _more(self, entry: HeldHost, level: int, serial: int) -> None:
         """A held host has more to read; one that was found empty is held again by whoever admits it."""

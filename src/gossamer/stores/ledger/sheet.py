@@ -14,44 +14,78 @@ class LedgerSheet(Sheet, frozen=True):
     """Settings of :class:`Ledger`."""
 
     directory: Annotated[
-        str, setting("The crawl directory; the ledger lies in `state/AGENT/` below it.", restart=_OPEN)
+        str, setting("Use this crawl directory; the ledger lies in `state/AGENT/` below it.", restart=_OPEN)
     ] = "."
-    agent: Annotated[str, setting("Whose ledger it is.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = "agent-00"
-    existing: Annotated[bool, setting("Refuse to begin a new ledger: the crawl is to go on.", restart=_OPEN)] = False
+    agent: Annotated[str, setting("Keep the ledger of this agent.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = (
+        "agent-00"
+    )
+    existing: Annotated[
+        bool, setting("Refuse to begin a new ledger, because the crawl is to go on.", restart=_OPEN)
+    ] = False
     private: Annotated[
         bool, setting("Close the ledger and its checkpoints to other users of the machine.", restart=_OPEN)
     ] = False
     durability: Annotated[
         Literal["kill", "power"],
-        setting("What a commit survives: the death of the process, or a power cut too (the disk is waited for)."),
+        setting(
+            "Let a commit survive the death of the process (`kill`), or also a power cut (`power`), for which it waits for the "
+            "disk."
+        ),
     ] = "kill"
     cache: Annotated[
-        int, setting("Blocks of the store that are kept unpacked.", unit="bytes", restart=_OPEN, ge=1 << 20)
+        int,
+        setting("Keep this much of the store's blocks unpacked in memory.", unit="bytes", restart=_OPEN, ge=1 << 20),
     ] = 48 << 20
     buffers: Annotated[
-        int, setting("Write buffers of the store, all together.", unit="bytes", restart=_OPEN, ge=1 << 20)
+        int,
+        setting(
+            "Use at most this much memory for the write buffers of the store.", unit="bytes", restart=_OPEN, ge=1 << 20
+        ),
     ] = 24 << 20
     log: Annotated[
-        int, setting("Write-ahead log: an opening reads so much at most.", unit="bytes", restart=_OPEN, ge=1 << 20)
+        int,
+        setting(
+            "Let the write-ahead log grow to this size; an opening reads at most so much.",
+            unit="bytes",
+            restart=_OPEN,
+            ge=1 << 20,
+        ),
     ] = 32 << 20
     recent: Annotated[
         int,
-        setting("Recent and popular URLs in front of the seen set; 172 bytes each.", unit="URLs", restart=_OPEN, ge=1),
+        setting(
+            "Hold at most this many recent and popular URLs in front of the seen set; 172 bytes each.",
+            unit="URLs",
+            restart=_OPEN,
+            ge=1,
+        ),
     ] = 131_072
     held: Annotated[
         int,
         setting(
-            "Hosts that take turns; others wait on the disk. About 500 bytes each.", unit="hosts", restart=_OPEN, ge=1
+            "Let at most this many hosts take turns, about 500 bytes each; others wait on the disk.",
+            unit="hosts",
+            restart=_OPEN,
+            ge=1,
         ),
     ] = 32_768
     turn: Annotated[
-        int, setting("Tasks of a host before it makes room for one that waits.", unit="tasks", restart=_OPEN, ge=1)
+        int,
+        setting(
+            "Take this many tasks of a host before it makes room for one that waits.", unit="tasks", restart=_OPEN, ge=1
+        ),
     ] = 256
     buffered: Annotated[
-        int, setting("Tasks in all dequeue buffers; about 400 bytes each.", unit="tasks", restart=_OPEN, ge=0)
+        int,
+        setting(
+            "Hold at most this many tasks in all dequeue buffers; about 400 bytes each.",
+            unit="tasks",
+            restart=_OPEN,
+            ge=0,
+        ),
     ] = 32_768
     refill: Annotated[
-        int, setting("Tasks that a host's dequeue buffer is filled up to.", unit="tasks", restart=_OPEN, ge=1)
+        int, setting("Fill the dequeue buffer of a host up to this many tasks.", unit="tasks", restart=_OPEN, ge=1)
     ] = 32
 
     depth: (

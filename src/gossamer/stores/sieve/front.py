@@ -88,9 +88,7 @@ class SieveQueuesSheet(Sheet, frozen=True):
 
     low: Annotated[
         int,
-        setting(
-            "With fewer tasks queued, what waits in the sieve is merged though it is not full.", unit="tasks", ge=1
-        ),
+        setting("With fewer tasks queued than this, merge the sieve although it is not full.", unit="tasks", ge=1),
     ] = 10_000
 
 

@@ -35,13 +35,13 @@ class SieveSheet(Sheet, frozen=True):
     """Settings of a sieve."""
 
     directory: Annotated[
-        str, setting("The crawl directory; the sieve lies in `state/AGENT/sieve/` below it.", restart=_OPEN)
+        str, setting("Use this crawl directory; the sieve lies in `state/AGENT/sieve/` below it.", restart=_OPEN)
     ] = "."
-    agent: Annotated[str, setting("Whose sieve it is.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = "agent-00"
+    agent: Annotated[str, setting("Keep the sieve of this agent.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = "agent-00"
     capacity: Annotated[
         int,
         setting(
-            "Offers that are merged at once; 20 bytes of memory each, 70 while they are merged.",
+            "Merge this many offers at once; they take 20 bytes of memory each, 70 while they are merged.",
             unit="URLs",
             restart=_OPEN,
             ge=1,
@@ -49,11 +49,13 @@ class SieveSheet(Sheet, frozen=True):
     ] = 1 << 19
     recent: Annotated[
         int,
-        setting("Recent and popular URLs in front; 171 bytes each.", unit="URLs", restart=_OPEN, ge=1),
+        setting(
+            "Hold at most this many recent and popular URLs in front; 171 bytes each.", unit="URLs", restart=_OPEN, ge=1
+        ),
     ] = 65_536
-    sync: Annotated[bool, setting("Merges and offers survive a power cut: the disk is waited for.", restart=_OPEN)] = (
-        False
-    )
+    sync: Annotated[
+        bool, setting("Wait for the disk, so that merges and offers survive a power cut.", restart=_OPEN)
+    ] = False
 
 
 class _Sieving(Provider[SieveSheet], Generic[T]):

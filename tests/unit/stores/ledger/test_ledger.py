@@ -139,6 +139,22 @@ def test_going_back_to_a_checkpoint_brings_back_its_state_and_keeps_later_files(
     ledger.close()
 
 
+def test_a_private_ledger_is_closed_to_others_and_so_is_what_goes_back_to_a_checkpoint_of_it(tmp_path: Path) -> None:
+    def closed(path: Path) -> bool:
+        return path.stat().st_mode & 0o077 == 0
+
+    ledger = opened(tmp_path)
+    assert not closed(ledger.places.ledger), "others may look at the ledger of a crawl"
+    ledger.close()
+    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path), private=True))
+    ledger.open()
+    ledger.checkpoint("first")
+    ledger.close()
+    assert closed(ledger.places.ledger) and closed(ledger.places.checkpoints)
+    ledger.restore("first")
+    assert closed(ledger.places.ledger)
+
+
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "..", "x" * 101])
 def test_a_checkpoint_has_a_plain_name(tmp_path: Path, name: str) -> None:
     ledger = opened(tmp_path)

@@ -10,14 +10,13 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from gossamer.assembly.archived import archived_visit
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.control.client import holder
 from gossamer.assembly.documents import with_structured_data
@@ -26,15 +25,17 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import Consumer, Producer
-from gossamer.flow.errors import UnknownName, WiringError
+from gossamer.flow.errors import UnknownName
 from gossamer.flow.planning import plan
 from gossamer.flow.ports import In, Out
 from gossamer.flow.running import RunningGraph
-from gossamer.flow.sheet import NoSettings, nearest
-from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
+from gossamer.flow.sheet import NoSettings
+from gossamer.flow.wiring import Wiring
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.model.visit import HTML_TYPES, Visit
+from gossamer.model.visit import Visit
+from gossamer.operations.archived import archived_visit
+from gossamer.operations.replayed_wiring import between, with_processors
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
@@ -42,12 +43,6 @@ from gossamer.query.places import crawl_directory, replacing
 from gossamer.query.replacing import Basis, basis, replace, replaceable
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.tables.catalog import table_named
-
-#: Stages that remember other pages, by what a wiring uses: their answers of that time are in the tables.
-REMEMBERING = frozenset({"content-seen", "url-seen"})
-
-#: Fingerprints that a run over the archive compares at the most, 330 bytes each in memory: the ledger belongs to the crawl.
-FINGERPRINTS = 1_000_000
 
 _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest,
@@ -131,7 +126,7 @@ class Reprocessing:
         catalog.add("archive-visits", _replay(self._source))
         catalog.add("visit-rows", _rows(self._rows))
         self._asked = {*TableLogSheet().tables, *_logged(wiring)}
-        self.wiring = between(_with_processors(wiring, processors, catalog))
+        self.wiring = between(with_processors(wiring, processors, catalog))
         plan(self.wiring, catalog)
 
     def __repr__(self) -> str:
@@ -274,99 +269,3 @@ def _rows(target: _RowsTo) -> type[Consumer[NoSettings]]:
             target.log.append(visits, [None] * len(visits))
 
     return Rows
-
-
-# -- the wiring between
-
-
-def between(wiring: Wiring) -> Wiring:
-    """The stages between fetch and commit, with the archive before them and rows behind.
-
-    Raises:
-        WiringError: there are none.
-    """
-    chain = _chain(wiring)
-    if not chain:
-        raise WiringError(f"{wiring.source}: no stage stands between a component that uses 'fetch' and 'commit'")
-    components = {"replay": ComponentPlan(use="archive-visits", ports={"visits": "stage-0"})}
-    for number, name in enumerate(chain):
-        ports = {"inbox": f"stage-{number}", "outbox": f"stage-{number + 1}"}
-        components[name] = msgspec.structs.replace(wiring.components[name], ports=ports, process=MAIN_PROCESS)
-    components["rows"] = ComponentPlan(use="visit-rows", ports={"visits": f"stage-{len(chain)}"})
-    connectors = {f"stage-{number}": ConnectorPlan(address="fused:") for number in range(len(chain) + 1)}
-    connectors["stage-0"] = ConnectorPlan()
-    providers: dict[str, ProviderPlan] = {}
-    for name in chain:
-        _take(wiring, wiring.components[name].providers, providers)
-    return Wiring(providers, connectors, components, "Stages over a stored archive", wiring.source)
-
-
-def _chain(wiring: Wiring) -> list[str]:
-    """The stages from fetch to commit in data order, without those that remember other pages."""
-    by_inbox = {plan.ports.get("inbox"): name for name, plan in wiring.components.items()}
-    connector = next((p.ports.get("visits") for p in wiring.components.values() if p.use == "fetch"), None)
-    chain: list[str] = []
-    while connector is not None and (name := by_inbox.get(connector)) is not None:
-        stage = wiring.components[name]
-        if stage.use == "commit" or name in chain:
-            break
-        if stage.use not in REMEMBERING:
-            chain.append(name)
-        connector = stage.ports.get("outbox")
-    return chain
-
-
-def _take(wiring: Wiring, roles: Mapping[str, Any], taken: dict[str, ProviderPlan]) -> None:
-    """Providers that roles name, and those that these use."""
-    for bound in roles.values():
-        for names in [bound] if isinstance(bound, str) else bound.values():
-            for name in [names] if isinstance(names, str) else names:
-                if name in wiring.providers and name not in taken:
-                    taken[name] = _without_ledger(wiring.providers[name])
-                    _take(wiring, taken[name].providers, taken)
-
-
-def _without_ledger(plan: ProviderPlan) -> ProviderPlan:
-    """A provider of the same kind that keeps nothing; most do not."""
-    if plan.use != "ledger-fingerprints":
-        return plan
-    capacity = min(FINGERPRINTS, int(plan.settings.get("capacity", FINGERPRINTS)))
-    return ProviderPlan("memory-fingerprints", settings={"capacity": capacity})
-
-
-def _with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> Wiring:
-    """The wiring with these processors alone; all of its own where none is named.
-
-    Raises:
-        UsageError: neither the wiring nor the catalog has one of this name.
-    """
-    stage = wiring.components.get("process")
-    if not wanted or stage is None:
-        return wiring
-    bound = stage.providers.get("processors", {})
-    table = _by_mime(bound)
-    chosen: dict[str, list[str]] = {}
-    providers = dict(wiring.providers)
-    for text in wanted:
-        mime, _, name = text.rpartition("=")
-        mimes = [mime] if mime else [one for one, names in table.items() if name in names] or sorted(HTML_TYPES)
-        if name not in providers:
-            if name not in catalog.names("providers"):
-                known = sorted({*catalog.names("providers"), *(n for names in table.values() for n in names)})
-                raise UsageError(f"no processor {name!r}{nearest(name, known)}")
-            providers[name] = ProviderPlan(use=name)
-        for one in mimes:
-            chosen.setdefault(one, []).append(name)
-    settings = dict(stage.settings)
-    if "isolated" in settings:
-        here = {name for names in chosen.values() for name in names}
-        settings["isolated"] = [name for name in settings["isolated"] if name in here]
-    stage = msgspec.structs.replace(stage, providers={**stage.providers, "processors": chosen}, settings=settings)
-    return msgspec.structs.replace(wiring, providers=providers, components={**wiring.components, "process": stage})
-
-
-def _by_mime(bound: str | Mapping[str, str | list[str]]) -> dict[str, list[str]]:
-    """MIME type -> processors, as a wiring binds them."""
-    if isinstance(bound, str):
-        return {}
-    return {mime: [names] if isinstance(names, str) else names for mime, names in bound.items()}

@@ -1,6 +1,6 @@
 """Visits out of the archive, as they were when they had just been fetched, and their texts.
 
-Place in the flow: :mod:`gossamer.assembly.reprocess` sends them through processors again; the search index takes their texts.
+Place in the flow: :mod:`gossamer.operations.reprocess` sends them through processors again; the search index takes their texts.
 """
 
 from collections.abc import Mapping

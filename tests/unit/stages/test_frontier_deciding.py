@@ -1,0 +1,141 @@
+"""What becomes of the task at the head of a queue, decided over fakes; nothing that decides can write."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from gossamer.contracts.robots import RobotsRuling, RobotsVerdict
+from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import requested
+from gossamer.model.task import Task
+from gossamer.stages.frontier.deciding import DecidedTask, Lot, TaskDecisions
+from gossamer.stages.frontier.hosts import FrontierHost
+from gossamer.stages.frontier.unwritten import Unwritten
+from gossamer.testing.clock import FakeClock
+
+TASK = Task("http://a.test/x", "a.test", depth=2)
+
+
+class ReadLedger:
+    """A ledger that can be asked, and has no group to write with."""
+
+    def __init__(self, limit: int | None, known: int | None) -> None:
+        self.depths = SimpleNamespace(limit=limit)
+        self.known = known
+
+    def depth_of(self, identities: list[str]) -> list[int | None]:
+        return [self.known for _ in identities]
+
+
+def decide(
+    task: Task = TASK,
+    *,
+    verdict: RobotsVerdict | None = None,
+    closed: float = 0.0,
+    suspect: bool = False,
+    limit: int | None = None,
+    known: int | None = None,
+    port: str | None = "",
+    absent: str = "",
+    rule: str = "",
+    ready: float = 0.0,
+) -> DecidedTask:
+    host = FrontierHost("a.test")
+    host.absent = absent
+    if port is not None:
+        host.ports[80] = port
+    uses: Any = SimpleNamespace(
+        clock=FakeClock(),
+        ledger=ReadLedger(limit, known),
+        gates={"fetch": [SimpleNamespace(judge_tasks=lambda gate, tasks: [rule] * len(tasks))]} if rule else {},
+        robots=SimpleNamespace(
+            judge=lambda task, now: verdict or RobotsVerdict(RobotsRuling.ALLOWED), state=lambda site: b"asked"
+        ),
+        traversal=SimpleNamespace(host_level=lambda task, level: level),
+        politeness=SimpleNamespace(closed=lambda task, now: closed, pace=lambda host, delay: ready),
+    )
+    addresses: Any = SimpleNamespace(is_known=lambda host, task: port is not None)
+    probing: Any = SimpleNamespace(takes=lambda task: suspect)
+    return TaskDecisions(uses, addresses, probing).decide(host, task, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "lot"),
+    [
+        ({}, Lot.GOES),
+        ({"suspect": True}, Lot.SET_ASIDE),
+        ({"closed": 7.0}, Lot.LATER),
+        ({"limit": 1}, Lot.TOO_DEEP),
+        ({"limit": 1, "known": 1}, Lot.GOES),
+        ({"port": None}, Lot.UNKNOWN),
+        ({"port": "a private address"}, Lot.REFUSED),
+        ({"rule": "never: x"}, Lot.REFUSED),
+        ({"absent": "the name does not exist"}, Lot.REFUSED),
+        ({"verdict": RobotsVerdict(RobotsRuling.DENIED)}, Lot.REFUSED),
+        ({"verdict": RobotsVerdict(RobotsRuling.FETCH_FIRST, url="http://a.test/robots.txt")}, Lot.WAITS),
+        ({"verdict": RobotsVerdict(RobotsRuling.WAIT, until=9.0)}, Lot.WAITS),
+        ({"verdict": RobotsVerdict(RobotsRuling.ALLOWED, delay=5.0), "ready": 5.0}, Lot.WAITS),
+        ({"verdict": RobotsVerdict(RobotsRuling.ALLOWED, delay=5.0)}, Lot.GOES),
+    ],
+)
+def test_each_reason_to_hold_a_task_back_has_its_lot(given: dict[str, Any], lot: Lot) -> None:
+    assert decide(**given).lot is lot
+
+
+def test_a_task_goes_out_at_the_shortest_depth_that_is_known() -> None:
+    assert decide(limit=5, known=1).task.depth == 1
+    assert decide(limit=5, known=4).task.depth == 2
+
+
+def test_what_may_have_been_sent_is_not_sent_again() -> None:
+    request = msgspec.structs.replace(requested(method="POST", body=b"a"), was_begun=True)
+    task = msgspec.structs.replace(TASK, request=request)
+    decided = decide(task)
+    assert (decided.lot, decided.outcome) == (Lot.REFUSED, Outcome.INTERRUPTED)
+
+
+class WrittenGroup:
+    """Notes what is written, in order."""
+
+    def __init__(self, told: list[str]) -> None:
+        self.told = told
+
+    def __enter__(self) -> "WrittenGroup":
+        self.told.append("group")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.told.append("committed")
+
+    def begun(self, task: Task) -> None:
+        self.told.append("begun")
+
+    def done(self, identity: str) -> bool:
+        self.told.append("done")
+        return True
+
+    def later(self, task: Task, due: float) -> None:
+        self.told.append(f"later {due:g}")
+
+    def give_up(self, task: Task) -> bool:
+        self.told.append("given up")
+        return True
+
+    def count(self, name: str, by: int) -> None:
+        self.told.append(f"{name} {by}")
+
+
+def test_what_was_decided_is_written_once_in_one_group() -> None:
+    told: list[str] = []
+    ledger: Any = SimpleNamespace(group=lambda: WrittenGroup(told), sync=lambda: told.append("synced"))
+    unwritten = Unwritten()
+    unwritten.write(ledger, 100.0)
+    assert told == []
+    unwritten.begun(TASK)
+    unwritten.later(TASK, 7.0)
+    unwritten.too_deep(TASK)
+    unwritten.write(ledger, 100.0)
+    unwritten.write(ledger, 100.0)
+    assert told == ["group", "begun", "done", "later 107", "given up", "dropped:depth 1", "committed", "synced"]
