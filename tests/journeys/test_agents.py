@@ -27,6 +27,9 @@ from gossamer.flow import python
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import read
 from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.operations.deleting import delete, target_of
+from gossamer.operations.verifying import verify
+from gossamer.query.database import Database
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit import AuditOptions, audit
 from gossamer.simweb.graph import WebGraph
@@ -338,3 +341,26 @@ def test_no_host_is_asked_twice_at_once_or_too_soon_by_several_agents_with_a_kil
     assert judged.robots.asked_late == 0
     assert judged.coverage.missed == 0
     assert summary.pages > 90
+
+
+def test_what_several_agents_kept_is_verified_asked_and_deleted_as_one(tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    with web_of_hosts(hosts=4, pages=3) as web:
+        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2))
+        assert asyncio.run(crawled(job)).pages == 12
+    assert verify(directory, deep=True).findings == []
+    with Database(directory) as database:
+        question = "SELECT count(DISTINCT url), count(DISTINCT split_part(warc_file, '-', 3)) FROM pages"
+        assert [tuple(row) for row in database.ask(question)] == [(12, 2)]
+    for line in (directory / "logs/agent-00.jsonl", directory / "logs/agent-01.jsonl", directory / "logs/crawl.jsonl"):
+        assert line.read_bytes().count(b"\n") > 3
+    delete(directory, target_of("www.h2.test"), 1_800_000_000.0)
+    for path in (directory / "logs").glob("*.jsonl"):
+        rows = map(json.loads, path.read_text().splitlines())
+        assert not any("h2.test/" in row.get("url", "") for row in rows), path
+    assert verify(directory, deep=True).findings == []
+    on = DividedCrawl([], build(CrawlOptions, {"output": str(directory), "resume": True}), tables=False)
+    summary = asyncio.run(crawled(on))
+    assert (summary.pages, summary.fetched) == (9, 12), (
+        "the pages of that host are gone, and nothing is asked for again"
+    )

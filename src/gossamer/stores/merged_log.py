@@ -54,6 +54,8 @@ def merge_logs(
         OSError: the merged log cannot be written.
     """
     mark = read_mark(directory)
+    if not (directory / LOG_PATH).exists() or (directory / LOG_PATH).stat().st_size < mark.end:
+        mark = MergeMark()  # what was merged is gone: it is made again
     files = [log_path(member(text).agent) for text in members]
     files = [file for file in files if (directory / file).exists()]
     if not files:

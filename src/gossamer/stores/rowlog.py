@@ -22,12 +22,13 @@ from gossamer.stores.tables.catalog import shipped
 
 #: The log of the whole crawl: its name, and its place inside the crawl directory (docs/kept.md).
 CRAWL_LOG = "crawl"
-LOG_PATH = "logs/crawl.jsonl"
+LOG_FOLDER = "logs/"
+LOG_PATH = f"{LOG_FOLDER}{CRAWL_LOG}.jsonl"
 
 
 def log_path(name: str) -> str:
     """The place of a log inside the crawl directory: of the crawl's, or of the one that an agent among several writes."""
-    return f"logs/{name}.jsonl"
+    return f"{LOG_FOLDER}{name}.jsonl"
 
 
 def logged_tables() -> tuple[Table, ...]:

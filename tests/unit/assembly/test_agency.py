@@ -198,6 +198,9 @@ def test_the_log_of_the_crawl_is_that_of_its_agents_in_the_order_of_time(tmp_pat
     assert merge_logs(tmp_path, members) == 1
     assert merged(tmp_path) == ["a", "item of a", "c", "b, kept after c", "d", "e"]
     assert merge_logs(tmp_path, members) == 0
+    (tmp_path / LOG_PATH).unlink()
+    assert merge_logs(tmp_path, members) == 6
+    assert merged(tmp_path)[-1] == "e", "a merged log that is lost is made again"
 
 
 def test_the_log_is_merged_as_far_as_its_agents_have_committed_it(tmp_path: Path) -> None:

@@ -123,6 +123,8 @@ class DividedCrawl:
         if options.resume:
             refuse_without_ledger(self.directory)
             refuse_unfinished(self.directory)
+        elif options.accept_loss:
+            raise UsageError("--accept-loss goes on with a crawl; use it as gossamer resume DIR --accept-loss")
         self.tables = TableMaker(self.directory, report) if tables else None
         self.following = Following(self.directory, options, report, triples=self.plan.keeps_triples)
         self.following.check(overwrite=options.overwrite)
