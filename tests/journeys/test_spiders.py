@@ -247,7 +247,9 @@ def test_a_seed_may_be_a_request_with_all_that_it_sends_and_is_sent_once_in_all_
 def test_a_seed_with_a_label_that_nobody_answers_to_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     spider = gossamer.Spider(gossamer.Request("http://a.test/", label="bok"), output=str(tmp_path / "crawl"))
     spider.page("book")(lambda page: None)
-    with pytest.raises(gossamer.UsageError, match=r"seed http://a\.test/: .*'bok'; did you mean 'book'"):
+    with pytest.raises(
+        gossamer.UsageError, match=r"test_spiders\.py:\d+: seed http://a\.test/: .*'bok'; did you mean 'book'"
+    ):
         spider.run()
     assert not (tmp_path / "crawl").exists()
 

@@ -19,6 +19,7 @@ It stands where :mod:`crawls` stands: it makes the same crawl, with its handlers
 """
 
 import inspect
+import sys
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, Unpack, overload
@@ -28,9 +29,10 @@ import msgspec
 from gossamer.api.crawls import LOG, CrawlRun, LoopOfOwn, Made, Yields, make_crawl, workspace
 from gossamer.api.keywords import CrawlKeywords
 from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.given_seeds import read_seeds
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
-from gossamer.flow.sheet import nearest, properties
+from gossamer.flow.sheet import build, nearest, properties
 from gossamer.model.errors import UsageError
 from gossamer.model.orders import Order
 from gossamer.model.request import Request
@@ -40,6 +42,7 @@ from gossamer.spiders.handlers import HandlerTable, Place, place_of_function
 from gossamer.spiders.loading import end_loading
 from gossamer.spiders.logins import LogInTable, Session
 from gossamer.spiders.running import SpiderHandlers
+from gossamer.spiders.threads import place_in
 
 
 class _DataclassItem(Protocol):
@@ -88,6 +91,9 @@ L = TypeVar("L", bound=LogIn)
 #: Seconds that a handler may take for a page.
 DEADLINE = 60.0
 
+#: Options that a program may give in a form that no command line has.
+_NO_TEXT = frozenset(("wiring", "item_columns"))
+
 #: Where :func:`page` and :func:`failed` put what they are to register.
 _MARK = "__gossamer_handles__"
 
@@ -115,6 +121,7 @@ class Spider:
             SettingError: there is no such option.
             UsageError: a method that is marked as a handler is none.
         """
+        self._place = place_in(sys._getframe(1))
         self.seeds = _several(seeds)
         self.options: dict[str, Any] = _checked({**options, **({"wiring": wiring} if wiring else {})})
         self.handlers = HandlerTable(deadline)
@@ -227,14 +234,14 @@ class Spider:
         Raises:
             GossamerError: the crawl cannot be run; says why.
         """
-        given: dict[str, Any] = {**options, **({"wiring": wiring} if wiring else {})}
+        given = _checked({**options, **({"wiring": wiring} if wiring else {})})
         if seeds:
             given["seeds"] = _several(seeds)
         end_loading(self, given)
         chosen = given.pop("seeds", self.seeds)
         loop = LoopOfOwn()
         try:
-            with workspace(self._made(chosen, _checked(given))) as made:
+            with workspace(self._made(chosen, given)) as made:
                 self.summary = loop.run(make_crawl(made).run())
         finally:
             loop.close()
@@ -257,7 +264,8 @@ class Spider:
         begun = tuple(seeds)
         for seed in begun:
             if isinstance(seed, Request) and seed.label and seed.label not in self.handlers.labels:
-                raise UsageError(f"seed {seed.url}: {unknown_label(seed.label, self.handlers.labels)}")
+                told = unknown_label(seed.label, self.handlers.labels)
+                raise UsageError(f"{self._place}: seed {seed.url}: {told}" if self._place else told)
         if not self.handlers.all():
             LOG.warning("the spider has no handlers: it crawls as gossamer crawl does")
         own = {"table": self.handlers, "logins": self.logins, "__doc__": SpiderHandlers.__doc__}
@@ -278,12 +286,23 @@ def _several(seeds: Seeds) -> tuple[str | Request, ...]:
     Raises:
         UsageError: one is neither a URL nor a request.
     """
-    several = (seeds,) if isinstance(seeds, str | Request) else tuple(seeds)
+    given: Any = seeds
+    if isinstance(given, str | Request) or not isinstance(given, Iterable):
+        given = (given,)
+    several: tuple[str | Request, ...] = tuple(given)
     for seed in several:
-        given: object = seed
-        if not isinstance(given, str | Request):
-            raise UsageError(f"a seed is a URL or a gossamer.Request, not {given!r:.80}")
+        one: object = seed
+        if not isinstance(one, str | Request):
+            raise UsageError(f"a seed is a URL or a gossamer.Request, not {one!r:.80}")
+        read_seeds([_url(seed)], _Every())
     return several
+
+
+class _Every:
+    """Schemes: which of them are served, the wiring knows."""
+
+    def __contains__(self, scheme: object) -> bool:
+        return True
 
 
 def _url(seed: str | Request) -> str:
@@ -294,12 +313,14 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     """The options, if there are such.
 
     Raises:
-        UsageError: there is none of a name; names the nearest.
+        SettingError: there is none of a name, and the nearest is named; or it takes no such value.
     """
     known = {prop.name for prop in properties(CrawlOptions)} | {"wiring"}
     for name in options:
         if name not in known:
             raise UsageError(f"unknown option {name!r}{nearest(name, known)}")
+    plain = {name: value for name, value in options.items() if name not in _NO_TEXT}
+    build(CrawlOptions, plain)
     return options
 
 

@@ -38,7 +38,7 @@ _CANONICAL = re.compile(rb"(?i)canonical|&")
 class Document:
     """One visit's document. Lives inside the process stage only; what leaves it is findings."""
 
-    __slots__ = ("__dict__", "agent", "choice", "visit")
+    __slots__ = ("__dict__", "agent", "choice", "missed", "visit")
 
     def __init__(
         self, visit: Visit, agent: str = "Gossamer", *, trouble: str | None = None, choice: TextChoice = "main"
@@ -54,6 +54,8 @@ class Document:
         self.visit = visit
         self.agent = agent
         self.choice = choice
+        self.missed = trouble or ""
+        """The trouble that cost this page something: what is known of it already, or why somebody got no tree; otherwise empty."""
         if trouble is not None:
             self.__dict__["trouble"] = trouble
 
@@ -115,12 +117,17 @@ class Document:
 
         Raises:
             ParseSkipped: the page is in :attr:`trouble`.
+            MemoryError: there is not enough for it.
         """
         if self.trouble:
+            self.missed = self.trouble
             raise ParseSkipped(f"{suspicion(self.markup, self.skim) or self.trouble}: {self.url}")
-        from selectolax.lexbor import LexborHTMLParser  # 5 ms, and most crawls never build a tree
+        from selectolax.lexbor import LexborHTMLParser, SelectolaxError  # 5 ms, and most crawls never build a tree
 
-        return LexborHTMLParser(self.markup)
+        try:
+            return LexborHTMLParser(self.markup)
+        except SelectolaxError as error:  # any bytes make a tree: it is memory that was refused
+            raise MemoryError(f"no memory for the tree of {self.url}") from error
 
     @cached_property
     def title(self) -> str:

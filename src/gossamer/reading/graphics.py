@@ -36,6 +36,10 @@ _OF_TABLES = frozenset(b"caption colgroup tbody td tfoot th thead tr".split())
 #: Elements that are followed at once, the innermost: an end tag looks through them, and what stands further out seldom ends here.
 MAX_FOLLOWED = 40
 
+#: Tags that are followed at 5 to 20 us each. What comes after so many is taken for ordinary markup: a page of graphics alone
+#: holds up the crawl no longer than other odd ones do.
+MAX_TAGS = 60_000
+
 _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1
 _HAS_FOREIGN = re2.compile(rb"(?i)<(?:svg|math)[%s/>]" % SPACE, _BYTES)
@@ -52,6 +56,7 @@ class Graphics:
     def __init__(self, markup: bytes) -> None:
         self._markup = markup
         self._at = 0
+        self._tags = 0
         self._first: int | None = None
         self._open: list[_Open] = []
 
@@ -92,6 +97,10 @@ class Graphics:
                 return markup.find(b"]]>", start) + 1 or len(markup)
             declares = markup[start + 1 : start + 2] in DECLARES
             return end_of_declaration(markup, start) if declares else start + 1
+        self._tags += 1
+        if self._tags > MAX_TAGS:
+            self._open.clear()
+            return len(markup)
         name, was_inside = tag["name"].lower(), self._is_inside
         if tag["closing"]:
             self._close(name)

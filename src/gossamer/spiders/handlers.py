@@ -168,6 +168,9 @@ class HandlerTable:
             raise UsageError(
                 f"{place}: handler {name!r} is to run in a process, which needs a file that it can be loaded from"
             )
+        seconds: object = self._deadline if deadline is None else deadline
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
+            raise UsageError(f"{place}: handler {name!r}: deadline={seconds!r}; give seconds, more than 0")
         for what, text in (("label", label), ("url", url), ("mime", mime)):
             given: object = text
             if given is not None and not (isinstance(given, str) and len(given) <= MAX_NAME and given.isprintable()):

@@ -107,8 +107,9 @@ def _executed(module: ModuleType, source: bytes, file: str) -> SpiderLoaded | No
         return run
     except SyntaxError as error:
         raise UsageError(f"{error.filename or file}:{error.lineno}: {error.msg}") from None
-    except UsageError:
-        raise
+    except UsageError as error:
+        place, text = raised("", error).place, str(error)
+        raise UsageError(text if not place or place.rpartition(":")[0] in text else f"{place}: {text}") from None
     except Exception as error:
         told = raised("", error)
         raise UsageError(f"{told.place or file}: {told.error}") from None

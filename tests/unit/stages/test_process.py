@@ -227,40 +227,6 @@ def test_a_processor_that_raises_costs_its_own_findings(run: Run) -> None:
 
 # -- pages that could hang a parser
 
-
-def test_a_hostile_page_is_parsed_where_it_can_be_killed_and_holds_up_no_other(run: Run) -> None:
-    hostile = visit("http://a.test/deep", b"<title>deep</title>" + b"<div>" * 2 * MAX_DEPTH + b"<a href=x>")
-    plain = visit("http://a.test/plain")
-    (first, second), stage = run(processed([hostile, plain]))
-    assert (first.url, second.url) == (plain.url, hostile.url)
-    assert (second.title, second.found, second.trouble) == ("deep", (Found("x"),), "")
-    assert stage.metrics.counters["read_apart"] == 1
-
-
-def test_a_page_that_takes_too_long_is_scanned_and_says_so(run: Run) -> None:
-    page = b"<a href=first>" + b"<div>" * 100_000 + b"<a href=last>"
-    (done,), stage = run(processed([visit(body=page)], ProcessSheet(parse_deadline=1.0)))
-    assert [found.href for found in done.found] == ["first", "last"]
-    assert done.trouble == "parse_timeout"
-    assert stage.metrics.counters["parse_timeout"] == 1
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux alone")
-def test_a_page_that_eats_memory_is_scanned_and_says_so(run: Run) -> None:
-    page = b"<a href=x>" + b"<br>" * 2_000_000
-    done = one(run, visit(body=page), parse_memory=250_000_000, parse_deadline=20.0)
-    assert (done.found, done.trouble) == ((Found("x"),), "parse_crashed")
-
-
-def test_a_large_document_is_read_apart(run: Run) -> None:
-    large = visit(body=b"<title>t</title><a href=x>" + b"word " * 1_000)
-    (done,), stage = run(processed([large], ProcessSheet(apart=4_000)))
-    assert (done.title, done.found, done.trouble) == ("t", (Found("x"),), "")
-    assert stage.metrics.counters["read_apart"] == 1
-    (done,), stage = run(processed([large], ProcessSheet(apart=4_000), {}))
-    assert stage.metrics.counters["read_apart"] == 0
-
-
 READERS = """
 import hashlib, os
 from gossamer.flow.unit import Provider
@@ -275,6 +241,15 @@ class Whole(Provider[NoSettings]):
             digest = hashlib.file_digest(first, "sha256").hexdigest()
             start, end = second.read(5), second.seek(0, os.SEEK_END)
         yield Item("whole", document.url, [digest, end, start == document.content[:5], os.getpid()])
+
+class Treed(Provider[NoSettings]):
+    divisible = True
+
+    def process(self, document):
+        yield Item("treed", document.url, [len(document.css("a")), os.getpid()])
+
+class Remembering(Treed):
+    divisible = False
 
 class Counting(Provider[NoSettings]):
     seen = 0
@@ -294,6 +269,67 @@ def readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     import importlib
 
     return importlib.import_module("own_readers")
+
+
+def test_a_hostile_page_is_parsed_where_it_can_be_killed_and_holds_up_no_other(run: Run) -> None:
+    hostile = visit("http://a.test/deep", b"<title>deep</title>" + b"<div>" * 2 * MAX_DEPTH + b"<a href=x>")
+    plain = visit("http://a.test/plain")
+    (first, second), stage = run(processed([hostile, plain]))
+    assert (first.url, second.url) == (plain.url, hostile.url)
+    assert (second.title, second.found, second.trouble) == ("deep", (Found("x"),), "")
+    assert stage.metrics.counters["read_apart"] == 1
+
+
+def test_a_page_whose_tree_takes_too_long_is_scanned_and_says_so(run: Run, readers: Any) -> None:
+    page = b"<a href=first>" + b"<div>" * 100_000 + b"<a href=last>"
+    treed: dict[str, Sequence[Processor]] = {"text/html": [HtmlLinks(), readers.Treed()]}
+    (done,), stage = run(processed([visit(body=page)], ProcessSheet(parse_deadline=1.0), treed))
+    assert [found.href for found in done.found] == ["first", "last"]
+    assert (done.items, done.trouble) == ((), "parse_timeout")
+    assert stage.metrics.counters["parse_timeout"] == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux alone")
+def test_a_page_whose_tree_eats_memory_is_scanned_and_says_so(run: Run, readers: Any) -> None:
+    page = b"<a href=x>" + b"<br>" * 2_000_000
+    sheet = ProcessSheet(parse_memory=250_000_000, parse_deadline=20.0)
+    (done,), _ = run(processed([visit(body=page)], sheet, {"text/html": [HtmlLinks(), readers.Treed()]}))
+    assert (done.found, done.trouble) == ((Found("x"),), "parse_crashed")
+
+
+def test_no_tree_is_built_that_nobody_asks_for_and_its_page_is_whole(run: Run) -> None:
+    page = b"<title>t</title>" + b"<div>" * 100_000 + b"<a href=x>"
+    (done,), stage = run(processed([visit(body=page)], ProcessSheet(parse_deadline=2.0)))
+    assert (done.title, done.found, done.trouble) == ("t", (Found("x"),), "")
+    assert stage.metrics.counters["parse_timeout"] == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_a_parser_process_that_has_grown_reads_no_further_document(run: Run, readers: Any) -> None:
+    large = b"<br>" * 1_000_000
+    small = b"<div>" * 2 * MAX_DEPTH
+
+    async def read(processor: Any) -> list[int]:
+        pages = [visit(f"http://a.test/{number}", body) for number, body in enumerate((small, large, small))]
+        sheet = ProcessSheet(isolated=("own",), parse_deadline=20.0)
+        done, _ = await processed(pages, sheet, {"text/html": [processor]})
+        assert {page.trouble for page in done} == {""}
+        return [page.items[0].value[1] for page in sorted(done, key=lambda page: page.url)]
+
+    treed, remembering = readers.Treed(), readers.Remembering()
+    treed.name = remembering.name = "own"
+    first, grown, fresh = run(read(treed))
+    assert first == grown != fresh
+    assert len(set(run(read(remembering)))) == 1  # its state would end with its process
+
+
+def test_a_large_document_is_read_apart(run: Run) -> None:
+    large = visit(body=b"<title>t</title><a href=x>" + b"word " * 1_000)
+    (done,), stage = run(processed([large], ProcessSheet(apart=4_000)))
+    assert (done.title, done.found, done.trouble) == ("t", (Found("x"),), "")
+    assert stage.metrics.counters["read_apart"] == 1
+    (done,), stage = run(processed([large], ProcessSheet(apart=4_000), {}))
+    assert stage.metrics.counters["read_apart"] == 0
 
 
 def stored(content: bytes) -> StoredBody:
@@ -337,8 +373,11 @@ def test_state_is_not_divided_among_parser_processes_in_silence(run: Run, reader
         run(processed([], ProcessSheet(isolated=("counting",), parsers=2), {"*": [counting]}))
 
 
-def test_without_parser_processes_a_hostile_page_is_scanned_in_place(run: Run) -> None:
-    done = one(run, visit(body=b"<br>" * (MAX_TAGS + 1) + b"<a href=x>"), parsers=0)
+def test_without_parser_processes_a_hostile_page_is_scanned_in_place(run: Run, readers: Any) -> None:
+    page = visit(body=b"<br>" * (MAX_TAGS + 1) + b"<a href=x>")
+    assert one(run, page, parsers=0).trouble == ""
+    treed: dict[str, Sequence[Processor]] = {"text/html": [HtmlLinks(), readers.Treed()]}
+    (done,), _ = run(processed([page], ProcessSheet(parsers=0), treed))
     assert (done.found, done.trouble) == ((Found("x"),), "parse_skipped")
 
 

@@ -7,7 +7,7 @@ directory.
 
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gossamer.model.errors import UnreadableUrl, UrlTooLong
 from gossamer.model.normal import Normalise
@@ -140,28 +140,57 @@ def resolve_links(
     directory = _directory(base)
     table = cache.table(directory) if directory else {}
     before = len(table)
-    own_fragments = base == page_url
     # A redirect to its own page leads nowhere. Any other link to it is one, and a page of fragments has it a hundred times.
     redirects = len(found) == 1 and found[0].relation in REDIRECTS
-    places: dict[str, int] = {page_url: -1} if redirects else {}
+    urls = _joined(
+        found, base, page_url if base == page_url else "", directory, table, cache.absolute, normalise, hostless
+    )
+    links, rejected = _each_once(found, urls, limit, {page_url: -1} if redirects else {})
+    cache.grown(len(table) - before if directory else 0)
+    if redirects and not links and not rejected:
+        links = _insisted(found[0], base, page_url)
+    return tuple(links), rejected
+
+
+def _joined(
+    found: Sequence[Found],
+    base: str,
+    own: str,
+    directory: str,
+    table: dict[str, str],
+    absolute: dict[str, str],
+    normalise: Normalise,
+    hostless: frozenset[str],
+) -> Iterator[str]:
+    """The URL of each link, or a marked refusal, in order. `own` is the URL of a fragment alone, where that is known."""
+    for one in found:
+        href = one.href
+        url = table.get(href)
+        if not url:
+            # The first `#` begins the fragment of any URL; without it, ten links into one document are one look-up. White
+            # space before it has to stay: the parser drops it only at the very end.
+            cut = href.find("#")
+            if cut == 0 and own:
+                yield own
+                continue
+            if cut > 0 and href[cut - 1] > " ":
+                href = href[:cut]
+                url = table.get(href)
+            if not url:
+                url = _met(href, base, directory, absolute, normalise, hostless)
+                if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES and not _IS_SCHEME_ALONE(href):
+                    table[href] = url
+        yield url
+
+
+def _each_once(
+    found: Sequence[Found], urls: Iterator[str], limit: int, places: dict[str, int]
+) -> tuple[list[Link], dict[str, int]]:
+    """The links, each at its first place, and how many each rule refused; `places` are those that are known before."""
     links: list[Link] = []
     disowned: set[int] = set()
     rejected: dict[str, int] = {}
-    for position, one in enumerate(found):
-        href = one.href
-        # The first `#` begins the fragment of any URL; without it, ten links into one document are one look-up. White
-        # space before it has to stay: the parser drops it only at the very end.
-        cut = href.find("#")
-        if cut == 0 and own_fragments:
-            url = page_url
-        else:
-            if cut > 0 and href[cut - 1] > " ":
-                href = href[:cut]
-            url = table.get(href) or ""
-            if not url:
-                url = _met(href, base, directory, cache.absolute, normalise, hostless)
-                if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES and not _IS_SCHEME_ALONE(href):
-                    table[href] = url
+    for position, (one, url) in enumerate(zip(found, urls, strict=True)):
         request = one.request
         identity = url if request is None else identity_of(url, request.mark)
         place = places.get(identity)
@@ -181,10 +210,7 @@ def resolve_links(
             links.append(Link(url, one.relation, one.anchor, one.nofollow, request))
             if one.nofollow:
                 disowned.add(place)
-    cache.grown(len(table) - before if directory else 0)
-    if redirects and not links and not rejected:
-        links = _insisted(found[0], base, page_url)
-    return tuple(links), rejected
+    return links, rejected
 
 
 def _insisted(redirect: Found, base: str, page_url: str) -> list[Link]:

@@ -19,7 +19,7 @@ from gossamer.flow.unit import Provider
 from gossamer.model.body import Body, StoredBody, pieces
 from gossamer.model.visit import Response, Visit
 from gossamer.reading.text import TextChoice
-from gossamer.stages.process.parser import MAX_FRAME, ParseRequest, ProcessorSpec, Setup
+from gossamer.stages.process.parser import MAX_FRAME, ParseReply, ParseRequest, ProcessorSpec, Setup
 from gossamer.stages.process.reading import Findings
 
 #: Seconds that starting a process, and making a processor in it, may take each: imports on a loaded machine.
@@ -89,15 +89,18 @@ class Parsers:
         async with self._places:
             try:
                 parser = self._idle.pop() if self._idle else await self._start()
-                findings = await self._ask(parser, frame, document, deadline)
+                reply = await self._ask(parser, frame, document, deadline)
             except TimeoutError as error:
                 raise ParserFailed("parse_timeout") from error
             except (OSError, EOFError, msgspec.DecodeError) as error:
                 raise ParserFailed("parse_crashed") from error
-            self._idle.append(parser)
-            return findings
+            if reply.is_last:
+                await parser.kill()
+            else:
+                self._idle.append(parser)
+            return reply.findings
 
-    async def _ask(self, parser: "_Parser", frame: bytes, document: Body, deadline: float) -> Findings:
+    async def _ask(self, parser: "_Parser", frame: bytes, document: Body, deadline: float) -> ParseReply:
         """What a process makes of a document; it is killed unless it answers, also when nobody waits any more.
 
         The deadline counts from when all of the document and its processors are there, and for each piece on the way.
@@ -111,7 +114,7 @@ class Parsers:
             async with asyncio.timeout(_START):
                 await parser.read()  # it has its processors
             async with asyncio.timeout(deadline):
-                return msgspec.msgpack.decode(await parser.read(), type=Findings)
+                return msgspec.msgpack.decode(await parser.read(), type=ParseReply)
         except BaseException:
             await self._kill(parser)
             raise

@@ -12,16 +12,15 @@ import os
 import resource
 import signal
 import sys
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
-from selectolax.lexbor import SelectolaxError
 
 from gossamer.flow.unit import Provider
 from gossamer.model.body import PIECE, BodyWriter
-from gossamer.model.visit import HTML_TYPES, Visit
+from gossamer.model.visit import Visit
 from gossamer.reading.document import Document
-from gossamer.reading.suspicion import suspicion
 from gossamer.reading.text import TextChoice
 from gossamer.stages.process.reading import Details, Findings, read
 
@@ -30,6 +29,10 @@ COLLECT_AFTER = 50_000
 
 #: Bytes of the longest frame either way: a document in memory with its head, or what was found in one.
 MAX_FRAME = 64 << 20
+
+#: Bytes of memory from which on a process reads no further document: what a large tree took is not given back, and most documents
+#: need a tenth of it.
+GROWN = 160 << 20
 
 #: Seconds after the deadline when the process ends by itself: its parent may be gone, and a loop never looks.
 _GRACE = 2.0
@@ -53,13 +56,21 @@ class ParseRequest(msgspec.Struct, frozen=True, array_like=True):
     language: bool
     choice: TextChoice
     trouble: str
-    """What to take for known: empty builds the tree whatever the page looks like, anything else builds none."""
+    """What to take for known: empty allows a tree whatever the page looks like, anything else allows none."""
     deadline: float
     """Seconds."""
     stored: int = 0
     """Bytes of a document that is kept on disk: they follow the frame."""
     spool: str = ""
     """Where they lie while they are read; empty: the system's own place."""
+
+
+class ParseReply(msgspec.Struct, frozen=True, array_like=True):
+    """What was made of one document."""
+
+    findings: Findings
+    is_last: bool = False
+    """The process has grown, and ends now: no processor in it keeps state that would end with it."""
 
 
 class Setup(msgspec.Struct, frozen=True, array_like=True):
@@ -89,25 +100,22 @@ def main() -> int:
             _send(frames_out, b"")  # from now on the deadline counts
             signal.setitimer(signal.ITIMER_REAL, request.deadline + _GRACE)
             document = Document(visit, request.agent, trouble=request.trouble, choice=request.choice)
-            if not request.trouble:
-                _try_tree(document)
             findings = read(document, processors, request.details, language=request.language)
-            reply = msgspec.msgpack.encode(findings)
-        except (MemoryError, SelectolaxError):
+            is_last = _resident() > GROWN and all(getattr(one, "divisible", False) for one in made.values())
+            reply = msgspec.msgpack.encode(ParseReply(findings, is_last))
+        except MemoryError:
             return 1
         if "raised:MemoryError" in findings.counts:
             return 1  # half of what the page says would pass for all of it
         signal.setitimer(signal.ITIMER_REAL, 0)
         if len(reply) > MAX_FRAME:
-            reply = msgspec.msgpack.encode(Findings(base=request.visit.url, trouble="too_many_findings"))
+            reply = msgspec.msgpack.encode(
+                ParseReply(Findings(base=request.visit.url, trouble="too_many_findings"), is_last)
+            )
         _send(frames_out, reply)
+        if is_last:
+            break
     return 0
-
-
-def _try_tree(document: Document) -> None:
-    """Build the tree of a page that may cost too much before anyone asks: whether it can be built is what the page's flag says."""
-    if document.mime in HTML_TYPES and suspicion(document.markup, document.skim):
-        assert document.tree is not None
 
 
 def _send(frames: BinaryIO, frame: bytes) -> None:
@@ -147,6 +155,15 @@ def _limit(memory: int) -> None:
     if memory:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def _resident() -> int:
+    """Bytes of memory that this process holds; 0 where the system does not say."""
+    try:
+        pages = Path("/proc/self/statm").read_bytes().split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _processor(spec: ProcessorSpec, made: dict[bytes, Provider[Any]]) -> Any:

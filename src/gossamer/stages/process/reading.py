@@ -85,11 +85,13 @@ class _Gathered:
         except Retry as error:
             self._again = error.after
             self._is_out = isinstance(error, LoggedOut)
+        except ParseSkipped as error:  # the page's fault, and told as its trouble
+            self._count(f"raised:{type(error).__name__}")
+            self._trouble = self._trouble or self._document.missed or f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
         except Exception as error:
             self._count(f"raised:{type(error).__name__}")
             self._trouble = f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
-            if not isinstance(error, ParseSkipped):  # the page's fault, and told as its trouble
-                self._errors.append(raised(_named(processor), error, str(getattr(processor, "place", ""))))
+            self._errors.append(raised(_named(processor), error, str(getattr(processor, "place", ""))))
 
     def _take(self, thing: object) -> None:
         if type(thing) is Found:
@@ -143,7 +145,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
         directives=document.directives,
         language=document.language if full or language else primary(document.declared_language),
         simhash=document.fingerprint if full else 0,
-        trouble=findings.trouble or document.trouble,
+        trouble=findings.trouble or document.missed,
     )
 
 
