@@ -23,7 +23,7 @@ from typing import IO
 
 import msgspec
 
-from gossamer.assembly.control.standing import standing_at_rest
+from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.testing.fakeweb import FakeWeb
 from tools.verifying import verify

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
+from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.client import Control
 from gossamer.assembly.control.messages import Status
-from gossamer.assembly.control.standing import CrawlStanding, ledgers_of, standing_at_rest
+from gossamer.assembly.control.standing import CrawlStanding, ledgers_of
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import build

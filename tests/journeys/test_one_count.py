@@ -3,7 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from gossamer.assembly.control.standing import CrawlStanding, standing_at_rest
+from gossamer.assembly.control.at_rest import standing_at_rest
+from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary

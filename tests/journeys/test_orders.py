@@ -13,8 +13,8 @@ import pytest
 
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import shipped
+from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.knowing import known_of
-from gossamer.assembly.control.standing import standing_at_rest
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import NoSettings, build

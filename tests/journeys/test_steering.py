@@ -11,6 +11,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.assembly.control import resting
+from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.client import Control, NotRunning, SteeringRefused
 from gossamer.assembly.control.messages import (
     BlockHosts,
@@ -25,7 +26,7 @@ from gossamer.assembly.control.messages import (
     Stop,
     Undo,
 )
-from gossamer.assembly.control.standing import CrawlStanding, standing_at_rest
+from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.assembly.control.steering import set_values
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions

@@ -14,7 +14,8 @@ import msgspec
 import pytest
 
 from gossamer.assembly.catalog import catalog
-from gossamer.assembly.control.standing import CrawlStanding, glance_at, standing_at_rest
+from gossamer.assembly.control.at_rest import standing_at_rest
+from gossamer.assembly.control.standing import CrawlStanding, glance_at
 from gossamer.assembly.control.waits import Wait
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions

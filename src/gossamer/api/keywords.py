@@ -85,8 +85,8 @@ class CrawlKeywords(TypedDict, total=False):
     max_links: int
     """Keep at most this many links of a page."""
 
-    agents: int
-    """Agents that share the crawl; one, until there is a way for several."""
+    agents: int | None
+    """Divide the hosts among so many processes, each with its own part of the crawl; one, unless told."""
 
     concurrency: int
     """Have at most this many requests in flight in all."""

@@ -46,10 +46,8 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     if wiring.components[commit].settings.get("again"):
         raise UsageError("a random walk comes where it was, so its URLs cannot be divided; leave --agents at 1")
     others = [one.agent for one in map(member, members) if one.agent != agent]
-    rule = wiring.providers["ledger"].settings
-    ring: dict[str, Any] = {name: rule[name] for name in ("division", "together") if name in rule}
     providers = {
-        "ring": ProviderPlan("ring", settings={"members": list(members), **ring}),
+        "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(wiring)}),
         "outbox": ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
         "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": "outbox"}),
     }
@@ -80,12 +78,28 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
         components={**wiring.components, **changed, **components},
     )
     for unit in _OWN_FILES:
-        if unit in made.providers and made.providers[unit].use != "no-archive":
-            made = wirings.with_settings(made, unit, {"agent": agent})
+        if unit in made.providers:
+            made = wirings.with_settings(made, unit, _own_files(made.providers[unit].use, agent))
     for unit, plan in wiring.providers.items():
         if plan.use in _OWN_SETS:
             made = wirings.with_settings(made, unit, {"agent": agent})
     return made
+
+
+def ring_rule(wiring: Wiring) -> dict[str, Any]:
+    """What the ledger's settings say of how hosts are assigned, for a ring."""
+    rule = wiring.providers["ledger"].settings
+    return {name: rule[name] for name in ("division", "together") if name in rule}
+
+
+def _own_files(use: str, agent: str) -> dict[str, Any]:
+    """What keeps a store's files apart from those of other agents."""
+    own: Mapping[str, dict[str, Any]] = {
+        "no-archive": {},
+        "json-log": {"name": agent},
+        "tables": {"agent": agent, "log_name": agent},
+    }
+    return own.get(use, {"agent": agent})
 
 
 def _only(wiring: Wiring, use: str) -> str:

@@ -51,6 +51,7 @@ from gossamer.stages.tally import Tally
 from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.ledger.ledger import RocksLedger
+from gossamer.stores.members import refuse_divided
 from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
@@ -115,7 +116,12 @@ class Crawl:
 
     def _check_place(self) -> None:
         self._place.check()
+        if (self.options.agents or 1) > 1:
+            raise UsageError(
+                "a crawl that a program runs has one agent, in its own process; leave out `agents`, or run `gossamer crawl`"
+            )
         if self.options.resume:
+            refuse_divided(self.directory)
             if not self.options.accept_loss:
                 refuse_without_ledger(self.directory)
             refuse_unfinished(self.directory)
@@ -174,7 +180,7 @@ class Crawl:
                 work = fleet.watch_over(running.work())
                 await self._work.until_done(work, running, self.units.frontier, self._attended())
             summary = self.figures.last_summary()
-            is_vain = made and _is_vain(summary)
+            is_vain = made and came_to_nothing(summary)
             self._tell_end(summary, is_kept=not is_vain)
             if not self._work.is_aborted:
                 Sampler(self).take(ended=summary.state)
@@ -333,6 +339,17 @@ class Crawl:
 
     # -- what stands now, of a crawl that runs or has run
 
+    def glance(self) -> "CrawlStanding":
+        """How it stands, by what is in memory: cheap enough for every redraw of a terminal."""
+        from gossamer.assembly.control.standing import glance_at
+
+        return glance_at(self, os.getpid())
+
+    @property
+    def troubled(self) -> int:
+        """Pages that were kept but could not be processed in full; each row of the log says why."""
+        return self.figures.troubled
+
     async def standing(self, *, units: bool) -> "CrawlStanding":
         """How it stands; with `units` also what every unit and connector has counted, in whichever process."""
         from gossamer.assembly.control.standing import standing_of
@@ -367,7 +384,7 @@ class Crawl:
         return self.units.providers(kind)
 
 
-def _is_vain(summary: Summary) -> bool:
+def came_to_nothing(summary: Summary) -> bool:
     """Whether nothing came, and what there was to ask for is still to be asked."""
     is_unfinished = summary.queued or summary.outcomes.get(Outcome.GONE_AFTER_RETRIES)
     return bool(summary.state == "incomplete" and not summary.fetched and not summary.limit and is_unfinished)

@@ -88,6 +88,11 @@ class CrawlWork:
         if self._work is not None:
             self._drain()
 
+    def finish(self) -> None:
+        """End as a crawl does that has nothing left: others have said that nothing more will come. Safe to call while it works."""
+        if self.is_going:
+            self._drain()
+
     def abort(self) -> None:
         """Stop at once: what is in flight is dropped, what is committed is kept. Safe to call at any time."""
         self.is_stopping = True

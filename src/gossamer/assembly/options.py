@@ -17,7 +17,10 @@ _GRAPH = "it changes the graph of the crawl; stop the crawl, and give it to goss
 _ROBOTS = "a crawl keeps the permission that it began with; stop the crawl, and give it to gossamer resume"
 _SEEDS = "the seeds decide who may see it; stop the crawl, and give it to gossamer resume"
 _RELEASE = "a running crawl is told by `gossamer traps DIR --release ID`"
-_AGENTS = "a crawl has one agent"
+_AGENTS = "its hosts are divided when it is made"
+
+#: Agents of one crawl: each keeps a connection to each other one.
+MOST_AGENTS = 64
 
 Scope = Literal["page", "prefix", "host", "domain", "any"]
 
@@ -107,9 +110,18 @@ class CrawlOptions(Sheet, frozen=True):
     max_page_size: Annotated[int, setting("Cut bodies at this size.", unit="bytes", ge=1)] = 16_000_000
     max_links: Annotated[int, setting("Keep at most this many links of a page.", unit="links", ge=0)] = 6000
 
-    agents: Annotated[
-        int, setting("Agents that share the crawl; one, until there is a way for several.", restart=_AGENTS, ge=1, le=1)
-    ] = 1
+    agents: (
+        Annotated[
+            int,
+            setting(
+                "Divide the hosts among so many processes, each with its own part of the crawl; one, unless told.",
+                restart=_AGENTS,
+                ge=1,
+                le=MOST_AGENTS,
+            ),
+        ]
+        | None
+    ) = None
     concurrency: Annotated[
         int, setting("Have at most this many requests in flight in all.", unit="requests", ge=1, le=4096)
     ] = 64

@@ -18,13 +18,14 @@ from gossamer.stores.tablelog import TableLog
 from gossamer.stores.tables.samples import COARSE, FINE, SAMPLES, SampleRow
 
 if TYPE_CHECKING:
+    from gossamer.assembly.agency.agent import AgentRun
     from gossamer.assembly.crawl import Crawl
 
 
 class Sampler:
     """Takes the samples of a crawl, and writes them beside its other rows."""
 
-    def __init__(self, crawl: "Crawl", clock: Clock | None = None) -> None:
+    def __init__(self, crawl: "Crawl | AgentRun", clock: Clock | None = None) -> None:
         """`clock` says when a sample is due: the machine's, unless another is given, since people look at the plots."""
         self._crawl = crawl
         self._clock = clock or SystemClock()
@@ -75,7 +76,7 @@ class Sampler:
             self._kept = int(now // COARSE)
 
 
-def sample_of(crawl: "Crawl", agent: str, now: float, *, every: int, ended: str = "") -> SampleRow:
+def sample_of(crawl: "Crawl | AgentRun", agent: str, now: float, *, every: int, ended: str = "") -> SampleRow:
     """How a running crawl stands, as a row.
 
     Args:

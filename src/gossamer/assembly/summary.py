@@ -12,6 +12,10 @@ from gossamer.stages.frontier.lingering import RetriesWaiting
 ENDED = "ended"
 
 
+#: Where the supervisor of several agents keeps that of the crawl as a whole, inside its directory.
+ENDED_FILE = "state/ended.json"
+
+
 class Summary(msgspec.Struct, frozen=True):
     """The line that `--json` prints at the end, field for field."""
 

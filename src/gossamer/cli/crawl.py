@@ -5,7 +5,7 @@ Options are read before the crawler is imported: who asks for help, or mistypes,
 
 import contextlib
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,8 +19,11 @@ from gossamer.cli.telling import tell, unwritten
 from gossamer.flow.quantities import show_bytes, show_count, show_seconds
 
 if TYPE_CHECKING:
+    from gossamer.assembly.agency.crawl import DividedCrawl
     from gossamer.assembly.crawl import Crawl
+    from gossamer.assembly.options import CrawlOptions
     from gossamer.assembly.summary import Summary
+    from gossamer.flow.wiring import Wiring
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -108,13 +111,12 @@ def crawl(
     with Leaving() as leaving:
         from gossamer.assembly.bare_seeds import with_schemes
         from gossamer.assembly.compiling import find_wiring
-        from gossamer.assembly.crawl import Crawl
         from gossamer.assembly.protocols import hostless
 
         wiring = find_wiring(wiring_name) if wiring_name else None
         seeds = [*behind, *seed, *more, *read_seed_files(seed_files, hostless(wiring))]
         seeds = with_schemes(seeds, options, wiring, _say)
-        job = Crawl(seeds, options, wiring=wiring, settings=read_sets(sets), report=_say)
+        job = _job(seeds, options, wiring, read_sets(sets))
         return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, dashboard=address)
 
 
@@ -154,14 +156,32 @@ def resume(
         raise click.UsageError(f"--dashboard {behind[0]}: write [HOST:]PORT, as 127.0.0.1:8080")
     check_dashboard(address)
     with Leaving() as leaving:
-        from gossamer.assembly.crawl import Crawl
-
-        job = Crawl([], options, settings=read_sets(sets), report=_say)
+        job = _job([], options, None, read_sets(sets))
         return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, dashboard=address)
 
 
+def _job(
+    seeds: Sequence[str], options: "CrawlOptions", wiring: "Wiring | None", settings: Mapping[str, Mapping[str, Any]]
+) -> "Crawl | DividedCrawl":
+    """The crawl that these options ask for: in this process, or divided among several."""
+    from gossamer.assembly.crawl import Crawl
+
+    if not options.resume and options.agents in (None, 1):
+        return Crawl(seeds, options, wiring=wiring, settings=settings, report=_say)
+    from gossamer.assembly.agency.crawl import DividedCrawl, agents_of
+
+    kind = Crawl if agents_of(options) == 1 else DividedCrawl
+    return kind(seeds, options, wiring=wiring, settings=settings, report=_say)
+
+
 def run_job(
-    job: "Crawl", leaving: Leaving, *, as_json: bool, quiet: bool, verbose: bool, dashboard: str | None = None
+    job: "Crawl | DividedCrawl",
+    leaving: Leaving,
+    *,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    dashboard: str | None = None,
 ) -> int:
     """Run a crawl and report how it went; returns its exit status. `dashboard` is where to show it; None: nowhere."""
     import asyncio
@@ -188,7 +208,9 @@ def _say(line: str) -> None:
     tell(line)
 
 
-async def run_interruptible(job: "Crawl", leaving: Leaving, *, show: bool, dashboard: str | None = None) -> "Summary":
+async def run_interruptible(
+    job: "Crawl | DividedCrawl", leaving: Leaving, *, show: bool, dashboard: str | None = None
+) -> "Summary":
     """Run with progress, if it is to be shown, and signals handled: the first asks, the second insists.
 
     A crawl stops before it says so: nothing depends on whether somebody reads that.
@@ -223,7 +245,7 @@ async def run_interruptible(job: "Crawl", leaving: Leaving, *, show: bool, dashb
         leaving.take()
 
 
-def _print_undone(job: "Crawl", summary: "Summary") -> None:
+def _print_undone(job: "Crawl | DividedCrawl", summary: "Summary") -> None:
     """What was not done, why, and the command that would do it; then the warnings once more."""
     from gossamer.assembly.ending import option_name
 
@@ -248,7 +270,7 @@ def _print_undone(job: "Crawl", summary: "Summary") -> None:
         print(f"warning:  {line}")
 
 
-def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
+def _print_report(job: "Crawl | DividedCrawl", summary: "Summary", verbose: bool) -> None:
     outcomes = ", ".join(
         f"{count} {name}" for name, count in sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
     )
@@ -262,9 +284,9 @@ def _print_report(job: "Crawl", summary: "Summary", verbose: bool) -> None:
     print(f" into {summary.crawl}" if Path(summary.crawl).exists() else "")
     if outcomes:
         print(f"outcomes: {outcomes}")
-    if job.figures.troubled:
+    if job.troubled:
         print(
-            f"trouble:  {show_count(job.figures.troubled, 'page')} could not be processed in full; `trouble` in the log says why"
+            f"trouble:  {show_count(job.troubled, 'page')} could not be processed in full; `trouble` in the log says why"
         )
     if summary.raised:
         visits = show_count(summary.raised, "visit")

@@ -6,17 +6,17 @@ Place in the flow: both show the value that `status` shows (:mod:`gossamer.assem
 
 import asyncio
 import contextlib
-import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
-from gossamer.assembly.crawl import Crawl
 from gossamer.cli.telling import beneath, has_gone, tell_plain
 
 if TYPE_CHECKING:
+    from gossamer.assembly.agency.crawl import DividedCrawl
     from gossamer.assembly.control.standing import CrawlStanding
+    from gossamer.assembly.crawl import Crawl
     from gossamer.model.visit import Record
 
 #: Seconds between lines where nobody looks at a terminal.
@@ -33,7 +33,7 @@ REASONS = 3
 
 
 @contextlib.asynccontextmanager
-async def progress_display(job: Crawl) -> AsyncIterator[None]:
+async def progress_display(job: "Crawl | DividedCrawl") -> AsyncIterator[None]:
     """Show progress while the block runs."""
     task = asyncio.create_task(_shown(job))
     try:
@@ -43,7 +43,7 @@ async def progress_display(job: Crawl) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _shown(job: Crawl) -> None:
+async def _shown(job: "Crawl | DividedCrawl") -> None:
     """Show progress until the reader goes: then the crawl stops gracefully, as any program does behind `| head`."""
     try:
         await (_panel(job) if sys.stderr.isatty() else _lines(job))
@@ -52,20 +52,13 @@ async def _shown(job: Crawl) -> None:
             job.stop()
 
 
-def _standing(job: Crawl) -> "CrawlStanding":
-    # Imported when there is something to show: most crawls of a program show nothing.
-    from gossamer.assembly.control.standing import glance_at
-
-    return glance_at(job, os.getpid())
-
-
-async def _lines(job: Crawl) -> None:
+async def _lines(job: "Crawl | DividedCrawl") -> None:
     is_first = True
     while True:
         await asyncio.sleep(LINE_INTERVAL)
         if not job.working:
             continue
-        now = _standing(job)
+        now = job.glance()
         text = line_of(now, time.time())
         if is_first:
             from gossamer.cli.showing import shown_hint
@@ -98,7 +91,7 @@ def line_of(now: "CrawlStanding", at: float) -> str:
     return f"{show_seconds(now.seconds)}{state}: {'; '.join(filter(None, parts))}"
 
 
-async def _panel(job: Crawl) -> None:
+async def _panel(job: "Crawl | DividedCrawl") -> None:
     from gossamer.cli.panel import Panel, size_of
 
     def write(text: str) -> None:
@@ -113,7 +106,7 @@ async def _panel(job: Crawl) -> None:
                 await asyncio.sleep(max(PANEL_INTERVAL, took / SHARE))
                 if job.working:
                     began = time.process_time()
-                    panel.draw(panel_lines(_standing(job), panel.width, time.time()))
+                    panel.draw(panel_lines(job.glance(), panel.width, time.time()))
                     took = time.process_time() - began
         finally:
             with contextlib.suppress(OSError, ValueError):
@@ -155,7 +148,7 @@ def panel_lines(now: "CrawlStanding", width: int, at: float) -> list[str]:
     return [fitted(pieces, width) for pieces in lines]
 
 
-def url_teller(job: Crawl) -> "Callable[[Record], None]":
+def url_teller(job: "Crawl | DividedCrawl") -> "Callable[[Record], None]":
     """What tells one line for each URL that is committed; when its reader has gone the crawl stops."""
     is_told = True
 

@@ -47,7 +47,7 @@ def status(directory: str, units: bool, watch: bool, interval: float, as_json: b
                     return
                 time.sleep(interval)
     except NotRunning:
-        from gossamer.assembly.control.standing import standing_at_rest
+        from gossamer.assembly.control.at_rest import standing_at_rest
 
         _print(standing_at_rest(path), as_json=as_json, screen=False)
 

@@ -44,6 +44,9 @@ class Component(Unit[S]):
     lasts: ClassVar[str] = ""
     """Why no other can take its place while the graph runs, as `it knows what is in flight`; empty where one can."""
 
+    is_entrance: ClassVar[bool] = False
+    """What comes in here comes out of another graph, which may last longer: draining, it takes nothing more."""
+
     ins: Mapping[str, In[Any]]
     outs: Mapping[str, Out[Any]]
 

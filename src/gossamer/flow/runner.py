@@ -340,9 +340,15 @@ class Runner:
         await self._gate.turnover()
 
     def drain(self) -> None:
-        """Start nothing new: :meth:`run` ends when what is in hand is finished and the inputs have ended."""
+        """Start nothing new: :meth:`run` ends when what is in hand is finished and the inputs have ended.
+
+        An entrance takes nothing more, as if its inputs had ended.
+        """
         self.component.drain()
         self.resume()
+        if self.component.is_entrance:
+            self._leaving = True
+            self._cut_receiving()
         if isinstance(self.component, Producer) and self.component.drained:
             self._cut_receiving()
 

@@ -52,7 +52,7 @@ from gossamer.stores.ledger.deleting import delete as delete_from_ledger
 from gossamer.stores.ledger.deleting import hosts_of
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.recovery import QUARANTINE, is_away, refusal, restore
-from gossamer.stores.rowlog import LOG_PATH
+from gossamer.stores.rowlog import LOG_FOLDER, LOG_PATH
 from gossamer.stores.warc import WARC_DIRECTORY
 from gossamer.stores.warc_mending import DELETED as DELETED_RECORD
 from gossamer.stores.warc_mending import fill
@@ -291,8 +291,9 @@ class _Deleting:
         name = target.name.encode()
         columns = {*_LOG_COLUMNS, *(spec.page for spec in tables_of(self._directory).values() if spec.page)}
         lines = 0
-        for path in sorted((self._directory / "logs").glob("*.jsonl")):
-            if path == self._directory / LOG_PATH:
+        logs = {LOG_PATH, *(file for file in self._ends() if file.startswith(LOG_FOLDER))}
+        for path in sorted((self._directory / LOG_FOLDER).glob("*.jsonl")):
+            if path.relative_to(self._directory).as_posix() in logs:
                 lines += _overwrite(path, lambda line: name in line and _names(line, columns, target))
             elif path.name.startswith("skipped"):
                 lines += _overwrite(path, lambda line: name in line)

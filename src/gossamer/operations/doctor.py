@@ -18,9 +18,9 @@ from typing import Literal
 import msgspec
 
 from gossamer._version import __version__
+from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.client import holder
 from gossamer.assembly.control.places import folders, is_private
-from gossamer.assembly.control.standing import standing_at_rest
 from gossamer.assembly.identity import contact_of
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.tuning import OPEN_FILES

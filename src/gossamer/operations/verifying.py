@@ -20,8 +20,9 @@ from gossamer.flow.errors import WiringError
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores.cdxj import INDEX, IndexEntry
 from gossamer.stores.ledger.ledger import RocksLedger
+from gossamer.stores.merged_log import read_mark
 from gossamer.stores.recovery import is_away
-from gossamer.stores.rowlog import LOG_PATH
+from gossamer.stores.rowlog import LOG_FOLDER, LOG_PATH
 from gossamer.stores.warc import WARC_DIRECTORY
 from gossamer.stores.warc_scanning import CAPTURES, Gap, scan
 
@@ -147,7 +148,9 @@ def _read_all(directory: Path, ledgers: list[RocksLedger], ends: Mapping[str, in
             _check_rows(directory, ledger, places, told)
         except (CrawlDirectoryError, msgspec.DecodeError):
             pass  # what cannot be read was found above
-    _check_log(directory, ends.get(LOG_PATH, 0), told)
+    for file, end in {LOG_PATH: read_mark(directory).end, **ends}.items():
+        if file.startswith(LOG_FOLDER):
+            _check_log(directory, file, end, told)
     _check_index(directory, ends, places, shown, told)
 
 
@@ -191,16 +194,16 @@ def _lines(path: Path, end: int) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _check_log(directory: Path, end: int, told: Verified) -> None:
+def _check_log(directory: Path, file: str, end: int, told: Verified) -> None:
     """Each line is an event. What it names may be lost, where a crawl went on without: it tells what was."""
-    path = directory / LOG_PATH
+    path = directory / file
     if not path.exists():
         return
     for number, line in _lines(path, end):
         try:
             msgspec.json.decode(line, type=dict[str, Any])
         except msgspec.DecodeError:
-            told.find(f"{LOG_PATH}, line {number} is no event")
+            told.find(f"{file}, line {number} is no event")
 
 
 def _check_index(directory: Path, ends: Mapping[str, int], places: _Places, shown: int, told: Verified) -> None:

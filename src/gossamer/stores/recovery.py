@@ -17,6 +17,7 @@ from typing import BinaryIO
 import msgspec
 
 from gossamer.model.errors import CrawlDirectoryError
+from gossamer.stores.members import AGENTS
 
 #: Where what was cut off goes, inside the crawl directory.
 QUARANTINE = "quarantine"
@@ -27,7 +28,7 @@ QUARANTINE_BYTES = 64 << 20
 #: Losses that a refusal names; a lost disk would fill pages.
 _NAMED = 10
 
-#: The log that all agents share.
+#: The log of the crawl: its one agent's, or made of those of several.
 _LOG = "logs/crawl.jsonl"
 
 #: Bytes of a tail that are copied at once.
@@ -70,11 +71,11 @@ class Loss(msgspec.Struct, frozen=True):
 
 
 def files_of(directory: Path, agent: str) -> Iterator[Path]:
-    """The files that grow with an agent's commits: its archive files and row logs, and the log that all agents share."""
+    """The files that grow with an agent's commits: its archive files, its row logs, and its log."""
     name = re.compile(rf".*-{re.escape(agent)}-\d{{14}}-\d{{5,}}\.warc\.gz")
     yield from sorted(path for path in directory.glob("warc/*.warc.gz") if name.fullmatch(path.name))
     yield from sorted(directory.glob(f"state/{agent}/rows/*.jsonl"))
-    log = directory / _LOG
+    log = directory / (f"logs/{agent}.jsonl" if (directory / AGENTS).exists() else _LOG)
     if log.exists():
         yield log
 

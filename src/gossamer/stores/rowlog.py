@@ -20,8 +20,15 @@ from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.lines import lines
 from gossamer.stores.tables.catalog import shipped
 
-#: The log's place inside the crawl directory (docs/kept.md).
-LOG_PATH = "logs/crawl.jsonl"
+#: The log of the whole crawl: its name, and its place inside the crawl directory (docs/kept.md).
+CRAWL_LOG = "crawl"
+LOG_FOLDER = "logs/"
+LOG_PATH = f"{LOG_FOLDER}{CRAWL_LOG}.jsonl"
+
+
+def log_path(name: str) -> str:
+    """The place of a log inside the crawl directory: of the crawl's, or of the one that an agent among several writes."""
+    return f"{LOG_FOLDER}{name}.jsonl"
 
 
 def logged_tables() -> tuple[Table, ...]:
@@ -34,10 +41,16 @@ class JsonLogSheet(Sheet, frozen=True):
 
     directory: Annotated[
         str,
-        setting(
-            "Use this crawl directory; the log is `logs/crawl.jsonl` in it.", restart="it is part of the open file"
-        ),
+        setting("Use this crawl directory; the log is `logs/NAME.jsonl` in it.", restart="it is part of the open file"),
     ] = "."
+    name: Annotated[
+        str,
+        setting(
+            "Write the log under this name: each agent among several has one of its own.",
+            restart="it is part of the open file",
+            pattern=r"^[a-z0-9-]+$",
+        ),
+    ] = CRAWL_LOG
     sync: Annotated[
         bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
     ] = False
@@ -89,11 +102,11 @@ class JsonLog(Provider[JsonLogSheet]):
         if not lines:
             return
         if self._file is None:
-            self._file = _open(Path(self.sheet.directory, LOG_PATH))
+            self._file = _open(Path(self.sheet.directory, log_path(self.sheet.name)))
         self._last.begin()
         self._last.about_to(self._file)
         self._file.append(b"".join(lines), sync=self.sheet.sync)
-        self._ends[LOG_PATH] = self._file.end
+        self._ends[log_path(self.sheet.name)] = self._file.end
         self.metrics.count("lines", len(lines))
 
     def take_back(self) -> None:

@@ -20,7 +20,7 @@ from gossamer.flow.unit import Provider
 from gossamer.model.visit import Location, Record, Visit
 from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.lines import line, lines
-from gossamer.stores.rowlog import JsonLog, JsonLogSheet, logged_tables
+from gossamer.stores.rowlog import CRAWL_LOG, JsonLog, JsonLogSheet, logged_tables
 from gossamer.stores.segments import CommittedEnds, declare, mark_open, new_run, rows_directory, segment_name
 from gossamer.stores.tables.catalog import table_named
 
@@ -43,7 +43,15 @@ class TableLogSheet(Sheet, frozen=True):
             "`pages` is also what the index of the archive is made from."
         ),
     ] = ("pages", "links", "items", "errors")
-    log: Annotated[bool, setting("Write `logs/crawl.jsonl` too.", restart=_IN_USE)] = True
+    log: Annotated[bool, setting("Write the log too, `logs/crawl.jsonl`.", restart=_IN_USE)] = True
+    log_name: Annotated[
+        str,
+        setting(
+            "Write the log under this name: each agent among several has one of its own.",
+            restart=_IN_USE,
+            pattern=r"^[a-z0-9-]+$",
+        ),
+    ] = CRAWL_LOG
     sha256: Annotated[bool, setting("Hash each body with SHA-256; costs 33 us for 39 kB.")] = True
     segment_bytes: Annotated[
         int,
@@ -79,9 +87,13 @@ class TableLog(Provider[TableLogSheet]):
         self._ends: dict[str, int] = {}
         self._last = LastWrites()
         self._committed: CommittedEnds | None = None
-        self._log = JsonLog(JsonLogSheet(self.sheet.directory, self.sheet.sync)) if self.sheet.log else None
+        self._log = self._own_log() if self.sheet.log else None
         self._tables: tuple[Table, ...] = ()
         self._choose_tables()
+
+    def _own_log(self) -> JsonLog:
+        sheet = self.sheet
+        return JsonLog(JsonLogSheet(sheet.directory, sheet.log_name, sheet.sync))
 
     def _choose_tables(self) -> None:
         """The tables that are written, then those that only the log tells."""

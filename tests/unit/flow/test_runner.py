@@ -178,6 +178,25 @@ def test_a_producer_that_waits_for_more_ends_when_no_more_is_wanted(verb: str, r
     run(body())
 
 
+class Entrance(Slow):
+    """What comes in comes out of another graph."""
+
+    is_entrance = True
+
+
+def test_an_entrance_that_drains_finishes_what_it_has_and_takes_nothing_more(run: Any) -> None:
+    async def body() -> None:
+        entrance = Entrance()
+        async with Stand(entrance) as stand:
+            await stand.give("inbox", 1, 2)
+            stand.runner.drain()
+            entrance.gate(1).set()
+            await stand.wait()
+            assert await stand.made("outbox") == [1], "its input never ended"
+
+    run(body())
+
+
 def test_a_suspended_producer_has_sent_what_it_had_in_hand_and_sends_no_more(run: Any) -> None:
     async def body() -> None:
         async with Stand(Numbers(), capacity=2) as stand:

@@ -312,3 +312,30 @@ def test_an_agent_does_not_end_while_others_may_bring_urls_but_says_that_it_is_a
         ring.ledger.abandon()
 
     run(agent())
+
+
+def test_an_agent_without_a_page_left_of_its_share_waits_for_more_and_is_not_at_rest(tmp_path: Path, run: Any) -> None:
+    async def agent() -> None:
+        ring = Ring(tmp_path, well_then(Outcome.OK, 0.1))
+        frontier = ring.frontier
+        async with Stand(frontier, bound=("arrived",)) as stand:
+            before, frontier.sheet = frontier.sheet, msgspec.structs.replace(frontier.sheet, page_share=0)
+            frontier.changed(before)
+            assert not frontier.wants_pages, "there is nothing to fetch"
+            await stand.give("seeds", Task("http://a.test/", "a.test"), Task("http://b.test/", "b.test"))
+            stand.end("seeds")
+            assert await stand.made("tasks") == []
+            assert (frontier.wants_pages, frontier.is_at_rest(), frontier.finished) == (True, False, False)
+            before, frontier.sheet = frontier.sheet, msgspec.structs.replace(frontier.sheet, page_share=500)
+            frontier.changed(before)
+            for _ in range(2):
+                for task in await stand.made("tasks"):
+                    await ring.answer(stand, task)
+            assert (frontier.wants_pages, frontier.is_at_rest(), frontier.finished) == (False, True, False)
+            frontier.drain()
+            stand.end("answers", "committed", "arrived")
+            await stand.wait()
+        await asyncio.sleep(0)  # the alarm goes
+        ring.ledger.abandon()
+
+    run(agent())

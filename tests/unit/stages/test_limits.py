@@ -34,3 +34,11 @@ def test_without_limits_nothing_ends_the_crawl() -> None:
 
 def test_a_disk_that_cannot_be_asked_does_not_end_the_crawl() -> None:
     assert reached(CrawlLimits(min_free_disk=100), Progress()) == ""
+
+
+def test_a_share_of_the_pages_holds_back_and_ends_nothing() -> None:
+    limits = CrawlLimits(page_share=10)
+    assert may_hand_out(limits, Progress(pages=7, in_flight=2))
+    assert not may_hand_out(limits, Progress(pages=7, in_flight=3))
+    assert reached(limits, Progress(pages=10)) == ""
+    assert not may_hand_out(CrawlLimits(page_share=0), Progress())

@@ -127,3 +127,11 @@ def test_a_page_row_says_noarchive(tmp_path: Path, noarchive: bool) -> None:
     one = msgspec.structs.replace(visit(), directives=("noarchive",) if noarchive else ())
     table_log(tmp_path, "pages").append([one], [None])
     assert rows(tmp_path, "pages")[0].get("noarchive", False) is noarchive
+
+
+def test_an_agent_among_several_has_a_log_under_its_own_name(tmp_path: Path) -> None:
+    log = table_log(tmp_path, "pages", log_name="agent-01")
+    log.append([visit()], [None])
+    assert not (tmp_path / LOG_PATH).exists()
+    end = (tmp_path / "logs/agent-01.jsonl").stat().st_size
+    assert log.ends()["logs/agent-01.jsonl"] == end

@@ -140,7 +140,7 @@ class Change(ControlRequest, frozen=True, tag="set"):
         """Without what is secret."""
         from gossamer.assembly.control.steering import without_secrets
 
-        return {**super().noted(crawl, answered), "values": without_secrets(crawl, self.values)}
+        return {**super().noted(crawl, answered), "values": without_secrets(crawl.graph, self.values)}
 
 
 class Rewire(ControlRequest, frozen=True, tag="rewire"):
@@ -208,6 +208,46 @@ class Why(ControlRequest, frozen=True, tag="why"):
         from gossamer.assembly.control.knowing import known_of
 
         return _told(known_of(crawl.ledger, self.url))
+
+
+class News(ControlRequest, frozen=True, tag="news"):
+    """What has this agent come to? Asked by its supervisor, again and again."""
+
+    steers = False
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Tell."""
+        from gossamer.assembly.control.steering import as_agent
+
+        return _told(as_agent(crawl).news())
+
+
+class Finish(ControlRequest, frozen=True, tag="finish"):
+    """The whole crawl is over, says the supervisor of this agent: end as one that has nothing left."""
+
+    steers = False
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """End."""
+        from gossamer.assembly.control.steering import as_agent
+
+        as_agent(crawl).finish()
+        return Done("it ends")
+
+
+class SetAgent(ControlRequest, frozen=True, tag="set-agent"):
+    """Change settings of one unit of this agent until it ends: its supervisor keeps what is to last."""
+
+    steers = False
+    unit: Name
+    settings: dict[Name, Any]
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Change them."""
+        from gossamer.assembly.control.steering import as_agent
+
+        await as_agent(crawl).set(self.unit, self.settings)
+        return Done("it is set")
 
 
 #: Everything that ships and can be asked.

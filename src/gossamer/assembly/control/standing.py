@@ -1,13 +1,11 @@
-"""How a crawl stands: one value, made by the crawl while it runs and out of its ledger while it rests.
+"""How a crawl stands: one value, made by the crawl while it runs; at rest, :mod:`at_rest` makes it out of the ledger.
 
 The names are those of the line that `--json` ends a crawl with, and mean the same.
 """
 
 import heapq
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +14,10 @@ import msgspec
 from gossamer.assembly.children import Figures, figures_of
 from gossamer.assembly.compiling import SETTINGS
 from gossamer.assembly.control.problems import Problem, problems_of
-from gossamer.assembly.control.sizes import WALKED, DataSet, data_sets, disk_free, sizes_of, walked_sizes
+from gossamer.assembly.control.sizes import DataSet, data_sets, disk_free
 from gossamer.assembly.control.steering import blocked
-from gossamer.assembly.control.waits import MOST_COUNTED, Wait, waits_at_rest, waits_of
-from gossamer.assembly.summary import ENDED, Summary
-from gossamer.contracts.relevance import JUDGED, RELEVANT
+from gossamer.assembly.control.waits import Wait, waits_of
+from gossamer.assembly.summary import Summary
 from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.flow.quantities import show_seconds
 from gossamer.model.errors import CrawlDirectoryError
@@ -30,14 +27,12 @@ from gossamer.stages.frontier.lingering import RetriesWaiting
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 
 if TYPE_CHECKING:
+    from gossamer.assembly.agency.agent import AgentRun
     from gossamer.assembly.crawl import Crawl
     from gossamer.stages.frontier.component import Frontier
 
 #: Hosts that are named as the slowest, or as those with the most errors.
 SLOWEST = 10
-
-#: Hosts of a ledger at rest that are asked for their errors and waits: reading one takes some microseconds.
-LOOKED_AT = 100_000
 
 #: Options that bound a crawl.
 LIMITS = ("max_pages", "max_time", "total_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
@@ -167,7 +162,9 @@ class CrawlStanding(msgspec.Struct, frozen=True):
         return self.process > 0
 
 
-def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequence[Figures] = ()) -> CrawlStanding:
+def standing_of(
+    crawl: "Crawl | AgentRun", process: int, *, units: bool, elsewhere: Sequence[Figures] = ()
+) -> CrawlStanding:
     """How a running crawl stands, with all that takes a look at the disk or at other processes.
 
     `elsewhere` is what other processes of it have counted.
@@ -182,7 +179,7 @@ def standing_of(crawl: "Crawl", process: int, *, units: bool, elsewhere: Sequenc
     )
 
 
-def glance_at(crawl: "Crawl", process: int) -> CrawlStanding:
+def glance_at(crawl: "Crawl | AgentRun", process: int) -> CrawlStanding:
     """How a running crawl stands, by what is in memory: cheap enough for every redraw of a terminal."""
     figures, frontier = crawl.figures, crawl.units.frontier
     summary, pulse = figures.summary(), figures.pulse
@@ -192,15 +189,15 @@ def glance_at(crawl: "Crawl", process: int) -> CrawlStanding:
     return CrawlStanding(
         **_shared(summary),
         state=crawl.state_at_work,
-        errors=_errors(summary.outcomes),
-        failing=_failing(crawl.ledger.failing_hosts()),
+        errors=errors_of(summary.outcomes),
+        failing=failing_of(crawl.ledger.failing_hosts()),
         in_flight=in_flight,
         concurrency=frontier.sheet.concurrency,
         busy=round(pulse.busy, 3),
         disk_free=disk_free(crawl.directory),
         process=process,
         recent_pages_per_second=round(pages_a_second, 2),
-        limits=_limits(crawl.graph),
+        limits=limits_of(crawl.graph),
         time_left=time_left,
         estimate=round(estimate, 1),
         waits=waits_of(crawl, set_aside=summary.set_aside, queued=summary.queued, in_flight=in_flight),
@@ -221,12 +218,13 @@ def _time_left(frontier: "Frontier", now: Summary) -> str:
     return show_seconds(max(0.0, min(limits))) if limits else ""
 
 
-def _failing(errors: Mapping[str, int]) -> list[FailingHost]:
+def failing_of(errors: Mapping[str, int]) -> list[FailingHost]:
+    """The hosts with the most errors, by their numbers."""
     most = heapq.nlargest(SLOWEST, errors.items(), key=lambda pair: pair[1])
     return [FailingHost(host, count) for host, count in most]
 
 
-def _limits(graph: Graph) -> dict[str, float]:
+def limits_of(graph: Graph) -> dict[str, float]:
     """The limits that are set, by the names of their options."""
     found: dict[str, float] = {}
     for option in LIMITS:
@@ -246,11 +244,12 @@ def _shared(summary: Summary) -> dict[str, Any]:
     return plain
 
 
-def _errors(outcomes: Mapping[str, int]) -> int:
+def errors_of(outcomes: Mapping[str, int]) -> int:
+    """How many of these outcomes are errors."""
     return sum(count for name, count in outcomes.items() if name in ERRORS)
 
 
-def _units(crawl: "Crawl", elsewhere: Sequence[Figures]) -> list[UnitFigures]:
+def _units(crawl: "Crawl | AgentRun", elsewhere: Sequence[Figures]) -> list[UnitFigures]:
     """Every unit of the crawl, in whichever process; what several processes have of one name is added up."""
     nodes: dict[str, ComponentNode | ProviderNode] = {**crawl.graph.components, **crawl.graph.providers}
     parts = [figures_of(crawl.graph_at_work), *elsewhere]
@@ -264,7 +263,7 @@ def _units(crawl: "Crawl", elsewhere: Sequence[Figures]) -> list[UnitFigures]:
     return found
 
 
-def _connectors(crawl: "Crawl", elsewhere: Sequence[Figures]) -> list[ConnectorFigures]:
+def _connectors(crawl: "Crawl | AgentRun", elsewhere: Sequence[Figures]) -> list[ConnectorFigures]:
     """Every connector; one that crosses counts where items are taken out."""
     here, found = crawl.graph_at_work.statistics(), []
     for name, node in crawl.graph.connectors.items():
@@ -275,9 +274,6 @@ def _connectors(crawl: "Crawl", elsewhere: Sequence[Figures]) -> list[ConnectorF
             one = max(ends, key=lambda end: end.passed)
             found.append(ConnectorFigures(name, one.passed, one.waiting, one.peak, round(one.stalled, 3)))
     return found
-
-
-# -- at rest
 
 
 def ledgers_of(directory: Path) -> list[RocksLedger]:
@@ -293,97 +289,6 @@ def ledgers_of(directory: Path) -> list[RocksLedger]:
             "begin anew with --overwrite"
         )
     return [RocksLedger(LedgerSheet(directory=str(directory), agent=agent)) for agent in found]
-
-
-def standing_at_rest(directory: Path) -> CrawlStanding:
-    """How a crawl stands that nobody is at work on, by its ledgers. Nothing is changed.
-
-    Raises:
-        CrawlDirectoryError: a ledger is missing or damaged.
-    """
-    found = [_of_ledger(directory, ledger) for ledger in ledgers_of(directory)]
-    now = found[0] if len(found) == 1 else _sum(directory, found)
-    return msgspec.structs.replace(now, problems=problems_of(now))
-
-
-def _of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
-    with ledger.looking():
-        counters, told = ledger.counters(), ledger.meta(ENDED)
-        outcomes = {name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")}
-        ended = msgspec.json.decode(told, type=CrawlStanding) if told else CrawlStanding(str(directory), "killed")
-        queued, discovered = len(ledger.queues) + counters.get("owed", 0), counters.get("discovered", 0)
-        # What a person has confirmed to be a trap was left out when the last run ended.
-        set_aside = ended.set_aside if told else counters.get("set_aside", 0)
-        hosts = [state for state in islice(ledger.hosts(), LOOKED_AT) if state.note or state.counters.get("errors")]
-        sizes = {**sizes_of(ledger), **walked_sizes(directory)}
-        return CrawlStanding(
-            crawl=str(directory),
-            state=ended.state,
-            pages=counters.get("pages", 0),
-            fetched=counters.get("fetched", 0),
-            unique_documents=counters.get("documents", 0),
-            bytes=counters.get("bytes", 0),
-            outcomes=outcomes,
-            errors=_errors(outcomes),
-            raised=counters.get("raised", 0),
-            failing=_failing(
-                {state.host: state.counters.get("errors", 0) for state in hosts if state.counters.get("errors")}
-            ),
-            discovered=discovered,
-            queued=queued,
-            set_aside=set_aside,
-            waits=waits_at_rest(ledger.owed(MOST_COUNTED), hosts if queued else [], ledger.clock.now(), set_aside),
-            sizes=data_sets(sizes, {}, discovered=discovered, queued=queued),
-            cuts=ended.cuts,
-            limit=ended.limit,
-            goal=ended.goal,
-            hosts=counters.get("hosts", 0),
-            judged=counters.get(JUDGED, 0),
-            relevant=counters.get(RELEVANT, 0),
-            seconds=ended.seconds,
-            pages_per_second=ended.pages_per_second,
-            cpu_seconds=ended.cpu_seconds,
-            peak_rss_bytes=ended.peak_rss_bytes,
-            blocked=blocked_by_orders(ledger)[:100],
-            checkpoints=ledger.checkpoints(),
-        )
-
-
-def _sum(directory: Path, parts: list[CrawlStanding]) -> CrawlStanding:
-    """Several agents' ledgers as one."""
-    added = (
-        "pages", "fetched", "unique_documents", "bytes", "errors", "raised", "discovered", "queued", "set_aside", "hosts",
-        "judged", "relevant", "cpu_seconds",
-    )  # fmt: skip
-    outcomes, cuts = Counter[str](), Counter[str]()
-    for part in parts:
-        outcomes.update(part.outcomes)
-        cuts.update(part.cuts)
-    return msgspec.structs.replace(
-        parts[0],
-        crawl=str(directory),
-        outcomes=dict(outcomes),
-        cuts=dict(cuts),
-        failing=_failing({one.host: one.errors for part in parts for one in part.failing}),
-        waits=[wait for part in parts for wait in part.waits],
-        sizes=_added(part.sizes for part in parts),
-        blocked=sorted({name for part in parts for name in part.blocked})[:100],
-        seconds=max(part.seconds for part in parts),
-        peak_rss_bytes=sum(part.peak_rss_bytes for part in parts),
-        **{name: sum(getattr(part, name) for part in parts) for name in added},
-    )
-
-
-def _added(parts: Iterable[list[DataSet]]) -> list[DataSet]:
-    """Data sets of several agents by name; what is walked over is the crawl's, and each part has all of it."""
-    sums: dict[str, DataSet] = {}
-    for one in chain.from_iterable(parts):
-        other = sums.get(one.name)
-        if other is None or one.name in WALKED:
-            sums[one.name] = one
-        else:
-            sums[one.name] = DataSet(one.name, one.bytes + other.bytes, items=one.items + other.items)
-    return list(sums.values())
 
 
 def checkpoint_name() -> str:

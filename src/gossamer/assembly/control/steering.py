@@ -8,7 +8,7 @@ declared (:mod:`~gossamer.assembly.control.messages`); what several of them need
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -38,17 +38,29 @@ STEERING_LOG = "logs/steering.jsonl"
 BLOCKING = ("politeness", "blocked")
 
 
-class Steerable(Protocol):
+class Settable(Protocol):
+    """What changes of settings need of a crawl, whether it has one agent or several."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of all its processes as it stands, with every unit's sheet."""
+        ...
+
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of one unit, in whichever process it runs, now and for every later run."""
+        ...
+
+    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """Change the graph, now and for every later run."""
+        ...
+
+
+class Steerable(Settable, Protocol):
     """What requests need of a crawl."""
 
     @property
     def directory(self) -> Path:
         """Where it keeps everything."""
-        ...
-
-    @property
-    def graph(self) -> Graph:
-        """The graph of all its processes as it stands, with every unit's sheet."""
         ...
 
     @property
@@ -80,17 +92,37 @@ class Steerable(Protocol):
         """End at once."""
         ...
 
-    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
-        """Change settings of one unit, in whichever process it runs, now and for every later run."""
-        ...
-
-    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """Change the graph, now and for every later run."""
-        ...
-
     async def undo(self) -> Difference:
         """Take the last change of the graph back."""
         ...
+
+
+@runtime_checkable
+class SteerableAgent(Protocol):
+    """What a supervisor asks of an agent."""
+
+    def news(self) -> msgspec.Struct:
+        """What it has come to."""
+        ...
+
+    def finish(self) -> None:
+        """End as one that has nothing left."""
+        ...
+
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of one unit."""
+        ...
+
+
+def as_agent(crawl: object) -> SteerableAgent:
+    """The crawl as one of several agents.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not isinstance(crawl, SteerableAgent):
+        raise UsageError("this is no agent of a crawl that has several")
+    return crawl
 
 
 async def answer(crawl: Steerable, request: ControlRequest) -> Answered:
@@ -104,7 +136,7 @@ async def answer(crawl: Steerable, request: ControlRequest) -> Answered:
 # -- settings
 
 
-async def set_values(crawl: Steerable, values: Mapping[str, str]) -> str:
+async def set_values(crawl: Settable, values: Mapping[str, str]) -> str:
     """Change settings, all of them or none; returns them as they stand, in words.
 
     Raises:
@@ -128,14 +160,14 @@ async def set_values(crawl: Steerable, values: Mapping[str, str]) -> str:
     )
 
 
-async def _enough_workers(crawl: Steerable, concurrency: int) -> None:
-    """Give the fetchers as many workers as there may be requests in flight; those that are too many idle."""
+async def _enough_workers(crawl: Settable, concurrency: int) -> None:
+    """SetAgent the fetchers as many workers as there may be requests in flight; those that are too many idle."""
     fetch = crawl.graph.wiring.components.get("fetch")
     if fetch is not None and fetch.workers < concurrency:
         await crawl.rewire(lambda wiring: with_fetchers(wiring, concurrency))
 
 
-def _settings(crawl: Steerable, key: str, value: str) -> dict[str, dict[str, Any]]:
+def _settings(crawl: Settable, key: str, value: str) -> dict[str, dict[str, Any]]:
     """What `UNIT.SETTING`, or an option, sets.
 
     Raises:
@@ -151,20 +183,20 @@ def _settings(crawl: Steerable, key: str, value: str) -> dict[str, dict[str, Any
     return {unit: {setting: value}}
 
 
-def without_secrets(crawl: Steerable, values: Mapping[str, str]) -> dict[str, str]:
+def without_secrets(graph: Graph, values: Mapping[str, str]) -> dict[str, str]:
     """Settings by key, each secret one hidden."""
-    return {key: HIDDEN if _is_secret(crawl, key) else value for key, value in values.items()}
+    return {key: HIDDEN if _is_secret(graph, key) else value for key, value in values.items()}
 
 
-def _is_secret(crawl: Steerable, key: str) -> bool:
+def _is_secret(graph: Graph, key: str) -> bool:
     unit, dot, setting = key.rpartition(".")
     targets = [(unit, setting)] if dot else SETTINGS.get(option_of(key), ())
-    nodes = {**crawl.graph.components, **crawl.graph.providers}
+    nodes = {**graph.components, **graph.providers}
     return any(
         prop.secret and prop.name == setting
         for unit, setting in targets
         if unit in nodes
-        for prop in properties(type(crawl.graph.sheet(unit)))
+        for prop in properties(type(graph.sheet(unit)))
     )
 
 
@@ -182,7 +214,7 @@ def blocked(graph: Graph) -> tuple[str, ...]:
     return getattr(node.sheet, setting, ()) if node is not None else ()
 
 
-async def block(crawl: Steerable, names: list[str]) -> str:
+async def block(crawl: Settable, names: list[str]) -> str:
     """Block hosts and domains; returns what was done, in words.
 
     Raises:

@@ -18,6 +18,7 @@ from gossamer.stages.commit.component import Commit
 from gossamer.stores.ledger.later import Owed
 
 if TYPE_CHECKING:
+    from gossamer.assembly.agency.agent import AgentRun
     from gossamer.assembly.crawl import Crawl
 
 #: Tasks for later that are counted: reading one takes some microseconds, and somebody looks every second.
@@ -50,7 +51,7 @@ class Wait(msgspec.Struct, frozen=True):
     """There are more URLs than were counted."""
 
 
-def waits_of(crawl: "Crawl", *, set_aside: int, queued: int, in_flight: int) -> list[Wait]:
+def waits_of(crawl: "Crawl | AgentRun", *, set_aside: int, queued: int, in_flight: int) -> list[Wait]:
     """Why a running crawl waits, the weightiest reason first; empty while nothing does."""
     frontier, now = crawl.units.frontier, crawl.ledger.clock.now()
     return [
@@ -70,13 +71,13 @@ def waits_at_rest(owed: Owed, hosts: Iterable[HostState], now: float, set_aside:
     return [*_retries(owed), *_gathered(held_at_rest(hosts, now), now), *_set_aside(set_aside)]
 
 
-def _disk(crawl: "Crawl") -> Iterator[Wait]:
+def _disk(crawl: "Crawl | AgentRun") -> Iterator[Wait]:
     waiting = sum(int(unit.metrics.snapshot()["waits_for_disk"]) for unit in crawl.units.components(Commit))
     if waiting:
         yield Wait("disk_full")
 
 
-def _network(crawl: "Crawl", now: float) -> Iterator[Wait]:
+def _network(crawl: "Crawl | AgentRun", now: float) -> Iterator[Wait]:
     for unit in crawl.providers(HostPoliteness):
         probe = unit.network_probe
         if probe is not None:
@@ -89,7 +90,7 @@ def _retries(owed: Owed) -> Iterator[Wait]:
         yield Wait("retries", owed.urls, owed.hosts, owed.until, list(owed.names), is_more=is_more)
 
 
-def _hosts(crawl: "Crawl", now: float, *, is_idle: bool) -> list[Wait]:
+def _hosts(crawl: "Crawl | AgentRun", now: float, *, is_idle: bool) -> list[Wait]:
     held = (one for unit in crawl.providers(HostPoliteness) for one in unit.held())
     return _gathered(held, now, with_delays=is_idle)
 
@@ -129,7 +130,7 @@ def _look_ups(number: int) -> Iterator[Wait]:
         yield Wait("look_ups", hosts=number)
 
 
-def _slow(crawl: "Crawl") -> Iterator[Wait]:
+def _slow(crawl: "Crawl | AgentRun") -> Iterator[Wait]:
     slow = crawl.figures.pulse.slow_pages
     if slow:
         yield Wait(

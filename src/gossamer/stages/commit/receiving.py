@@ -30,6 +30,8 @@ class ReceiveUrls(Filter[CommitSheet]):
     prioritizer: Uses[Prioritizer]
     task_gates: UsesMany[TaskFilter]
 
+    is_entrance = True
+
     #: One group of the ledger takes so many: far more than a page links to, and some milliseconds of the event loop.
     batch = 512
 

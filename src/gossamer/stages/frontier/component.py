@@ -328,12 +328,19 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Retries that are due later, as things are; None where there are none. `O(n)` in the hosts that have tasks."""
         return self._prospects.waiting()
 
+    @property
+    def wants_pages(self) -> bool:
+        """Whether its share of pages will soon keep it from handing out what it has."""
+        return len(self.queues) > 0 and self._stopping.is_short(self._slots.taken + self.sheet.concurrency)
+
     def is_at_rest(self) -> bool:
         """Whether it would end now if other agents brought nothing more. What was set aside is probed before that."""
         if not self._prospects.is_sown or self._slots.taken or len(self._addresses):
             return False
         if self._draining:
             return True
+        if len(self.queues) and self._stopping.is_short(0):
+            return False  # it goes on as soon as it may have more pages
         if len(self.queues) and not (self._prospects.is_hopeless or self._prospects.is_over(self.clock.monotonic())):
             return False
         return not self._probe_last()
@@ -361,5 +368,10 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
 def _limits(sheet: FrontierSheet) -> CrawlLimits:
     return CrawlLimits(
-        sheet.max_pages, sheet.max_time, sheet.total_time, max_bytes=sheet.max_bytes, min_free_disk=sheet.min_free_disk
+        sheet.max_pages,
+        sheet.max_time,
+        sheet.total_time,
+        max_bytes=sheet.max_bytes,
+        min_free_disk=sheet.min_free_disk,
+        page_share=sheet.page_share,
     )

@@ -20,6 +20,8 @@ class CrawlLimits(msgspec.Struct, frozen=True):
     """Bytes of bodies; reached by the first page that passes it."""
     min_free_disk: int | None = None
     """Bytes that stay free where the crawl writes."""
+    page_share: int | None = None
+    """HTML pages that are this agent's part of `max_pages`: who has used it up waits for more."""
 
 
 class Progress(msgspec.Struct, frozen=True, gc=False):
@@ -55,4 +57,6 @@ def may_hand_out(limits: CrawlLimits, progress: Progress) -> bool:
     """Whether one more request may begin. Each in flight reserves a page, so `max_pages` is never exceeded (design question 6)."""
     if reached(limits, progress):
         return False
-    return limits.max_pages is None or progress.pages + progress.in_flight < limits.max_pages
+    reserved = progress.pages + progress.in_flight
+    bounds = (limits.max_pages, limits.page_share)
+    return all(bound is None or reserved < bound for bound in bounds)

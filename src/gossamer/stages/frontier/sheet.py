@@ -16,6 +16,17 @@ class FrontierSheet(Sheet, frozen=True):
     max_pages: (
         Annotated[int, setting("Stop after this many HTML pages, and never fetch one more.", unit="pages", ge=1)] | None
     ) = None
+    page_share: (
+        Annotated[
+            int,
+            setting(
+                "Take this many of the crawl's HTML pages, then wait for more: the part of one agent among several.",
+                unit="pages",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
     max_time: Annotated[float, setting("Stop this run after this time.", unit="s", gt=0)] | None = None
     total_time: Annotated[float, setting("Stop after this time, over all runs.", unit="s", gt=0)] | None = None
     max_bytes: Annotated[int, setting("Stop after this many bytes of bodies.", unit="bytes", ge=1)] | None = None

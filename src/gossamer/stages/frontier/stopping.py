@@ -103,6 +103,11 @@ class Stopping:
             self.reached = self.reached or limits.reached(self.rules, progress)
         return limits.may_hand_out(self.rules, progress)
 
+    def is_short(self, in_flight: int) -> bool:
+        """Whether the share of pages is too small for so many requests in flight."""
+        share = self.rules.page_share
+        return share is not None and self._pages + in_flight >= share
+
     @property
     def time_limit(self) -> str:
         """The limit of time that is reached first, by its setting's name; empty where there is none."""

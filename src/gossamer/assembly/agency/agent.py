@@ -1,0 +1,245 @@
+"""The run of one agent: the crawl's graph with the arrows to the others, and its own ledger and files.
+
+Place in the flow: :mod:`process` makes one. The supervisor steers it as a person steers a crawl, and asks for its news; tables,
+followers and the directory itself are the supervisor's. When the supervisor is gone, the agent stops as if a person had said
+so: what it has is kept, and the crawl can go on.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from gossamer.assembly.agency.line import place_of
+from gossamer.assembly.control.server import ControlServer
+from gossamer.assembly.crawl_work import CrawlWork
+from gossamer.assembly.damage import bring_back, restored_lines
+from gossamer.assembly.figures import RunFigures
+from gossamer.assembly.quiescence import AgentReport
+from gossamer.assembly.sampling import Sampler
+from gossamer.assembly.skipped import setting_aside
+from gossamer.assembly.summary import ENDED
+from gossamer.assembly.tables import write_hosts
+from gossamer.assembly.units_at_work import UnitsAtWork
+from gossamer.flow.difference import Difference
+from gossamer.flow.graph import Graph
+from gossamer.flow.running import RunningGraph
+from gossamer.flow.wiring import Wiring
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.stores.crawl_identity import crawl_id
+from gossamer.stores.ledger.ledger import RocksLedger
+from gossamer.stores.rowlog import log_path
+
+if TYPE_CHECKING:
+    from gossamer.assembly.control.messages import Answered, ControlRequest
+    from gossamer.assembly.control.standing import CrawlStanding
+
+U = TypeVar("U")
+
+#: Under this name an agent's ledger keeps the identity of its crawl.
+CRAWL = "crawl"
+
+
+class AgentNews(msgspec.Struct, frozen=True):
+    """What an agent tells its supervisor."""
+
+    report: AgentReport
+    pages: int = 0
+    bytes: int = 0
+    in_flight: int = 0
+    share: int | None = None
+    """Its part of `--max-pages`; None where there is no such limit."""
+    wants_pages: bool = False
+    """It has work, and will have used up its share soon."""
+    limit: str = ""
+    """The limit that it has reached, by its setting's name."""
+    logged: int = 0
+    """The byte up to which its log is committed."""
+
+
+class AgentRun:
+    """One agent at work."""
+
+    def __init__(
+        self,
+        agent: str,
+        graph: Graph,
+        directory: Path,
+        folder: Path,
+        report: Callable[[str], None],
+        *,
+        accept_loss: bool = False,
+    ) -> None:
+        """Nothing is touched yet.
+
+        Args:
+            agent: its name.
+            graph: planned of its own wiring.
+            directory: of the crawl.
+            folder: where agents meet.
+            report: takes lines for people.
+            accept_loss: go on without what is lost.
+        """
+        self.agent = agent
+        self.directory = directory
+        self._report = report
+        self._accept_loss = accept_loss
+        self._work = CrawlWork(report, lambda: None)
+        self._life = f"{os.getpid()}-{time.time_ns()}"
+        aside = setting_aside(directory, agent)
+        self.graph_at_work = RunningGraph(graph, report=report, meeting=str(folder), aside=aside)
+        self._sampler = Sampler(self)
+        self.figures = RunFigures(directory, self.units, self._work, time.monotonic())
+
+    def __repr__(self) -> str:
+        return f"<AgentRun {self.agent} of {self.directory}>"
+
+    async def run(self) -> None:
+        """Work until the supervisor says that all is over, or that it is to stop.
+
+        Raises:
+            FlowError: a unit cannot start, or fails.
+            CrawlDirectoryError: its files are in use, damaged, or another crawl's.
+        """
+        running = self.graph_at_work
+        try:
+            await running.start()
+            self._check_crawl()
+            for line in restored_lines(*bring_back(running, self.directory, accept=self._accept_loss), self.directory):
+                self._report(line)
+            self.figures.begin()
+            self.ledger.put_meta(ENDED, b"")
+            await self._work.until_done(running.work(), running, self.units.frontier, self._attended())
+            summary = self.figures.last_summary()
+            if not self._work.is_aborted:
+                self._sampler.take(ended=summary.state)
+                write_hosts(running)
+            self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
+        finally:
+            await running.stop()
+
+    def _check_crawl(self) -> None:
+        """Refuse a ledger that another crawl has written."""
+        known, ours = self.ledger.meta(CRAWL), crawl_id(self.directory).encode()
+        if known and known != ours:
+            place = place_of(self.directory, self.agent)
+            raise CrawlDirectoryError(
+                f"{place} belongs to another crawl ({known.decode('ascii', 'replace')}); bring its own back from a copy"
+            )
+        if not known:
+            self.ledger.put_meta(CRAWL, ours)
+
+    @contextlib.asynccontextmanager
+    async def _attended(self) -> AsyncIterator[None]:
+        """While the block runs, the supervisor can ask."""
+        control = ControlServer(place_of(self.directory, self.agent), self._steer, self._report)
+        try:
+            await control.start()
+            async with self.figures.pulse.beating(), self._sampler.sampling():
+                yield
+        finally:
+            await control.stop()
+
+    async def _steer(self, request: "ControlRequest") -> "Answered":
+        return await request.act(self)  # the supervisor notes what people change
+
+    # -- what the supervisor asks
+
+    def news(self) -> AgentNews:
+        """What it has come to."""
+        frontier, counters = self.units.frontier, self.ledger.counters()
+        # What raises these is a visit that was kept, or URLs that came in: an agent at rest does nothing else.
+        commits = counters.get("received", 0) + sum(n for name, n in counters.items() if name.startswith("outcome:"))
+        is_at_rest = not counters.get("owed", 0) and frontier.is_at_rest()
+        return AgentNews(
+            AgentReport(self.agent, self._life, commits, is_at_rest),
+            pages=counters.get("pages", 0),
+            bytes=counters.get("bytes", 0),
+            in_flight=int(frontier.metrics.snapshot()["in_flight"]),
+            share=frontier.sheet.page_share,
+            wants_pages=frontier.wants_pages and not is_at_rest,
+            limit=frontier.limit or self._work.cut_by,
+            logged=self.ledger.committed_ends().get(log_path(self.agent), 0),
+        )
+
+    def finish(self) -> None:
+        """End as a crawl does that has nothing left."""
+        self._work.finish()
+
+    # -- as a crawl is steered
+
+    @property
+    def is_stopping(self) -> bool:
+        """It was told to end."""
+        return self._work.is_stopping
+
+    @property
+    def state_at_work(self) -> str:
+        """`running`, `paused` or `stopping`."""
+        return "stopping" if self.is_stopping else "paused" if self.units.frontier.is_paused else "running"
+
+    def stop(self) -> None:
+        """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
+        self._work.stop()
+
+    def abort(self) -> None:
+        """Stop at once: what is in flight is dropped, what is committed is kept."""
+        self._work.abort()
+
+    def pause(self) -> None:
+        """Ask for nothing more until :meth:`go_on`."""
+        self.units.frontier.pause()
+
+    def go_on(self) -> None:
+        """Ask again."""
+        self.units.frontier.go_on()
+
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of a running unit.
+
+        Raises:
+            SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
+        """
+        self.graph_at_work.set(unit, settings)
+        self.units.frontier.signal("tasks")
+
+    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """Refuse: the graph is the same for all agents.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError("the graph of one agent cannot be changed by itself")
+
+    async def undo(self) -> Difference:
+        """Refuse, as :meth:`rewire`."""
+        raise UsageError("the graph of one agent cannot be changed by itself")
+
+    async def standing(self, *, units: bool) -> "CrawlStanding":
+        """How it stands; also every unit's and connector's figures."""
+        from gossamer.assembly.control.standing import standing_of
+
+        return standing_of(self, os.getpid(), units=units)
+
+    @property
+    def graph(self) -> Graph:
+        """Its graph, with the places of the other agents."""
+        return self.graph_at_work.whole
+
+    @property
+    def units(self) -> UnitsAtWork:
+        """Its units."""
+        return UnitsAtWork(self.graph_at_work)
+
+    @property
+    def ledger(self) -> RocksLedger:
+        """What it must not forget."""
+        return self.units.ledger
+
+    def providers(self, kind: type[U]) -> list[U]:
+        """Its providers of this class."""
+        return self.units.providers(kind)

@@ -1,0 +1,358 @@
+"""A crawl of several agents, as people see it: checked, made, run by a supervisor, summed up. `--agents` runs it.
+
+Place in the flow: the same surface as :class:`gossamer.assembly.crawl.Crawl`, which runs a crawl of one agent in its own
+process. What belongs to the crawl as a whole is done here: its directory, tables, followers, mirror, control socket, log and
+last words.
+"""
+
+import asyncio
+import contextlib
+import math
+import os
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from gossamer.assembly.agency.ended import ended, forget_end, note_end, summary_of
+from gossamer.assembly.agency.orders import AgentOrders, check_can_divide, write_orders
+from gossamer.assembly.agency.supervisor import Supervisor
+from gossamer.assembly.agents import ring_rule
+from gossamer.assembly.control.server import ControlServer
+from gossamer.assembly.crawl import WARNINGS, came_to_nothing
+from gossamer.assembly.crawl_plan import CrawlPlan
+from gossamer.assembly.damage import refuse_without_ledger
+from gossamer.assembly.ending import RunEnding
+from gossamer.assembly.following import Following
+from gossamer.assembly.mirrors import MirrorFolder
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.place import CrawlPlace
+from gossamer.assembly.seeds import check_addresses
+from gossamer.assembly.summary import Summary, cpu_seconds, peak_rss
+from gossamer.assembly.tables import TableMaker
+from gossamer.flow.clock import SystemClock
+from gossamer.flow.connector import Statistics
+from gossamer.flow.sheet import change
+from gossamer.flow.wiring import Wiring
+from gossamer.model.agents import agent_name
+from gossamer.model.dates import utc_text
+from gossamer.model.errors import UsageError
+from gossamer.model.visit import Record
+from gossamer.query.places import CRAWL_FILE
+from gossamer.services.designation.provider import RingDesignation, RingSheet
+from gossamer.stores.crawl_identity import ensure_crawl_id
+from gossamer.stores.deletions import refuse_unfinished
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY
+from gossamer.stores.ledger.lock import ProcessLock
+from gossamer.stores.members import members_of, write_members
+from gossamer.stores.merged_log import merge_logs
+from gossamer.stores.rowlog import LOG_PATH, log_path
+from gossamer.stores.scratch import scratch
+
+if TYPE_CHECKING:
+    from gossamer.assembly.agency.line import AgentLine
+    from gossamer.assembly.control.messages import Answered, ControlRequest
+    from gossamer.assembly.control.standing import CrawlStanding
+    from gossamer.flow.difference import Difference
+
+#: The folder in the crawl's state whose lock a supervisor holds, so that a crawl has one.
+SUPERVISOR = "supervisor"
+
+#: Seconds between two looks at how all agents stand, for the panel and the lines of progress.
+LOOK = 1.0
+
+#: Seconds after its fetch in which a page is usually committed: so long the merged log waits, to be in the order of time.
+HELD_BACK = 5.0
+
+
+def agents_of(options: CrawlOptions) -> int:
+    """How many agents a crawl with these options has: as many as they say, or as it was made with.
+
+    Raises:
+        UsageError: the crawl that goes on was divided among another number.
+        CrawlDirectoryError: the names of its agents cannot be read.
+    """
+    if not options.resume or not options.output:
+        return options.agents or 1
+    directory = Path(options.output)
+    kept = len(members_of(directory)) or 1
+    if (directory / CRAWL_FILE).exists() and options.agents not in (None, kept):
+        raise UsageError(
+            f"the crawl in {directory} has {kept} {'agent' if kept == 1 else 'agents'}, and its hosts are divided so; "
+            f"leave out --agents {options.agents}"
+        )
+    return kept
+
+
+class DividedCrawl:
+    """A crawl of several agents that is ready to run. Making it checks everything and touches nothing."""
+
+    def __init__(
+        self,
+        seeds: Sequence[str],
+        options: CrawlOptions,
+        *,
+        wiring: Wiring | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        report: Callable[[str], None] = lambda line: None,
+        tables: bool = True,
+    ) -> None:
+        """Check everything; without `tables`, rows stay in their logs.
+
+        Raises:
+            UsageError: the options do not fit, or the crawl cannot be divided.
+            CrawlDirectoryError: the directory is in use or damaged.
+            FlowError: the graph cannot be.
+        """
+        self.options = options
+        self._report = report
+        self.warnings: deque[str] = deque(maxlen=WARNINGS)
+        """What was told while the crawl was at work, to be said once more at the end."""
+        self.plan = CrawlPlan(seeds, options, wiring, settings or {}, None, ())
+        self.graph = self.plan.graph
+        """The graph of the whole crawl, with every unit's settings as they stand."""
+        self.seeds, self.directory = self.plan.seeds, self.plan.directory
+        kept = members_of(self.directory) if options.resume else ()
+        self.members = kept or tuple(map(agent_name, range(options.agents or 1)))
+        check_can_divide(self.plan.graph, self.members, self.directory)
+        self._place = CrawlPlace(self.directory, options)
+        self._place.check()
+        if options.resume:
+            refuse_without_ledger(self.directory)
+            refuse_unfinished(self.directory)
+        elif options.accept_loss:
+            raise UsageError("--accept-loss goes on with a crawl; use it as gossamer resume DIR --accept-loss")
+        self.tables = TableMaker(self.directory, report) if tables else None
+        self.following = Following(self.directory, options, report, triples=self.plan.keeps_triples)
+        self.following.check(overwrite=options.overwrite)
+        self.mirror = MirrorFolder(self.directory, options, report)
+        self.mirror.check()
+        self._supervisor: Supervisor | None = None
+        self._folder = Path()
+        self._began = 0.0
+        self._is_told_to_stop = False
+        self._is_torn = False
+        self._pages_before = 0
+        self._latest: CrawlStanding | None = None
+        self.told: Callable[[Record], None] | None = None
+        """Not called: records stay with the agents that commit them."""
+        self.last_lines: tuple[str, ...] = ()
+        """What was told of the end. Filled in at the end of the run."""
+        self.connector_statistics: dict[str, Statistics] = {}
+        """Always empty: `status --units` asks agents for theirs."""
+
+    def __repr__(self) -> str:
+        return f"<DividedCrawl of {', '.join(self.seeds)} among {len(self.members)} agents into {self.directory}>"
+
+    # -- the run
+
+    async def run(self) -> Summary:
+        """Crawl to the end, or to :meth:`stop`."""
+        self._began = time.monotonic()
+        await check_addresses(self.seeds, self.graph, self.options, self.report)
+        with scratch() as folder:
+            self._folder = Path(folder)
+            return await self._run()
+
+    async def _run(self) -> Summary:
+        made = self._place.make(self.plan.kept(self.graph), self.graph)
+        lock: ProcessLock | None = None
+        has_begun = vain = False
+        try:
+            lock = ProcessLock(self.directory / STATE_DIRECTORY / SUPERVISOR / "lock")
+            if self.options.resume:
+                # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
+                self._place.write(self.plan.kept(self.graph), self.graph)
+            write_members(self.directory, self.members)
+            self._pages_before = ended(self.directory, self.members).standing.pages if self.options.resume else 0
+            forget_end(self.directory)
+            ensure_crawl_id(self.directory, SystemClock().now())
+            orders = AgentOrders(str(self.directory), self.members, self.options.accept_loss)
+            write_orders(self._folder, orders, self.graph.wiring)
+            has_begun = await self._work(orders)
+            summary = self._summed()
+            vain = made and came_to_nothing(summary)
+            self._tell_end(summary, is_kept=not vain)
+            note_end(self.directory, summary)
+        finally:
+            if lock is not None:
+                lock.close()
+            await self.following.finish()
+            if vain:
+                rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
+                self.report(f"nothing came, so nothing is kept: {rest}")
+            self._place.settle(made, has_begun and not vain)
+        if self.tables is not None and not self._is_torn and not vain:
+            await self.tables.finish()
+            await self.mirror.finish()
+        return summary
+
+    async def _work(self, orders: AgentOrders) -> bool:
+        """Let the agents work; True, since they have begun."""
+        self._orders = orders
+        self._supervisor = supervisor = Supervisor(orders, self._folder, self.report)
+        self._limit_by_frontier()
+        if self._is_told_to_stop:
+            supervisor.stop()
+        await self.following.start()
+        self.mirror.start()
+        async with self.tables.watching() if self.tables else contextlib.nullcontext(), self._attended():
+            await supervisor.work()
+        return True
+
+    def _limit_by_frontier(self) -> None:
+        """Tell the supervisor the limits of the whole crawl, as they stand."""
+        frontier: Any = self.graph.sheet("frontier")
+        supervisor = self.supervisor
+        supervisor.max_pages, supervisor.max_bytes = frontier.max_pages, frontier.max_bytes
+        supervisor.ends_at = math.inf if frontier.max_time is None else self._began + frontier.max_time
+
+    @contextlib.asynccontextmanager
+    async def _attended(self) -> AsyncIterator[None]:
+        """While the block runs, the crawl can be steered from outside, and it is known how it stands."""
+        control = ControlServer(self.directory, self._steer, self.report)
+        looking = asyncio.create_task(self._look())
+        try:
+            await control.start()
+            yield
+        finally:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+            await control.stop()
+
+    async def _steer(self, request: "ControlRequest") -> "Answered":
+        from gossamer.assembly.agency.steering import answer
+
+        return await answer(self, request)
+
+    async def _look(self) -> None:
+        """Ask the agents how they stand, again and again, for whoever watches; and let the log of the crawl grow."""
+        while True:
+            await asyncio.sleep(LOOK)
+            self._latest = await self.standing(units=False)
+            news = [agent.news for agent in self.supervisor.agents.values() if agent.news is not None]
+            ends = {log_path(one.report.agent): one.logged for one in news}
+            before = utc_text(SystemClock().now() - HELD_BACK)
+            try:
+                await asyncio.to_thread(merge_logs, self.directory, self.members, ends, before=before)
+            except OSError as error:
+                self.report(
+                    f"{self.directory / LOG_PATH} cannot be written ({error.strerror}); it is made whole at the end"
+                )
+
+    # -- the end
+
+    def _summed(self) -> Summary:
+        """The summary of the run, by the agents' ledgers."""
+        supervisor = self.supervisor
+        now = ended(self.directory, self.members)
+        seconds = time.monotonic() - self._began
+        summary = summary_of(now, limit=supervisor.limit, is_stopped=supervisor.is_stopping)
+        here = summary.pages - self._pages_before
+        return msgspec.structs.replace(
+            summary,
+            seconds=round(seconds, 3),
+            pages_per_second=round(here / seconds, 2) if seconds else 0.0,
+            cpu_seconds=cpu_seconds(),
+            peak_rss_bytes=peak_rss() + summary.peak_rss_bytes,
+        )
+
+    def _tell_end(self, summary: Summary, *, is_kept: bool) -> None:
+        merge_logs(self.directory, self.members)
+        ending = RunEnding(self.directory, self.seeds, has_lingered=summary.state == "incomplete")
+        self.last_lines = tuple(ending.lines(summary, is_kept=is_kept))
+        for line in self.last_lines:
+            self.report(line)
+
+    # -- what it tells, and how it is steered
+
+    def report(self, line: str) -> None:
+        """Tell a line; one of while the crawl was at work is said once more at the end."""
+        if self.working:
+            self.warnings.append(line)
+        self._report(line)
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """The agents at work."""
+        assert self._supervisor is not None, "it does not run yet"
+        return self._supervisor
+
+    @property
+    def working(self) -> bool:
+        """There is progress to show."""
+        return self._latest is not None
+
+    @property
+    def troubled(self) -> int:
+        """Pages that were kept but could not be processed in full; each row of the log says why."""
+        return ended(self.directory, self.members).troubled
+
+    def stop(self) -> None:
+        """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
+        self._is_told_to_stop = True
+        if self._supervisor is not None:
+            self._supervisor.stop()
+
+    def abort(self) -> None:
+        """Stop at once: what is in flight is dropped, what is committed is kept."""
+        self._is_told_to_stop = self._is_torn = True
+        if self.tables is not None:
+            self.tables.abort()
+        if self._supervisor is not None:
+            self._supervisor.abort()
+
+    async def spread(self, request: "ControlRequest") -> None:
+        """Tell all agents to pause, or to go on; one that comes back later is told then."""
+        await self.supervisor.pause(request)
+
+    def line_to(self, host: str) -> "AgentLine":
+        """The line to the agent that a host belongs to."""
+        ring = RingDesignation(RingSheet(members=self.members, **ring_rule(self.graph.wiring)))
+        return self.supervisor.agents[ring.owner(host)].line
+
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of a unit in all agents, at once and for every later run.
+
+        Raises:
+            SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
+            UsageError: the change cannot be kept.
+        """
+        before = self.graph.sheet(unit)
+        after = change(before, settings, running=True)
+        new = msgspec.to_builtins(after)
+        given = {name: new[name] for name in settings}
+        await self.supervisor.give(unit, given)
+        self.graph = self.graph.with_settings(unit, given, after)
+        try:
+            self._place.write(self.plan.kept(self.graph), self.graph)
+            write_orders(self._folder, self._orders, self.graph.wiring)
+        except OSError as error:
+            raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
+        if unit == "frontier":
+            self._limit_by_frontier()
+
+    async def rewire(self, change: Callable[[Wiring], Wiring]) -> "Difference":
+        """Refuse: each agent has a graph of its own, and all of them cannot be changed as one yet.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(
+            "the graph of a crawl with several agents cannot be changed while it runs; stop it first: "
+            f"gossamer stop {self.directory}"
+        )
+
+    def glance(self) -> "CrawlStanding":
+        """How it stood a moment ago."""
+        assert self._latest is not None
+        return self._latest
+
+    async def standing(self, *, units: bool) -> "CrawlStanding":
+        """How it stands, all agents added up."""
+        from gossamer.assembly.agency.steering import standing_of_all
+
+        return await standing_of_all(self, os.getpid(), units=units)

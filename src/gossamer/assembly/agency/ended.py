@@ -1,0 +1,98 @@
+"""How a crawl of several agents ended: their ledgers added up, and what was said of the whole, kept in a file beside their states.
+
+Place in the flow: the supervisor sums up here when its agents have ended; `status` reads the file when nobody is at work.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from gossamer.assembly.control.adding import added_standing
+from gossamer.assembly.control.at_rest import standing_of_ledger
+from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.assembly.ending import has_documents
+from gossamer.assembly.summary import ENDED_FILE, Summary, cuts_of
+from gossamer.model.agents import member
+from gossamer.model.outcome import Outcome
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+
+#: Fields that summary and standing share by name and meaning.
+_SHARED = tuple(set(Summary.__struct_fields__) & set(CrawlStanding.__struct_fields__))
+
+
+class EndedAgents(msgspec.Struct, frozen=True):
+    """What all agents of a crawl have come to."""
+
+    standing: CrawlStanding
+    counters: dict[str, int]
+    """Of their ledgers, added up."""
+
+    @property
+    def troubled(self) -> int:
+        """Pages that were kept but could not be processed in full."""
+        return self.counters.get("troubled", 0)
+
+
+def ended(directory: Path, members: Sequence[str]) -> EndedAgents:
+    """Add up the ledgers of agents that have ended; one that never began counts as nothing.
+
+    Raises:
+        CrawlDirectoryError: a ledger is damaged.
+    """
+    standings: list[CrawlStanding] = []
+    counters: dict[str, int] = {}
+    for text in members:
+        ledger = RocksLedger(LedgerSheet(directory=str(directory), agent=member(text).agent))
+        if not ledger.places.ledger.is_dir():
+            continue
+        standings.append(standing_of_ledger(directory, ledger))
+        with ledger.looking():
+            for name, count in ledger.counters().items():
+                counters[name] = counters.get(name, 0) + count
+    return EndedAgents(added_standing(directory, standings), counters)
+
+
+def summary_of(agents: EndedAgents, *, limit: str, is_stopped: bool) -> Summary:
+    """The summary of a run, but for what only the supervisor knows of it: its time.
+
+    Args:
+        agents: as they ended.
+        limit: what ended the run, by its setting's name; empty where nothing did.
+        is_stopped: a person has ended it.
+    """
+    now = agents.standing
+    state = _state(now, agents.counters, limit, is_stopped=is_stopped)
+    ended_by = f"limit:{limit}" if limit else "stopped" if is_stopped else ""
+    shared = {name: getattr(now, name) for name in _SHARED}
+    return msgspec.structs.replace(
+        Summary(**shared),
+        state=state,
+        limit=limit if state == "limit" else "",
+        goal=now.goal if state == "limit" else "",
+        cuts=cuts_of(agents.counters, ended_by, now.queued, now.set_aside),
+        waiting=now.waiting if now.queued else None,
+    )
+
+
+def _state(now: CrawlStanding, counters: Mapping[str, int], limit: str, *, is_stopped: bool) -> str:
+    if is_stopped:
+        return "stopped"
+    if not has_documents(counters):
+        return "incomplete"
+    if limit:
+        return "limit"
+    return "incomplete" if now.queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}") else "finished"
+
+
+def note_end(directory: Path, summary: Summary) -> None:
+    """Keep the summary of the run that has ended."""
+    path = directory / ENDED_FILE
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_bytes(msgspec.json.encode(summary))
+    fresh.replace(path)
+
+
+def forget_end(directory: Path) -> None:
+    """A run begins: until it ends in order, it has been killed."""
+    (directory / ENDED_FILE).unlink(missing_ok=True)

@@ -1,0 +1,139 @@
+"""What an agent is to run: the crawl's wiring and the agents' names, in files of the folder where agents meet.
+
+Place in the flow: the supervisor writes them before it starts an agent, and whenever the wiring changes; an agent reads them
+when it starts, also when it starts again. What belongs to the crawl as a whole is divided here: requests in flight, rates,
+pages.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.assembly.agents import with_agents
+from gossamer.assembly.compiling import with_fetchers
+from gossamer.flow.errors import WiringError
+from gossamer.flow.graph import Graph
+from gossamer.flow.wiring import Wiring, read, with_settings, write
+from gossamer.model.agents import member
+from gossamer.model.errors import UsageError
+
+#: Names of the files.
+WIRING = "wiring.toml"
+ORDERS = "orders.json"
+
+#: Settings that are so many for the whole crawl, as (unit, setting): each agent has an equal part.
+_DIVIDED_RATES = (("politeness", "rate"), ("politeness", "bandwidth"))
+
+
+class AgentOrders(msgspec.Struct, frozen=True):
+    """What all agents of a crawl have to know beside its wiring."""
+
+    directory: str
+    members: tuple[str, ...]
+    accept_loss: bool = False
+    """Go on without what is lost."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The agents' names, in order."""
+        return tuple(member(text).agent for text in self.members)
+
+
+def write_orders(folder: Path, orders: AgentOrders, wiring: Wiring) -> None:
+    """Write what agents are to run; `wiring` is the crawl's own."""
+    write(folder / WIRING, wiring, is_private=True)
+    fresh = folder / f"{ORDERS}.new"
+    fresh.write_bytes(msgspec.json.encode(orders))
+    fresh.replace(folder / ORDERS)
+
+
+def read_orders(folder: Path) -> tuple[AgentOrders, Wiring]:
+    """What :func:`write_orders` wrote."""
+    return msgspec.json.decode((folder / ORDERS).read_bytes(), type=AgentOrders), read(folder / WIRING)
+
+
+def agent_wiring(wiring: Wiring, graph: Graph, orders: AgentOrders, agent: str, folder: str) -> Wiring:
+    """The wiring of one agent.
+
+    Args:
+        wiring: of the crawl.
+        graph: planned of it.
+        orders: names the agents.
+        agent: the one that is to run it.
+        folder: where agents meet.
+
+    Raises:
+        WiringError: the wiring cannot be divided.
+        UsageError: what is to be divided is less than there are agents.
+    """
+    names = orders.names
+    for name, settings in _parts(graph, len(names), names.index(agent)).items():
+        wiring = with_settings(wiring, name, settings)
+    if "fetch" in wiring.components:
+        concurrency = wiring.components["frontier"].settings["concurrency"]
+        wiring = with_fetchers(wiring, min(wiring.components["fetch"].workers, concurrency))
+    return with_agents(wiring, orders.members, agent, folder)
+
+
+def part_of(unit: str, setting: str, value: Any, number: int, index: int) -> Any:
+    """What one agent gets of a setting that is for the whole crawl; the value itself of any other one.
+
+    Args:
+        unit: whose setting it is.
+        setting: its name.
+        value: for the whole crawl.
+        number: of agents.
+        index: of the agent among them.
+    """
+    if (unit, setting) == ("frontier", "concurrency"):
+        return value // number + (index < value % number)
+    if (unit, setting) in _DIVIDED_RATES and value is not None:
+        return value / number
+    if unit == "frontier" and setting in ("max_pages", "max_bytes"):
+        return None  # the supervisor adds up; pages are lent
+    return value
+
+
+def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
+    if "frontier" not in graph.components:
+        raise WiringError(f"{graph.wiring.source}: several agents need a component called 'frontier'")
+    frontier: Any = graph.sheet("frontier")
+    if frontier.concurrency < number:
+        raise UsageError(
+            f"--concurrency {frontier.concurrency} cannot be divided among {number} agents; each needs one"
+        )
+    parts: dict[str, dict[str, Any]] = {
+        "frontier": {
+            name: part_of("frontier", name, getattr(frontier, name), number, index)
+            for name in ("concurrency", "max_pages", "max_bytes")
+        }
+    }
+    parts["frontier"]["page_share"] = None if frontier.max_pages is None else 0
+    for unit, setting in _DIVIDED_RATES:
+        if unit in graph.providers and (value := getattr(graph.sheet(unit), setting, None)) is not None:
+            parts.setdefault(unit, {})[setting] = part_of(unit, setting, value, number, index)
+    return parts
+
+
+def check_can_divide(graph: Graph, members: Sequence[str], directory: Path) -> None:
+    """Refuse a crawl that several agents cannot run. Touches nothing.
+
+    Raises:
+        WiringError: its wiring cannot be divided.
+        UsageError: what is to be divided is less than there are agents, or hosts are assigned in a finer way than limits hold for.
+    """
+    wiring = graph.wiring
+    others = [process for process in wiring.processes if process != "main"]
+    if others:
+        raise WiringError(
+            f"{wiring.source}: it has a process of its own ({others[0]}), so it runs in one agent; leave --agents at 1"
+        )
+    ledger = wiring.providers.get("ledger")
+    if ledger is not None and ledger.settings.get("division", "domain") != "domain":
+        raise UsageError(
+            "hosts of one registered domain share its limits, so several agents need ledger.division = domain; leave --agents at 1"
+        )
+    orders = AgentOrders(str(directory), tuple(members))
+    agent_wiring(wiring, graph, orders, orders.names[0], "/meeting")

@@ -1,0 +1,71 @@
+"""The program of an agent: `python -P -m gossamer.assembly.agency.process FOLDER AGENT`.
+
+Started by :mod:`gossamer.assembly.agency.supervisor`, with its standard input as a line that ends with the supervisor. Its exit
+status is 0 when it ended in order, and that of the error where a person has to do something first.
+"""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from pathlib import Path
+
+from gossamer.assembly.agency.agent import AgentRun
+from gossamer.assembly.agency.orders import agent_wiring, read_orders
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.tuning import allow_open_files, loop_factory, tune_collector
+from gossamer.flow.errors import FlowError
+from gossamer.flow.planning import plan
+from gossamer.model.errors import GossamerError
+
+
+def main() -> int:
+    """Run the agent."""
+    folder, agent = Path(sys.argv[1]), sys.argv[2]
+    try:
+        orders, wiring = read_orders(folder)
+        known = catalog()
+        graph = plan(agent_wiring(wiring, plan(wiring, known), orders, agent, str(folder)), known)
+        run = AgentRun(agent, graph, Path(orders.directory), folder, _report, accept_loss=orders.accept_loss)
+        tune_collector()
+        allow_open_files()
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(_run(run))
+    except (FlowError, GossamerError) as error:
+        _report(str(error))
+        return error.exit_code
+    return 0
+
+
+def _report(line: str) -> None:
+    # Nobody reads it any more where the supervisor is gone.
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+
+
+async def _run(run: AgentRun) -> None:
+    """Run it; a signal stops it, and so does the end of the supervisor."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, run.stop)
+    watch = asyncio.create_task(_watch(run))
+    try:
+        await run.run()
+    finally:
+        watch.cancel()
+        await asyncio.gather(watch, return_exceptions=True)
+
+
+async def _watch(run: AgentRun) -> None:
+    """Stop when standard input ends."""
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while await reader.read(64):
+        pass
+    _report("the supervisor is gone, so this agent stops")
+    run.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""Steering of a crawl of several agents: what is asked of the crawl is asked of all, and their supervisor keeps what lasts.
+
+Place in the flow: :mod:`gossamer.assembly.agency.crawl` serves the crawl's control socket, as any crawl does, and answers here.
+So commands need not know how many agents there are.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent
+from gossamer.assembly.control import steering
+from gossamer.assembly.control.adding import added_standing
+from gossamer.assembly.control.messages import (
+    Answered,
+    BlockHosts,
+    Change,
+    Checkpoints,
+    Continue,
+    ControlRequest,
+    Done,
+    Listed,
+    Pause,
+    Status,
+    Stop,
+    Told,
+    Why,
+    tag_of,
+)
+from gossamer.assembly.control.problems import problems_of
+from gossamer.assembly.control.standing import CrawlStanding, limits_of
+from gossamer.model.errors import UsageError
+from gossamer.model.url import host_of
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from gossamer.assembly.agency.crawl import DividedCrawl
+
+
+async def answer(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+    """Do what is asked, and note what was changed.
+
+    Raises:
+        GossamerError: it was not done, and nothing has changed.
+        FlowError: likewise.
+    """
+    answered = await _answered(crawl, request)
+    if request.steers:
+        steering.note_steering(crawl.directory, _noted(crawl, request))
+    return answered
+
+
+def _noted(crawl: "DividedCrawl", request: ControlRequest) -> dict[str, object]:
+    plain: dict[str, object] = ControlRequest.noted(request, None, Done(""))  # type: ignore[arg-type]  # it asks the crawl for nothing
+    if isinstance(request, Change):
+        plain["values"] = steering.without_secrets(crawl.graph, request.values)
+    return plain
+
+
+async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+    match request:
+        case Status():
+            return _told(await crawl.standing(units=request.units))
+        case Pause():
+            await crawl.spread(request)
+            return Done("paused: nothing more is asked for, what is in flight is finished; `gossamer continue` goes on")
+        case Continue():
+            await crawl.spread(request)
+            return Done("the crawl goes on")
+        case Stop(now=True):
+            crawl.abort()
+            return Done("stopping at once: what is in flight is asked for again when the crawl is resumed")
+        case Stop():
+            crawl.stop()
+            return Done("stopping: what is in flight is finished first")
+        case Change():
+            return Done(await steering.set_values(crawl, request.values))
+        case BlockHosts():
+            return Done(await steering.block(crawl, request.names))
+        case Checkpoints():
+            return Listed((await crawl.standing(units=False)).checkpoints)
+        case Why():
+            return await crawl.line_to(host_of(request.url)).ask(request)
+        case _:
+            raise UsageError(
+                f"a crawl of several agents cannot do this while it runs ({tag_of(type(request))}); stop it first: "
+                f"gossamer stop {crawl.directory}"
+            )
+
+
+async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -> CrawlStanding:
+    """How the crawl stands, by all agents that answer."""
+    import msgspec
+
+    supervisor = crawl.supervisor
+    lines = [agent.line for agent in supervisor.agents.values()]
+    found = [one for one in await asyncio.gather(*(_asked(line, units) for line in lines)) if one is not None]
+    state = "stopping" if supervisor.is_stopping else "paused" if supervisor.is_paused else "running"
+    now = msgspec.structs.replace(
+        added_standing(crawl.directory, found), state=state, process=process, limits=limits_of(crawl.graph)
+    )
+    return msgspec.structs.replace(now, problems=problems_of(now))
+
+
+async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # one value for all lines
+    try:
+        standing: CrawlStanding = await line.told(Status(units), CrawlStanding)
+    except (AgentSilent, AgentRefused):
+        return None
+    return standing
+
+
+def _told(value: "msgspec.Struct") -> Told:
+    import msgspec
+
+    return Told(msgspec.Raw(msgspec.json.encode(value)))

@@ -1,0 +1,341 @@
+"""Starts the agents of a crawl, starts them again when they die, asks them in rounds, and tells them when all is over.
+
+Place in the flow: :mod:`gossamer.assembly.agency.crawl` runs it. It holds no URL and no page, and nothing that must outlive it:
+what a round brings is all that it decides by.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from gossamer.assembly.agency.agent import AgentNews
+from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent
+from gossamer.assembly.agency.orders import AgentOrders, part_of
+from gossamer.assembly.agency.restarts import Restarts
+from gossamer.assembly.agency.shares import Borrower, lent
+from gossamer.assembly.control.messages import ControlRequest, Finish, News, Pause, SetAgent, Stop
+from gossamer.assembly.quiescence import Quiescence
+from gossamer.flow import python
+from gossamer.flow.errors import ComponentFailed, WiringError
+from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
+
+#: Seconds between two rounds: two of them pass between the last page and the end.
+ROUND = 0.1
+
+#: Seconds that agents have to end once all is over or they were told to stop: more than they give what is in flight.
+GRACE = 15.0
+
+#: Exit statuses by which an agent says that a person has to do something before it can run.
+_REFUSING = frozenset({UsageError.exit_code, WiringError.exit_code, CrawlDirectoryError.exit_code})
+
+#: Limits that an agent reaches for all of them: the others need not go on to the same place.
+_FOR_ALL = frozenset({"until", "max_time", "total_time", "min_free_disk"})
+
+
+class AgentEnded(GossamerError):
+    """An agent cannot run, and has said why."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
+
+
+class AgentProcess:
+    """One agent, as its supervisor sees it."""
+
+    def __init__(self, name: str, folder: Path, directory: Path, report: Callable[[str], None]) -> None:
+        self.name = name
+        self.line = AgentLine(directory, name)
+        self.restarts = Restarts()
+        self.news: AgentNews | None = None
+        """What it said last in this life."""
+        self.process: asyncio.subprocess.Process | None = None
+        self._folder = folder
+        self._report = report
+        self._first_commits = -1
+        self._last_line = ""
+
+    def __repr__(self) -> str:
+        return f"<AgentProcess {self.name}, {self.restarts.count} deaths>"
+
+    @property
+    def has_worked(self) -> bool:
+        """It has committed something in this life."""
+        return self.news is not None and self.news.report.commits > self._first_commits
+
+    @property
+    def is_alive(self) -> bool:
+        """Its process runs."""
+        return self.process is not None and self.process.returncode is None
+
+    async def run_once(self) -> int:
+        """Run it until it ends; returns its exit status, or the signal below zero."""
+        # A session of its own: Ctrl-C in the terminal reaches the supervisor, and the supervisor ends this.
+        self.news, self._first_commits = None, -1
+        self.process = process = await asyncio.create_subprocess_exec(
+            *python.command("gossamer.assembly.agency.process", str(self._folder), self.name),
+            env=python.environment(),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            await self._tell(process)
+            return await process.wait()
+        finally:
+            self.line.close()
+
+    async def _tell(self, process: asyncio.subprocess.Process) -> None:
+        """Report what it says; the last line is kept until it is known whether it was why the agent ended."""
+        assert process.stderr is not None
+        self._last_line = ""
+        while line := await _line(process.stderr):
+            if self._last_line:
+                self._report(f"{self.name}: {self._last_line}")
+            self._last_line = line
+
+    def told_last(self, *, is_why: bool) -> str:
+        """What it said last; reported here, unless it is why it ended and whoever asks says so."""
+        line, self._last_line = self._last_line, ""
+        if line and not is_why:
+            self._report(f"{self.name}: {line}")
+        return line
+
+    async def ask_news(self) -> AgentNews | None:
+        """What it has come to; None where it does not answer."""
+        try:
+            news: AgentNews = await self.line.told(News(), AgentNews)
+        except (AgentSilent, AgentRefused):
+            return None
+        self.news = news
+        if self._first_commits < 0:
+            self._first_commits = news.report.commits
+        return news
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self.is_alive and self.process is not None:
+            self.process.kill()
+
+
+class Supervisor:
+    """The agents of one crawl."""
+
+    def __init__(
+        self,
+        orders: AgentOrders,
+        folder: Path,
+        report: Callable[[str], None],
+    ) -> None:
+        """Nobody is started yet.
+
+        Args:
+            orders: what they are to run, as it is written in `folder`.
+            folder: where they meet.
+            report: takes lines for people.
+        """
+        self.agents = {name: AgentProcess(name, folder, Path(orders.directory), report) for name in orders.names}
+        self.max_pages: int | None = None
+        """The limit of the whole crawl, which is lent to agents."""
+        self.max_bytes: int | None = None
+        """Likewise; it is reached when their sum has passed it."""
+        self.limit = ""
+        """The limit that ended the crawl, by its setting's name; empty where none did."""
+        self.is_stopping = False
+        """A person has said that it is to end."""
+        self.is_paused = False
+        self.ends_at = float("inf")
+        """The monotonic instant at which the time of this run is up."""
+        self._report = report
+        self._is_torn = False
+        self._quiescence = Quiescence(self.agents)
+        self._is_over = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<Supervisor of {', '.join(self.agents)}>"
+
+    @property
+    def restarts(self) -> int:
+        """How often an agent was started again."""
+        return sum(agent.restarts.count for agent in self.agents.values())
+
+    async def work(self) -> None:
+        """Run the agents to the end of the crawl, or to :meth:`stop`.
+
+        Raises:
+            AgentEnded: one of them cannot run.
+            ComponentFailed: one of them died again and again.
+        """
+        watches = [asyncio.create_task(self._watch(agent), name=agent.name) for agent in self.agents.values()]
+        rounds = asyncio.create_task(self._rounds())
+        try:
+            await self._until_all_end(watches, rounds)
+        finally:
+            for task in (*watches, rounds):
+                task.cancel()
+            for agent in self.agents.values():
+                agent.kill()
+            await asyncio.gather(*watches, rounds, return_exceptions=True)
+
+    async def _until_all_end(self, watches: list["asyncio.Task[None]"], rounds: "asyncio.Task[None]") -> None:
+        failure: BaseException | None = None
+        pending: set[asyncio.Task[None]] = {*watches, rounds}
+        while pending - {rounds}:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                if not task.cancelled() and (error := task.exception()) is not None and failure is None:
+                    failure = error
+                    await self._end(Stop())
+        if failure is not None:
+            raise failure
+
+    async def _watch(self, agent: AgentProcess) -> None:
+        """Run one agent until it ends in order; start it again where it dies."""
+        while not self._is_over.is_set():
+            code = await agent.run_once()
+            is_refused = code in _REFUSING
+            why = agent.told_last(is_why=is_refused)
+            if code == 0 or self._is_torn:
+                return
+            if is_refused:
+                raise AgentEnded(f"{agent.name} cannot run: {why or 'it does not say why'}", code)
+            if self._is_over.is_set():
+                return  # what it had is kept; a later run goes on with it
+            wait = agent.restarts.died(has_worked=agent.has_worked)
+            if wait is None:
+                raise ComponentFailed(
+                    f"{agent.name} died {agent.restarts.count} times ({_death(code)}), the last ones before it did anything; "
+                    "see its messages above. What was kept is kept: gossamer resume goes on"
+                )
+            self._report(f"{agent.name} died ({_death(code)}); it is started again")
+            await asyncio.sleep(wait)
+
+    # -- rounds
+
+    async def _rounds(self) -> None:
+        """Ask all agents again and again, until all is over."""
+        while not self._is_over.is_set():
+            await asyncio.sleep(ROUND)
+            told = await asyncio.gather(*map(self._news_of, self.agents.values()))
+            news = [one for one in told if one is not None]
+            self._limit(news)
+            if self.limit or self._quiescence.is_over([one.report for one in news]):
+                break
+            if self.max_pages is not None:
+                await self._lend(self.max_pages, news)
+        await self._end(Finish())
+
+    async def _news_of(self, agent: AgentProcess) -> AgentNews | None:
+        """What an agent has come to; one that has just come back hears first what others were told meanwhile."""
+        if agent.news is None and self.is_paused:
+            with contextlib.suppress(AgentSilent, AgentRefused):
+                await agent.line.do(Pause())
+        return await agent.ask_news()
+
+    def _limit(self, news: Iterable[AgentNews]) -> None:
+        """See whether the crawl has reached a limit; agents that do not answer count as they stood."""
+        for one in news:
+            if one.limit in _FOR_ALL:
+                self.limit = self.limit or one.limit
+        known = [agent.news for agent in self.agents.values() if agent.news is not None]
+        if self.max_pages is not None and sum(one.pages for one in known) >= self.max_pages:
+            self.limit = self.limit or "max_pages"
+        if self.max_bytes is not None and sum(one.bytes for one in known) >= self.max_bytes:
+            self.limit = self.limit or "max_bytes"
+        if time.monotonic() >= self.ends_at:
+            self.limit = self.limit or "max_time"
+
+    async def _lend(self, limit: int, news: list[AgentNews]) -> None:
+        """Divide what is left of the pages; not while an agent is silent that may use what it was lent."""
+        by_name = {one.report.agent: one for one in news}
+        if by_name.keys() != self.agents.keys():
+            return
+        borrowers = [
+            Borrower(name, one.pages + one.in_flight, one.share or 0, one.wants_pages) for name, one in by_name.items()
+        ]
+        for name, share in lent(limit, borrowers).items():
+            with contextlib.suppress(AgentSilent, AgentRefused):
+                await self.agents[name].line.do(SetAgent("frontier", {"page_share": share}))
+
+    # -- steering
+
+    async def pause(self, request: ControlRequest) -> None:
+        """Let all agents pause, or go on; one that comes back later is told then."""
+        self.is_paused = isinstance(request, Pause)
+        for agent in self.agents.values():
+            with contextlib.suppress(AgentSilent, AgentRefused):
+                await agent.line.do(request)
+
+    async def give(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of a unit in all agents; one that comes back later finds them in its orders.
+
+        Raises:
+            AgentRefused: one does not take them; those before it have them.
+        """
+        given = dict(settings)
+        if unit == "frontier" and "max_pages" in given:
+            # What was lent is lent anew: it was so many of another number.
+            given["page_share"] = None if given["max_pages"] is None else 0
+        for index, agent in enumerate(self.agents.values()):
+            part = {name: part_of(unit, name, value, len(self.agents), index) for name, value in given.items()}
+            with contextlib.suppress(AgentSilent):
+                await agent.line.do(SetAgent(unit, part))
+
+    # -- the end
+
+    def stop(self) -> None:
+        """Let all agents finish what is in flight, and end. Safe to call at any time."""
+        self.is_stopping = True
+        self._spread(Stop())
+
+    def abort(self) -> None:
+        """End all agents at once; what is committed is kept. Safe to call at any time."""
+        self.is_stopping = self._is_torn = True
+        self._spread(Stop(now=True))
+
+    def _spread(self, request: ControlRequest) -> None:
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._end(request))
+        self._spreading = task  # the loop itself holds tasks only weakly
+
+    async def _end(self, request: ControlRequest) -> None:
+        """Tell every agent how to end, also one that starts only now; who takes too long is ended."""
+        self._is_over.set()
+        deadline = time.monotonic() + GRACE
+        left = {agent for agent in self.agents.values() if agent.is_alive}
+        untold = set(left)
+        while left and time.monotonic() < deadline:
+            for agent in list(untold):
+                with contextlib.suppress(AgentSilent, AgentRefused):
+                    await agent.line.do(request)
+                    untold.discard(agent)
+            await asyncio.sleep(ROUND)
+            left = {agent for agent in self.agents.values() if agent.is_alive}
+        for agent in left:
+            self._report(
+                f"{agent.name} did not end within {GRACE:g} s, and was ended; what it had in hand is fetched again"
+            )
+            agent.kill()
+
+
+async def _line(reader: asyncio.StreamReader) -> str:
+    """The next line, without its end; a very long one is cut. Empty at the end."""
+    while True:
+        try:
+            data = await reader.readuntil(b"\n")
+        except asyncio.IncompleteReadError as error:
+            data = error.partial
+            if not data:
+                return ""
+        except asyncio.LimitOverrunError as error:
+            data = await reader.read(error.consumed or 1)
+        if text := data.decode("utf-8", "replace").strip():
+            return text
+
+
+def _death(code: int) -> str:
+    return f"killed by signal {-code}" if code < 0 else f"exit status {code}"

@@ -1,0 +1,99 @@
+"""How a crawl stands that nobody is at work on: made out of its ledgers, and of what was said when the last run ended."""
+
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.assembly.control.adding import added_standing
+from gossamer.assembly.control.problems import problems_of
+from gossamer.assembly.control.sizes import data_sets, sizes_of, walked_sizes
+from gossamer.assembly.control.standing import CrawlStanding, errors_of, failing_of, ledgers_of
+from gossamer.assembly.control.waits import MOST_COUNTED, waits_at_rest
+from gossamer.assembly.summary import ENDED, ENDED_FILE
+from gossamer.contracts.relevance import JUDGED, RELEVANT
+from gossamer.services.orders import blocked_by_orders
+from gossamer.stores.ledger.ledger import RocksLedger
+
+#: Hosts of a ledger at rest that are asked for their errors and waits: reading one takes some microseconds.
+LOOKED_AT = 100_000
+
+
+def standing_at_rest(directory: Path) -> CrawlStanding:
+    """How a crawl stands that nobody is at work on, by its ledgers. Nothing is changed.
+
+    Raises:
+        CrawlDirectoryError: a ledger is missing or damaged.
+    """
+    found = [standing_of_ledger(directory, ledger) for ledger in ledgers_of(directory)]
+    now = found[0]
+    if len(found) > 1:
+        # What an agent says of its own end is not what the crawl has come to.
+        now = msgspec.structs.replace(added_standing(directory, found), **_told_of_all(directory))
+    return msgspec.structs.replace(now, problems=problems_of(now))
+
+
+def _told_of_all(directory: Path) -> dict[str, Any]:
+    """What the supervisor of several agents has said when the last run ended."""
+    try:
+        ended = msgspec.json.decode((directory / ENDED_FILE).read_bytes(), type=CrawlStanding)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return {"state": "killed"}
+    names = (
+        "state",
+        "limit",
+        "goal",
+        "cuts",
+        "waiting",
+        "seconds",
+        "pages_per_second",
+        "cpu_seconds",
+        "peak_rss_bytes",
+    )
+    return {name: getattr(ended, name) for name in names}
+
+
+def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
+    """How one agent stands that is not at work. Raises as :func:`standing_at_rest`."""
+    with ledger.looking():
+        counters, told = ledger.counters(), ledger.meta(ENDED)
+        outcomes = {name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")}
+        ended = msgspec.json.decode(told, type=CrawlStanding) if told else CrawlStanding(str(directory), "killed")
+        queued, discovered = len(ledger.queues) + counters.get("owed", 0), counters.get("discovered", 0)
+        # What a person has confirmed to be a trap was left out when the last run ended.
+        set_aside = ended.set_aside if told else counters.get("set_aside", 0)
+        hosts = [state for state in islice(ledger.hosts(), LOOKED_AT) if state.note or state.counters.get("errors")]
+        sizes = {**sizes_of(ledger), **walked_sizes(directory)}
+        return CrawlStanding(
+            crawl=str(directory),
+            state=ended.state,
+            pages=counters.get("pages", 0),
+            fetched=counters.get("fetched", 0),
+            unique_documents=counters.get("documents", 0),
+            bytes=counters.get("bytes", 0),
+            outcomes=outcomes,
+            errors=errors_of(outcomes),
+            raised=counters.get("raised", 0),
+            failing=failing_of(
+                {state.host: state.counters.get("errors", 0) for state in hosts if state.counters.get("errors")}
+            ),
+            discovered=discovered,
+            queued=queued,
+            set_aside=set_aside,
+            waits=waits_at_rest(ledger.owed(MOST_COUNTED), hosts if queued else [], ledger.clock.now(), set_aside),
+            sizes=data_sets(sizes, {}, discovered=discovered, queued=queued),
+            cuts=ended.cuts,
+            limit=ended.limit,
+            goal=ended.goal,
+            waiting=ended.waiting,
+            hosts=counters.get("hosts", 0),
+            judged=counters.get(JUDGED, 0),
+            relevant=counters.get(RELEVANT, 0),
+            seconds=ended.seconds,
+            pages_per_second=ended.pages_per_second,
+            cpu_seconds=ended.cpu_seconds,
+            peak_rss_bytes=ended.peak_rss_bytes,
+            blocked=blocked_by_orders(ledger)[:100],
+            checkpoints=ledger.checkpoints(),
+        )

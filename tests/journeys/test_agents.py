@@ -1,0 +1,366 @@
+"""A crawl of several agents fetches what a crawl of one does, whoever is killed on the way, and ends when all of it is done."""
+
+import asyncio
+import json
+import os
+import random
+import shutil
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.assembly.agency.supervisor import AgentEnded
+from gossamer.assembly.control.at_rest import standing_at_rest
+from gossamer.assembly.control.client import Control, SteeringRefused
+from gossamer.assembly.control.messages import BlockHosts, Change, Continue, ControlRequest, Pause, Rewire, Status, Why
+from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.assembly.crawl import Crawl, run
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import Summary
+from gossamer.flow import python
+from gossamer.flow.sheet import build
+from gossamer.flow.wiring import read
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.operations.deleting import delete, target_of
+from gossamer.operations.verifying import verify
+from gossamer.query.database import Database
+from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
+from gossamer.simweb.audit import AuditOptions, audit
+from gossamer.simweb.graph import WebGraph
+from gossamer.stores.ledger.lock import ProcessLock
+from gossamer.testing.fakeweb import FakePage, FakeWeb, html
+
+HOSTS, PAGES = 10, 12
+
+Meanwhile = Callable[[DividedCrawl], Awaitable[None]]
+
+
+def web_of_hosts(hosts: int = HOSTS, pages: int = PAGES, latency: float = 0.0) -> FakeWeb:
+    """Each page leads to the next one of its host and to one of another host, so that most links are another agent's."""
+    chance = random.Random(5)
+    found: dict[str, FakePage] = {}
+    for host in range(hosts):
+        for number in range(pages):
+            links = [f"/p{(number + 1) % pages}"]
+            other, page = chance.randrange(hosts), chance.randrange(pages)
+            links += [f"http://www.h{(host + 1) % hosts}.test/p{number}", f"http://www.h{other}.test/p{page}"]
+            found[f"http://www.h{host}.test/p{number}"] = FakePage(html(f"{host}/{number}", links), latency=latency)
+    return FakeWeb(found)
+
+
+def options_for(web: FakeWeb, folder: Path, **more: object) -> CrawlOptions:
+    given = {
+        "output": str(folder),
+        "scope": "any",
+        "delay": 0,
+        "resolve": [web.resolve],
+        "allow_network": ["127.0.0.0/8"],
+        "traps": "report",
+        **more,
+    }
+    return build(CrawlOptions, given)
+
+
+def seed_of(web: FakeWeb) -> str:
+    return web.url("http://www.h0.test/p0")
+
+
+async def crawled(job: DividedCrawl, meanwhile: Meanwhile | None = None) -> Summary:
+    """Run to the end; `meanwhile` runs beside it."""
+    async with asyncio.timeout(60):
+        beside = asyncio.create_task(meanwhile(job)) if meanwhile else None
+        summary = await job.run()
+        if beside is not None:
+            await beside
+        return summary
+
+
+def urls_in(path: Path) -> Counter[str]:
+    rows = map(json.loads, path.read_text().splitlines())
+    return Counter(row["url"] for row in rows if row["event"] == "page" and row["outcome"] == "ok")
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "agents", [2, pytest.param(3, marks=pytest.mark.long), pytest.param(5, marks=pytest.mark.long)]
+)
+def test_several_agents_fetch_the_pages_that_one_fetches(agents: int, tmp_path: Path) -> None:
+    with web_of_hosts() as web:
+        alone = run(Crawl([seed_of(web)], options_for(web, tmp_path / "one"), tables=False))
+        asked = Counter(web.targets())
+        web.requests.clear()
+        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "many", agents=agents), tables=False)
+        summary = asyncio.run(crawled(job))
+        assert summary.state == alone.state == "finished"
+        assert summary.pages == alone.pages == HOSTS * PAGES
+        assert (summary.fetched, summary.hosts, summary.queued) == (alone.fetched, alone.hosts, 0)
+        assert Counter(web.targets()) == asked, "each page and each robots.txt is asked for once, by one agent"
+    one, many = (urls_in(tmp_path / name / "logs/crawl.jsonl") for name in ("one", "many"))
+    assert many == one
+    of_agents = [urls_in(path) for path in sorted((tmp_path / "many/logs").glob("agent-*.jsonl"))]
+    assert len(of_agents) == agents
+    assert all(of_agents), "each agent had a part"
+    assert sum(of_agents, Counter()) == one
+    at_rest = standing_at_rest(tmp_path / "many")
+    assert (at_rest.state, at_rest.pages, at_rest.queued) == ("finished", HOSTS * PAGES, 0)
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(12, marks=pytest.mark.long)])
+def test_an_agent_that_is_killed_comes_back_and_nothing_is_lost(kills: int, tmp_path: Path) -> None:
+    with web_of_hosts(pages=PAGES * kills, latency=0.02) as web:
+        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
+        lines: list[str] = []
+        job._report = lines.append
+
+        async def kill(job: DividedCrawl) -> None:
+            await until(lambda: job._supervisor is not None)
+            for number in range(kills):
+                agent = list(job.supervisor.agents.values())[number % 2]
+                seen = len(web.requests)
+                await until(lambda agent=agent, seen=seen: agent.has_worked and len(web.requests) > seen + 10)  # type: ignore[misc]
+                agent.kill()
+                await until(lambda number=number: job.supervisor.restarts > number)  # type: ignore[misc]
+
+        summary = asyncio.run(crawled(job, kill))
+        assert job.supervisor.restarts == kills
+        assert sum("it is started again" in line for line in lines) == kills
+        assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES * kills)
+        asked = Counter(request.target + request.host for request in web.requests if request.target != "/robots.txt")
+        assert len(asked) == HOSTS * PAGES * kills
+        assert sum(asked.values()) - len(asked) <= kills * 32, "what was in flight is fetched again, and no more"
+    assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}, "no page is committed twice"
+
+
+def test_the_limit_of_pages_is_reached_and_never_exceeded_by_all_agents_together(tmp_path: Path) -> None:
+    with web_of_hosts() as web:
+        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2, max_pages=50), tables=False)
+        summary = asyncio.run(crawled(job))
+        assert (summary.state, summary.limit, summary.pages) == ("limit", "max_pages", 50)
+        assert summary.queued
+        again = options_for(web, tmp_path / "crawl", resume=True, max_pages=HOSTS * PAGES + 10)
+        summary = asyncio.run(crawled(DividedCrawl([], again, tables=False)))
+        assert (summary.state, summary.pages, summary.queued) == ("finished", HOSTS * PAGES, 0)
+    assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}
+
+
+def test_agents_that_are_told_to_stop_keep_what_they_have_and_the_crawl_goes_on(tmp_path: Path) -> None:
+    with web_of_hosts(latency=0.05) as web:
+        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
+
+        async def stop(job: DividedCrawl) -> None:
+            await until(lambda: len(web.requests) > 20)
+            job.stop()
+
+        summary = asyncio.run(crawled(job, stop))
+        assert (summary.state, summary.exit_code) == ("stopped", 3)
+        assert 0 < summary.pages < HOSTS * PAGES
+        assert standing_at_rest(tmp_path / "crawl").state == "stopped"
+        with pytest.raises(UsageError, match="divided among 2 agents"):
+            Crawl([], options_for(web, tmp_path / "crawl", resume=True))
+        on = DividedCrawl([], options_for(web, tmp_path / "crawl", resume=True), tables=False)
+        summary = asyncio.run(crawled(on))
+        assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
+        assert len(web.requests) == HOSTS * PAGES, "what was in flight was finished"
+
+
+def gossamer(*arguments: object) -> "subprocess.Popen[str]":
+    command = python.command("gossamer", *map(str, arguments))
+    return subprocess.Popen(
+        command,
+        env=python.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def holders(directory: Path) -> list[int]:
+    """The processes that have locks of the crawl: its supervisor and its agents."""
+    return [int(path.read_text()) for path in directory.glob("state/*/lock") if path.read_text().strip()]
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_supervisor_that_is_killed_takes_its_agents_along_and_loses_nothing(tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    with web_of_hosts(latency=0.1) as web:
+        given = ["--scope", "any", "--delay", 0, "--resolve", web.resolve, "--allow-network", "127.0.0.0/8"]
+        first = gossamer("crawl", seed_of(web), *given, "--agents", 2, "-o", directory)
+        web.wait_for(20)
+        processes = holders(directory)
+        assert len(processes) == 3, "a supervisor and two agents"
+        first.kill()
+        first.communicate(timeout=60)
+        wait_for(lambda: not any(map(is_alive, processes)))
+        assert standing_at_rest(directory).state == "killed"
+        second = gossamer("resume", directory, "--json")
+        web.wait_for(60)
+        second.terminate()
+        out, told = second.communicate(timeout=60)
+        assert second.returncode == 3, told
+        assert json.loads(out)["state"] == "stopped"
+        job = DividedCrawl([], options_for(web, directory, resume=True), tables=False)
+        summary = asyncio.run(crawled(job))
+        assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
+    urls = urls_in(directory / "logs/crawl.jsonl")
+    assert (len(urls), set(urls.values())) == (HOSTS * PAGES, {1})
+
+
+def test_a_crawl_has_one_supervisor(tmp_path: Path) -> None:
+    with web_of_hosts(hosts=2, pages=2) as web:
+        options = options_for(web, tmp_path / "crawl", agents=2)
+        assert asyncio.run(crawled(DividedCrawl([seed_of(web)], options, tables=False))).pages == 4
+        before = (tmp_path / "crawl/crawl.toml").read_bytes()
+        lock = ProcessLock(tmp_path / "crawl/state/supervisor/lock")
+        again = options_for(web, tmp_path / "crawl", resume=True, max_pages=100)
+        with pytest.raises(CrawlDirectoryError, match=f"in use by process {os.getpid()}"):
+            asyncio.run(crawled(DividedCrawl([], again, tables=False)))
+        lock.close()
+        assert (tmp_path / "crawl/crawl.toml").read_bytes() == before, "nothing has changed"
+
+
+def test_an_agent_whose_files_are_another_crawls_ends_the_crawl_in_one_line(tmp_path: Path) -> None:
+    with web_of_hosts(hosts=2, pages=2) as web:
+        for name in ("one", "other"):
+            options = options_for(web, tmp_path / name, agents=2)
+            asyncio.run(crawled(DividedCrawl([seed_of(web)], options, tables=False)))
+        shutil.rmtree(tmp_path / "one/state/agent-01")
+        shutil.copytree(tmp_path / "other/state/agent-01", tmp_path / "one/state/agent-01")
+        job = DividedCrawl([], options_for(web, tmp_path / "one", resume=True), tables=False)
+        with pytest.raises(AgentEnded, match=r"agent-01 cannot run: .* belongs to another crawl") as refused:
+            asyncio.run(crawled(job))
+        assert refused.value.exit_code == 5
+        assert not any(map(is_alive, (agent.process.pid for agent in job.supervisor.agents.values() if agent.process)))
+
+
+def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    known: dict[str, Any] = {}
+
+    def asked(request: ControlRequest) -> Any:
+        with Control(directory) as control:
+            return control.told(request, CrawlStanding) if isinstance(request, Status) else control.ask(request)
+
+    with web_of_hosts(latency=0.05) as web:
+
+        async def steer(job: DividedCrawl) -> None:
+            def ask(request: ControlRequest) -> "asyncio.Future[Any]":
+                return asyncio.ensure_future(asyncio.to_thread(asked, request))
+
+            await until(lambda: len(web.requests) > 10)
+            known["running"] = await ask(Status(units=True))
+            await ask(Pause())
+            known["paused"] = await ask(Status())
+            await ask(Change({"frontier.concurrency": "7", "max_pages": str(HOSTS * PAGES - PAGES - 5)}))
+            await ask(BlockHosts(["h3.test"]))
+            count = len(web.requests)
+            known["why"] = await ask(Why("http://www.h0.test/p0"))
+            with pytest.raises(SteeringRefused, match="stop it first"):
+                await ask(Rewire("[components.x]\nuse = 'tally'"))
+            with pytest.raises(SteeringRefused, match="divided when it is made"):
+                await ask(Change({"agents": "3"}))
+            known["while paused"] = len(web.requests) - count
+            await ask(Continue())
+
+        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
+        summary = asyncio.run(crawled(job, steer))
+    running, paused = known["running"], known["paused"]
+    assert (running.state, paused.state) == ("running", "paused")
+    assert running.process == os.getpid()
+    assert running.pages > 0
+    assert running.hosts > 1
+    metrics = {unit.name: unit.metrics for unit in running.units}
+    assert metrics["commit"].keys()
+    assert known["while paused"] <= 1, "what was in flight when it paused"
+    assert b'"is_seen":true' in bytes(known["why"].value)
+    assert (summary.state, summary.limit, summary.pages) == ("limit", "max_pages", HOSTS * PAGES - PAGES - 5)
+    log = (directory / "logs/steering.jsonl").read_text()
+    assert [json.loads(line)["do"] for line in log.splitlines()] == ["pause", "set", "block", "continue"]
+    kept = read(directory / "crawl.toml")
+    assert kept.components["frontier"].settings["concurrency"] == 7
+    assert kept.providers["politeness"].settings["blocked"] == ["h3.test"]
+    late = [one for one in web.requests if one.host.startswith("www.h3.test")]
+    assert len(late) < PAGES, "a blocked host is asked for nothing more"
+
+
+def test_no_host_is_asked_twice_at_once_or_too_soon_by_several_agents_with_a_kill(tmp_path: Path) -> None:
+    log, delay = tmp_path / "requests.log", 0.1
+    spec = WebSpec(
+        seed=4, pages=120, hosts=24, size_median=1000, links=8, trap_share=0, flaky_share=0, dead_link_share=0
+    )
+    with beside(spec, ServeOptions(log=log)) as port:
+        options = build(
+            CrawlOptions,
+            {
+                "output": str(tmp_path / "crawl"),
+                "scope": "any",
+                "delay": delay,
+                "domain_delay": delay,
+                "resolve": [f"*.sim=127.0.0.1:{port}"],
+                "allow_network": ["127.0.0.0/8"],
+                "agents": 2,
+            },
+        )
+        job = DividedCrawl([WebGraph(SimWeb(spec)).url(0)], options, tables=False)
+
+        async def kill(job: DividedCrawl) -> None:
+            await until(lambda: job._supervisor is not None)
+            for agent in job.supervisor.agents.values():
+                await until(lambda agent=agent: agent.has_worked)  # type: ignore[misc]
+                agent.kill()
+
+        summary = asyncio.run(crawled(job, kill))
+        assert job.supervisor.restarts == 2
+    judged = audit(log, AuditOptions(delay=delay / 2))  # the server's clock reads late where the machine is busy
+    assert (judged.host.overlapping, judged.host.below, judged.robots.breaches) == (0, 0, 0), judged.host.worst
+    assert judged.domain.most_in_flight <= 4
+    assert judged.robots.asked_late == 0
+    assert judged.coverage.missed == 0
+    assert summary.pages > 90
+
+
+def test_what_several_agents_kept_is_verified_asked_and_deleted_as_one(tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    with web_of_hosts(hosts=4, pages=3) as web:
+        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2))
+        assert asyncio.run(crawled(job)).pages == 12
+    assert verify(directory, deep=True).findings == []
+    with Database(directory) as database:
+        question = "SELECT count(DISTINCT url), count(DISTINCT split_part(warc_file, '-', 3)) FROM pages"
+        assert [tuple(row) for row in database.ask(question)] == [(12, 2)]
+    for line in (directory / "logs/agent-00.jsonl", directory / "logs/agent-01.jsonl", directory / "logs/crawl.jsonl"):
+        assert line.read_bytes().count(b"\n") > 3
+    delete(directory, target_of("www.h2.test"), 1_800_000_000.0)
+    for path in (directory / "logs").glob("*.jsonl"):
+        rows = map(json.loads, path.read_text().splitlines())
+        assert not any("h2.test/" in row.get("url", "") for row in rows), path
+    assert verify(directory, deep=True).findings == []
+    on = DividedCrawl([], build(CrawlOptions, {"output": str(directory), "resume": True}), tables=False)
+    summary = asyncio.run(crawled(on))
+    assert (summary.pages, summary.fetched) == (9, 12), (
+        "the pages of that host are gone, and nothing is asked for again"
+    )

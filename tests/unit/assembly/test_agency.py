@@ -1,0 +1,216 @@
+"""The rules of a crawl of several agents: who gets pages, who is started again, what is divided, whose log goes first."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.assembly.agency.crawl import DividedCrawl, agents_of
+from gossamer.assembly.agency.orders import AgentOrders, agent_wiring, part_of
+from gossamer.assembly.agency.restarts import LONGEST_WAIT, MOST_VAIN, Restarts
+from gossamer.assembly.agency.shares import Borrower, lent
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.compiling import compile_wiring
+from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.options import MOST_AGENTS, CrawlOptions
+from gossamer.flow.errors import SettingError
+from gossamer.flow.planning import plan
+from gossamer.flow.sheet import build
+from gossamer.model.errors import UsageError
+from gossamer.stores.members import write_members
+from gossamer.stores.merged_log import merge_logs
+from gossamer.stores.rowlog import LOG_PATH
+
+# -- restarts
+
+
+def test_an_agent_that_worked_comes_back_at_once_however_often_it_dies() -> None:
+    restarts = Restarts()
+    assert {restarts.died(has_worked=True) for _ in range(500)} == {0.0}
+    assert restarts.count == 500
+
+
+def test_an_agent_that_never_works_comes_back_later_each_time_and_then_no_more() -> None:
+    restarts = Restarts()
+    waits = [restarts.died(has_worked=False) for _ in range(MOST_VAIN)]
+    assert waits[-1] is None
+    known = [wait for wait in waits if wait is not None]
+    assert known == sorted(known)
+    assert known[0] == 0.0
+    assert 0 < known[-1] <= LONGEST_WAIT
+    again = Restarts()
+    for _ in range(MOST_VAIN - 1):
+        assert again.died(has_worked=False) is not None
+    assert again.died(has_worked=True) == 0.0, "who worked begins anew"
+    assert again.died(has_worked=False) == 0.0
+
+
+# -- pages
+
+
+class Taker:
+    """An agent that takes pages as far as its share goes."""
+
+    def __init__(self, work: int) -> None:
+        self.work = work
+        self.pages = 0
+        self.in_flight = 0
+        self.share = 0
+
+    def step(self, most: int, brings: bool) -> None:  # drawn
+        if brings:
+            self.pages += self.in_flight
+            self.in_flight = 0
+        free = max(0, min(most, self.work, self.share - self.pages - self.in_flight))
+        self.work -= free
+        self.in_flight += free
+
+    def die(self) -> None:
+        """What was in flight is lost, and so is the share."""
+        self.work += self.in_flight
+        self.in_flight = self.share = 0
+
+    def borrower(self, name: str) -> Borrower:
+        used = self.pages + self.in_flight
+        return Borrower(name, used, self.share, wants=self.work > 0 and used >= self.share)
+
+
+@given(
+    st.integers(1, 400),
+    st.lists(st.integers(0, 200), min_size=1, max_size=5),
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 64), st.booleans(), st.integers(0, 9)), max_size=60),
+)
+def test_agents_never_take_one_page_more_than_the_limit_and_take_all_that_it_allows(
+    limit: int, works: list[int], steps: list[tuple[int, int, bool, int]]
+) -> None:
+    agents = {f"agent-{number:02d}": Taker(work) for number, work in enumerate(works)}
+
+    def lend() -> None:
+        for name, share in lent(limit, [one.borrower(name) for name, one in agents.items()]).items():
+            agents[name].share = share
+        assert sum(max(one.share, one.pages + one.in_flight) for one in agents.values()) <= limit
+
+    for index, most, brings, dies in steps:
+        taker = list(agents.values())[index % len(agents)]
+        if dies == 0:
+            taker.die()
+        taker.step(most, brings)
+        lend()
+        assert sum(one.pages + one.in_flight for one in agents.values()) <= limit
+    for _ in range(4 * limit.bit_length() + 64):
+        for taker in agents.values():
+            taker.step(64, brings=True)
+        lend()
+    for taker in agents.values():
+        taker.step(0, brings=True)
+    assert sum(one.pages for one in agents.values()) == min(limit, sum(works))
+
+
+# -- what is divided
+
+
+@pytest.mark.parametrize("number", [2, 3, 5])
+def test_agents_have_no_more_requests_in_flight_than_one_would(number: int) -> None:
+    parts = [part_of("frontier", "concurrency", 64, number, index) for index in range(number)]
+    assert sum(parts) == 64
+    assert max(parts) - min(parts) <= 1
+    assert sum(part_of("politeness", "rate", 10.0, number, index) for index in range(number)) == pytest.approx(10)
+    assert part_of("politeness", "delay", 3.0, number, 0) == 3.0
+
+
+def test_an_agent_waits_for_pages_that_it_is_lent_where_the_crawl_has_a_limit_of_them() -> None:
+    wiring = compile_wiring(["http://a.test/"], build(CrawlOptions, {"max_pages": 7, "rate": 4, "concurrency": 9}))
+    orders = AgentOrders("crawl", ("agent-00", "agent-01"))
+    whole = plan(wiring, catalog())
+    graph = plan(agent_wiring(whole.wiring, whole, orders, "agent-01", "/meeting"), catalog())
+    sheet = graph.sheet("frontier")
+    assert (sheet.max_pages, sheet.page_share, sheet.concurrency) == (None, 0, 4)  # type: ignore[attr-defined]
+    assert graph.sheet("politeness").rate == 2  # type: ignore[attr-defined]
+    assert graph.wiring.components["fetch"].workers <= 4
+
+
+# -- bad input
+
+
+def options(folder: Path, **more: object) -> CrawlOptions:
+    return build(CrawlOptions, {"output": str(folder / "crawl"), **more})
+
+
+@pytest.mark.parametrize("agents", [0, -1, MOST_AGENTS + 1])
+def test_a_number_of_agents_out_of_bounds_is_refused(agents: int) -> None:
+    with pytest.raises(SettingError, match="agents"):
+        build(CrawlOptions, {"agents": agents})
+
+
+def test_what_cannot_be_divided_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    seeds = ["http://127.0.0.1:9/"]
+    with pytest.raises(UsageError, match="concurrency 2 cannot be divided among 3"):
+        DividedCrawl(seeds, options(tmp_path, agents=3, concurrency=2))
+    with pytest.raises(UsageError, match="random walk"):
+        DividedCrawl(seeds, options(tmp_path, agents=2, strategy="random-walk"))
+    with pytest.raises(UsageError, match="division = domain"):
+        DividedCrawl(seeds, options(tmp_path, agents=2), settings={"ledger": {"division": "host"}})
+    with pytest.raises(UsageError, match="one agent"):
+        Crawl(seeds, options(tmp_path, agents=2))
+    assert not (tmp_path / "crawl").exists()
+
+
+def test_a_divided_crawl_goes_on_with_the_agents_that_it_has(tmp_path: Path) -> None:
+    write_members(tmp_path, ["agent-00", "agent-01"])
+    (tmp_path / "crawl.toml").touch()
+    resume = {"output": str(tmp_path), "resume": True}
+    assert agents_of(build(CrawlOptions, resume)) == 2
+    assert agents_of(build(CrawlOptions, {**resume, "agents": 2})) == 2
+    for other in (1, 3):
+        with pytest.raises(UsageError, match="has 2 agents"):
+            agents_of(build(CrawlOptions, {**resume, "agents": other}))
+
+
+# -- the log
+
+
+def logged(folder: Path, agent: str, *rows: tuple[str, str]) -> None:
+    with (folder / f"logs/{agent}.jsonl").open("a") as file:
+        for time, url in rows:
+            row = {"event": "page", "url": url, "fetched_at": time} if time else {"event": "item", "url": url}
+            file.write(json.dumps(row, separators=(",", ":")) + "\n")
+
+
+def merged(folder: Path) -> list[str]:
+    return [json.loads(line)["url"] for line in (folder / LOG_PATH).read_text().splitlines()]
+
+
+def test_the_log_of_the_crawl_is_that_of_its_agents_in_the_order_of_time(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    members = ["agent-00", "agent-01"]
+    assert merge_logs(tmp_path, members) == 0
+    logged(tmp_path, "agent-00", ("2026-01-01T00:00:01Z", "a"), ("", "item of a"), ("2026-01-01T00:00:04Z", "d"))
+    logged(tmp_path, "agent-01", ("2026-01-01T00:00:03Z", "c"), ("2026-01-01T00:00:02Z", "b, kept after c"))
+    assert merge_logs(tmp_path, members) == 5
+    assert merged(tmp_path) == ["a", "item of a", "c", "b, kept after c", "d"]
+    logged(tmp_path, "agent-01", ("2026-01-01T00:00:09Z", "e"))
+    with (tmp_path / LOG_PATH).open("a") as torn:
+        torn.write('{"url": "what a kill left"')
+    with (tmp_path / "logs/agent-00.jsonl").open("a") as half:
+        half.write('{"url":"not whole yet"')
+    assert merge_logs(tmp_path, members) == 1
+    assert merged(tmp_path) == ["a", "item of a", "c", "b, kept after c", "d", "e"]
+    assert merge_logs(tmp_path, members) == 0
+    (tmp_path / LOG_PATH).unlink()
+    assert merge_logs(tmp_path, members) == 6
+    assert merged(tmp_path)[-1] == "e", "a merged log that is lost is made again"
+
+
+def test_the_log_is_merged_as_far_as_its_agents_have_committed_it(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    logged(tmp_path, "agent-00", ("2026-01-01T00:00:01Z", "a"))
+    end = (tmp_path / "logs/agent-00.jsonl").stat().st_size
+    logged(tmp_path, "agent-00", ("2026-01-01T00:00:02Z", "b"))
+    assert merge_logs(tmp_path, ["agent-00"], {}) == 0
+    assert merge_logs(tmp_path, ["agent-00"], {"logs/agent-00.jsonl": end}) == 1
+    assert merged(tmp_path) == ["a"]
+    assert merge_logs(tmp_path, ["agent-00"], before="2026-01-01T00:00:02Z") == 0
+    assert merge_logs(tmp_path, ["agent-00"]) == 1
+    assert merged(tmp_path) == ["a", "b"]
