@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.assembly.control.standing import standing_at_rest
+from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.beside import parted

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.control.standing import standing_at_rest
+from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary

@@ -6,9 +6,10 @@ that rests the ledger is read once, and again only when something has been at it
 
 from pathlib import Path
 
+from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
 from gossamer.assembly.control.messages import Status
-from gossamer.assembly.control.standing import CrawlStanding, standing_at_rest
+from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.query.places import CRAWL_FILE
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 
