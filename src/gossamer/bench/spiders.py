@@ -70,7 +70,7 @@ def _crawlee(seed: str, folder: Path, kind: str) -> PeerRun:
 
 
 #: Other crawlers with the same spider; each is compared with an async handler.
-PEERS: dict[str, Crawler] = {
+OTHERS: dict[str, Crawler] = {
     "Scrapy": _scrapy,
     "Crawlee's ParselCrawler": partial(_crawlee, kind="parsel"),
     "Crawlee's BeautifulSoupCrawler": partial(_crawlee, kind="soup"),
@@ -88,7 +88,7 @@ def run(roots: Sequence[Path], repeats: int = 3, *, peers: bool = True) -> Bench
     chosen: dict[str, Crawler] = {"command line": partial(gossamer, profile="plain")}
     chosen |= {way: partial(_program, way=way) for way in WAYS}
     if peers:
-        chosen |= PEERS
+        chosen |= OTHERS
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as name:
         for root in roots:
             with served(root) as port:
@@ -113,7 +113,7 @@ def _compare(
         *("way", "pages", "ms CPU a page", "compared with", "times as much", "pages a CPU second"),
     )
     for name, done in runs.items():
-        other, words = WAYS.get(name, ("async" if name in PEERS else "", name))
+        other, words = WAYS.get(name, ("async" if name in OTHERS else "", name))
         cost = _median([_cost(one) for one in done]) * 1000
         pairs = zip(done, runs[other] if other else done, strict=True)
         ratio = _median([_cost(one) / _cost(base) for one, base in pairs])
