@@ -222,7 +222,7 @@ def test_the_store_has_what_the_table_has_whatever_is_killed(tmp_path: Path, cap
                 ask(capfd, directory, COUNT)
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
-        web.pages.update(chain(300, 0.0).pages)  # nobody has to be caught at work any more
+        web.pages.update(chain(160, 0.0).pages)  # nobody has to be caught at work any more
         done = start(web.url("/"), directory, "--resume")
         _, said = done.communicate(timeout=120)
         assert done.returncode == 0, said.decode()
