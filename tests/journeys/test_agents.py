@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.assembly.agency.restarts import MOST_VAIN
 from gossamer.assembly.agency.supervisor import AgentEnded
 from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.client import Control, SteeringRefused
@@ -24,6 +25,7 @@ from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.flow import python
+from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import read
 from gossamer.model.errors import CrawlDirectoryError, UsageError
@@ -364,3 +366,40 @@ def test_what_several_agents_kept_is_verified_asked_and_deleted_as_one(tmp_path:
     assert (summary.pages, summary.fetched) == (9, 12), (
         "the pages of that host are gone, and nothing is asked for again"
     )
+
+
+@pytest.mark.long
+def test_an_agent_that_dies_whenever_it_starts_is_given_up_with_a_clear_word(tmp_path: Path) -> None:
+    with web_of_hosts(latency=0.5) as web:
+        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
+
+        async def kill(job: DividedCrawl) -> None:
+            await until(lambda: job._supervisor is not None)
+            agent = job.supervisor.agents["agent-01"]
+            while agent.restarts.count < MOST_VAIN:
+                await until(lambda: agent.is_alive or agent.restarts.count >= MOST_VAIN)
+                agent.kill()
+                await until(lambda: not agent.is_alive)
+
+        with pytest.raises(
+            ComponentFailed, match=r"agent-01 died 8 times .*; see its messages above. .* resume goes on"
+        ):
+            asyncio.run(crawled(job, kill))
+        assert not any(agent.is_alive for agent in job.supervisor.agents.values())
+        on = DividedCrawl([], options_for(web, tmp_path / "crawl", resume=True, max_pages=20), tables=False)
+        assert asyncio.run(crawled(on)).pages == 20
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("limit", "value"), [("max_bytes", 2_000), ("max_time", 1.5), ("until", "title matches 3/4"), ("total_time", 1.5)]
+)
+def test_a_limit_that_one_agent_reaches_ends_the_crawl_of_all(limit: str, value: object, tmp_path: Path) -> None:
+    with web_of_hosts(latency=0.3) as web:
+        job = DividedCrawl(
+            [seed_of(web)], options_for(web, tmp_path / "crawl", agents=2, **{limit: value}), tables=False
+        )
+        summary = asyncio.run(crawled(job))
+    assert (summary.state, summary.limit) == ("limit", limit)
+    assert 0 < summary.pages < HOSTS * PAGES
+    assert bool(summary.goal) == (limit == "until")

@@ -19,6 +19,7 @@ from gossamer.assembly.control.standing import (
     UnitFigures,
     failing_of,
 )
+from gossamer.assembly.control.waits import NAMED, Wait
 from gossamer.stages.frontier.lingering import RetriesWaiting
 
 #: Fields that are added up.
@@ -48,7 +49,7 @@ def added_standing(directory: Path, parts: Sequence[CrawlStanding]) -> CrawlStan
         goal=next((part.goal for part in parts if part.goal), ""),
         failing=failing_of({one.host: one.errors for part in parts for one in part.failing}),
         waiting=_waiting([part.waiting for part in parts if part.waiting is not None]),
-        waits=[wait for part in parts for wait in part.waits],
+        waits=_waits(chain.from_iterable(part.waits for part in parts)),
         sizes=_sizes(part.sizes for part in parts),
         slowest=heapq.nlargest(SLOWEST, chain.from_iterable(part.slowest for part in parts), lambda one: one.seconds),
         slowed=heapq.nlargest(SLOWEST, chain.from_iterable(part.slowed for part in parts), lambda one: one.delay),
@@ -76,6 +77,25 @@ def _waiting(parts: Sequence[RetriesWaiting]) -> RetriesWaiting | None:
     hosts = {host: why for part in parts for host, why in part.hosts.items()}
     told = dict(list(hosts.items())[:_TOLD])
     return RetriesWaiting(sum(part.urls for part in parts), min(part.next for part in parts), told)
+
+
+def _waits(parts: Iterable[Wait]) -> list[Wait]:
+    """One wait for each reason, in the order in which they first come."""
+    found: dict[tuple[str, str], list[Wait]] = {}
+    for one in parts:
+        found.setdefault((one.why, one.reason), []).append(one)
+    return [
+        msgspec.structs.replace(
+            those[0],
+            urls=sum(one.urls for one in those),
+            hosts=sum(one.hosts for one in those),
+            until=min((one.until for one in those if one.until), default=0.0),
+            names=list(chain.from_iterable(one.names for one in those))[:NAMED],
+            seconds=max(one.seconds for one in those),
+            is_more=any(one.is_more for one in those),
+        )
+        for those in found.values()
+    ]
 
 
 def _sizes(parts: Iterable[list[DataSet]]) -> list[DataSet]:
