@@ -69,7 +69,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "robots_unreachable",
         {"waits": [Wait("robots_unreachable", hosts=1, names=["a.test"])]},
-        "gossamer robots https://a.test/",
+        "gossamer report 'my crawl' errors",
     ),
     ("refusals", {"waits": [Wait("refusals", hosts=1, names=["a.test"])]}, "gossamer set 'my crawl' domain_delay=10s"),
     ("given_up", {"outcomes": {**WELL["outcomes"], "gone_after_retries": 3}}, "gossamer report"),

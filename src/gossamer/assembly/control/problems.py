@@ -196,7 +196,7 @@ _HELD: dict[str, tuple[str, Callable[["CrawlStanding", str], str]]] = {
     "dns_failed": ("names have no address", lambda now, host: _command(now, "block", host)),
     "robots_unreachable": (
         "robots.txt cannot be read, so nothing is asked there",
-        lambda now, host: shlex.join(["gossamer", "robots", f"https://{host}/"]),
+        lambda now, host: _command(now, "report", "errors"),
     ),
     "refusals": ("hosts ask us to slow down", lambda now, host: _command(now, "set", "domain_delay=10s")),
 }
