@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from gossamer.model.visit import Location
+from gossamer.stores.bloom import BloomSeen, BloomSeenSheet
 from gossamer.stores.fingerprints import MemoryFingerprints, MemoryFingerprintsSheet
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen, RecentlySeenSheet
 from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
 from gossamer.stores.sieve.providers import LedgerSieve, SieveSeen, SieveSheet
 from gossamer.stores.tablelog import TableLog, TableLogSheet
-from gossamer.stores.trie import TrieSeen
+from gossamer.stores.trie.provider import TrieSeen, TrieSeenSheet
 from gossamer.stores.warc import NoArchive, WarcArchive, WarcSheet
 from gossamer.testing.seen import check_content_index, check_fingerprint_index, check_seen_set
 from gossamer.testing.sieving import check_task_sieve
@@ -78,8 +79,25 @@ def test_recently_seen_in_front_of_memory_seen(capacity: int) -> None:
     check_seen_set(seen)
 
 
-def test_trie_seen() -> None:
-    check_seen_set(TrieSeen())
+@pytest.mark.parametrize(("gathered", "cache"), [(1, 0), (300, 2), (100_000, 1_000)])
+def test_trie_seen(tmp_path: Path, gathered: int, cache: int) -> None:
+    seen = TrieSeen(TrieSeenSheet(directory=str(tmp_path), gathered=gathered, cache=cache))
+    seen.ledger = RocksLedger(LedgerSheet(directory=str(tmp_path)))
+    seen.ledger.open()
+    seen.open()
+    check_seen_set(seen, urls=300 if gathered == 1 else 2_000)
+    seen.close()
+    seen.ledger.close()
+
+
+def test_bloom_seen_where_it_is_never_full(tmp_path: Path) -> None:
+    seen = BloomSeen(BloomSeenSheet(directory=str(tmp_path), capacity=1_000_000, error=1e-9, gathered=500))
+    seen.ledger = RocksLedger(LedgerSheet(directory=str(tmp_path)))
+    seen.ledger.open()
+    seen.open()
+    check_seen_set(seen)
+    seen.close()
+    seen.ledger.close()
 
 
 @pytest.mark.parametrize("capacity", [1, 60, 10_000])

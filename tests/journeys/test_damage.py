@@ -3,6 +3,9 @@
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -158,12 +161,56 @@ def test_a_lost_index_is_made_again_from_the_archive(
 
 LEDGER = "state/agent-00/ledger"
 
-REFUSED = [
+LOST = [
     Case("manifest gone", remove(f"{LEDGER}/MANIFEST-*"), "is damaged"),
     Case("CURRENT gone", remove(f"{LEDGER}/CURRENT"), "its file CURRENT is missing"),
     Case("a table of the ledger gone", lambda crawl: min(crawl.glob(f"{LEDGER}/*.sst")).unlink(), "is damaged"),
     Case("a log of the ledger gone", remove(f"{LEDGER}/*.log"), "its write-ahead log is missing"),
     Case("ledger gone", lambda crawl: shutil.rmtree(crawl / LEDGER), "its ledger (state/) is missing"),
+]
+
+
+@pytest.mark.parametrize("case", LOST, ids=lambda case: case.name)
+def test_a_crawl_whose_ledger_is_lost_begins_again_beside_what_it_has(
+    case: Case, crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case.damage(crawl)
+    archive = only(crawl, ARCHIVE)
+    records, asked = archive.read_bytes(), len(web.requests)
+    for command in ("verify", "resume"):
+        assert main([command, str(crawl)]) == 5
+        err = capsys.readouterr().err
+        assert case.line in err
+        assert "--accept-loss" in err
+        assert err.count("\n") == 1
+    assert len(web.requests) == asked
+    assert main(["resume", str(crawl), "--json", "--accept-loss"]) == 0
+    out, err = capsys.readouterr()
+    assert "gone on without: the ledger of agent-00" in err
+    assert json.loads(out)["queued"] == 0
+    assert {request.target for request in web.requests[asked:]} >= set(PAGES)
+    assert archive.read_bytes() == records
+    assert verify(crawl, deep=True).findings == []
+    capsys.readouterr()
+    assert main(["query", str(crawl), "SELECT count(*) AS n, count(DISTINCT url) AS urls FROM pages", "-f", "csv"]) == 0
+    assert capsys.readouterr().out.split() == ["n,urls", "4,4"]  # the later of each
+    assert main(["cat", str(crawl), web.url("/three")]) == 0
+
+
+@pytest.mark.parametrize(("beside", "line"), [("agent-01", "several agents"), ("agent-00/sieve", "The sieve has URLs")])
+def test_a_lost_ledger_whose_urls_are_known_elsewhere_too_is_refused(
+    beside: str, line: str, crawl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remove(f"{LEDGER}/CURRENT")(crawl)
+    (crawl / "state" / beside).mkdir()
+    assert main(["resume", str(crawl), "--accept-loss"]) == 5
+    err = capsys.readouterr().err
+    assert line in err
+    assert err.count("\n") == 1
+    assert (crawl / LEDGER).is_dir()
+
+
+REFUSED = [
     Case("wiring gone", remove("crawl.toml"), "its crawl.toml is missing"),
     Case("wiring empty", lambda crawl: os.truncate(crawl / "crawl.toml", 0), "crawl.toml is empty"),
     Case("wiring cut", cut("crawl.toml", 200), "crawl.toml: is cut"),
@@ -237,6 +284,31 @@ def test_a_damaged_table_is_named_and_the_rest_answers(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [(Path.unlink, "is missing"), (lambda path: os.truncate(path, 9), "has 9 bytes")],
+    ids=["gone", "cut"],
+)
+def test_a_damaged_row_log_is_named_and_the_rest_answers(
+    damage: Callable[[Path], None], what: str, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crawl = tmp_path / "killed"
+    options = build(CrawlOptions, {"output": str(crawl), "delay": 0, "per_host": 1, "concurrency": 1})
+    run(Crawl([web.url("/")], options, tables=False))  # its rows are in logs, as a killed crawl's are
+    question = ["query", str(crawl), "-f", "csv", "SELECT count(*) FROM links"]
+    assert main(question) == 0
+    capsys.readouterr()
+    log = only(crawl, "state/agent-00/rows/links-*.jsonl")
+    damage(log)
+    assert main(question) == 5
+    out, err = capsys.readouterr()
+    assert out.split()[1] == "0"
+    assert f"{log.name} {what}" in err
+    assert err.count("\n") == 1
+    assert main(["query", str(crawl), "-f", "csv", "SELECT count(*) FROM pages"]) == 0
+    assert capsys.readouterr().out.split()[1] == "4"
+
+
 @pytest.mark.parametrize("damage", ["gone", "cut"])
 def test_a_lost_manifest_of_tables_is_named_and_made_again_from_the_notes(
     damage: str, crawl: Path, capsys: pytest.CaptureFixture[str]
@@ -281,6 +353,32 @@ def test_a_directory_in_which_a_run_was_killed_before_it_was_a_crawl_is_free(web
     (directory / "crawl.toml.new").write_text("[comp")
     assert main(["crawl", web.url("/three"), "-o", str(directory), "--delay", "0", "--quiet"]) == 0
     assert (directory / "crawl.toml").exists()
+
+
+@pytest.mark.parametrize("moment", [1, 2])
+def test_what_a_new_crawl_was_told_holds_if_it_is_killed_while_it_begins(
+    moment: int, web: FakeWeb, tmp_path: Path
+) -> None:
+    directory, items = tmp_path / "crawl", tmp_path / "items.csv"
+    plain = ["crawl", web.url("/three"), "-o", str(directory), "--delay", "0", "--quiet"]
+    killed = subprocess.run(
+        [sys.executable, "-m", "gossamer", *plain, "--index", "--items", str(items)],
+        env={**os.environ, "GOSSAMER_CRASH": f"beginning:{moment}"},
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert (directory / "crawl.toml").exists() == (moment == 2)
+    if moment == 1:
+        other = Path(shutil.copytree(directory, tmp_path / "other"))
+        assert main([*plain[:3], str(other), *plain[4:]]) == 0
+        assert not (other / "index").exists()
+    assert (
+        main([*plain, "--index", "--items", str(items)] if moment == 1 else ["resume", str(directory), "--quiet"]) == 0
+    )
+    assert (directory / "index").is_dir()
+    assert items.exists()
+    assert not (directory / ".beginning").exists()
+    assert verify(directory, deep=True).findings == []
 
 
 def test_what_a_killed_run_was_removing_is_removed_by_the_next(web: FakeWeb, tmp_path: Path) -> None:

@@ -280,6 +280,8 @@ def test_copies_beside_the_crawl_go_too_and_what_was_never_committed(
     whole = archive.stat().st_size
     with archive.open("ab") as file:
         file.write(b"torn off by a kill")
+    lost = crawl / "state" / "agent-00" / "damaged-1"
+    lost.mkdir()
     skipped = crawl / "logs" / "skipped.jsonl"
     kept = json.dumps({"unit": "process", "item": web.url("/other")})
     skipped.write_text(json.dumps({"unit": "process", "item": {"task": {"url": web.url("/secret")}}}) + f"\n{kept}\n")
@@ -287,6 +289,7 @@ def test_copies_beside_the_crawl_go_too_and_what_was_never_committed(
     check_gone(crawl, web, capsys)
     assert archive.stat().st_size == whole
     assert not (crawl / "quarantine").exists()
+    assert not lost.exists()
     assert ledger.checkpoints() == []
     deleted, same = skipped.read_text().splitlines()
     assert json.loads(deleted) == {"event": "deleted"}
@@ -338,6 +341,36 @@ def test_a_file_of_items_loses_those_of_a_deleted_page(web: FakeWeb, tmp_path: P
     assert main(["delete", str(directory), web.url("/secret")]) == 0
     assert items.read_text().splitlines() == [line for line in before if web.url("/secret") not in line]
     assert verify(directory, deep=True).findings == []
+
+
+def test_a_deletion_takes_what_a_complete_store_has_to_tell_for_no_trouble(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    no_iri = '<p property="http://s.test/p" datatype="http://[z">1</p>'
+    directory = tmp_path / "crawl"
+    with FakeWeb({"/": f'<a href="/secret">1</a>{no_iri}', "/secret": no_iri}) as web:
+        assert main(["crawl", web.url("/"), "-o", str(directory), "--delay", "0", "--quiet", "--rdf"]) == 0
+        assert "2 triples are in the table and not in the triple store" in capsys.readouterr().err
+        assert main(["delete", str(directory), web.url("/secret")]) == 0
+    assert "1 triples are in the table and not in the triple store" in capsys.readouterr().err
+    assert not (directory / JOURNAL).exists()
+
+
+def test_a_deletion_is_not_done_while_an_item_file_may_have_what_is_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = '<meta property="og:title" content="T">'
+    directory, items = tmp_path / "crawl", tmp_path / "items.jsonl"
+    with FakeWeb({"/": f'<a href="/secret">1</a>{said}', "/secret": said}) as web:
+        options = ["-o", str(directory), "--delay", "0", "--quiet", "--rdf", "--items", str(items)]
+        assert main(["crawl", web.url("/"), *options]) == 0
+        items.unlink()
+        items.mkdir()
+        assert main(["delete", str(directory), web.url("/secret")]) != 0
+        assert "items could not be written" in capsys.readouterr().err
+        items.rmdir()
+        assert main(["delete", str(directory)]) == 0
+        assert [web.url("/")] == [json.loads(line)["url"] for line in items.read_text().splitlines()]
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,7 @@ def test_the_time_of_a_run_and_of_all_runs_are_limits_of_their_own() -> None:
     assert stopping.allows(0, has_work=True, now=1_059.0)
 
 
+@pytest.mark.long
 def test_what_is_in_flight_when_the_time_is_up_is_cut(tmp_path: Path) -> None:
     with FakeWeb({"/": FakePage('<a href="/silent">'), "/silent": FakePage(silent=True)}) as web:
         options = build(CrawlOptions, {"output": str(tmp_path / "c"), "max_time": "1s", "delay": "0"})

@@ -218,3 +218,23 @@ def test_pages_that_use_works_or_marks_are_reported(run: Command, tmp_path: Path
     lines = run("web_monitor", "report", "crawl").splitlines()
     assert lines[0] == "3 uses of works, 1 of marks"
     assert "100% of weaver.txt" in lines[2]
+
+
+@pytest.mark.parametrize("run", ["09-topic-classifier"], indirect=True)
+def test_a_classifier_of_ones_own_leads_the_crawl(run: Command, tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is the example's own dependency")
+    topics = {"relevant": "glacier moraine crevasse icefall serac", "others": "stock market shares bonds broker"}
+    for folder, words in topics.items():
+        (tmp_path / folder).mkdir()
+        for number in range(4):
+            (tmp_path / folder / f"{number}.txt").write_text(f"{words} of the and number {number}")
+    prose = "<p>{}</p>".format
+    links = "".join(f'<a href="/{kind}-{n}">{kind} {n}</a>' for n in range(6) for kind in ("shares", "glacier"))
+    pages = {"/": FakePage(prose(topics["relevant"]) + links)}
+    pages |= {f"/glacier-{n}": FakePage(prose(topics["relevant"] + f" {n}")) for n in range(6)}
+    pages |= {f"/shares-{n}": FakePage(prose(topics["others"] + f" {n}")) for n in range(6)}
+    with FakeWeb(pages) as web:
+        crawl(run, web, "--relevance", "topic-classifier", "--concurrency", "1", "-o", "crawl")
+        order = web.targets()
+    assert sorted(order[1:7]) == [f"/glacier-{n}" for n in range(6)]
+    assert "harvest:  54% (7 of 13 pages relevant)" in run("gossamer", "status", "crawl")

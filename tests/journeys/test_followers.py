@@ -62,7 +62,7 @@ def test_index_and_database_have_the_rows_of_the_tables_whatever_is_killed(tmp_p
         links = sorted(tables.ask("SELECT source, target FROM links"))
         pages = sorted(tables.ask("SELECT url FROM pages WHERE outcome = 'ok'"))
     with sqlite3.connect(database) as mine:
-        assert sorted(mine.execute("SELECT source, target FROM links")) == links
+        assert sorted(mine.execute("SELECT source, target FROM links")) == links, said
         assert sorted(mine.execute("SELECT address FROM docs")) == pages
     assert sorted(hit.url for hit in Search(directory).ask("", most=1_000).hits) == [url for (url,) in pages]
 

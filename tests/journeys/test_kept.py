@@ -134,7 +134,7 @@ def test_what_cannot_be_answered_is_refused_in_one_line(
 ) -> None:
     folder, _ = crawled
     assert "holds no crawl" in refused(capsys, "query", str(tmp_path), "SELECT 1")
-    assert 'Did you mean "pages"' in refused(capsys, "query", folder, "SELECT * FROM page")
+    assert "did you mean 'pages'?" in refused(capsys, "query", folder, "SELECT * FROM page")
     assert "only read" in refused(capsys, "query", folder, "DROP VIEW pages")
     assert "cannot be written" in refused(capsys, "query", folder, "SELECT 1", "-o", str(tmp_path / "no" / "file"))
     assert "is not in the archive" in refused(capsys, "cat", folder, "http://never.test/")

@@ -15,11 +15,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.ledger.queues import QueueLimits
 
-KILLS = 18
+KILLS = 12
+LONG_KILLS = 36
 
 #: Bounds so tight that hosts move all the time, and buffers so small that tables are written within the test.
 SHEET = {
@@ -150,7 +153,7 @@ def drained(ledger: RocksLedger) -> Counter[str]:
     return found
 
 
-#: Where a child kills itself, and at which passing: every third kill.
+#: Where a child kills itself, and at which passing: every second kill.
 CRASHES = ["before-commit:40", "after-commit:60", "checkpoint:1", "recovery:1", "recovery:3", "after-commit:1"]
 
 
@@ -177,10 +180,11 @@ def killed(directory: Path, kill: int, crash: str, chance: random.Random) -> Non
             child.kill()
 
 
-def test_nothing_is_lost_or_doubled_by_kills(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [KILLS, pytest.param(LONG_KILLS, marks=pytest.mark.long)])
+def test_nothing_is_lost_or_doubled_by_kills(tmp_path: Path, kills: int) -> None:
     chance = random.Random(4)
-    for kill in range(KILLS):
-        killed(tmp_path, kill, CRASHES[kill // 3] if kill % 3 == 2 else "", chance)
+    for kill in range(kills):
+        killed(tmp_path, kill, CRASHES[kill // 2 % len(CRASHES)] if kill % 2 else "", chance)
         if (tmp_path / "witness").exists():
             pushed, ended = check(tmp_path)
     assert pushed > ended > 1_000

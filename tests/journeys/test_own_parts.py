@@ -1,22 +1,26 @@
 """`gossamer new`, `shell` and `about`, and stored pages as fixtures."""
 
+import csv
 import io
 import os
+import re
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+import gossamer
 from gossamer.cli.main import main
-from gossamer.testing import stored_document
+from gossamer.testing import handled, stored_document
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
 
-@pytest.mark.parametrize("part", ["processor", "filter"])
+@pytest.mark.parametrize("part", ["processor", "filter", "spider"])
 def test_what_is_begun_passes_its_own_test(part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", part, "my_part", "-o", str(tmp_path)]) == 0
     done = subprocess.run(
@@ -60,6 +64,62 @@ def test_a_processor_that_was_begun_crawls(tmp_path: Path) -> None:
         "Top",
         "Low",
     ]
+
+
+def own_process(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{SOURCE}:{folder}", "HOME": str(folder)}
+    return subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_spider_that_was_begun_crawls_with_python_and_with_the_command_line(tmp_path: Path) -> None:
+    assert main(["new", "spider", "heads", "-o", str(tmp_path)]) == 0
+    file = tmp_path / "heads.py"
+    with FakeWeb({"/": "<h1>Top</h1><a href=/a>a</a><a href=/gone>b</a>", "/a": "<h1>Low</h1>"}) as web:
+        done = own_process(
+            tmp_path, "-m", "gossamer", "run", "heads.py", web.url("/"), "-o", "mine", "--items", "mine.csv"
+        )
+        assert done.returncode == 0 and f"client_error {web.url('/gone')}" in done.stdout, done.stderr
+        file.write_text(file.read_text().replace("https://example.org/", web.url("/")))
+        done = own_process(tmp_path, "heads.py")
+        assert done.returncode == 0, done.stderr
+    for name in ("mine.csv", "heads.csv"):
+        with (tmp_path / name).open(newline="") as written:
+            assert [(row["heading"], row["url"]) for row in csv.DictReader(written)] == [("Low", web.url("/a"))]
+
+
+def test_a_filter_that_was_begun_filters_by_the_steps_that_it_says(tmp_path: Path) -> None:
+    assert main(["new", "filter", "no_printers", "-o", str(tmp_path)]) == 0
+    wiring = tmp_path / "mine.toml"
+    wiring.write_text(own_process(tmp_path, "-m", "gossamer", "topology", "--format", "toml").stdout)
+    text = wiring.read_text()
+    assert "follow = [" in text
+    steps = re.findall(r"^    (.*)$", (tmp_path / "no_printers.py").read_text().split('"""')[1], re.MULTILINE)
+    assert steps[0] == '[project.entry-points."gossamer.providers"]'
+    info = tmp_path / "own-1.0.dist-info"  # what an installation of that package leaves
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[gossamer.providers]\n{steps[1].replace(chr(34), '')}\n")
+    wiring.write_text("\n".join((text.replace("follow = [", 'follow = ["no_printers", ', 1), *steps[2:])) + "\n")
+    with FakeWeb({"/": "<a href=/a>a</a><a href=/a/print>b</a>", "/a": "a", "/a/print": "b"}) as web:
+        done = own_process(tmp_path, "-m", "gossamer", "crawl", web.url("/"), "--wiring", "mine.toml", "-o", "mine")
+        assert done.returncode == 0, done.stderr
+        assert "/a" in web.targets() and "/a/print" not in web.targets()
+
+
+def test_a_handler_is_tested_in_one_line_as_the_crawl_would_run_it() -> None:
+    spider = gossamer.Spider("http://a.test/")
+
+    @spider.page("book")
+    async def book(page: gossamer.Page) -> AsyncIterator[gossamer.Result]:
+        yield {"title": page.text("h1"), "n": page.data}
+        yield page.follow("a", label="book")
+
+    made = handled(spider, "<h1>One</h1><a href=2>", label="book", data=7)
+    assert [item.value for item in made.items] == [{"title": "One", "n": 7}] and [f.href for f in made.found] == ["2"]
+    with pytest.raises(gossamer.UsageError, match=r"no handler gets https://example\.test/ of type text/html"):
+        handled(spider, "<h1>One</h1>")
 
 
 def test_a_stored_page_is_a_document(tmp_path: Path) -> None:

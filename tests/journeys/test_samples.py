@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.catalog import catalog
-from gossamer.assembly.control.standing import CrawlStanding, glance_at, standing_at_rest
+from gossamer.assembly.control.at_rest import standing_at_rest
+from gossamer.assembly.control.standing import CrawlStanding, glance_at
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.sampling import Sampler

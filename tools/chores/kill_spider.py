@@ -18,9 +18,8 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="gossamer-kill-") as folder:
         told = spiders.run(given.kills, Path(folder), given.seed)
     print("\n".join(told.wrong[:20]), end="\n" if told.wrong else "")
-    print(
-        f"{told.kills} kills, {told.items} items, {told.interrupted} interrupted: {'as a clean run' if told.holds else 'WRONG'}"
-    )
+    print(f"{told.kills} kills, {told.log_ins} log-ins, {told.items} items, {told.interrupted} interrupted: ", end="")
+    print("as a clean run" if told.holds else "WRONG")
     return 0 if told.holds else 1
 
 

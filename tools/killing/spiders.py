@@ -2,7 +2,7 @@
 
 The web is a shop of listings. Each listing leads to things (labelled, with user data), to a form that is marked safe, and to one
 that is not. The server notes what it is sent. A form that is not safe either brings its item, or ends as `interrupted`; it never
-arrives twice.
+arrives twice. Everything is for those who are logged in, and the server ends their session now and then.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import random
 import subprocess
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -25,6 +26,9 @@ THINGS = 4
 #: Requests of a run after which it is killed, at most.
 MOST_REQUESTS = 14
 
+#: Pages after which the server ends the session.
+SESSION = 60
+
 #: Seconds of a server's answer: requests overlap, so that a kill finds some in flight.
 _LATENCY = 0.004
 
@@ -37,8 +41,16 @@ import gossamer
 spider = gossamer.Spider("{seed}", delay=0, per_host=4, domain_delay=0, ip_delay=0, robots="ignore")
 
 
+@spider.login("{seed}login")
+async def log_in(session):
+    page = await session.get()
+    await session.send(page.form().submit(user="me"))
+
+
 @spider.page()
 async def listing(page):
+    if page.css("#out"):
+        raise gossamer.LoggedOut
     yield page.follow_all(".thing", label="thing", data={{"from": page.title}})
     yield page.follow_all(".next")
     if page.title:
@@ -48,6 +60,8 @@ async def listing(page):
 
 @spider.page("thing")
 def thing(page):
+    if page.css("#out"):
+        raise gossamer.LoggedOut
     yield {{"thing": page.text("h1"), "from": page.data["from"]}}
 
 
@@ -68,12 +82,39 @@ class SpiderKills(msgspec.Struct):
     kills: int = 0
     items: int = 0
     interrupted: int = 0
+    log_ins: int = 0
     wrong: list[str] = []
 
     @property
     def holds(self) -> bool:
         """It was killed as often as was asked, and everything is as after a clean run."""
         return not self.wrong
+
+
+class Members:
+    """Shows pages to those who bear the cookie of the session; each log-in begins another one."""
+
+    def __init__(self) -> None:
+        self.log_ins = 0
+        self._left = 0
+
+    def enter(self, request: FakeRequest) -> FakePage:
+        """Begin a session."""
+        self.log_ins += 1
+        self._left = SESSION
+        cookie = ("Set-Cookie", f"sid={self.log_ins}; Path=/; Max-Age=9000")
+        return FakePage("in", headers=(cookie,))
+
+    def only(self, page: FakePage) -> Callable[[FakeRequest], FakePage]:
+        """A page for members."""
+
+        def answer(request: FakeRequest) -> FakePage:
+            if self._left <= 0 or f"sid={self.log_ins}" not in request.header("cookie").split("; "):
+                return FakePage('<p id="out">', latency=_LATENCY)
+            self._left -= 1
+            return page
+
+        return answer
 
 
 def pages_of(listings: int) -> dict[str, FakePage]:
@@ -112,7 +153,10 @@ def run(kills: int, folder: Path, seed: int = 1, listings: int = 0) -> SpiderKil
 
     told = SpiderKills()
     chance = random.Random(seed)
-    pages = {**pages_of(listings), "/safe": form("safe"), "/once": form("once")}
+    members = Members()
+    shown = {path: members.only(page) for path, page in pages_of(listings).items()}
+    door = FakePage('<form method="post" action="/enter"><input name="user"></form>')
+    pages = {**shown, "/login": door, "/enter": members.enter, "/safe": form("safe"), "/once": form("once")}
     with FakeWeb(pages) as web:  # type: ignore[arg-type]  # pages and functions that make some
         file, directory = folder / "spider.py", folder / "crawl"
         file.write_text(_SPIDER.format(seed=web.url("/")))
@@ -133,6 +177,7 @@ def run(kills: int, folder: Path, seed: int = 1, listings: int = 0) -> SpiderKil
             if state != "finished":
                 told.wrong.append(f"the last run ended as {state}")
             break
+    told.log_ins = members.log_ins
     _compare(told, directory, listings, arrived)
     return told
 

@@ -115,8 +115,20 @@ class CrawlKeywords(TypedDict, total=False):
     linger: float | str
     """When only retries are left, wait this long for them, then end; `forever` never ends. Resume asks for the rest."""
 
-    strategy: Literal["breadth", "depth", "host-breadth", "priority", "random-walk"]
-    """Choose which page is fetched next: breadth, depth, host-breadth, priority or random-walk."""
+    strategy: Literal["breadth", "depth", "host-breadth", "priority", "opic", "random-walk"]
+    """Choose which page is fetched next: breadth, depth, host-breadth, priority, opic or random-walk."""
+
+    topic: Sequence[str]
+    """Go after pages with these words, the most relevant links first."""
+
+    topic_page: Sequence[str]
+    """Go after pages about what this file (HTML or text) is about."""
+
+    relevance: str
+    """Let this part judge what is relevant, by its name, in the place of words."""
+
+    tunnel: int
+    """Follow links through so many irrelevant pages in a row, where the crawl has a topic."""
 
     robots: Literal["obey", "ignore"]
     """Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine."""

@@ -36,6 +36,7 @@ from gossamer.flow.sheet import build, nearest, properties
 from gossamer.model.errors import UsageError
 from gossamer.model.orders import Order
 from gossamer.model.request import Request
+from gossamer.model.url import host_of
 from gossamer.model.visit import Found, Item
 from gossamer.reading.page import Page, unknown_label
 from gossamer.spiders.handlers import HandlerTable, Place, place_of_function
@@ -223,6 +224,40 @@ class Spider:
             return function
 
         return register
+
+    def oauth2(
+        self,
+        url: str,
+        *,
+        token_url: str,
+        client: str,
+        secret: str = "",
+        scope: str = "",
+        refresh_token: str = "",
+        deadline: float = DEADLINE,
+    ) -> None:
+        """Send an OAuth 2.0 bearer token with every request to a site; ask for a new one before it ends.
+
+        Neither secret nor token is in ledger, archive or `crawl.toml`. `gossamer.LoggedOut` asks for a new token.
+
+        Args:
+            url: of any page of the site.
+            token_url: the endpoint that issues tokens; over https.
+            client: the name that the client is registered under.
+            secret: where the client's secret stands: `$NAME` in the environment, or `@FILE`, which its owner alone may read.
+            scope: what is asked for, where the server wants it said.
+            refresh_token: where a refresh token stands, as `secret`; without one, client credentials are asked with.
+            deadline: seconds that the answer may take.
+
+        Raises:
+            UsageError: the site has another log-in, or a secret would go out readable.
+            SettingError: a secret is not there.
+        """
+        from gossamer.api.oauth import TokenGrant  # few spiders need it
+
+        grant = TokenGrant(token_url, client, secret, scope, refresh_token)
+        place = place_in(sys._getframe(1))
+        self.logins.add(grant.enter, url, deadline, place=place, issuer=host_of(grant.url))
 
     # -- running
 

@@ -21,6 +21,9 @@ _RECEIVING = ("seen", "traversal", "prioritizer", "task_gates")
 #: Stores that have files of their own for each agent.
 _OWN_FILES = ("ledger", "archive", "log", "sieve")
 
+#: Seen sets that have, too.
+_OWN_SETS = ("url-trie", "bloom-seen")
+
 #: URLs of one agent that wait for it here, and that are on their way: some batches.
 _CAPACITY = 4_096
 
@@ -77,6 +80,9 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     for unit in _OWN_FILES:
         if unit in made.providers:
             made = wirings.with_settings(made, unit, _own_files(made.providers[unit].use, agent))
+    for unit, plan in wiring.providers.items():
+        if plan.use in _OWN_SETS:
+            made = wirings.with_settings(made, unit, {"agent": agent})
     return made
 
 

@@ -12,7 +12,9 @@ import msgspec
 
 from gossamer.assembly import secrets
 from gossamer.assembly.documents import with_documents
+from gossamer.assembly.focus import with_focus
 from gossamer.assembly.identity import contact_of, token_of, user_agent
+from gossamer.assembly.importance import with_opic
 from gossamer.assembly.options import CrawlOptions, HostOptions
 from gossamer.assembly.protocols import with_protocols
 from gossamer.flow import wiring as wirings
@@ -217,6 +219,10 @@ def _no_warc(builder: Builder) -> None:
 
 def _strategy(builder: Builder) -> None:
     """Another traversal. A random walk may come where it was: neither URL-seen nor content-seen (Hunyadi 2007, 2.1)."""
+    if builder.options.strategy == "opic":
+        builder.put("strategy", "traversal", "priority")
+        builder.wiring = with_opic(builder.wiring)
+        return
     builder.put("strategy", "traversal", builder.options.strategy)
     if builder.options.strategy == "random-walk":
         builder.set("strategy", "commit", {"again": True})
@@ -261,6 +267,25 @@ def _by_host(options: CrawlOptions) -> Iterator[tuple[str, HostOptions]]:
 
 
 # -- what holds whatever is given
+
+
+def _focus(builder: Builder) -> None:
+    """What the crawl is about. The links of pages are judged by their texts, too."""
+    options = builder.options
+    if not (options.topic or options.topic_page or options.relevance):
+        if options.tunnel != CrawlOptions().tunnel:
+            raise UsageError(
+                "--tunnel says how far a focused crawl goes; give it a --topic, --topic-page or --relevance"
+            )
+        return
+    words: dict[str, Any] = {
+        "words": list(options.topic),
+        "pages": [str(Path(name).absolute()) for name in options.topic_page],
+    }
+    settings = {} if options.relevance else words
+    use = options.relevance or "relevance-words"
+    builder.wiring = with_focus(builder.wiring, use, settings, {"tunnel": options.tunnel})
+    builder.set_where_present("html", {"anchors": True})
 
 
 def _documents(builder: Builder) -> None:
@@ -338,7 +363,10 @@ RULES: dict[str, Callable[[Builder], None]] = {
 }
 
 #: What is done for every crawl, after its options: it depends on several of them, or on none.
-ALWAYS: tuple[Callable[[Builder], None], ...] = (_documents, _header, _cookie_file, _seeds, _identity, _permission)
+ALWAYS: tuple[Callable[[Builder], None], ...] = (
+    *(_documents, _header, _cookie_file, _seeds, _identity, _permission),
+    _focus,
+)
 
 
 def normal_steps(words: Sequence[str]) -> list[str]:

@@ -23,6 +23,7 @@ from gossamer.assembly.ending import RunEnding
 from gossamer.assembly.figures import RunFigures
 from gossamer.assembly.following import Following
 from gossamer.assembly.live_changes import LiveChanges
+from gossamer.assembly.lost_ledger import begin_anew
 from gossamer.assembly.mirrors import MirrorFolder
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace
@@ -121,7 +122,8 @@ class Crawl:
             )
         if self.options.resume:
             refuse_divided(self.directory)
-            refuse_without_ledger(self.directory)
+            if not self.options.accept_loss:
+                refuse_without_ledger(self.directory)
             refuse_unfinished(self.directory)
         elif self.options.accept_loss:
             raise UsageError(
@@ -165,7 +167,10 @@ class Crawl:
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
         await check_addresses(self.seeds, self.graph, self.options, self.report)
-        made = self._place.make(self.kept, self.graph)
+        made = self._place.make(self.kept, self.graph, self._note)
+        if self.options.accept_loss:
+            for line in begin_anew(self.directory, self.graph):
+                self.report(line)
         has_begun = is_vain = False
         try:
             await running.start()
@@ -202,6 +207,7 @@ class Crawl:
         """The units are up: the directory is brought to where they go on, and what works beside them begins."""
         if self.options.resume:
             # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
+            self._note()
             self._place.write(self.kept, self.graph)
         ensure_crawl_id(self.directory, self.ledger.clock.now())
         for line in restored_lines(
@@ -212,8 +218,12 @@ class Crawl:
         await fleet.start()
         self.ledger.put_meta(ENDED, b"")
         await self.following.start()
-        self.mirror.start()
         self._tell_records()
+
+    def _note(self) -> None:
+        """Note what follows the crawl, for this run and every later one."""
+        self.following.register()
+        self.mirror.register()
 
     @contextlib.asynccontextmanager
     async def _attended(self) -> AsyncIterator[None]:

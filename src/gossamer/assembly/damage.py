@@ -262,5 +262,5 @@ def refuse_without_ledger(directory: Path) -> None:
         if next(directory.glob(pattern), None) is not None:
             raise CrawlDirectoryError(
                 f"{directory} is damaged: its ledger ({STATE_DIRECTORY}/) is missing, and its archive is not; "
-                "bring it back from a copy, or begin a new crawl elsewhere"
+                f"bring it back from a copy, or fetch every URL again: gossamer resume {directory} --accept-loss"
             )

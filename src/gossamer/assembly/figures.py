@@ -16,6 +16,7 @@ from gossamer.assembly.ending import has_documents
 from gossamer.assembly.pulse import WATCHED, Counts, Pulse
 from gossamer.assembly.summary import Summary, cpu_seconds, cuts_of, peak_rss
 from gossamer.assembly.units_at_work import UnitsAtWork
+from gossamer.contracts.relevance import JUDGED, RELEVANT
 from gossamer.flow.clock import SystemClock
 from gossamer.model.outcome import Outcome
 from gossamer.services.politeness.provider import HostPoliteness
@@ -74,6 +75,8 @@ class RunFigures:
             cuts=cuts_of(counters, ended_by, queued, set_aside),
             limit=limit if state == "limit" else "",
             raised=counters.get("raised", 0),
+            judged=counters.get(JUDGED, 0),
+            relevant=counters.get(RELEVANT, 0),
             goal=frontier.goal if state == "limit" else "",
         )
 

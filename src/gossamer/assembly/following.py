@@ -11,8 +11,11 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from gossamer.assembly.item_files import ItemFiles
 from gossamer.assembly.options import CrawlOptions
+from gossamer.contracts.feeding import FollowerNote
 from gossamer.flow import python
 from gossamer.model.errors import UsageError
 from gossamer.query.places import ENDPOINTS, FOLLOWING_INDEX, ITEM_FILE_NOTES, PACKAGE_FOLLOWERS, SINKS_FILE, TRIPLES
@@ -36,6 +39,7 @@ class Following:
         options: CrawlOptions,
         report: Callable[[str], object],
         *,
+        remark: Callable[[str], object] | None = None,
         triples: bool = False,
     ) -> None:
         """Name what is to follow, besides what the crawl has.
@@ -43,7 +47,8 @@ class Following:
         Args:
             directory: the crawl directory.
             options: `items` and the options that begin so, `triple_store`, `index` and `sinks`.
-            report: takes what goes wrong.
+            report: takes what goes wrong: something has not got every row.
+            remark: takes what else a person has to know of what has got every row; `report` does unless told.
             triples: the crawl keeps triples, so it has a store of them.
 
         Raises:
@@ -57,6 +62,7 @@ class Following:
                 raise UsageError("--triple-store is for a crawl that keeps triples; add --rdf")
         self._directory = directory
         self._report = report
+        self._remark = remark or report
         self._files = ItemFiles(directory, options)
         self._has_triples = triples
         self._endpoint = options.triple_store
@@ -81,11 +87,12 @@ class Following:
             read_sinks(self._sinks, tables_of(self._directory))
         self._files.check(overwrite=overwrite)
 
-    async def start(self, *options: str) -> None:
-        """Feed what follows the crawl from now on; `options` go to the processes.
+    def register(self) -> None:
+        """Note in the directory what follows the crawl from now on, so that every later run feeds it.
 
         Raises:
             UsageError: a file of items cannot be written, or that of the sinks cannot be read.
+            OSError: it cannot be noted.
         """
         self._files.register()
         if self._has_triples:
@@ -98,6 +105,9 @@ class Following:
             (self._directory / FOLLOWING_INDEX).touch()
         if self._sinks is not None:
             _copy(self._sinks, self._directory / SINKS_FILE)
+
+    async def start(self, *options: str) -> None:
+        """Feed what is registered from now on; `options` go to the processes."""
         self._failures = _followers(self._directory)
         for name in self._failures:
             self._children[name] = await _following(self._directory, name, *options)
@@ -110,8 +120,9 @@ class Following:
                 child.stdin.close()
         for name, child in children.items():
             told, said = await child.communicate()
-            for line in told.decode("utf-8", "replace").splitlines():
-                self._report(line)
+            for line in told.splitlines():
+                note = _told(line)
+                (self._report if note.is_lacking else self._remark)(note.text)
             if child.returncode:
                 last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
                 self._report(f"{self._failures[name]} ({last}); the next run goes on with it")
@@ -139,6 +150,14 @@ def _copy(source: Path, target: Path) -> None:
     fresh.touch(mode=0o600)
     fresh.write_bytes(source.read_bytes())
     fresh.replace(target)
+
+
+def _told(line: bytes) -> FollowerNote:
+    """A line that such a process printed; a package's own code may print anything."""
+    try:
+        return msgspec.json.decode(line, type=FollowerNote)
+    except msgspec.DecodeError:
+        return FollowerNote(line.decode("utf-8", "replace"))
 
 
 async def _following(directory: Path, name: str, *options: str) -> asyncio.subprocess.Process:

@@ -88,7 +88,7 @@ class ItemFiles:
             from gossamer.query.item_files import known_layout  # few crawls have item files
 
             known = known_layout(self._directory, file)
-        if known is None and file.exists():
+        if known is None and file.exists() and file.stat().st_size:  # an empty one may be what a kill left
             raise UsageError(f"{file} exists; name another file with --items, or replace it with --overwrite")
         if known is not None and known != self._layout(kind):
             raise UsageError(

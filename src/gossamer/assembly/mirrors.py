@@ -98,8 +98,12 @@ class MirrorFolder:
         if self._folder is not None:
             check_folder(self._folder, self._directory)
 
-    def start(self) -> None:
-        """Note the folder: a crawl that goes on writes it again when it stops."""
+    def register(self) -> None:
+        """Note the folder: a crawl that goes on writes it again when it stops.
+
+        Raises:
+            OSError: it cannot be noted.
+        """
         if self._folder is not None:
             path = self._directory / _NOTE
             fresh = path.with_name(f"{path.name}.new")

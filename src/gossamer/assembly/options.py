@@ -24,7 +24,7 @@ MOST_AGENTS = 64
 
 Scope = Literal["page", "prefix", "host", "domain", "any"]
 
-Strategy = Literal["breadth", "depth", "host-breadth", "priority", "random-walk"]
+Strategy = Literal["breadth", "depth", "host-breadth", "priority", "opic", "random-walk"]
 
 
 class CrawlOptions(Sheet, frozen=True):
@@ -188,9 +188,31 @@ class CrawlOptions(Sheet, frozen=True):
     strategy: Annotated[
         Strategy,
         setting(
-            "Choose which page is fetched next: breadth, depth, host-breadth, priority or random-walk.", restart=_GRAPH
+            "Choose which page is fetched next: breadth, depth, host-breadth, priority, opic or random-walk.",
+            restart=_GRAPH,
         ),
     ] = "breadth"
+    topic: Annotated[
+        tuple[str, ...],
+        setting("Go after pages with these words, the most relevant links first (repeatable).", restart=_GRAPH),
+    ] = ()
+    topic_page: Annotated[
+        tuple[str, ...],
+        setting("Go after pages about what this file (HTML or text) is about (repeatable).", restart=_GRAPH),
+    ] = ()
+    relevance: Annotated[
+        str, setting("Let this part judge what is relevant, by its name, in the place of words.", restart=_GRAPH)
+    ] = ""
+    tunnel: Annotated[
+        int,
+        setting(
+            "Follow links through so many irrelevant pages in a row, where the crawl has a topic.",
+            unit="pages",
+            restart=_GRAPH,
+            ge=0,
+            le=200,
+        ),
+    ] = 2
     robots: Annotated[
         Literal["obey", "ignore"],
         setting("Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine.", restart=_ROBOTS),

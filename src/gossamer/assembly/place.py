@@ -5,19 +5,25 @@ into it: that file makes a directory a crawl.
 """
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from gossamer.assembly.olden import with_roles
 from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import BrokenWiring
 from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import properties
 from gossamer.flow.wiring import Wiring, read, write
 from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.query.places import CRAWL_FILE, crawl_directory
+from gossamer.query.places import CRAWL_FILE, TRIPLES, crawl_directory
 
 #: What a run leaves alone in its directory that was killed before that was a crawl.
 _UNFINISHED = f"{CRAWL_FILE}.new"
+
+#: Marks a directory in which notes are written that have to be there before it is a crawl; and where they lie.
+_BEGINNING = ".beginning"
+_NOTES = ("state", TRIPLES)
 
 
 def kept_wiring(output: str) -> Wiring:
@@ -85,13 +91,22 @@ class CrawlPlace:
                     "or replace it with --overwrite"
                 )
             self._check_idle()
-        elif any(entry.name != _UNFINISHED for entry in path.iterdir()):
+        elif any(entry.name not in self._own() for entry in path.iterdir()):
             raise UsageError(f"{path} is not empty and holds no crawl; name another directory with -o")
 
-    def make(self, wiring: Wiring, graph: Graph) -> bool:
+    def _own(self) -> tuple[str, ...]:
+        """What may stand in a directory that is no crawl yet: runs that were killed left it."""
+        return (_UNFINISHED, _BEGINNING, *_NOTES) if (self.path / _BEGINNING).exists() else (_UNFINISHED,)
+
+    def make(self, wiring: Wiring, graph: Graph, note: Callable[[], None]) -> bool:
         """Make the directory and write what is about to run into it: True if it was not there before.
 
         A crawl that is replaced stands aside until the new one has begun.
+
+        Args:
+            wiring: what is about to run.
+            graph: the same, planned.
+            note: writes what a new crawl has to know beside its wiring; a kill leaves both or no crawl.
 
         Raises:
             UsageError: it cannot be written.
@@ -105,11 +120,29 @@ class CrawlPlace:
                 self.holds_another = True
             made = not path.exists()
             path.mkdir(parents=True, exist_ok=True)
-            if not self._options.resume:
-                self.write(wiring, graph)
+            if self._options.resume:
+                (path / _BEGINNING).unlink(missing_ok=True)
+            else:
+                self._begin(wiring, graph, note, made)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
         return made
+
+    def _begin(self, wiring: Wiring, graph: Graph, note: Callable[[], None], made: bool) -> None:
+        mark = self.path / _BEGINNING
+        mark.touch()
+        for name in _NOTES:  # those of a run that was killed here say what that one was told
+            shutil.rmtree(self.path / name, ignore_errors=True)
+        (self.path / _NOTES[0]).mkdir()
+        try:
+            note()
+        except UsageError:
+            self.settle(made, has_begun=False)
+            raise
+        crash_at(Point.BEGINNING)
+        self.write(wiring, graph)
+        crash_at(Point.BEGINNING)
+        mark.unlink()
 
     def _check_idle(self) -> None:
         if self._aside.exists():

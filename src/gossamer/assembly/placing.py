@@ -9,6 +9,9 @@ from gossamer.flow.wiring import Wiring
 #: Stores that can wait for the disk, by what a wiring uses.
 _SYNCING = frozenset({"warc", "tables", "json-log"})
 
+#: Providers that keep files of their own in the crawl directory, whatever they are called.
+_FILED = frozenset({"http", "url-trie", "bloom-seen"})
+
 #: Providers that keep large bodies on disk while they are used.
 _SPOOLING = frozenset({"http", "ftp", "gopher", "file"})
 
@@ -49,6 +52,6 @@ def with_directory(wiring: Wiring, directory: str) -> Wiring:
     for unit, plan in wiring.providers.items():
         if plan.use in _SPOOLING:
             wiring = wirings.with_settings(wiring, unit, {"spool": directory})
-        if plan.use == "http":
+        if plan.use in _FILED:
             wiring = wirings.with_settings(wiring, unit, {"directory": directory})
     return wiring

@@ -46,6 +46,10 @@ class Summary(msgspec.Struct, frozen=True):
     """Retries that are due later, when the run has ended."""
     raised: int = 0
     """Visits on which processors or handlers raised: the table `errors` says which, and where."""
+    judged: int = 0
+    """Pages whose relevance a focused crawl has judged."""
+    relevant: int = 0
+    """Those that were relevant: `relevant / judged` is the harvest rate."""
 
     @property
     def exit_code(self) -> int:

@@ -1,4 +1,4 @@
-"""What the Python API and handlers cost a page, beside the command line and beside Scrapy with the same spider.
+"""What the Python API and handlers cost a page, beside the command line, and beside Scrapy and Crawlee with the same spider.
 
 The site is a folder as for :mod:`gossamer.bench.peers`; what is compared is CPU a page, in pairs of one round: the figures
 of one machine swing from hour to hour.
@@ -63,18 +63,32 @@ def _scrapy(seed: str, folder: Path) -> PeerRun:
     return measured([str(environment("scrapy", "scrapy")), str(script), seed, str(PER_HOST)], folder)
 
 
+def _crawlee(seed: str, folder: Path, kind: str) -> PeerRun:
+    script = Path(__file__).with_name("crawlee_items.py")
+    own = environment("crawlee-items", "crawlee[parsel,beautifulsoup]")
+    return measured([str(own), str(script), seed, str(PER_HOST), kind], folder)
+
+
+#: Other crawlers with the same spider; each is compared with an async handler.
+OTHERS: dict[str, Crawler] = {
+    "Scrapy": _scrapy,
+    "Crawlee's ParselCrawler": partial(_crawlee, kind="parsel"),
+    "Crawlee's BeautifulSoupCrawler": partial(_crawlee, kind="soup"),
+}
+
+
 def run(roots: Sequence[Path], repeats: int = 3, *, peers: bool = True) -> BenchReport:
     """Crawl each folder in every way in turn, several times, and compare.
 
     Raises:
-        UsageError: Scrapy cannot be set up, or a crawl failed.
+        UsageError: Scrapy or Crawlee cannot be set up, or a crawl failed.
     """
     report = BenchReport("spiders")
     compileall.compile_dir(str(Path(__file__).parents[1]), quiet=1)
     chosen: dict[str, Crawler] = {"command line": partial(gossamer, profile="plain")}
     chosen |= {way: partial(_program, way=way) for way in WAYS}
     if peers:
-        chosen["scrapy"] = _scrapy
+        chosen |= OTHERS
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as name:
         for root in roots:
             with served(root) as port:
@@ -87,8 +101,8 @@ def _compare(
 ) -> None:
     runs: dict[str, list[PeerRun]] = {name: [] for name in chosen}
     for number in range(repeats):
-        for name, crawler in chosen.items():
-            own = folder / f"{root.name}-{number}-{name.replace(' ', '-')}"
+        for index, (name, crawler) in enumerate(chosen.items()):
+            own = folder / f"{root.name}-{number}-{index}"
             own.mkdir()
             runs[name].append(crawler(seed, own))
             if not runs[name][-1].pages:
@@ -99,7 +113,7 @@ def _compare(
         *("way", "pages", "ms CPU a page", "compared with", "times as much", "pages a CPU second"),
     )
     for name, done in runs.items():
-        other, words = WAYS.get(name, ("async" if name == "scrapy" else "", name))
+        other, words = WAYS.get(name, ("async" if name in OTHERS else "", name))
         cost = _median([_cost(one) for one in done]) * 1000
         pairs = zip(done, runs[other] if other else done, strict=True)
         ratio = _median([_cost(one) / _cost(base) for one, base in pairs])

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 import click
 
@@ -22,7 +23,7 @@ BENCHES = {
     "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
     "pace": "servers that refuse: the pace that is found, and the refusals that finding it costs; on a simulated clock",
     "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
-    "spiders": "what the Python API and handlers cost a page, beside the command line and Scrapy",
+    "spiders": "what the Python API and handlers cost a page, beside the command line, Scrapy and Crawlee",
     "pages": "a whole crawl by its parts: where each microsecond of a page goes",
     "keeping": "what it costs to keep a page: digests, archive, tables, ledger",
     "memory": "what a crawl holds as it goes on: pages, queue and seen set against memory",
@@ -32,7 +33,10 @@ BENCHES = {
     "structured-data": "structured data of pages, or that there is none: CPU time, beside peers; the triple store",
     "questions": "SQL, reports and PageRank over a million pages and ten million links; some minutes",
     "diversity": "how evenly hosts come out of the task queues, plain and by pages",
-    "seen": "which URLs are new: in memory, in a trie, in the ledger, in bulk by the sieve; ten minutes at 100 million",
+    "tries": "the disk trie by itself, as a set and as a queue, with and without its cache",
+    "focus": "how much of what a focused crawl fetches is relevant, beside a crawl by breadth",
+    "order": "how early importance is found: by breadth, by OPIC, at best; and what OPIC costs a page",
+    "seen": "which URLs are new: in memory, in a trie, by a filter, in the ledger, in bulk; ten minutes at 100 million",
 }
 
 #: Other names: the frontier's queues are measured with the ledger that they lie in.
@@ -65,7 +69,7 @@ PEER_PAGES = 2_000
 )
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
 @click.option(
-    "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, ledger or sieve (repeatable)."
+    "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, bloom, ledger or sieve (repeatable)."
 )
 @click.option(
     "--chapter", "chapters", metavar="NAME", multiple=True, help="hostile: only chapter A to G, or SLOW (repeatable)."
@@ -111,6 +115,8 @@ def bench(
         if unknown:
             raise click.UsageError(f"--set {unknown[0]}{nearest(unknown[0], module.SETS)}")
         report = module.run(urls or module.SIZES, sets)
+    elif name == "order":
+        report = module.run([_ranked(module, hosts, seed) for hosts, seed in ((500, 1), (50, 2))])
     elif name == "hostile":
         report = module.run([chapter.upper() for chapter in chapters])
     else:
@@ -119,6 +125,18 @@ def bench(
     print(report.text())
     if json_file is not None:
         Path(json_file).write_bytes(report.json())
+
+
+def _ranked(module: ModuleType, hosts: int, seed: int) -> object:
+    """A simulated web whose importance is known, for the benchmark of orders."""
+    from gossamer.simweb.graph import WebGraph
+    from gossamer.simweb.popularity import importance_of
+
+    graph = WebGraph(SimWeb(WebSpec(pages=module.PAGES, hosts=hosts, seed=seed)))
+    ranks = importance_of(graph)
+    return module.RankedWeb(
+        f"simweb, {hosts:,} hosts", lambda page: [*dict.fromkeys(graph.links_of(page))], ranks / ranks.sum()
+    )
 
 
 @contextmanager

@@ -48,6 +48,18 @@ def told(command: F) -> F:
     return command
 
 
+def in_browser(command: F) -> F:
+    """The option that shows the crawl in the browser."""
+    return click.option(
+        "--dashboard",
+        is_flag=False,
+        flag_value="",
+        metavar="[ADDRESS]",
+        help="Show the crawl in the browser, at the address that is printed; ADDRESS is [HOST:]PORT, otherwise a free port of "
+        "127.0.0.1. It ends with the crawl.",
+    )(command)
+
+
 def configured(command: F) -> F:
     """Options that come from elsewhere, or that only units know."""
     text = "Set any setting of any unit (repeatable)."
@@ -68,6 +80,7 @@ def configured(command: F) -> F:
 )
 @configured
 @click.option("--wiring", "wiring_name", metavar="FILE", help="Use this wiring; see gossamer topology --format toml.")
+@in_browser
 @told
 def crawl(
     seed: tuple[str, ...],
@@ -78,6 +91,7 @@ def crawl(
     as_json: bool,
     quiet: bool,
     verbose: bool,
+    dashboard: str | None,
     **given: Any,
 ) -> int:
     """Crawl from one or more SEED URLs.
@@ -90,25 +104,37 @@ def crawl(
     gossamer crawl http://localhost:8000/docs/ --scope prefix --depth 3 --max-time 10m -o mine
     """
     options, more = read_options(given, config), config_seeds(config)
+    from gossamer.cli.beside import check_dashboard, parted
+
+    address, behind = parted(dashboard)
+    check_dashboard(address)
     with Leaving() as leaving:
         from gossamer.assembly.bare_seeds import with_schemes
         from gossamer.assembly.compiling import find_wiring
         from gossamer.assembly.protocols import hostless
 
         wiring = find_wiring(wiring_name) if wiring_name else None
-        seeds = [*seed, *more, *read_seed_files(seed_files, hostless(wiring))]
+        seeds = [*behind, *seed, *more, *read_seed_files(seed_files, hostless(wiring))]
         seeds = with_schemes(seeds, options, wiring, _say)
         job = _job(seeds, options, wiring, read_sets(sets))
-        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose)
+        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, dashboard=address)
 
 
 @click.command(epilog=EPILOG)
 @click.argument("directory", metavar="DIR")
 @resume_options
 @configured
+@in_browser
 @told
 def resume(
-    directory: str, config: str | None, sets: tuple[str, ...], as_json: bool, quiet: bool, verbose: bool, **given: Any
+    directory: str,
+    config: str | None,
+    sets: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    dashboard: str | None,
+    **given: Any,
 ) -> int:
     """Go on with the crawl in DIR after a stop, a limit or a kill.
 
@@ -123,9 +149,15 @@ def resume(
     options = read_options(given, config)
     if config_seeds(config):
         raise click.UsageError(f"{config}: a crawl that goes on has its seeds already; leave out `seeds`")
+    from gossamer.cli.beside import check_dashboard, parted
+
+    address, behind = parted(dashboard)
+    if behind:
+        raise click.UsageError(f"--dashboard {behind[0]}: write [HOST:]PORT, as 127.0.0.1:8080")
+    check_dashboard(address)
     with Leaving() as leaving:
         job = _job([], options, None, read_sets(sets))
-        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose)
+        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, dashboard=address)
 
 
 def _job(
@@ -142,8 +174,16 @@ def _job(
     return kind(seeds, options, wiring=wiring, settings=settings, report=_say)
 
 
-def run_job(job: "Crawl | DividedCrawl", leaving: Leaving, *, as_json: bool, quiet: bool, verbose: bool) -> int:
-    """Run a crawl and report how it went; returns its exit status."""
+def run_job(
+    job: "Crawl | DividedCrawl",
+    leaving: Leaving,
+    *,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    dashboard: str | None = None,
+) -> int:
+    """Run a crawl and report how it went; returns its exit status. `dashboard` is where to show it; None: nowhere."""
     import asyncio
 
     if verbose:
@@ -153,7 +193,7 @@ def run_job(job: "Crawl | DividedCrawl", leaving: Leaving, *, as_json: bool, qui
     tune_collector()
     allow_open_files()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        summary = runner.run(run_interruptible(job, leaving, show=not (quiet or as_json)))
+        summary = runner.run(run_interruptible(job, leaving, show=not (quiet or as_json), dashboard=dashboard))
     try:
         if as_json:
             print(msgspec.json.encode(summary).decode(), flush=True)
@@ -168,13 +208,16 @@ def _say(line: str) -> None:
     tell(line)
 
 
-async def run_interruptible(job: "Crawl | DividedCrawl", leaving: Leaving, *, show: bool) -> "Summary":
+async def run_interruptible(
+    job: "Crawl | DividedCrawl", leaving: Leaving, *, show: bool, dashboard: str | None = None
+) -> "Summary":
     """Run with progress, if it is to be shown, and signals handled: the first asks, the second insists.
 
     A crawl stops before it says so: nothing depends on whether somebody reads that.
     """
     import asyncio
 
+    from gossamer.cli.beside import dashboard_beside
     from gossamer.cli.progress import progress_display
 
     loop = asyncio.get_running_loop()
@@ -192,7 +235,7 @@ async def run_interruptible(job: "Crawl | DividedCrawl", leaving: Leaving, *, sh
     for number in leaving.handled:
         loop.add_signal_handler(number, interrupted)
     try:
-        async with progress_display(job) if show else contextlib.nullcontext():
+        async with dashboard_beside(job, dashboard), progress_display(job) if show else contextlib.nullcontext():
             summary = await job.run()
             leaving.status = summary.exit_code
             return summary

@@ -5,6 +5,7 @@ import time
 import click
 import msgspec
 
+from gossamer.cli.telling import tell
 from gossamer.flow.quantities import show_count
 
 
@@ -29,7 +30,8 @@ def delete(directory: str, name: str | None, forget: bool, as_json: bool) -> int
     from gossamer.query.places import crawl_directory
 
     place = crawl_directory(directory)
-    done = delete_from_crawl(place, target_of(name) if name else None, time.time(), forget=forget)
+    target = target_of(name) if name else None
+    done = delete_from_crawl(place, target, time.time(), forget=forget, remark=tell)
     for one in done:
         if as_json:
             print(msgspec.json.encode(one).decode())

@@ -19,6 +19,8 @@ COMMANDS = {
     "resume": ("gossamer.cli.crawl", "Go on with a crawl that was stopped, reached a limit or was killed."),
     "run": ("gossamer.cli.run", "Crawl with a spider of your own."),
     "status": ("gossamer.cli.status", "Say how a crawl stands, while it runs or rests."),
+    "watch": ("gossamer.cli.watch", "Show the overview of a crawl on the terminal, again and again."),
+    "dashboard": ("gossamer.cli.dashboard", "Show crawls in the browser, and let a person steer them."),
     "pause": ("gossamer.cli.steering", "Let a running crawl ask for nothing more for now."),
     "continue": ("gossamer.cli.steering", "Let a paused crawl go on."),
     "stop": ("gossamer.cli.steering", "End a running crawl gracefully."),

@@ -45,10 +45,13 @@ def test_headings_are_found():
 _FILTER = '''\
 """Refuses links: the filter {name}.
 
-Name it in a wiring (gossamer topology --format toml > mine.toml writes one):
+Say where it is in the pyproject.toml of a package, and install that (pip install -e .):
+    [project.entry-points."gossamer.providers"]
+    {name} = "{name}:{kind}"
+Then name it in a wiring (gossamer topology --format toml > mine.toml writes one):
     [providers.{name}]
-    use = "{name}:{kind}"
-and beside the others in `filters = {{ follow = [...] }}`. Then: gossamer crawl URL --wiring mine.toml
+    use = "{name}"
+and beside the others in `follow = [...]`. Then: gossamer crawl URL --wiring mine.toml
 Test it: python -m pytest test_{name}.py
 """
 
@@ -83,8 +86,65 @@ def test_the_filter_keeps_its_contract():
     check_url_filter({kind}(), passes, refuses, SOURCE)
 """
 
+_SPIDER = '''\
+"""The spider {name}: takes a site apart.
+
+Run it: gossamer run {name}.py https://example.org/ -o {name} --items {name}.csv
+Go on with it: gossamer run {name}.py -o {name} --resume
+Test it: python -m pytest test_{name}.py
+"""
+
+from collections.abc import Iterator
+
+import gossamer
+
+spider = gossamer.Spider("https://example.org/", max_pages=100)
+
+
+@spider.page()
+def listing(page: gossamer.Page) -> Iterator[gossamer.Result]:
+    """Pages without a label: what they lead to is asked for with one."""
+    yield page.follow_all("a", label="detail")
+
+
+@spider.page("detail")
+def detail(page: gossamer.Page) -> Iterator[gossamer.Result]:
+    """What was asked for with the label `detail`: an item, and further pages of its kind."""
+    yield {{"url": page.url, "heading": page.text("h1")}}
+    yield page.follow_all("a", label="detail")
+
+
+@spider.failed
+def failed(page: gossamer.Page) -> None:
+    """What brought no document."""
+    print(page.outcome, page.url, page.error)
+
+
+if __name__ == "__main__":
+    spider.run(items="{name}.csv")
+'''
+
+_SPIDER_TEST = """\
+from gossamer.testing import handled
+from {name} import spider
+
+
+def test_a_listing_leads_to_details():
+    [link] = handled(spider, "<a href='/1'>one</a>").found
+    assert link.href == "/1" and link.request.label == "detail"
+
+
+def test_a_detail_is_an_item():
+    [item] = handled(spider, "<h1>One</h1>", url="https://example.test/1", label="detail").items
+    assert item.value == {{"url": "https://example.test/1", "heading": "One"}}
+"""
+
 #: What can be begun -> the file, and its test.
-TEMPLATES = {"processor": (_PROCESSOR, _PROCESSOR_TEST), "filter": (_FILTER, _FILTER_TEST)}
+TEMPLATES = {
+    "processor": (_PROCESSOR, _PROCESSOR_TEST),
+    "filter": (_FILTER, _FILTER_TEST),
+    "spider": (_SPIDER, _SPIDER_TEST),
+}
 
 
 @click.command()
@@ -94,9 +154,10 @@ TEMPLATES = {"processor": (_PROCESSOR, _PROCESSOR_TEST), "filter": (_FILTER, _FI
     "-o", "--output", metavar="DIR", default=".", help="Write into this directory instead of the current one."
 )
 def new(part: str, name: str, output: str) -> int:
-    """Begin a processor or filter of your own: NAME.py, and test_NAME.py that passes. Nothing is written over.
+    """Begin a spider, processor or filter of your own: NAME.py, and test_NAME.py that passes. Nothing is written over.
 
     \b
+    gossamer new spider books
     gossamer new processor prices
     gossamer new filter no_printers
     """

@@ -26,9 +26,10 @@ MOST_URLS = 100_000
 def rank(directory: str, importance: str | None, urls: int, limit: int) -> None:
     """Rank the URLs and hosts of the crawl in DIR by the links that lead to them (PageRank).
 
-    The tables `ranks` (url, host, rank, importance, links_in, links_out) and `host_ranks` (host, rank, importance, urls) then
-    stand beside the others. Ranks add up to 1. Links marked nofollow, of a page to itself, and to pictures, scripts and styles
-    do not count.
+    The tables `ranks` (url, host, rank, importance, links_in, links_out) and `host_ranks` (host, rank,
+    site_rank, importance, hosts_in, urls) then stand beside the others. A host's `rank` is the sum of its URLs'; `site_rank`, by
+    which it is important, counts links between hosts alone. Ranks add up to 1. Links marked nofollow, of a page to itself, and to
+    pictures, scripts and styles do not count.
 
     \b
     gossamer rank mycrawl

@@ -79,6 +79,8 @@ def lines_of(now: "CrawlStanding", at: float) -> list[str]:
         + (f", {left}" if left and not now.limits else ""),
         f"hosts:    {now.hosts}",
     ]
+    if now.judged:
+        lines.append(f"harvest:  {now.relevant / now.judged:.0%} ({now.relevant} of {now.judged} pages relevant)")
     if now.outcomes:
         ranked = sorted(now.outcomes.items(), key=lambda pair: -pair[1])
         lines.append("outcomes: " + ", ".join(f"{count} {name}" for name, count in ranked))

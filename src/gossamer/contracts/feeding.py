@@ -38,6 +38,14 @@ class FeedBatch(msgspec.Struct, frozen=True):
     mark: FeedMark
 
 
+class FollowerNote(msgspec.Struct, frozen=True):
+    """What a person has to know of a follower, in one line."""
+
+    text: str
+    is_lacking: bool = False
+    """It has not got every row, or may still have some that are gone; otherwise it has, and the line is a remark."""
+
+
 class FeedConsumer(Protocol):
     """Keeps what becomes of the rows of one table.
 

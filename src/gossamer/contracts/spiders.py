@@ -84,6 +84,9 @@ class Beginnings(Protocol):
 #: Sends the request of a task with the cookies of the crawl.
 Ask = Callable[[Task], Awaitable[Response]]
 
+#: Has every request to the site of a URL carry a header field.
+Grant = Callable[[str, str], None]
+
 
 class Entered(Protocol):
     """What is known of log-ins, in later runs too where cookies are kept. Suite: `gossamer.testing.check_entered`.
@@ -105,18 +108,24 @@ class Entered(Protocol):
 class LogInSender(RequestSender, Entered, Protocol):
     """A module that sends the requests of log-ins, and keeps their cookies."""
 
+    def grant(self, url: str, field: str) -> None:
+        """Send this header field with every request to the site of `url`, in this run alone. The archive does not have it."""
+        ...
+
 
 class LogIns(Protocol):
     """Runs log-ins. Suite: `gossamer.testing.check_log_ins`.
 
     Promises:
         1. A log-in is run by one caller at a time, who has its host's turn; the others wait.
-        2. It asks the host of its own URL alone, and ends within its deadline.
+        2. It asks the host of its own URL alone, and one that issues tokens where it was made for one; it ends within its deadline.
         3. One that has succeeded is run once, and noted; one that has failed is run again for whoever comes next.
     """
 
-    async def enter(self, url: str, ask: Ask, entered: Entered) -> None:
+    async def enter(self, url: str, ask: Ask, entered: Entered, grant: Grant) -> None:
         """Run the log-in of the host of `url`, where there is one and nobody is logged in.
+
+        `grant` takes the URL of a site and the header field that its requests are sent with from then on.
 
         Raises:
             ComponentFailed: it failed; names the user's file and line.

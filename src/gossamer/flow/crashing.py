@@ -19,6 +19,7 @@ VARIABLE = "GOSSAMER_CRASH"
 class Point(StrEnum):
     """Where a process can be made to die."""
 
+    BEGINNING = "beginning"
     ARCHIVE_WRITTEN = "archive-written"
     BEFORE_COMMIT = "before-commit"
     AFTER_COMMIT = "after-commit"

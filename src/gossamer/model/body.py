@@ -211,7 +211,8 @@ class _SpoolReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # any buffer; the base class says less
-        data = self._file.read_at(self._place, len(buffer))
+        # A piece at a time, since it is copied: who reads 16 MiB at once would hold them twice.
+        data = self._file.read_at(self._place, min(len(buffer), PIECE))
         buffer[: len(data)] = data
         self._place += len(data)
         return len(data)

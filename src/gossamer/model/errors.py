@@ -25,6 +25,10 @@ class CrawlDirectoryError(GossamerError):
     exit_code = 5
 
 
+class LedgerDamaged(CrawlDirectoryError):
+    """The ledger of a crawl is lost or cannot be read. Its files can: the crawl can begin again beside them."""
+
+
 class DiskFull(CrawlDirectoryError):
     """There is no room where the crawl writes; what was to be written can be written again when there is."""
 

@@ -22,6 +22,7 @@ from gossamer.assembly.control.resting import check_can_block, close_hosts
 from gossamer.assembly.control.standing import ledgers_of
 from gossamer.assembly.damage import damages_of
 from gossamer.assembly.following import Following
+from gossamer.assembly.lost_ledger import lost_ledgers
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import read_wiring
 from gossamer.flow.crashing import Point, crash_at
@@ -82,7 +83,14 @@ def target_of(text: str) -> DeletionTarget:
     return DeletionTarget("host", Blocklist().block(text))
 
 
-def delete(directory: Path, target: DeletionTarget | None, now: float, *, forget: bool = False) -> tuple[Deleted, ...]:
+def delete(
+    directory: Path,
+    target: DeletionTarget | None,
+    now: float,
+    *,
+    forget: bool = False,
+    remark: Callable[[str], object] = lambda _: None,
+) -> tuple[Deleted, ...]:
     """Delete something, after finishing what an earlier call has begun; returns what was noted of each.
 
     Args:
@@ -90,6 +98,7 @@ def delete(directory: Path, target: DeletionTarget | None, now: float, *, forget
         target: what is deleted; None: only what was begun is finished.
         now: seconds since the epoch.
         forget: let it be fetched again when a crawl meets it.
+        remark: takes what item files and stores have to tell that were made anew, and are complete.
 
     Raises:
         UsageError: there is nothing to finish, or the crawl cannot keep from fetching it again.
@@ -107,11 +116,11 @@ def delete(directory: Path, target: DeletionTarget | None, now: float, *, forget
         notes = []
         begun = unfinished(directory)
         if begun is not None:
-            notes.append(_Deleting(directory, ledgers, begun).run())
+            notes.append(_Deleting(directory, ledgers, begun, remark).run())
         if target is not None and not (begun is not None and begun.target == target):
             _check(directory, target, forget=forget)
             deletion = Deletion(unique_name(now), utc_text(now), target, forget)
-            notes.append(_Deleting(directory, ledgers, deletion).run())
+            notes.append(_Deleting(directory, ledgers, deletion, remark).run())
         if not notes:
             raise UsageError(f"nothing is left to be deleted in {directory}; name a URL, a host or a domain")
         return tuple(notes)
@@ -139,10 +148,13 @@ def _check(directory: Path, target: DeletionTarget, *, forget: bool) -> None:
 class _Deleting:
     """One deletion, and how far it is."""
 
-    def __init__(self, directory: Path, ledgers: list[RocksLedger], deletion: Deletion) -> None:
+    def __init__(
+        self, directory: Path, ledgers: list[RocksLedger], deletion: Deletion, remark: Callable[[str], object]
+    ) -> None:
         self._directory = directory
         self._ledgers = ledgers
         self._deletion = deletion
+        self._remark = remark
 
     def run(self) -> Deleted:
         steps: list[Callable[[], None]] = [
@@ -308,14 +320,17 @@ class _Deleting:
             )
 
     def _copies(self) -> None:
-        """The quarantine holds torn and damaged bytes of anything; index and what is counted are made again."""
+        """Quarantine and lost ledgers hold torn and damaged bytes of anything; index and what is counted are made again."""
         for place in (QUARANTINE, INDEX_DIRECTORY, *(f"{TABLES}/{name}" for name in COUNTED)):
             shutil.rmtree(self._directory / place, ignore_errors=True)
+        for lost in lost_ledgers(self._directory):
+            shutil.rmtree(lost, ignore_errors=True)
 
     def _followers(self) -> None:
-        """What follows the crawl is made anew, since its tables have begun anew."""
+        """What follows the crawl is made anew, since its tables have begun anew. What cannot be may have rows that are gone."""
         troubles: list[str] = []
-        asyncio.run(_follow(Following(self._directory, CrawlOptions(), troubles.append)))
+        following = Following(self._directory, CrawlOptions(), troubles.append, remark=self._remark)
+        asyncio.run(_follow(following))
         if troubles:
             raise CrawlDirectoryError(f"{troubles[0]}; then finish: gossamer delete {self._directory}")
 

@@ -2,7 +2,7 @@
 
 Place in the flow: :mod:`gossamer.assembly.following` starts one such process for each thing beside a crawl, and closes its standard
 input when everything is committed; the death of the crawl closes that as well. Then it takes what is committed by then, and ends.
-With `--once` it looks once. What it has to tell at the end it prints, a line for each.
+With `--once` it looks once. What it has to tell at the end it prints, a line of JSON for each.
 """
 
 import contextlib
@@ -13,6 +13,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
+from gossamer.contracts.feeding import FollowerNote
 from gossamer.model.errors import GossamerError
 from gossamer.query.following import Follower, ItemFileFollower, PackageFollower, Rest, feed_until
 from gossamer.query.places import following
@@ -66,7 +69,7 @@ FOLLOWERS: dict[str, Callable[[Path, Rest, str], Follower]] = {
 }
 
 
-def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[str]:
+def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[FollowerNote]:
     """Feed what follows a crawl until there is nobody to wait for, then once more.
 
     Args:
@@ -108,7 +111,7 @@ def main(arguments: list[str]) -> int:
     except GossamerError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
-    sys.stdout.writelines(f"{line}\n" for line in told)
+    sys.stdout.writelines(f"{msgspec.json.encode(line).decode()}\n" for line in told)
     return 0
 
 

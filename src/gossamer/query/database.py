@@ -19,7 +19,7 @@ from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Connection, Error, StatementType, connect, select_table
 from gossamer.query.item_views import asks_for_items, make_item_views
-from gossamer.query.noted import Damage, damaged_tables, is_parquet, known_notes
+from gossamer.query.noted import Damage, damaged_logs, damaged_tables, is_parquet, known_notes
 from gossamer.query.places import TABLES, reading, table_files, table_names
 from gossamer.query.schema import EVERY, HOSTS, HOSTS_VIEW, lasting, latest, tables_of
 from gossamer.query.superseding import find_superseded, is_noted, note_once
@@ -106,7 +106,8 @@ class Database:
 
     def _make_views(self, directory: Path, only: Mapping[str, Sequence[Path]] | None) -> None:
         logs = segments(directory) if only is None else []
-        self.damaged = damaged_tables(directory, known_notes(directory))
+        notes = known_notes(directory)
+        self.damaged = [*damaged_tables(directory, notes), *(damaged_logs(directory, notes) if only is None else ())]
         tables = tables_of(directory)
         of_visits = {f"{name}{EVERY}" for name, table in tables.items() if table.page}
         for name in dict.fromkeys([*tables, *table_names(directory)]):
@@ -201,7 +202,7 @@ class Database:
             asked |= {"pages", "host_notes"}
         if asked:
             asked.add(TABLES)  # a lost manifest: it says which files count
-        return [damage for damage in self.damaged if Path(damage.file).parent.name in asked]
+        return [damage for damage in self.damaged if damage.table in asked]
 
     def _linked(self, name: str, files: Sequence[Path]) -> list[Path]:
         links = []

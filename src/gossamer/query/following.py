@@ -7,7 +7,7 @@ beside a crawl is a :class:`Follower`.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gossamer.contracts.feeding import FeedConsumer
+from gossamer.contracts.feeding import FeedConsumer, FollowerNote
 from gossamer.flow.errors import UnknownName
 from gossamer.flow.installed import offered
 from gossamer.model.errors import GossamerError
@@ -54,7 +54,7 @@ class Follower:
     def finish(self) -> None:
         """Everything is given: write what is written at the end."""
 
-    def told(self) -> list[str]:
+    def told(self) -> list[FollowerNote]:
         """What a person has to know at the end."""
         return []
 
@@ -67,24 +67,25 @@ class ItemFileFollower(Follower):
 
     def __init__(self, directory: Path) -> None:
         self._files = item_files(directory)
-        self._told: list[str] = []
+        self._told: list[FollowerNote] = []
 
     def consumers(self) -> Sequence[FeedConsumer]:
         return self._files
 
     def failed(self, consumer: FeedConsumer, error: Exception) -> None:
         why = str(error).strip().partition("\n")[0] or type(error).__name__
-        self._told.append(f"items could not be written to a file ({consumer!r}: {why}); the next run goes on with it")
+        text = f"items could not be written to a file ({consumer!r}: {why}); the next run goes on with it"
+        self._told.append(FollowerNote(text, is_lacking=True))
         self._files = [file for file in self._files if file is not consumer]
 
     def finish(self) -> None:
         for file in self._files:
             try:
-                self._told.extend(file.finish())
+                self._told += map(FollowerNote, file.finish())
             except FAILURES as error:
                 self.failed(file, error)
 
-    def told(self) -> list[str]:
+    def told(self) -> list[FollowerNote]:
         return self._told
 
 
@@ -146,7 +147,7 @@ def feeds_of(directory: Path, consumers: Sequence[FeedConsumer]) -> list[tuple[F
     return [(consumer, Feed(directory, consumer.table)) for consumer in consumers]
 
 
-def feed_until(directory: Path, follower: Follower, rest: Rest) -> list[str]:
+def feed_until(directory: Path, follower: Follower, rest: Rest) -> list[FollowerNote]:
     """Feed a follower until the crawl has ended, then once more.
 
     Args:

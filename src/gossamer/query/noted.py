@@ -6,6 +6,7 @@ what it has is noted as it is, and nothing is said of what may have been lost be
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,8 @@ from xxhash import xxh3_128
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.places import REPLACED, TABLES, TableManifest, manifest, run_of_name, write_manifest
 from gossamer.stores.cdxj import INDEX
-from gossamer.stores.segments import segments
+from gossamer.stores.recovery import find_losses
+from gossamer.stores.segments import COMMITTED, committed, segment_name, segments
 
 #: Where the notes lie, inside the crawl directory.
 MADE = "state/made.json"
@@ -62,6 +64,12 @@ class Damage(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.file} {self.what}"
+
+    @property
+    def table(self) -> str:
+        """The table whose rows are in it; that of a manifest is called `tables`."""
+        path = Path(self.file)
+        return path.name.partition("-")[0] if path.parent.name == "rows" else path.parent.name
 
 
 def read_notes(directory: Path) -> Notes | None:
@@ -197,6 +205,26 @@ def damaged_tables(directory: Path, notes: Notes, *, deep: bool = False) -> list
         for name, what in found.items()
         if name not in stands.gone and name not in again and run_of_name(Path(name).name) <= last
     ]
+
+
+def damaged_logs(directory: Path, notes: Notes) -> list[Damage]:
+    """Row logs of the runs that wrote last which are gone or short, and no tables yet: what the writers said is committed of them.
+
+    The ledger knows it of all files; this is for who asks beside it, while another process has it.
+    """
+    found: list[Damage] = []
+    for path in sorted(directory.glob(f"state/*/rows/{COMMITTED}")):
+        agent = path.parent.parent.name
+        mark = committed(directory, agent)
+        ends = {
+            f"state/{agent}/rows/{segment_name(table, mark.run, serial)}": end if serial == last else 1
+            for table, (last, end) in mark.ends.items()
+            for serial in range(1, last + 1)
+        }
+        for loss in find_losses(directory, ends, partial(are_tables, notes)):
+            short = f"has {loss.size} bytes, and {loss.committed} were committed"
+            found.append(Damage(loss.file, "is missing" if loss.size is None else short))
+    return found
 
 
 def are_tables(notes: Notes, files: Iterable[str]) -> set[str]:

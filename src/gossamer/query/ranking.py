@@ -122,16 +122,44 @@ def _keep_ranks(database: Database, ranks: Ranks, sources: Numbers, targets: Num
         "WHERE (SELECT count(*) FROM rank_missing) > 0 AND hash(url) IN (SELECT h FROM rank_missing) GROUP BY 1",
     )
     database.keep(
+        "rank_hosted",
+        "SELECT v.id, u.url, host(u.url) AS host, v.rank, v.importance, v.links_in, v.links_out FROM rank_values v "
+        "JOIN rank_nodes n ON n.id = v.id JOIN (SELECT * FROM rank_urls UNION ALL SELECT * FROM rank_others) u ON u.h = n.h",
+    )
+    database.keep(
         "made_ranks",
-        "SELECT u.url, host(u.url) AS host, v.rank, v.importance, v.links_in, v.links_out FROM rank_values v "
-        "JOIN rank_nodes n ON n.id = v.id JOIN (SELECT * FROM rank_urls UNION ALL SELECT * FROM rank_others) u ON u.h = n.h "
-        "ORDER BY v.rank DESC, u.url",
+        "SELECT url, host, rank, importance, links_in, links_out FROM rank_hosted ORDER BY rank DESC, url",
     )
+    _keep_host_ranks(database, sources, targets, count)
+
+
+def _keep_host_ranks(database: Database, sources: Numbers, targets: Numbers, count: int) -> None:
+    """Rank hosts by the links between them: a site is as important as the sites that link to it say, however many pages it has."""
     hosts = database.arrays(
-        "SELECT host, sum(rank) AS rank, count(*) AS urls FROM made_ranks GROUP BY 1 ORDER BY 2 DESC, 1"
+        "SELECT host, sum(rank) AS rank, count(*) AS urls FROM rank_hosted GROUP BY 1 ORDER BY 2 DESC, 1"
     )
-    database.lend("host_values", {**hosts, "importance": importance(hosts["rank"])})
-    database.keep("made_host_ranks", "SELECT host, rank, importance, urls FROM host_values ORDER BY rank DESC, host")
+    numbers = np.arange(len(hosts["host"]), dtype=np.int32)
+    database.lend("host_numbers", {"host": hosts["host"], "number": numbers})
+    placed = database.arrays("SELECT r.id, h.number FROM rank_hosted r JOIN host_numbers h ON h.host = r.host")
+    host_of = np.zeros(count, dtype=np.int64)
+    host_of[placed["id"]] = placed["number"]
+    total = max(1, len(numbers))
+    # A link between two hosts counts once, or a menu would speak for a whole site.
+    pairs = np.unique(host_of[sources] * total + host_of[targets])
+    begins, ends = (pairs // total).astype(np.int32), (pairs % total).astype(np.int32)
+    between = begins != ends
+    sites, _ = pagerank(begins[between], ends[between], len(numbers))
+    values = {
+        **hosts,
+        "site_rank": sites,
+        "importance": importance(sites),
+        "hosts_in": np.bincount(ends[between], minlength=len(numbers)),
+    }
+    database.lend("host_values", values)
+    database.keep(
+        "made_host_ranks",
+        "SELECT host, rank, site_rank, importance, hosts_in, urls FROM host_values ORDER BY site_rank DESC, rank DESC, host",
+    )
 
 
 def importance(ranks: Ranks) -> Ranks:
@@ -146,7 +174,7 @@ def importance_lines(directory: Path, most: int) -> Iterator[str]:
     """The lines of a file by which a later crawl knows what is important: hosts first, then the `most` highest URLs."""
     with Database(directory) as database:
         for host, value in database.ask(
-            "SELECT host, importance FROM host_ranks WHERE host <> '' ORDER BY rank DESC, host"
+            "SELECT host, importance FROM host_ranks WHERE host <> '' ORDER BY site_rank DESC, rank DESC, host"
         ):
             yield f"{value:.4f}\t{host}\n"
         for url, value in database.ask("SELECT url, importance FROM ranks ORDER BY rank DESC, url LIMIT ?", [most]):

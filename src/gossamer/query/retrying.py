@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from gossamer.contracts.feeding import FeedConsumer
+from gossamer.contracts.feeding import FeedConsumer, FollowerNote
 from gossamer.query.following import FAILURES, Follower, feed_all, feeds_of
 
 #: Looks that a consumer which fails is left out of, at most: the number doubles with each failure, and a look takes a second.
@@ -123,10 +123,10 @@ class RetryingFollower(Follower):
             feed_all(self._directory, feeds_of(self._directory, consumers), self.failed)
             self.has_looked()
 
-    def told(self) -> list[str]:
+    def told(self) -> list[FollowerNote]:
         """A line for each that lacks rows."""
         return [
-            f"{trial.what.name}: {trial.failure}; the next run hands on what is missing"
+            FollowerNote(f"{trial.what.name}: {trial.failure}; the next run hands on what is missing", is_lacking=True)
             for trial in self._trials
             if trial.failure
         ]

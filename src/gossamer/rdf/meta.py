@@ -51,6 +51,7 @@ def meta_items(tags: Iterable[Tag], base: str, rules: Collection[str]) -> list[M
     """
     found: dict[str, dict[str, list[str]]] = {}
     count = 0
+    folder = base[: base.partition("?")[0].rfind("/") + 1]
     for tag in tags:
         if tag.name != b"meta" and tag.name != b"link":
             continue
@@ -61,8 +62,10 @@ def meta_items(tags: Iterable[Tag], base: str, rules: Collection[str]) -> list[M
             if count >= MAX_VALUES:
                 return [MetaItem(*item) for item in found.items()]
             count += 1
-            text = resolved(value, base)[:MAX_VALUE] if kind == "link" else value
-            found.setdefault(kind, {}).setdefault(name, []).append(text)
+            if kind == "link":
+                # Pages of one folder have most of their links in common, so these are resolved once.
+                value = resolved(value, base if value[0] in "?#" else folder)[:MAX_VALUE]  # noqa: PLW2901
+            found.setdefault(kind, {}).setdefault(name, []).append(value)
     return [MetaItem(*item) for item in found.items()]
 
 
@@ -75,9 +78,9 @@ def _said(tag: Tag) -> _Said:
     attributes = tag.attributes
     if tag.name == b"link":
         # A link without an address is none; one with `property` or `itemprop` belongs to RDFa and microdata.
-        if not attributes.get("href", "").strip():
+        href = attributes.get("href", "").strip("\t\n\f\r ")[:MAX_VALUE]
+        if not href:
             return ()
-        href = attributes["href"][:MAX_VALUE]
         types = dict.fromkeys(attributes.get("rel", "")[:MAX_VALUE].lower().split())
         return tuple(("link", one, one, href) for one in types)
     name = (attributes.get("property") or attributes.get("name") or "").strip()[:MAX_VALUE]

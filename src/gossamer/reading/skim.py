@@ -47,8 +47,9 @@ from gossamer.reading.markup import (
     is_end_tag,
 )
 
-#: Tags taken one by one that are kept of a page: five times the links that are, so that nothing else crowds them out (fault 76).
-MAX_KEPT = 250_000
+#: Tags taken one by one that are kept of a page: twice the links that are, so that nothing else crowds them out (fault 76), and
+#: 16 to 30 MB at most.
+MAX_KEPT = 100_000
 
 #: Peculiar places (4 us each) after which everything is taken exactly (1 us a tag): a hostile page, or a very odd one.
 MAX_PECULIAR = 2_000
@@ -152,9 +153,12 @@ class Skim:
         """A tag has more than :data:`~gossamer.reading.markup.MAX_ATTRIBUTES`."""
         self._has_sign = False
         self._taken: list[bytes] = []
+        self.in_head: list[bytes] = []
+        """What start tags of the head hold, as far as it is a head and not :data:`MAX_PECULIAR` tags."""
         self._exact_from = len(markup)
         self._templates = 0
         self._in_form = False
+        self._has_title = False
         self._takes_frames: bool | None = None
         self._graphics = Graphics(markup)
         self.head_end = len(markup)
@@ -278,8 +282,8 @@ class Skim:
             elif name == b"form" and not self._templates:
                 self._in_form = False
             return int(end)
-        if self._exact_from > start >= self.head_end:
-            self._taken.append(raw)
+        if start < self._exact_from:
+            self._note(raw, start)
         text_end = behind = end
         if name in RAW:
             text_end, behind = self._text_of(name, start, end)
@@ -291,6 +295,11 @@ class Skim:
             self.pieces.append(Tag(name, raw, start, end, text_end))
         return int(behind)
 
+    def _note(self, raw: bytes, start: int) -> None:
+        noted = self._taken if start >= self.head_end else self.in_head
+        if raw and len(noted) < MAX_PECULIAR:
+            noted.append(raw)
+
     def _is_wanted(self, name: bytes, raw: bytes, start: int) -> bool:
         """Whether a tag is kept: one that is there by its place, and that may matter."""
         if name == b"frameset":
@@ -301,6 +310,10 @@ class Skim:
             return False
         if name in _OF_PAGE and start >= self.head_end and self._is_displaced(name, start):
             return False
+        if name == b"title":
+            if self._has_title:  # the first is the page's, and an endless page may have one in each line
+                return False
+            self._has_title = True
         if name == b"frame":
             return bool(self._takes_frames)
         if name == b"form":

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
+from gossamer.flow.errors import FlowError
 from gossamer.model.errors import UsageError
 from gossamer.model.raised import raised
 from gossamer.spiders.handlers import HandlerTable
@@ -107,7 +108,7 @@ def _executed(module: ModuleType, source: bytes, file: str) -> SpiderLoaded | No
         return run
     except SyntaxError as error:
         raise UsageError(f"{error.filename or file}:{error.lineno}: {error.msg}") from None
-    except UsageError as error:
+    except (UsageError, FlowError) as error:
         place, text = raised("", error).place, str(error)
         raise UsageError(text if not place or place.rpartition(":")[0] in text else f"{place}: {text}") from None
     except Exception as error:

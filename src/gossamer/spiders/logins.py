@@ -7,12 +7,13 @@ once. They are in no queue, log or archive, since what they carry opens pages.
 
 import asyncio
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from gossamer.contracts.spiders import Ask, Entered
+from gossamer.contracts.spiders import Ask, Entered, Grant
 from gossamer.flow.errors import ComponentFailed
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.mime import sniff
@@ -30,6 +31,12 @@ from gossamer.spiders.handlers import place_of_function
 #: Redirects that one request of a log-in follows: as many as browsers do.
 _MOST_REDIRECTS = 20
 
+#: A token of RFC 6750, 2.1.
+_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
+
+#: The part of its time after which a token is asked for anew, so that no request arrives with one that has just ended.
+_SPENT = 0.9
+
 #: The reason that is told where a log-in returns False.
 _NOT_IN = "it says that nobody is logged in"
 
@@ -37,10 +44,30 @@ _NOT_IN = "it says that nobody is logged in"
 class Session:
     """What a log-in asks with: requests to its host, whose cookies stay with the crawl."""
 
-    def __init__(self, url: str, ask: Ask) -> None:
-        """Ask the host of a canonical URL."""
+    def __init__(self, url: str, ask: Ask, issuer: str = "") -> None:
+        """Ask the host of a canonical URL, and `issuer`, the host that issues its tokens."""
         self.url = url
         self._ask = ask
+        self._hosts = {host_of(url), issuer or host_of(url)}
+        self.token = ""
+        """What :meth:`bear` was given."""
+        self.seconds = 0.0
+
+    def bear(self, token: str, seconds: float = 0.0) -> None:
+        """Send `Authorization: Bearer TOKEN` with every request to the site of the log-in from now on.
+
+        Neither ledger nor archive has the token, and a later run asks for a new one.
+
+        Args:
+            token: as the server gave it.
+            seconds: that it is valid; the log-in is run again before they have passed. 0 where it does not end.
+
+        Raises:
+            UsageError: the token cannot be sent.
+        """
+        if not _TOKEN.fullmatch(token):
+            raise UsageError("a bearer token is one word of letters, digits and -._~+/ (RFC 6750)")
+        self.token, self.seconds = token, max(float(seconds), 0.0)
 
     async def get(self, url: str = "") -> Page:
         """The page of a URL, absolute or relative to the log-in's; by default the log-in's own. Raises as :meth:`send`."""
@@ -72,7 +99,7 @@ class Session:
             url = canonical(in_charset(href, base, ""), base)
         except UnreadableUrl as error:
             raise UsageError(f"{href!r:.200} is no URL: {error}") from None
-        if host_of(url) != host_of(self.url) or (scheme_of(url) != "https" and scheme_of(self.url) == "https"):
+        if host_of(url) not in self._hosts or (scheme_of(url) != "https" and scheme_of(self.url) == "https"):
             raise UsageError(f"{url} is not on {site_of(self.url)}; a log-in asks its own host alone")
         return url
 
@@ -90,6 +117,8 @@ class LogInPlan(msgspec.Struct, frozen=True):
     place: str
     """File and line where it is defined."""
     deadline: float
+    issuer: str = ""
+    """The host that issues tokens for it, where it is another."""
 
 
 class LogInTable:
@@ -101,13 +130,22 @@ class LogInTable:
     def __len__(self) -> int:
         return len(self._plans)
 
-    def add(self, function: Callable[..., Any], url: str, deadline: float) -> None:
+    def add(
+        self, function: Callable[..., Any], url: str, deadline: float, *, place: str = "", issuer: str = ""
+    ) -> None:
         """Register a log-in; one that is defined again takes the place of the one before.
+
+        Args:
+            function: takes a session.
+            url: of the log-in.
+            deadline: seconds that it may take.
+            place: file and line where the user asks for it; that of the function, where empty.
+            issuer: the host that issues tokens for it, where it is another.
 
         Raises:
             UsageError: it is none, or its host has another; names the user's file and line.
         """
-        place = place_of_function(function)
+        place = place or place_of_function(function)
         try:
             address = canonical(url)
         except UnreadableUrl as error:
@@ -120,7 +158,7 @@ class LogInTable:
             inspect.signature(function).bind(object())
         except TypeError:
             raise UsageError(f"{place}: a log-in takes one argument, the session") from None
-        plan = LogInPlan(function, address, place, deadline)
+        plan = LogInPlan(function, address, place, deadline, issuer)
         other = self._plans.get(host_of(address))
         if other is not None and other.function.__qualname__ != function.__qualname__:
             raise UsageError(f"{place}: {host_of(address)} has a log-in already, at {other.place}")
@@ -141,24 +179,35 @@ class Entrances:
         self._locks: dict[str, asyncio.Lock] = {}
         self._entered: dict[str, float] = {}
         """When each host was logged in to; 0 for an earlier run."""
+        self._until: dict[str, float] = {}
+        """When the token of a host is to be asked for anew, where it has one that ends."""
         self._left: set[str] = set()
 
-    async def enter(self, url: str, ask: Ask, entered: Entered) -> None:
+    def _is_in(self, host: str) -> bool:
+        return host in self._entered and self._now() < self._until.get(host, float("inf"))
+
+    async def enter(self, url: str, ask: Ask, entered: Entered, grant: Grant) -> None:
         """See the contract."""
         host = host_of(url)
         plan = self._table.of(host)
-        if plan is None or host in self._entered:
+        if plan is None or self._is_in(host):
             return
         async with self._locks.setdefault(host, asyncio.Lock()):
-            if host in self._entered:
+            if self._is_in(host):
                 return
             if host not in self._left and entered.has_entered(plan.url):
                 self._entered[host] = 0.0
                 return
-            await _run(plan, ask)
-            entered.note_entered(plan.url)
+            session = await _run(plan, ask)
             self._left.discard(host)
-            self._entered[host] = self._now()
+            self._entered[host] = now = self._now()
+            self._until.pop(host, None)
+            if not session.token:
+                entered.note_entered(plan.url)
+                return
+            grant(plan.url, f"Authorization: Bearer {session.token}")
+            if session.seconds:
+                self._until[host] = now + _SPENT * session.seconds
 
     def leave(self, url: str, asked: float) -> None:
         """A page says that nobody is logged in: run the log-in again, unless that was done since the page was asked for.
@@ -173,10 +222,11 @@ class Entrances:
             self._left.add(host)
 
 
-async def _run(plan: LogInPlan, ask: Ask) -> None:
+async def _run(plan: LogInPlan, ask: Ask) -> Session:
+    session = Session(plan.url, ask, plan.issuer)
     try:
         async with asyncio.timeout(plan.deadline) as limit:
-            is_in = await plan.function(Session(plan.url, ask))
+            is_in = await plan.function(session)
     except TimeoutError as error:
         late = f"it took longer than its deadline of {plan.deadline:g} s" if limit.expired() else str(error)
         raise _failure(plan, plan.place, late) from None
@@ -185,6 +235,7 @@ async def _run(plan: LogInPlan, ask: Ask) -> None:
         raise _failure(plan, told.place, str(error) if isinstance(error, UsageError) else told.error) from None
     if is_in is False:
         raise _failure(plan, plan.place, _NOT_IN)
+    return session
 
 
 def _failure(plan: LogInPlan, place: str, reason: str) -> ComponentFailed:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from gossamer.contracts.politeness import Politeness
-from gossamer.contracts.spiders import Ask, Elsewhere, Entered, Handled
+from gossamer.contracts.spiders import Ask, Elsewhere, Entered, Grant, Handled
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
@@ -98,9 +98,9 @@ class SpiderHandlers(Provider[SpiderSheet]):
         """See `contracts.spiders.Beginnings`."""
         return self.asked.get(url, (None,))
 
-    async def enter(self, url: str, ask: Ask, entered: Entered) -> None:
+    async def enter(self, url: str, ask: Ask, entered: Entered, grant: Grant) -> None:
         """See `contracts.spiders.LogIns`."""
-        await self._entrances.enter(url, ask, entered)
+        await self._entrances.enter(url, ask, entered, grant)
 
     # -- whose page it is
 
@@ -163,7 +163,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
         try:
             if plan.run == "loop":
                 async with asyncio.timeout(plan.deadline) as limit:
-                    await _gather(plan, page, gathering)
+                    await in_loop(plan, page, gathering)
             else:
                 assert self._threads is not None
                 await self._threads.run(partial(gather, plan, page, gathering), plan.deadline)
@@ -223,8 +223,8 @@ def _file_of(plan: HandlerPlan) -> str:
     return inspect.getsourcefile(inspect.unwrap(plan.function)) or ""
 
 
-async def _gather(plan: HandlerPlan, page: Page, gathering: Gathering) -> None:
-    """Run a handler in the loop."""
+async def in_loop(plan: HandlerPlan, page: Page, gathering: Gathering) -> None:
+    """Run a handler in the loop that calls. Raises what it raises."""
     made: Any = plan.function(page)
     if hasattr(made, "__aiter__"):
         try:

@@ -1,14 +1,18 @@
-"""Queues by pages with a diversity threshold (Ridgway 2010, section 5.2.2; row R3), in front of other task queues.
+"""Queues by pages with a diversity threshold (Ridgway 2010, sections 5.1.2 and 5.2.2; row R3), in front of other task queues.
 
-So many tasks that are popped make a *page*; of a page no host has more than a share, the *diversity threshold*, as long as another
-host has tasks. A host that has had its share steps back until the next page. The seed writes pages out sorted, and carries what is
-too much over to the next; here the queues by host stay as they are, and only the order in which hosts are admitted changes.
+So many tasks make a *page*. When a page begins, it is counted how many tasks each host has, a share of the page at most, the
+*diversity threshold*; then the hosts are laid out evenly (:mod:`gossamer.stores.spreading`), and admitted in that order, each for
+one task at a time. What is too much for a page steps back to a later one. The seed writes pages out as files; here tasks stay where
+they lie, so that order within a host and what a kill leaves are those of the queues behind.
+
+A host that politeness lets wait keeps nobody waiting: those behind it on the page come first. Where all hosts of a page wait, the
+next page is laid behind it.
 
 Against the default (docs/benchmarks.md): politeness already keeps a host from being asked too often. A page adds fairness where
 there is no delay that would do it, as on hosts of one's own.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from typing import Annotated
 
 from gossamer.contracts.ledger import Ledger, TaskQueues
@@ -17,20 +21,24 @@ from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.kept import HostState
 from gossamer.model.task import Task
+from gossamer.stores.spreading import shares, spread
 
 #: The threshold of the first page, where it is tuned.
 AT_FIRST = 0.1
+
+#: Tasks that are counted to lay a page, in pages: counting takes them from the queues behind and puts them back.
+COUNTED = 4
 
 
 class DiverseQueuesSheet(Sheet, frozen=True):
     """Settings of :class:`DiverseQueues`."""
 
-    page: Annotated[int, setting("Read this many tasks of a page at once.", unit="tasks", ge=1)] = 1_000
+    page: Annotated[int, setting("Lay this many tasks on a page.", unit="tasks", ge=1)] = 1_000
     threshold: (
         Annotated[
             float,
             setting(
-                "Share of a page that a host may have. Left out: tuned to the pace of the last page, so that a host comes "
+                "Give a host at most this share of a page. Left out: tuned to the pace of the last page, so that a host comes "
                 "once a second.",
                 gt=0,
                 le=1,
@@ -41,7 +49,9 @@ class DiverseQueuesSheet(Sheet, frozen=True):
 
 
 class DiverseQueues(Provider[DiverseQueuesSheet]):
-    """No host has more than its share of a page. Contract: `ledger.TaskQueues`, for any `behind` that keeps it."""
+    """Hosts in an even order, none with more than its share of a page. Contract: `ledger.TaskQueues`, for any `behind` that keeps
+    it.
+    """
 
     behind: Uses[TaskQueues]
     ledger: Uses[Ledger]
@@ -49,18 +59,19 @@ class DiverseQueues(Provider[DiverseQueuesSheet]):
 
     def __init__(self, sheet: DiverseQueuesSheet | None = None) -> None:
         super().__init__(sheet)
-        self._held: set[str] = set()
-        """Hosts that the caller holds."""
-        self._back: dict[str, None] = {}
-        """Hosts that stepped back until the page ends."""
-        self._coming: dict[str, None] = {}
-        """Hosts that stepped back on an earlier page, and are to be admitted."""
-        self._taken: Counter[str] = Counter()
+        self._order: deque[str] = deque()
+        """The places of the page that are left, by host."""
+        self._places: Counter[str] = Counter()
+        """How many of them each host has."""
+        self._known: dict[str, None] = {}
+        """Hosts that are held behind, those first that had their places first."""
+        self._granted: dict[str, int] = {}
+        """Hosts that the caller holds, and how many tasks each may have before it steps back."""
         self._popped = 0
         self._tuned = AT_FIRST
         self._began: float | None = None
         self.metrics.gauge("threshold", lambda: self.threshold)
-        self.metrics.gauge("stepped_back", lambda: len(self._back) + len(self._coming))
+        self.metrics.gauge("stepped_back", lambda: len(self._known) - len(self._granted))
 
     @property
     def threshold(self) -> float:
@@ -71,55 +82,43 @@ class DiverseQueues(Provider[DiverseQueuesSheet]):
         return len(self.behind)
 
     def admit(self, now: float, most: int = 1_000) -> list[HostState]:
-        """Hosts that the caller now holds: those first that stepped back on an earlier page."""
-        if self._began is None:
-            self._began = self.clock.monotonic()
-        if self._popped >= self.sheet.page:
-            self._turn()
-        states = self._admitted(now, most)
-        if not states and self._back and not self._held:
-            self._turn()
-            states = self._admitted(now, most)
-        return states
-
-    def _admitted(self, now: float, most: int) -> list[HostState]:
-        names = list(self._coming)[:most]
-        for name in names:
-            del self._coming[name]
-        states = self.ledger.host_states(names) if names else []
-        if len(states) < most:
-            states = [*states, *self.behind.admit(now, most - len(states))]
-        self._held.update(state.host for state in states)
-        return states
+        """Hosts that the caller now holds, in the order of the page."""
+        names = self._next_places(most) or self._places_behind(most)
+        if not names:
+            self._lay(now)
+            names = self._next_places(most) or self._places_behind(most)
+        return self.ledger.host_states(names) if names else []
 
     def pop(self, host: str, most: int = 1) -> list[Task]:
-        """Up to `most` tasks of a held host, within its share of the page."""
-        if host not in self._held:
+        """Up to `most` tasks of a held host, as many as its place has."""
+        granted = self._granted.get(host)
+        if granted is None:
             return []
-        if self._popped >= self.sheet.page or (self._left(host) <= 0 and self._is_alone):
+        if not granted and len(self._known) == 1:
+            # Nobody else is there whom the rest of the page could be for.
             self._turn()
-        left = self._left(host)
-        tasks = self.behind.pop(host, min(most, max(1, left)))
-        if not tasks:
-            self._held.discard(host)
-        elif left <= 0:
-            # It has more, so it steps back; where it has none, nobody need hold it any longer.
-            self.behind.put_back(tasks.pop())
-            self._held.discard(host)
-            self._back[host] = None
-        self._taken[host] += len(tasks)
-        self._popped += len(tasks)
+            granted = self._share
+        tasks = self.behind.pop(host, min(most, granted)) if granted else []
+        if tasks:
+            self._granted[host] = granted - len(tasks)
+            self._popped += len(tasks)
+            return tasks
+        del self._granted[host]
+        if granted:
+            self._forget(host)
         return tasks
 
     def put_back(self, task: Task) -> None:
         """This popped task is not in flight after all."""
-        self._taken[task.host] -= 1
+        if task.host in self._granted:
+            self._granted[task.host] += 1
         self._popped -= 1
         self.behind.put_back(task)
 
     def rest(self, host: str, until: float) -> None:
         """Hold this host no more before `until`."""
-        self._held.discard(host)
+        self._granted.pop(host, None)
+        self._forget(host)
         self.behind.rest(host, until)
 
     def next_rest(self) -> float:
@@ -128,28 +127,95 @@ class DiverseQueues(Provider[DiverseQueuesSheet]):
 
     def next_due(self) -> float:
         """When the next task for later is due; now where hosts may come back."""
-        may_come_back = self._coming or (self._back and (not self._held or self._popped >= self.sheet.page))
-        return 0.0 if may_come_back else self.behind.next_due()
+        return 0.0 if len(self._known) > len(self._granted) else self.behind.next_due()
 
     def wake(self, now: float) -> int:
         """Queue tasks that are due."""
         return self.behind.wake(now)
 
-    def _left(self, host: str) -> int:
-        return max(1, int(self.threshold * self.sheet.page)) - self._taken[host]
+    # -- the page
 
     @property
-    def _is_alone(self) -> bool:
-        """No other host is there that the rest of the page could be for."""
-        return not (self._back or self._coming or len(self._held) > 1)
+    def _share(self) -> int:
+        return max(1, int(self.threshold * self.sheet.page))
+
+    def _next_places(self, most: int) -> list[str]:
+        """Hosts of the next places, up to the first that stands there for the second time or is held already."""
+        names: list[str] = []
+        while self._order:
+            name = self._order[0]
+            if names and names[-1] == name:
+                self._granted[name] += 1
+            elif name in self._granted or len(names) >= most:
+                break
+            else:
+                self._granted[name] = 1
+                names.append(name)
+            self._order.popleft()
+            self._used(name)
+        return names
+
+    def _places_behind(self, most: int) -> list[str]:
+        """The next place of each host that is not held: those before it wait for politeness."""
+        names = [name for name in self._places if name not in self._granted][:most]
+        if not names:
+            return names
+        found = set(names)
+        left = []
+        for name in self._order:
+            if name in found:
+                found.discard(name)
+                self._granted[name] = 1
+                self._used(name)
+            else:
+                left.append(name)
+        self._order = deque(left)
+        return names
+
+    def _used(self, name: str) -> None:
+        self._places[name] -= 1
+        if not self._places[name]:
+            del self._places[name]
+
+    def _lay(self, now: float) -> None:
+        """Lay a page of what hosts have that are not on one already."""
+        self._turn()
+        names = [name for name in self._known if name not in self._granted and name not in self._places]
+        names = names[: self.sheet.page]
+        if len(names) < self.sheet.page:
+            admitted = [state.host for state in self.behind.admit(now, self.sheet.page - len(names))]
+            self._known.update(dict.fromkeys(admitted))
+            names += admitted
+        if not names:
+            return
+        most = max(1, min(self._share, COUNTED * self.sheet.page // len(names)))
+        counts = shares({name: self._count(name, most) for name in names}, self.sheet.page)
+        for name in counts:
+            # Behind those that find no room: they are the first on the next page.
+            del self._known[name]
+            self._known[name] = None
+        self._places.update(counts)
+        self._order.extend(spread(counts))
+
+    def _count(self, name: str, most: int) -> int:
+        """How many tasks a host has, so many at most. One that has none is held behind no more."""
+        tasks = self.behind.pop(name, most)
+        for task in reversed(tasks):
+            self.behind.put_back(task)
+        if not tasks:
+            self._forget(name)
+        return len(tasks)
+
+    def _forget(self, name: str) -> None:
+        self._known.pop(name, None)
+        if self._places.pop(name, None) is not None:
+            self._order = deque(other for other in self._order if other != name)
 
     def _turn(self) -> None:
-        """Begin a page. What stepped back comes again, those first that did so first."""
+        """A page begins: tune the threshold to the pace of the last one."""
         now = self.clock.monotonic()
-        if self._began is not None and now > self._began and self._popped:
+        if self._began is None:
+            self._began = now
+        elif self._popped > 0 and now > self._began:
             self._tuned = min(1.0, (now - self._began) / self._popped)
-        self._began = now
-        self._coming.update(self._back)
-        self._back.clear()
-        self._taken.clear()
-        self._popped = 0
+            self._began, self._popped = now, 0

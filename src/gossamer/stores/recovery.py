@@ -80,8 +80,9 @@ def files_of(directory: Path, agent: str) -> Iterator[Path]:
         yield log
 
 
-#: Logs that their owner takes away once they are merged: the sieve says itself, where it is opened, which of them is missing.
-_PASSING = re.compile(r"state/[^/]+/sieve/")
+#: Logs that their owner takes away once they are merged: sieve, trie and filter say themselves, where they are opened, which of
+#: them is missing.
+_PASSING = re.compile(r"state/[^/]+/(sieve|trie|bloom)/")
 
 
 def find_losses(directory: Path, committed_ends: Mapping[str, int], are_tables: AreTables = _no_tables) -> list[Loss]:

@@ -68,7 +68,9 @@ def check_feed_consumer(
 ) -> None:
     """A consumer keeps its promises: killed anywhere, it misses no row and has none twice.
 
-    It is killed in processes of their own, after each line of Python that it runs, libraries excepted.
+    It is killed in processes of their own, after each line of Python that it runs, libraries excepted. They are forks of
+    the process that calls this, and have none of its threads. Where a library of the consumer keeps threads for the whole
+    process, as RocksDB and tantivy do, call this in a process of its own, and let `make`, `mark` and `kept` start none there.
 
     Args:
         make: opens the consumer as a process does that starts anew; nothing is kept at first.

@@ -61,6 +61,9 @@ class _Server:
     def note_entered(self, url: str) -> None:
         self.entered.append(url)
 
+    def grant(self, url: str, field: str) -> None:
+        raise AssertionError("a log-in that bears no token grants none")
+
 
 async def check_log_ins(make: Callable[[], LogIns], url: str, elsewhere: str, refuse: Callable[[bool], None]) -> None:
     """Log-ins keep the promises of their contract.
@@ -72,29 +75,29 @@ async def check_log_ins(make: Callable[[], LogIns], url: str, elsewhere: str, re
         refuse: has log-ins fail from then on, or succeed again.
     """
     server, log_ins = _Server(), make()
-    await log_ins.enter(elsewhere, server.ask, server)
+    await log_ins.enter(elsewhere, server.ask, server, server.grant)
     assert not server.asked and not server.entered, "a host without a log-in was asked"
     refuse(True)
     for _ in range(2):
         before = len(server.asked)
         told = ""
         try:
-            await log_ins.enter(url, server.ask, server)
+            await log_ins.enter(url, server.ask, server, server.grant)
         except ComponentFailed as error:
             told = str(error)
         assert told and "\n" not in told, "a log-in that fails raises ComponentFailed with one line"
         assert len(server.asked) > before, "a log-in that failed is not run again for whoever comes next"
     assert not server.entered, "a log-in that failed was noted"
     refuse(False)
-    await log_ins.enter(url, server.ask, server)
+    await log_ins.enter(url, server.ask, server, server.grant)
     one = len(server.asked)
     assert len(server.entered) == 1, "a log-in was not noted once"
-    await asyncio.gather(*(log_ins.enter(url, server.ask, server) for _ in range(5)))
+    await asyncio.gather(*(log_ins.enter(url, server.ask, server, server.grant) for _ in range(5)))
     assert len(server.asked) == one, "a log-in was run again although it had succeeded"
-    await make().enter(url, server.ask, server)
+    await make().enter(url, server.ask, server, server.grant)
     assert len(server.asked) == one, "a log-in of an earlier run was run again"
     fresh, again = _Server(), make()
-    await asyncio.gather(*(again.enter(url, fresh.ask, fresh) for _ in range(5)))
+    await asyncio.gather(*(again.enter(url, fresh.ask, fresh, fresh.grant) for _ in range(5)))
     assert fresh.most == 1 and len(fresh.entered) == 1, "several ran one log-in at once"
     hosts = {host_of(task.url) for task in (*server.asked, *fresh.asked)}
     assert hosts == {host_of(url)}, f"a log-in asked other hosts: {hosts}"

@@ -3,18 +3,29 @@
 ::
 
     [item] = prices(stored_document(Path("tests/pages/shop.html"), url="https://shop.test/1"))
+    [item] = handled(spider, Path("tests/pages/book.html"), label="book").items
 
 `gossamer cat DIR URL > shop.html` stores a page of a crawl.
 """
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from gossamer.contracts.spiders import Handled
+from gossamer.model.errors import UsageError
 from gossamer.model.mime import sniff
 from gossamer.model.outcome import Outcome
+from gossamer.model.request import asking
 from gossamer.model.task import Task
 from gossamer.model.url import canonical, host_of
-from gossamer.model.visit import Response, Visit
+from gossamer.model.visit import Record, Response, Visit
 from gossamer.reading.document import Document
+from gossamer.reading.page import Page
+from gossamer.spiders.gathering import Gathering
+from gossamer.spiders.loading import Loadable
+from gossamer.spiders.running import in_loop
 
 
 def stored_document(
@@ -42,3 +53,45 @@ def stored_document(
     response = Response(Outcome.OK, status=status, headers=headers, body=content)
     visit = Visit(task=Task(address, host_of(address)), response=response, mime=sniff(content, content_type))
     return Document(visit)
+
+
+def handled(
+    spider: Loadable,
+    source: str | bytes | Path,
+    *,
+    url: str = "https://example.test/",
+    label: str = "",
+    data: object = None,
+    content_type: str = "",
+    status: int = 200,
+) -> Handled:
+    """What a spider's handler makes of a stored page: its `items`, each with a `value`, and what it asks for, in `found`.
+
+    Args:
+        spider: its handlers are asked, the one that would get the page in a crawl runs.
+        source: the markup, the bytes, or the file that holds them.
+        url: where it would have come from; a redirect apart, what handlers are chosen by.
+        label: of the request.
+        data: that the request was given.
+        content_type: as a server would say it; empty says nothing.
+        status: of the answer.
+
+    Raises:
+        UsageError: no handler gets this page, or it yields what cannot be kept.
+        Exception: what the handler raises, `gossamer.Retry` too.
+    """
+    import asyncio  # a test of a processor needs none
+
+    document = stored_document(source, url=url, content_type=content_type, status=status)
+    task = msgspec.structs.replace(document.visit.task, request=asking(label, data, 0, ""))
+    visit = msgspec.structs.replace(document.visit, task=task)
+    plan = spider.handlers.of_page(label, visit.url, visit.media_type)
+    if plan is None:
+        raise UsageError(
+            f"no handler gets {visit.url} of type {visit.media_type or 'unknown'} with the label {label!r}"
+        )
+    labels = spider.handlers.labels
+    gathering = Gathering(visit.url, labels)
+    gather: Any = in_loop(plan, Page(Record(visit), document=Document(visit), labels=labels), gathering)
+    asyncio.run(gather)
+    return gathering.handled()

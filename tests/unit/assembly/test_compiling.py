@@ -52,6 +52,8 @@ ELSEWHERE |= {
     "sinks",
     "index",
 }
+#: They put parts into the wiring together: tests/journeys/test_order.py.
+ELSEWHERE |= {"topic", "topic_page", "relevance", "tunnel"}
 
 
 def compiled(seeds: list[str] = SEEDS, **options: Any) -> Wiring:

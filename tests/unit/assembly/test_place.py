@@ -78,7 +78,7 @@ def test_a_crawl_that_is_replaced_comes_back_unless_the_new_one_has_begun(
 ) -> None:
     place = CrawlPlace(a_crawl(tmp_path / "crawl"), CrawlOptions(overwrite=True))
     new = msgspec.structs.replace(shipped("default"), description="new")
-    made = place.make(new, plan(new, catalog()))
+    made = place.make(new, plan(new, catalog()), lambda: None)
     assert made and place.holds_another
     place.settle(made, has_begun)
     assert read_wiring(place.path).description == left

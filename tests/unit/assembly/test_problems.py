@@ -24,7 +24,7 @@ WELL: dict[str, Any] = {
     "errors": 5,
     "discovered": 5_000,
     "queued": 4_000,
-    "in_flight": 3,
+    "in_flight": 30,
     "concurrency": 64,
     "hosts": 10,
     "busy": 0.2,
@@ -53,7 +53,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "failing",
         {"outcomes": {"ok": 80, "server_error": 20}, "errors": 20, "failing": [FailingHost("a.test", 19)]},
-        "gossamer block 'my crawl' a.test",
+        "gossamer report 'my crawl' errors",
     ),
     (
         "failing",
@@ -89,6 +89,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         "gossamer report 'my crawl' slow",
     ),
     ("slots", {"in_flight": 64}, "gossamer set 'my crawl' concurrency=128"),
+    ("few_hosts", {"in_flight": 1}, "gossamer report 'my crawl' hosts"),
     ("processor", {"busy": BUSY}, "gossamer status"),
     ("set_aside", {"set_aside": 100}, "gossamer traps 'my crawl'"),
     ("robots_denied", {"outcomes": {"ok": 50, "robots_denied": 50}}, "gossamer query"),

@@ -95,10 +95,10 @@ def test_a_later_crawl_takes_what_is_important_first(crawl: Path, capsys: pytest
     assert levels[1] < levels[2]
 
 
-@pytest.mark.parametrize("line", ["high a.test", "2 a.test", "0.5", "0.5 a b"])
+@pytest.mark.parametrize("line", ["high a.test", "-2 a.test", "nan a.test", "0.5", "0.5 a b", "0.5 http://a.test/*/b*"])
 def test_a_file_of_importance_that_says_something_else_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
     file = tmp_path / "ranks.txt"
-    file.write_text(f"# hosts\n0.5 a.test\n{line}\n", encoding="utf-8")
+    file.write_text(f"# hosts\n\n{line}\n", encoding="utf-8")
     with pytest.raises(SettingError, match="line 3"):
         WeightedPrioritizer(WeightSheet(importance=str(file)))
 
@@ -106,3 +106,21 @@ def test_a_file_of_importance_that_says_something_else_is_refused_with_its_line(
 def test_a_file_of_importance_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="No such file"):
         WeightedPrioritizer(WeightSheet(importance=str(tmp_path / "none.txt")))
+
+
+def test_a_site_is_as_important_as_other_sites_say_however_many_pages_it_has(kept: Open, page: Make) -> None:
+    stores = kept()
+    big = [f"http://big.test/{n}" for n in range(20)]
+    for number, url in enumerate(big, 1):
+        links = tuple(map(Link, big)) + ((Link("http://small.test/"),) if number == 1 else ())
+        stores.commit(page(number, id=f"b{number}", task=Task(url, "big.test"), links=links))
+    for number in range(30, 34):
+        other = Task(f"http://o{number}.test/", f"o{number}.test")
+        stores.commit(page(number, id=f"o{number}", task=other, links=(Link("http://small.test/"),)))
+    rank_crawl(stores.directory)
+    with Database(stores.directory) as database:
+        hosts = list(database.ask("SELECT host, hosts_in FROM host_ranks ORDER BY importance DESC"))
+        assert hosts[0] == ("small.test", 5)
+        assert list(database.ask("SELECT host FROM host_ranks ORDER BY rank DESC LIMIT 1")) == [("big.test",)]
+        [(total,)] = database.ask("SELECT sum(site_rank) FROM host_ranks")
+        assert total == pytest.approx(1)

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.contracts.feeding import FeedBatch, FeedMark, FeedPlace
+from gossamer.contracts.feeding import FeedBatch, FeedMark, FeedPlace, FollowerNote
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Visit
@@ -199,12 +199,13 @@ def test_a_missing_table_loses_nothing_and_is_filled_when_it_is_there(kept: Open
         encoding="utf-8",
     )
 
-    def told() -> list[str]:
+    def told() -> list[FollowerNote]:
         with contextlib.closing(sink_follower(crawl.directory, "shop", sleep=lambda _: None)) as follower:
             return feed_until(crawl.directory, follower, lambda: True)
 
     [lacking] = told()
-    assert lacking.startswith("sink shop, items: ") and "prices" in lacking
+    assert lacking.is_lacking
+    assert lacking.text.startswith("sink shop, items: ") and "prices" in lacking.text
     run(url, "CREATE TABLE prices (page VARCHAR(50), euros INTEGER)")
     for _ in range(2):
         assert told() == []
@@ -246,7 +247,7 @@ def test_a_sink_that_fails_keeps_no_other_waiting_and_is_tried_with_growing_paus
     every = [Retried("broken", broken), Retried("sound", lambda: sink(tmp_path, url))]
     with contextlib.closing(RetryingFollower(crawl.directory, every, pauses.append)) as follower:
         [told] = feed_until(crawl.directory, follower, rest)
-    assert told.startswith("broken: connection refused; ")
+    assert told.is_lacking and told.text.startswith("broken: connection refused; ")
     assert broken.tried == [1, 3, 7, 15, *[20] * 5] and len(pauses) == 5
 
 

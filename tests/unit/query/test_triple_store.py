@@ -140,6 +140,24 @@ def test_blank_nodes_of_two_pages_and_of_two_visits_are_apart(crawl: Any, page: 
         assert len(linked) == 2
 
 
+def test_the_files_of_a_store_are_put_in_order_where_enough_is_new(crawl: Any, page: Make) -> None:
+    commit(crawl, *(visited(page, number, number, "one") for number in range(1, 9)))
+    with feed(crawl.directory) as store:
+        assert not store.put_in_order(), "a small store needs none"
+        assert not store.put_in_order(17)
+        assert store.put_in_order(16)
+        assert not store.put_in_order(1), "nothing is new"
+        assert len(store.open()) == 16
+    commit(crawl, visited(page, 9, 9, "two"))
+    with feed(crawl.directory) as store:
+        assert not store.put_in_order(1), "2 of 18 are new, which is less than a quarter"
+    commit(crawl, visited(page, 10, 10, "three"))
+    with feed(crawl.directory) as store:
+        assert store.put_in_order(1)
+        store.empty([])
+        assert not store.put_in_order(1)
+
+
 HOSTILE: list[Triple] = [
     ("http://a.test/> <http://evil.test/p> <http://evil.test/o> .\n<http://a.test/", NAME, "x", STRING, ""),
     ("http://a.test/s", NAME, 'x" <http://evil.test/g> .\n<http://evil.test/s> <http://evil.test/p> "', STRING, ""),

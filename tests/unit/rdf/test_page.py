@@ -14,6 +14,7 @@ from gossamer.rdf.sign import sign_of
 from gossamer.rdf.terms import STRING, XHV
 from gossamer.rdf.writing import FORMATS, serialized
 from gossamer.reading.document import Document
+from gossamer.reading.skim import MAX_PECULIAR, MAX_REMEMBERED
 
 OPENGRAPH = (
     '<!doctype html><head><title>t</title><meta property="og:title" content="T"><meta name="DC.creator" content="C">'
@@ -58,6 +59,25 @@ def test_a_head_says_without_a_tree_what_it_says_with_one(head: str, document: A
     page = document(f"<!doctype html>{head}<body><p>text")
     assert sign_of(page).head_only
     assert structured_data(page, rules=()).triples == structured_data(page, rules=(), searching=False).triples
+
+
+def test_any_element_of_a_head_may_show_a_sign(document: Any) -> None:
+    for head, is_sign in (
+        ("<head typeof='http://s.test/T'>", True),
+        ("<noscript PROPERTY = x></noscript>", True),
+        ("<link rel='cc:license' href=x>", True),
+        ("<meta name=x content=y>" * (MAX_PECULIAR + 1) + "<meta property='og:x' content=y>", True),
+        (f"<meta content='{'x' * MAX_REMEMBERED}' property='og:x'>", True),
+        ("<meta name=x content=property><script>a.property = 1</script><!-- <p property=x> -->", False),
+    ):
+        assert sign_of(document(f"<!doctype html>{head}<title>t</title><body><p>text")).is_nothing is not is_sign, head
+
+
+def test_a_script_may_write_its_type_with_a_reference(document: Any) -> None:
+    for kind in ("application/ld+json", "Application/LD+JSON; charset=utf-8", "application/ld&#x2B;json"):
+        page = document(f"""<script type='{kind}'>{{"http://s.test/n": 1}}</script>""")
+        assert len(structured_data(page).triples) == 1, kind
+    assert sign_of(document("<script type='application/json&#x20;'>{}</script>")).is_nothing
 
 
 @pytest.mark.parametrize(
@@ -148,6 +168,17 @@ def test_the_rules_of_the_filter_say_which_elements_are_items(document: Any) -> 
         "meta": {"viewport": ["x"]},
         "link": {"stylesheet": ["http://a.test/in/a.css"], "author": ["mailto:a@b.test"]},
     }
+
+
+def test_links_lead_where_a_browser_would_go(document: Any) -> None:
+    page = document(
+        "<!doctype html><base href='/a/b?q=/x'><link rel=author href=' c'><link rel=author href='?d'><link rel=author href='#e'>"
+        "<link rel=author href='/f'><link rel=author href='//g.test'><link rel=author href='  '><link rel=author href='.'>"
+    )
+    assert items_of(page)["link"]["author"] == [
+        "http://a.test/a/c", "http://a.test/a/b?d", "http://a.test/a/b?q=/x#e", "http://a.test/f", "http://g.test",
+        "http://a.test/a/",
+    ]  # fmt: skip
 
 
 def test_a_page_of_endless_items_keeps_a_thousand(document: Any) -> None:

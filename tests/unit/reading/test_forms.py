@@ -87,6 +87,28 @@ def test_a_form_is_sent_in_the_encoding_of_its_page() -> None:
     assert request.found.request is not None and request.found.request.body == b"q=%F6&_charset_=koi8-r"
 
 
+@pytest.mark.parametrize(
+    ("charset", "word", "octets"),
+    [
+        ("euc-kr", "한글", "%C7%D1%B1%DB"),
+        ("shift_jis", "日本", "%93%FA%96%7B"),
+        ("euc-jp", "日本", "%C6%FC%CB%DC"),
+        ("windows-1251", "ж", "%E6"),
+        ("gbk", "中", "%D6%D0"),
+        ("big5", "中", "%A4%A4"),
+        ("iso-8859-2", "ł", "%B3"),
+        ("utf-8", "ж", "%D0%B6"),
+    ],
+)
+def test_a_filled_form_is_sent_in_its_own_encoding_or_else_its_pages(charset: str, word: str, octets: str) -> None:
+    own = form(f"<form action=/s accept-charset={charset}><input name=q></form>")
+    its_page = form(b"<form action=/s><input name=q></form>", f"text/html; charset={charset}")
+    for filled in (own.submit(q=word), its_page.submit(q=word)):
+        assert filled.url == f"/s?q={octets}"
+    posted = form(f"<form method=post accept-charset={charset}><input name=q></form>").submit(q=word)
+    assert posted.found.request is not None and posted.found.request.body == f"q={octets}".encode()
+
+
 def test_files_travel_in_parts_and_the_same_form_is_the_same_request() -> None:
     upload = form("<form method=post enctype=multipart/form-data><input name=a value=1><input type=file name=f></form>")
     first, second = (upload.submit(f=('x".txt', b"\0\r\n")).found.request for _ in range(2))

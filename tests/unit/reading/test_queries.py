@@ -1,5 +1,7 @@
 """Query strings are in the encoding of their document, as browsers send them."""
 
+from urllib.parse import quote
+
 import msgspec
 import pytest
 from webencodings.labels import LABELS
@@ -52,6 +54,17 @@ def test_base_and_canonical_url_are_read_as_links_are() -> None:
     page = "<meta charset=koi8-r><base href='/b?я'><link rel=canonical href='/c?я'>".encode("koi8-r")
     document = Document(visit(PAGE, page))
     assert (document.base, document.canonical) == ("http://a.test/b?%D1", "http://a.test/c?%D1")
+
+
+@pytest.mark.parametrize(
+    ("charset", "word"),
+    [("euc-kr", "한글"), ("shift_jis", "日本"), ("windows-1251", "ж"), ("iso-8859-2", "ł"), ("koi8-r", "ж")],
+)
+def test_a_sitemap_in_a_legacy_encoding_is_read_by_what_it_declares(charset: str, word: str) -> None:
+    body = f"<?xml version='1.0' encoding='{charset}'?><urlset><url><loc>http://a.test/{word}?q={word}</loc></url></urlset>"
+    made = msgspec.structs.replace(visit("http://a.test/", body.encode(charset)), mime="application/xml")
+    [done] = LinkResolver().filter(filled(made, read(Document(made), [SitemapLinks()], "plain")))
+    assert [link.url for link in done.links] == [f"http://a.test/{quote(word)}?q={quote(word)}"]
 
 
 @pytest.mark.parametrize(

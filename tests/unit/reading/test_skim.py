@@ -106,6 +106,7 @@ def test_tags_that_are_kept_are_bounded_and_a_cut_is_counted() -> None:
     assert len(page.skim.pieces) == MAX_KEPT
     list(processor.process(page))
     assert processor.metrics.counters["cut"] == 1
+    assert len(Skim(b"<title>t</title><p>" * 1_000).tags) == 1
 
 
 def test_what_is_found_is_bounded() -> None:

@@ -203,3 +203,10 @@ def test_urls_in_plain_text() -> None:
         "text url: https://a.test/y_(z)",
         "text url: HTTP://a.test/",
     ]
+
+
+def test_so_many_urls_of_a_sitemap_are_taken() -> None:
+    body = b"<urlset>" + b"".join(b"<url><loc>/%d</loc></url>" % number for number in range(5)) + b"</urlset>"
+    processor = SitemapLinks(SitemapSheet(max_urls=3))
+    assert len(links(processor, body, "application/xml", url="http://a.test/sitemap.xml")) == 3
+    assert processor.metrics.snapshot()["cut"] == 1

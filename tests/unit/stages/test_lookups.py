@@ -2,13 +2,21 @@
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from gossamer.contracts.resolving import Endpoint
 from gossamer.model.errors import AddressRefused, ResolutionFailed
 from gossamer.model.task import Task
+from gossamer.stages.frontier.addresses import HostAddresses
 from gossamer.stages.frontier.hosts import FrontierHost
+from gossamer.stages.frontier.limits import CrawlLimits
+from gossamer.stages.frontier.lingering import Failures
 from gossamer.stages.frontier.lookups import LOOKUPS, Lookups
+from gossamer.stages.frontier.sheet import FrontierSheet
+from gossamer.stages.frontier.stopping import Stopping
 
 
 class Answers:
@@ -77,3 +85,29 @@ def test_a_page_that_names_thousands_of_hosts_keeps_nobody_elses_waiting(run: Ca
 
     run(body())
     assert len(known) < 3 * LOOKUPS
+
+
+@pytest.mark.parametrize("unresolved", [(), ("echo",)])
+def test_names_of_a_scheme_that_has_no_machines_are_not_looked_up(run: Any, unresolved: tuple[str, ...]) -> None:
+    async def body() -> None:
+        asked: list[str] = []
+
+        async def resolve(host: str, port: int) -> None:
+            asked.append(host)
+            raise ResolutionFailed(host)
+
+        uses: Any = SimpleNamespace(
+            sheet=FrontierSheet(unresolved=unresolved),
+            resolver=SimpleNamespace(resolve=resolve),
+            politeness=SimpleNamespace(missed=lambda host: None),
+        )
+        stopping, failures = Stopping(CrawlLimits(), ""), Failures()
+        addresses = HostAddresses(uses, stopping, failures, lambda host: None, lambda error: None)
+        host = FrontierHost("name.test")
+        assert addresses.is_known(host, Task("echo://name.test/", "name.test")) is bool(unresolved)
+        while len(addresses):
+            await asyncio.sleep(0)
+        assert bool(asked) is not bool(unresolved)
+        await addresses.close()
+
+    run(body())

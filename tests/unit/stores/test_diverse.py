@@ -91,3 +91,37 @@ def test_when_all_have_had_their_shares_the_frontier_is_told_to_come_again(ledge
     assert queues.next_due() == 0.0
     assert {state.host for state in queues.admit(0.0)} == {"a.test", "b.test"}
     assert queues.next_due() == float("inf")
+
+
+def test_hosts_come_in_the_even_order_of_the_seeds_example(ledger: RocksLedger) -> None:
+    queues = filled(ledger, {"1.test": 7, "2.test": 5, "3.test": 4, "4.test": 3, "5.test": 1}, page=20, threshold=1.0)
+    order = [host.partition(".")[0] for host in greedy(queues)]
+    assert " ".join(order) == "1 2 3 1 4 2 1 3 5 1 2 1 3 4 1 2 4 1 3 2"
+
+
+def test_a_host_that_waits_for_politeness_keeps_nobody_waiting(ledger: RocksLedger) -> None:
+    queues = filled(ledger, {"slow.test": 5, "a.test": 2, "b.test": 2}, page=9, threshold=1.0)
+    others: list[str] = []
+    for _ in range(20):
+        for state in queues.admit(0.0):
+            if state.host != "slow.test":
+                while tasks := queues.pop(state.host):
+                    others += [task.host for task in tasks]
+    assert Counter(others) == {"a.test": 2, "b.test": 2}
+    assert len(queues.pop("slow.test")) == 1, "it is held, and may have its task when its delay is over"
+
+
+@pytest.mark.parametrize(("tasks", "rate"), [(100, 10), (1_000, 50), (10_000, 100)])
+def test_tuned_to_the_pace_no_host_comes_twice_in_a_second(ledger: RocksLedger, tasks: int, rate: int) -> None:
+    """Ridgway 2010, table 2: so many URLs at so many a second, of as many domains as are asked in a second."""
+    queues = filled(ledger, {f"h{n}.test": tasks // rate for n in range(rate)})
+    clock = queues.clock
+    assert isinstance(clock, FakeClock)
+    hosts = []
+    for host in greedy(queues):
+        hosts.append(host)
+        if len(hosts) % rate == 0:
+            asyncio.run(clock.advance(1.0))
+    seconds = [hosts[at : at + rate] for at in range(0, tasks, rate)]
+    assert len(hosts) == tasks
+    assert max(max(Counter(second).values()) for second in seconds) == 1

@@ -479,3 +479,11 @@ def test_the_last_disk_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytes
         break_disk(monkeypatch, folder, from_byte=0)
     with pytest.raises(OSError, match="Input/output"):
         kept.append([visit()])
+
+
+def test_an_archive_names_the_software_that_the_settings_do(tmp_path: Path) -> None:
+    made = archive(tmp_path, software="Own/7")
+    made.append([visit()])
+    asyncio.run(made.stop())
+    [path] = tmp_path.rglob("*.warc.gz")
+    assert b"software: Own/7\r\n" in gzip.decompress(path.read_bytes())

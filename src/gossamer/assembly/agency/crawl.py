@@ -158,15 +158,15 @@ class DividedCrawl:
             return await self._run()
 
     async def _run(self) -> Summary:
-        made = self._place.make(self.plan.kept(self.graph), self.graph)
+        made = self._place.make(self.plan.kept(self.graph), self.graph, self._note)
         lock: ProcessLock | None = None
         vain = False
         try:
             lock = ProcessLock(self.directory / STATE_DIRECTORY / SUPERVISOR / "lock")
             if self.options.resume:
                 # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
+                self._note()
                 self._place.write(self.plan.kept(self.graph), self.graph)
-            write_members(self.directory, self.members)
             self._pages_before = ended(self.directory, self.members).standing.pages if self.options.resume else 0
             forget_end(self.directory)
             ensure_crawl_id(self.directory, SystemClock().now())
@@ -203,9 +203,14 @@ class DividedCrawl:
         if self._is_told_to_stop:
             supervisor.stop()
         await self.following.start()
-        self.mirror.start()
         async with self.tables.watching() if self.tables else contextlib.nullcontext(), self._attended():
             await supervisor.work()
+
+    def _note(self) -> None:
+        """Note who the agents are, and what follows the crawl, for this run and every later one."""
+        write_members(self.directory, self.members)
+        self.following.register()
+        self.mirror.register()
 
     def _limit_by_frontier(self) -> None:
         """Tell the supervisor the limits of the whole crawl, as they stand."""

@@ -25,7 +25,7 @@ from gossamer.stages.frontier.lingering import RetriesWaiting
 #: Fields that are added up.
 _SUMS = (
     "pages", "fetched", "unique_documents", "bytes", "errors", "raised", "discovered", "queued", "set_aside", "in_flight",
-    "concurrency", "hosts", "pages_per_second", "recent_pages_per_second", "cpu_seconds", "peak_rss_bytes",
+    "concurrency", "hosts", "judged", "relevant", "pages_per_second", "recent_pages_per_second", "cpu_seconds", "peak_rss_bytes",
 )  # fmt: skip
 
 #: Hosts of retries that are told.

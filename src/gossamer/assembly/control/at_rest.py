@@ -8,10 +8,11 @@ import msgspec
 
 from gossamer.assembly.control.adding import added_standing
 from gossamer.assembly.control.problems import problems_of
-from gossamer.assembly.control.sizes import data_sets, disk_free, sizes_of, walked_sizes
+from gossamer.assembly.control.sizes import data_sets, sizes_of, walked_sizes
 from gossamer.assembly.control.standing import CrawlStanding, errors_of, failing_of, ledgers_of
 from gossamer.assembly.control.waits import MOST_COUNTED, waits_at_rest
 from gossamer.assembly.summary import ENDED, ENDED_FILE
+from gossamer.contracts.relevance import JUDGED, RELEVANT
 from gossamer.services.orders import blocked_by_orders
 from gossamer.stores.ledger.ledger import RocksLedger
 
@@ -87,7 +88,8 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             goal=ended.goal,
             waiting=ended.waiting,
             hosts=counters.get("hosts", 0),
-            disk_free=disk_free(directory),
+            judged=counters.get(JUDGED, 0),
+            relevant=counters.get(RELEVANT, 0),
             seconds=ended.seconds,
             pages_per_second=ended.pages_per_second,
             cpu_seconds=ended.cpu_seconds,

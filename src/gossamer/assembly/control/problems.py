@@ -37,6 +37,9 @@ LITTLE_DISK, SOON_FULL = 1_000_000_000, 86_400.0
 #: Share of a core from which on the crawl's process is what limits it.
 BUSY = 0.9
 
+#: Share of the slots below which a crawl that has URLs is kept waiting by its hosts.
+FEW_SLOTS = 0.25
+
 #: Seconds of a mean answer from which on a host is slow: most answer in a tenth of that.
 SLOW_ANSWER = 3.0
 
@@ -170,7 +173,7 @@ def _failing(now: "CrawlStanding") -> Iterator[Problem]:
         "loss",
         reason,
         evidence,
-        _command(now, "block", first.host) if first is not None and is_one else _command(now, "report", "errors"),
+        _command(now, "report", "errors"),
         share,
         [one.host for one in now.failing[:_NAMED]],
     )
@@ -314,6 +317,22 @@ def _slots(now: "CrawlStanding") -> Iterator[Problem]:
         yield Problem("slots", "slow", "every slot for a request is in use", evidence, more, 0.6)
 
 
+def _few_hosts(now: "CrawlStanding") -> Iterator[Problem]:
+    """What makes most crawls of one site slow, and is meant so: told where nothing else is the reason."""
+    is_free = now.in_flight < now.concurrency * FEW_SLOTS and now.busy < BUSY
+    if now.state == "running" and is_free and now.queued > now.concurrency and not now.waits:
+        told = f"{now.in_flight:,} of {now.concurrency:,} slots in use, {now.queued:,} URLs queued"
+        pace = ", ".join(f"{one.host} answers in {show_seconds(one.seconds)}" for one in now.slowest[:1])
+        yield Problem(
+            "few_hosts",
+            "slow",
+            "few hosts have URLs, and each is asked by one request at a time, with a pause after it",
+            f"{told} of {show_count(now.hosts, 'host')}" + (f"; {pace}" if pace else ""),
+            _command(now, "report", "hosts"),
+            0.1,
+        )
+
+
 def _processor(now: "CrawlStanding") -> Iterator[Problem]:
     if now.busy >= BUSY:
         yield Problem(
@@ -359,6 +378,6 @@ def _denied(now: "CrawlStanding") -> Iterator[Problem]:
 RULES: tuple[Callable[["CrawlStanding"], Iterator[Problem]], ...] = (
     _killed, _paused, _disk, _network, _nothing,
     _failing, _held, _given_up, _raised, _waiting,
-    _delays, _slowed, _slow_answers, _slow_pages, _slots, _processor,
+    _delays, _slowed, _slow_answers, _slow_pages, _slots, _few_hosts, _processor,
     _aside, _denied,
 )  # fmt: skip

@@ -112,13 +112,17 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     """The URL at which `--until` ended the last run; empty where it did not."""
     waiting: RetriesWaiting | None = None
     """Retries that were due later when the last run ended."""
+    judged: int = 0
+    """Pages whose relevance a focused crawl has judged."""
+    relevant: int = 0
+    """Those that were relevant: `relevant / judged` is the harvest rate."""
     in_flight: int = 0
     concurrency: int = 0
     """Requests that may be in flight; 0 at rest."""
     busy: float = 0.0
     """Share of a core that the crawl's own process used over the last ten seconds; 0 at rest."""
     disk_free: int = 0
-    """Bytes on the disk of the crawl directory that can still be written; 0 where nobody knows."""
+    """Bytes on the disk of the crawl directory that can still be written; 0 at rest, and where nobody knows."""
     hosts: int = 0
     seconds: float = 0.0
     """Of this run, or of the last one."""

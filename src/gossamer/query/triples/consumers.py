@@ -13,8 +13,9 @@ from gossamer.query.schema import TELLING
 from gossamer.query.triples.graphs import COLUMNS, PageGraph, newest_graphs
 from gossamer.query.triples.notes import GraphNotes
 
-#: Rows of a batch: a large one costs the store half of what small ones cost a triple.
-TRIPLES_AT_ONCE = 100_000
+#: Rows of a batch: the store takes a triple for 18 us of CPU in batches of 25,000, for 15 of 100,000, for 13 of 400,000, which need
+#: half a gigabyte of memory.
+TRIPLES_AT_ONCE = 200_000
 PAGES_AT_ONCE = 10_000
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gossamer.contracts.feeding import FeedConsumer
+from gossamer.contracts.feeding import FeedConsumer, FollowerNote
 from gossamer.query.following import Follower
 from gossamer.query.triples.endpoint import endpoints
 from gossamer.query.triples.snapshots import grant, wishes
@@ -36,11 +36,18 @@ class TripleStoreFollower(Follower):
     def has_looked(self) -> None:
         grant(self._store, self._waiting)
 
-    def told(self) -> list[str]:
+    def finish(self) -> None:
+        self._store.put_in_order()
+
+    def told(self) -> list[FollowerNote]:
         left_out = self._store.left_out.total()
         if not left_out:
             return []
-        return [f"{left_out} triples are in the table and not in the triple store: they have names that are no IRIs"]
+        return [
+            FollowerNote(
+                f"{left_out} triples are in the table and not in the triple store: they have names that are no IRIs"
+            )
+        ]
 
     def close(self) -> None:
         self._store.close()
@@ -56,9 +63,9 @@ class EndpointFollower(Follower):
     def consumers(self) -> Sequence[FeedConsumer]:
         return self._consumers
 
-    def told(self) -> list[str]:
+    def told(self) -> list[FollowerNote]:
         return [
-            f"{count} triples are not in {endpoint.url}: {_REASONS[reason]}"
+            FollowerNote(f"{count} triples are not in {endpoint.url}: {_REASONS[reason]}")
             for endpoint in self._endpoints
             for reason, count in endpoint.left_out.items()
         ]

@@ -32,6 +32,15 @@ _BULK = 4_000
 #: The note that says which start of the machine the store was last written in; empty where it was closed properly.
 _OPEN_SINCE = "open since"
 
+#: The notes of how many triples were ever added, and how many of them when its files were put in order last.
+_ADDED, _ORDERED = "added", "ordered"
+
+#: Triples from which on that is worth its 3 us a triple: questions to a smaller store take no time that anyone would notice.
+_WORTH_ORDERING = 500_000
+
+#: What was added has to be this part of the store at least, since all of it is written anew.
+_PART = 4
+
 #: Linux tells starts of the machine apart here. Elsewhere a store counts as closed properly.
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -124,6 +133,22 @@ class TripleStore:
         if graphs:
             self._add(graphs)
 
+    def put_in_order(self, least: int = _WORTH_ORDERING) -> bool:
+        """Join the many files that batches leave, where enough was added since the last time; True where it was done.
+
+        A question to 10 million triples takes a third of the time afterwards.
+
+        Args:
+            least: triples that have to be new.
+        """
+        notes = self.notes()
+        added, ordered = int(notes.get(_ADDED) or 0), int(notes.get(_ORDERED) or 0)
+        if added - ordered < max(least, ordered // _PART):
+            return False
+        self.open().optimize()
+        notes.put(_ORDERED, str(added))
+        return True
+
     def _add(self, graphs: Sequence[PageGraph]) -> None:
         store = self.open()
         count = sum(len(graph.triples) for graph in graphs)
@@ -135,6 +160,8 @@ class TripleStore:
             # One of them has a name that is no IRI: each is judged by itself, and those that can be are kept.
             found = (quad for graph in graphs for quad in quads(graph.triples, graph.url, self.left_out))
             (store.extend if count < _BULK else store.bulk_extend)(found)
+        notes = self.notes()
+        notes.put(_ADDED, str(int(notes.get(_ADDED) or 0) + count))
 
     def drop(self, urls: Sequence[str]) -> None:
         """See the contract."""
@@ -145,6 +172,8 @@ class TripleStore:
         """See the contract. Nothing of what was deleted stays on the disk."""
         self._opened = None
         shutil.rmtree(self._place / STORE, ignore_errors=True)
+        for name in (_ADDED, _ORDERED):
+            self.notes().put(name, "0")
         self.open()
 
     # -- copies of it

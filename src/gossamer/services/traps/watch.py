@@ -16,12 +16,13 @@ from typing import NamedTuple
 from gossamer.contracts.template import HostTemplate
 from gossamer.contracts.watching import Learnt
 from gossamer.model.aside import Family
+from gossamer.model.body import beginning
 from gossamer.model.domains import registered_domain
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.url import path_of
 from gossamer.model.visit import Visit
-from gossamer.reading.words import marks_of, words_of, words_of_urls
+from gossamer.reading.words import LOOKED_AT, marks_of, words_of, words_of_urls
 from gossamer.services.traps.decided import Decisions
 from gossamer.services.traps.families import depth_of, named_directory_of, parts_of, shared_beginning, trace
 from gossamer.services.traps.judging import (
@@ -218,7 +219,7 @@ class TrapWatch:
         """Whether a page says nothing that earlier ones of its owner have not said."""
         if visit.duplicate_of:
             return True
-        words = words_of(visit.response.content)
+        words = words_of(beginning(visit.response.document, LOOKED_AT))
         words -= words_of_urls((visit.url, *(task.url for task in visit.new[:ECHOED])))
         reading = self._template.read(owner, marks_of(words))
         if not reading.kinds:

@@ -48,15 +48,24 @@ def field_of(reference: str) -> str:
     Raises:
         SettingError: it is not there, or is neither.
     """
-    match = REFERENCE.fullmatch(reference)
-    if match is None:
-        raise SettingError("credentials: name a variable as $NAME, or a file as @FILE")
-    text = _variable(match["name"]) if match["name"] else _file(Path(match["file"]))
+    text = secret_of(reference)
     if token := _TOKEN.fullmatch(text):
         return f"Authorization: Bearer {token['token']}"
     if ":" not in text or not text.isprintable():
         raise SettingError(f"credentials: {reference} has to hold USER:PASSWORD, or Bearer TOKEN")
     return f"Authorization: Basic {base64.b64encode(text.encode()).decode()}"
+
+
+def secret_of(reference: str) -> str:
+    """What the environment or a file holds.
+
+    Raises:
+        SettingError: it is not there, others can read its file, or nothing is referred to.
+    """
+    match = REFERENCE.fullmatch(reference)
+    if match is None:
+        raise SettingError("credentials: name a variable as $NAME, or a file as @FILE")
+    return _variable(match["name"]) if match["name"] else _file(Path(match["file"]))
 
 
 def _variable(name: str) -> str:

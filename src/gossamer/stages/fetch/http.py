@@ -91,7 +91,7 @@ def affordable(connections: int) -> int:
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return connections
-    return max(_FEWEST_CONNECTIONS, min(connections, (limit - _OTHER_FILES) // 2))
+    return min(connections, max(_FEWEST_CONNECTIONS, (limit - _OTHER_FILES) // 2))
 
 
 class HttpModule(Provider[HttpSheet]):
@@ -184,6 +184,10 @@ class HttpModule(Provider[HttpSheet]):
     def has_entered(self, url: str) -> bool:
         """See `contracts.spiders.Entered`."""
         return self._who.has_entered(url)
+
+    def grant(self, url: str, field: str) -> None:
+        """See `contracts.spiders.LogInSender`."""
+        self._who.grant(url, field)
 
     def note_entered(self, url: str) -> None:
         """See `contracts.spiders.Entered`."""

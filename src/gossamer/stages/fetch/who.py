@@ -40,6 +40,7 @@ class Who:
         """
         self._now = now
         self._jar: CookieJar | None = None
+        self._granted: dict[str, str] = {}
         self._log: CookieLog | None = None
         self._filled_from = ""
         self.read(sheet)
@@ -87,6 +88,10 @@ class Who:
         if self._log is not None:
             self._log.enter(url)
 
+    def grant(self, url: str, field: str) -> None:
+        """See `contracts.spiders.LogInSender`."""
+        self._granted[urls.site_of(url)] = field
+
     def fields_of(self, task: Task, sent: Requested | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The fields of this request alone: those that the archive keeps, and those that it must not."""
         shown: tuple[str, ...] = ()
@@ -98,6 +103,8 @@ class Who:
         if len(self._host_fields):
             shown = (*shown, *(self._host_fields.get(urls.host_of(task.url)) or ()))
         secret = self._credentials.get(urls.site_of(task.url), ()) if self._credentials else ()
+        if self._granted and (granted := self._granted.get(urls.site_of(task.url))):
+            secret = (*secret, granted)
         if self._jar is not None and (cookie := self._jar.field(task.url, self._now())):
             if self._is_private:
                 hidden, own = request.with_cookie((), own, cookie)

@@ -5,7 +5,6 @@ Place in the flow: the frontier asks before it queues a task; the traversal deci
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import re2
@@ -18,9 +17,7 @@ from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.task import Task
 from gossamer.model.url import canonical, host_of
-
-#: Lines of a file of importance: what it names is held in memory, some 150 bytes each.
-MOST_IMPORTANCE_LINES = 1_000_000
+from gossamer.stages.frontier.scores import Scores, read_scores
 
 
 class WeightSheet(Sheet, frozen=True):
@@ -51,8 +48,9 @@ class WeightSheet(Sheet, frozen=True):
     importance: Annotated[
         str,
         setting(
-            "Read the importance of hosts and URLs from this file, one a line as `0.9 example.org`; "
-            "`gossamer rank DIR --importance FILE` writes it. What `sites` names holds before it."
+            "Read the importance of hosts and URLs from this file, one a line as `0.9 example.org`, `0.2 *.example.org` or "
+            "`0.7 https://example.org/news/*`; scores beyond 1, such as visits a day, count by their places among all. "
+            "`gossamer rank DIR --importance FILE` writes one. What `sites` names holds before it."
         ),
     ] = ""
     page: Annotated[
@@ -84,11 +82,22 @@ class WeightedPrioritizer(Provider[WeightSheet]):
     def changed(self, before: WeightSheet) -> None:
         """Take the new weights, sites and rules for tasks to come."""
         self._settle()
+        if self.sheet.importance != before.importance:
+            self._tell()
 
     def _settle(self) -> None:
         self._rules = tuple(map(_rule, self.sheet.rules))
-        sites, self._pages = _read_importance(self.sheet.importance) if self.sheet.importance else ({}, {})
-        self._sites = {**sites, **dict(map(_site, self.sheet.sites))}
+        self._scores = read_scores(self.sheet.importance) if self.sheet.importance else Scores()
+        self._sites = dict(map(_site, self.sheet.sites))
+
+    async def start(self) -> None:
+        """Tell what of the file could not be read."""
+        self._tell()
+
+    def _tell(self) -> None:
+        if trouble := self._scores.trouble:
+            self.metrics.count("bad_lines", self._scores.bad)
+            self.report(f"{self.sheet.importance}: {trouble}")
 
     @property
     def wants_in_degree(self) -> bool:
@@ -102,11 +111,14 @@ class WeightedPrioritizer(Provider[WeightSheet]):
     def _level(self, task: Task, standing: TaskStanding) -> int:
         sheet = self.sheet
         site = standing.site if 0.0 <= standing.site <= 1.0 else 0.5
+        known: float | None = None
         if self._sites:
-            site = self._sites.get(task.host, self._sites.get(registered_domain(task.host), site))
-        place = sheet.depth * task.depth - sheet.site * (site - 0.5)
-        if self._pages:
-            place -= sheet.page * (self._pages.get(task.url, 0.5) - 0.5)
+            known = self._sites.get(task.host, self._sites.get(registered_domain(task.host)))
+        if known is None and self._scores:
+            known = self._scores.site(task.host)
+        place = sheet.depth * task.depth - sheet.site * ((site if known is None else known) - 0.5)
+        if self._scores and (page := self._scores.page(task.url)) is not None:
+            place -= sheet.page * (page - 0.5)
         if sheet.in_degree:
             place -= sheet.in_degree * math.log2(1 + max(standing.in_degree, 0))
         for more, pattern in self._rules:
@@ -127,41 +139,6 @@ def _site(text: str) -> tuple[str, float]:
             f"setting 'sites': {text!r}: write IMPORTANCE=HOST with a number from 0 to 1, as 0.9=example.org"
         )
     return host, number
-
-
-def _read_importance(name: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Hosts and URLs of a file, and their importance."""
-    hosts: dict[str, float] = {}
-    urls: dict[str, float] = {}
-    try:
-        with Path(name).open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                if number > MOST_IMPORTANCE_LINES:
-                    raise SettingError(f"setting 'importance': {name} has more than {MOST_IMPORTANCE_LINES:,} lines")
-                value, known = _importance_line(name, number, line)
-                if known:
-                    (urls if "://" in known else hosts)[known] = value
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(
-            f"setting 'importance': {name}: {getattr(error, 'strerror', None) or 'is no text'}"
-        ) from None
-    return hosts, urls
-
-
-def _importance_line(name: str, number: int, line: str) -> tuple[float, str]:
-    """Importance and what has it; an empty name for a line that says nothing."""
-    words = line.split()
-    if not words or words[0].startswith("#"):
-        return 0.0, ""
-    try:
-        value = float(words[0]) if len(words) == 2 else math.nan
-    except ValueError:
-        value = math.nan
-    if not 0.0 <= value <= 1.0:
-        raise SettingError(
-            f"setting 'importance': {name}, line {number}: write a number from 0 to 1 and a host or URL, as `0.9 example.org`"
-        )
-    return value, words[1]
 
 
 def _rule(text: str) -> tuple[float, Any]:

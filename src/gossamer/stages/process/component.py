@@ -20,6 +20,7 @@ from gossamer.flow.component import Filter
 from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import In, Out, UsesMany
 from gossamer.flow.sheet import Sheet, nearest, setting
+from gossamer.model.body import beginning
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.mime import sniff
 from gossamer.model.outcome import DOCUMENTS, Outcome
@@ -37,6 +38,9 @@ from gossamer.stages.process.reading import Details, Findings, filled, read
 
 #: Reading a byte of XHTML costs so many times as much as one of HTML.
 _SHARE_OF_XHTML = 20
+
+#: Bytes at the beginning of a document by which its type is told; its readers look at less (`HEADER_BYTES`, `ROOT_BYTES`).
+_HEAD = 8_192
 
 #: Letters of an ISO 639-1 code. Pages may declare any tag: only so many are counted by name.
 _CODE = 2
@@ -252,7 +256,7 @@ class Process(Filter[ProcessSheet]):
     def _is_dear(self, document: Document, processors: Sequence[Processor]) -> bool:
         """Reading it here would hold up the crawl: by its markup, or by its size where a processor reads it at all."""
         share = _SHARE_OF_XHTML if document.mime == XHTML else 1
-        if len(document.content) * share > self.sheet.apart:
+        if len(document.response.document) * share > self.sheet.apart:
             return bool(processors)
         return document.mime in HTML_TYPES and bool(document.trouble)
 
@@ -297,11 +301,12 @@ class Process(Filter[ProcessSheet]):
         if visit.mime:
             return visit
         nosniff = response.header("x-content-type-options").strip().lower() == "nosniff"
-        mime = sniff(response.content, response.content_type, nosniff=nosniff)
+        head = beginning(response.document, _HEAD)  # of a large document, a page of it: the rest is read apart
+        mime = sniff(head, response.content_type, nosniff=nosniff)
         if mime in XML_TYPES:
             from gossamer.reading.xhtml import type_of_xml  # its parser: most crawls meet no XML
 
-            mime = type_of_xml(response.content, mime)
+            mime = type_of_xml(head, mime)
         if mime != response.mime:
             self.metrics.count("sniffed")
         return msgspec.structs.replace(visit, mime=mime)

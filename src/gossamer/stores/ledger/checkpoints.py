@@ -104,14 +104,23 @@ def restore(state: Path, name: str, limits: StoreLimits, ends: Mapping[str, int]
         CrawlDirectoryError: the ledger is in use, or the checkpoint is damaged.
     """
     places = Places(state)
+    known = places.names()
+    if name not in known:
+        raise UsageError(f"no checkpoint {name!r}; there are: {', '.join(known) or 'none'}")
+    replace(places, lambda path: _link(places.checkpoints / name, path), limits, ends)
+
+
+def replace(places: Places, make: Callable[[Path], None], limits: StoreLimits, ends: Mapping[str, int]) -> None:
+    """Put what `make` writes, with committed ends of files, in the place of a ledger that is closed, lost or damaged.
+
+    Raises:
+        CrawlDirectoryError: the ledger is in use, or what was made is damaged.
+    """
     lock = ProcessLock(places.lock)
     try:
-        known = places.names()
-        if name not in known:
-            raise UsageError(f"no checkpoint {name!r}; there are: {', '.join(known) or 'none'}")
 
-        def make(path: Path) -> None:
-            _link(places.checkpoints / name, path)
+        def make_with_ends(path: Path) -> None:
+            make(path)
             store = RocksStore(path, limits)
             try:
                 batch = store.batch()
@@ -122,7 +131,7 @@ def restore(state: Path, name: str, limits: StoreLimits, ends: Mapping[str, int]
             finally:
                 store.close()
 
-        places.install(make)
+        places.install(make_with_ends)
     finally:
         lock.close()
 

@@ -15,11 +15,11 @@ from typing import ClassVar, Self
 import msgspec
 
 from gossamer.flow.crashing import Point, crash_at
-from gossamer.model.errors import CrawlDirectoryError
+from gossamer.model.errors import CrawlDirectoryError, LedgerDamaged
 from gossamer.stores.ledger import schema
 from gossamer.stores.ledger.announcing import DepthLimit
 from gossamer.stores.ledger.aside import AsideTasks
-from gossamer.stores.ledger.checkpoints import Places, missing, restore
+from gossamer.stores.ledger.checkpoints import Places, missing, replace, restore
 from gossamer.stores.ledger.contents import SeenContents
 from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.group import LedgerGroup, Parts
@@ -150,6 +150,29 @@ class RocksLedger(LedgerReading):
         self.metrics.gauge("buffered", lambda: self.queues.buffered)
         self.metrics.gauge("seen_asked", lambda: self.seen.asked)
         self.metrics.gauge("seen_missed", lambda: self.seen.missed)
+
+    def damage(self) -> LedgerDamaged | None:
+        """Why its store cannot be read at all, if so. It is not to be open.
+
+        Raises:
+            CrawlDirectoryError: it can be, and is of another version.
+        """
+        try:
+            with self.looking():
+                return None
+        except LedgerDamaged as error:
+            return error
+
+    def begin_anew(self, ends: Mapping[str, int]) -> None:
+        """Put an empty ledger in the place of one that is lost, whole at once.
+
+        Args:
+            ends: file of the crawl directory -> the end of what is kept of it.
+
+        Raises:
+            CrawlDirectoryError: another process has it, or it cannot be written.
+        """
+        replace(self.places, lambda path: make_empty(self._create, path, self.sheet), self._limits(), ends)
 
     @contextmanager
     def looking(self) -> Iterator[Self]:

@@ -17,7 +17,7 @@ from gossamer.stores.ledger.logs import missing_between
 from gossamer.stores.ledger.plan import Marks
 from gossamer.stores.ledger.reading import LedgerState
 from gossamer.stores.ledger.sheet import LedgerSheet
-from gossamer.stores.ledger.store import RocksStore
+from gossamer.stores.ledger.store import RocksStore, damaged
 
 
 def check_log(path: Path) -> None:
@@ -32,7 +32,7 @@ def check_log(path: Path) -> None:
         what = f"a write-ahead log is missing between {gap}"
     else:
         return
-    raise CrawlDirectoryError(f"the ledger in {path} is damaged: {what}; go back to a checkpoint, or begin a new crawl")
+    raise damaged(path, what)
 
 
 def make_empty(create: Callable[[Path], RocksStore], path: Path, sheet: LedgerSheet) -> None:
@@ -85,7 +85,7 @@ def read_state(store: RocksStore) -> LedgerState:
     try:
         return LedgerState(Marks(), {}) if text is None else msgspec.msgpack.decode(text, type=LedgerState)
     except msgspec.DecodeError as error:
-        raise _damaged(store, error) from None
+        raise damaged(store.path, str(error)) from None
 
 
 def read_ends(store: RocksStore) -> dict[str, int]:
@@ -98,8 +98,4 @@ def read_ends(store: RocksStore) -> dict[str, int]:
         ends = store.scan("meta", END_PREFIX, after(END_PREFIX))
         return {key[len(END_PREFIX) :].decode(): int(value) for key, value in ends}
     except ValueError as error:
-        raise _damaged(store, error) from None
-
-
-def _damaged(store: RocksStore, what: Exception) -> CrawlDirectoryError:
-    return CrawlDirectoryError(f"the ledger in {store.path} is damaged: {what}; go back to a checkpoint")
+        raise damaged(store.path, str(error)) from None

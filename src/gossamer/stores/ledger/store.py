@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 import rocksdict
 
-from gossamer.model.errors import CrawlDirectoryError, DiskFull
+from gossamer.model.errors import CrawlDirectoryError, DiskFull, LedgerDamaged
 
 R = TypeVar("R")
 
@@ -253,9 +253,13 @@ class RocksStore:
             return DiskFull(f"the disk of {self.path} is full; make room, then resume the crawl")
         if "Permission denied" in what or "Read-only" in what:
             return CrawlDirectoryError(f"cannot write to {self.path}: {what}; resume where it can be written")
-        advice = "go back to a checkpoint, or begin a new crawl"
-        told = " ".join(what.split())  # the library's own words have lines
-        return CrawlDirectoryError(f"the ledger in {self.path} is damaged: {told}; {advice}")
+        return damaged(self.path, " ".join(what.split()))  # the library's own words have lines
+
+
+def damaged(path: Path, what: str) -> LedgerDamaged:
+    """What is said of a ledger in `path`, below its crawl's directory, that cannot be read, and how to go on."""
+    advice = f"bring it back from a copy, or fetch every URL again: gossamer resume {path.parents[2]} --accept-loss"
+    return LedgerDamaged(f"the ledger in {path} is damaged: {what}; {advice}")
 
 
 def _options(limits: StoreLimits, cache: rocksdict.Cache, *, create: bool) -> rocksdict.Options:

@@ -59,7 +59,7 @@ def write(directory: Path, manifest: SieveManifest, *, sync: bool) -> None:
     replace_file(directory / FILE, msgspec.json.format(msgspec.json.encode(manifest)), sync=sync)
 
 
-def replace_file(path: Path, data: bytes, *, sync: bool) -> None:
+def replace_file(path: Path, data: bytes | bytearray, *, sync: bool) -> None:
     """Put a file in the place of another, whole or not at all."""
     beside = path.with_name(f"{path.name}.new")
     with beside.open("wb") as out:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import Closed, ConnectorError, EndOfItems, RemoteRefused, WiringError
+from gossamer.flow.errors import Closed, ConnectorError, EndOfItems, RemoteRefused, WiringError, WrongItem
 from gossamer.flow.receipt import Receipt
 from gossamer.flow.remote.addresses import parse
 from gossamer.flow.remote.connector import RemoteConnector, RemoteSheet
@@ -51,6 +51,32 @@ def test_tcp_needs_a_secret(socket_folder: Path) -> None:
     with pytest.raises(WiringError, match="GOSSAMER_SECRET"):
         connector("tcp:127.0.0.1:0")
     connector("tcp:127.0.0.1:0", exchange=Exchange(SECRET))
+
+
+def test_a_secret_may_stand_in_a_file_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_text(SECRET["GOSSAMER_SECRET"])
+    path.chmod(0o600)
+    connector("tcp:127.0.0.1:0", options=RemoteSheet(secret_file=str(path)))
+    path.chmod(0o644)
+    with pytest.raises(WiringError, match="open to others"):
+        connector("tcp:127.0.0.1:0", options=RemoteSheet(secret_file=str(path)))
+
+
+@pytest.mark.parametrize(("length", "fits"), [(4_000, True), (5_000, False)])
+def test_an_item_longer_than_a_frame_may_be_is_refused(run: Run, socket_folder: Path, length: int, fits: bool) -> None:
+    async def test() -> None:
+        tested = connector(f"unix:{socket_folder}/s", options=RemoteSheet(frame_limit=4096))
+        await tested.start()
+        if fits:
+            await tested.send(["x" * length], None)
+            assert await In("in", tested).receive_many() == ["x" * length]
+        else:
+            with pytest.raises(WrongItem, match="longer than its frame_limit"):
+                await tested.send(["x" * length], None)
+        await tested.stop()
+
+    run(test())
 
 
 def test_a_socket_is_private_and_gone_after_stop(run: Run, socket_folder: Path) -> None:

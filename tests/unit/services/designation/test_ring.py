@@ -55,3 +55,11 @@ def test_a_ring_of_nobody_or_of_two_with_one_name_is_refused() -> None:
         Ring([Member("agent-00"), Member("agent-00", 2.0)])
     with pytest.raises(UsageError, match="names no place"):
         PlaceTable(["hu"])
+
+
+def test_places_are_preferred_as_the_settings_say() -> None:
+    members = ("agent-00", "agent-01=1@budapest")
+    anywhere = RingDesignation(RingSheet(members=members))
+    assert len({anywhere.owner(f"d{number}.hu") for number in range(50)}) == 2
+    at_home = RingDesignation(RingSheet(members=members, places=("hu=budapest",)))
+    assert {at_home.owner(f"d{number}.hu") for number in range(50)} == {"agent-01"}

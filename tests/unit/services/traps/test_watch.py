@@ -1,5 +1,7 @@
 """What a part of a host is, what is suspicious in it, and when it is suspected."""
 
+import asyncio
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -12,9 +14,10 @@ from gossamer.services.traps.families import depth_of, parts_of, shared_beginnin
 from gossamer.services.traps.judging import COMBINATIONS, ENDS, WINDOW
 from gossamer.services.traps.membership import GRACE
 from gossamer.services.traps.memory import KEPT_BYTES, PARTS_OF_HOST
+from gossamer.services.traps.provider import LearntTraps, TrapSheet, written
 from gossamer.services.traps.shapes import shape_of
 from gossamer.services.traps.watch import TrapWatch
-from gossamer.testing.trapping import month, months, visit
+from gossamer.testing.trapping import KNOWN_AFTER, month, months, visit
 
 
 @pytest.mark.parametrize(
@@ -302,3 +305,26 @@ def test_hosts_that_left_the_memory_are_recalled() -> None:
         page = visit("/", "x")
         watching.observe(type(page)(Task(f"http://{host}/", host), page.response))
     assert aside(watching, months(100, 20))
+
+
+@pytest.mark.parametrize("is_released", [True, False])
+def test_a_family_that_the_settings_release_is_never_suspected(is_released: bool) -> None:
+    suspected = suspecting()
+    [family] = set(aside(suspected, months(100, 5)))
+    traps = LearntTraps(TrapSheet(released=(written(family),) if is_released else ()))
+    traps.template = LearntTemplates()
+    traps.ledger = Forgetful()  # type: ignore[assignment]  # of which two methods are asked
+    asyncio.run(traps.start())
+    for number in range(KNOWN_AFTER):
+        traps.observe(month(number))
+    assert any(traps.place("schedule", months(100, 5))) is not is_released
+
+
+class Forgetful:
+    """A ledger in which nothing was learnt."""
+
+    def counters(self) -> dict[str, int]:
+        return {}
+
+    def learnt(self, hosts: Sequence[str], what: str) -> list[None]:
+        return [None] * len(hosts)

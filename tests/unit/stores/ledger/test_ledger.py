@@ -102,7 +102,7 @@ def test_a_damaged_ledger_is_refused_and_never_begun_anew(tmp_path: Path, damage
         for path in folder.glob("*.sst"):
             path.write_bytes(path.read_bytes()[:50])
     for _ in range(2):
-        with pytest.raises(CrawlDirectoryError, match=r"damaged.*go back to a checkpoint"):
+        with pytest.raises(CrawlDirectoryError, match=r"damaged.*bring it back from a copy, or"):
             opened(tmp_path)
 
 

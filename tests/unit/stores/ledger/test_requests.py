@@ -181,3 +181,13 @@ def test_the_same_request_queued_twice_is_whole_both_times(tmp_path: Path) -> No
         assert group.done(one.identity)
     assert kept_requests(ledger) == 0
     ledger.close()
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_a_private_ledger_is_closed_to_others(tmp_path: Path, private: bool) -> None:
+    ledger = RocksLedger(LedgerSheet(directory=str(tmp_path), private=private))
+    ledger.open()
+    ledger.checkpoint("one")
+    folders = (ledger.places.ledger, ledger.places.checkpoints)
+    ledger.close()
+    assert all((folder.stat().st_mode & 0o077 == 0) is private for folder in folders)

@@ -5,7 +5,9 @@ import contextlib
 import shutil
 import threading
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.task import Task
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.stores.sieve.front import SieveQueues, SieveQueuesSheet
 from gossamer.stores.sieve.manifest import FILE
 from gossamer.stores.sieve.providers import LedgerSieve, SieveSeen, SieveSheet
 from gossamer.stores.sieve.sieve import OVERFLOW, Sieve, SieveLimits, _Merge
@@ -295,3 +298,30 @@ def test_a_log_that_lost_what_was_committed_is_damage(tmp_path: Path, harm: str)
     with pytest.raises(CrawlDirectoryError, match="were committed: it is damaged"):
         sieve.open()
     ledger.close()
+
+
+class Counted:
+    """Queues, or a sieve, of which a number is known, and whether it was asked to hurry."""
+
+    ready = False
+    has_flushed = False
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def next_due(self) -> float:
+        return inf
+
+    def flush(self) -> None:
+        self.has_flushed = True
+
+
+@pytest.mark.parametrize(("queued", "hurries"), [(4, True), (5, False), (6, False)])
+def test_what_waits_in_the_sieve_is_merged_when_few_tasks_are_queued(queued: int, hurries: bool) -> None:
+    queues: Any = SieveQueues(SieveQueuesSheet(low=5))
+    queues.behind, queues.sieve = Counted(queued), Counted(1)
+    assert (queues.next_due() < inf) is hurries
+    assert queues.sieve.has_flushed is hurries

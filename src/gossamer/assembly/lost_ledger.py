@@ -1,0 +1,89 @@
+"""A crawl whose ledger is lost: it begins again beside what it has, where a person says so.
+
+Place in the flow: :mod:`gossamer.assembly.crawl` calls :func:`begin_anew` before any unit is up. A ledger cannot be made again
+of the files: what was queued stands in it alone. So every URL is fetched again from the seeds on, and all whole records and rows
+stay, as after going back to a checkpoint that held nothing.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from gossamer.flow.graph import Graph
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.stores.files import AppendFile
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
+from gossamer.stores.recovery import files_of, is_away
+
+#: A store beside a ledger, which knows URLs by itself: they would not be fetched again.
+_SIEVE = "sieve"
+
+#: What a lost ledger is called from then on, with a number.
+_ASIDE = "damaged"
+
+
+def begin_anew(directory: Path, graph: Graph) -> Iterator[str]:
+    """Put an empty ledger in the place of one that is lost, and say so; nothing happens where none is.
+
+    Raises:
+        CrawlDirectoryError: it cannot: several agents share the crawl, or it has a store of seen URLs besides.
+    """
+    sheets = [node.sheet for node in graph.providers.values() if isinstance(node.sheet, LedgerSheet)]
+    for sheet in sheets:
+        ledger = RocksLedger(msgspec.structs.replace(sheet, directory=str(directory)))
+        places = ledger.places
+        if places.ledger.is_dir():
+            damage: CrawlDirectoryError | None = ledger.damage()
+            if damage is None:
+                continue
+        elif places.made.exists() or places.replaced.exists():
+            continue  # a kill interrupted a replacement, which the ledger finishes itself
+        else:
+            damage = CrawlDirectoryError(f"the ledger in {places.ledger} is missing")
+        agents = [path for path in (directory / STATE_DIRECTORY).glob("*/") if path.is_dir()]
+        if len(sheets) > 1 or len(agents) > 1:
+            raise CrawlDirectoryError(
+                f"{damage}. One of several agents cannot begin again: bring its ledger back from a copy"
+            )
+        if (places.state / _SIEVE).exists():
+            raise CrawlDirectoryError(
+                f"{damage}. The sieve has URLs that would not be fetched again: begin a new crawl"
+            )
+        ends = dict(_ends(directory, sheet.agent))
+        aside = _set_aside(places.ledger)
+        ledger.begin_anew(ends)
+        yield f"gone on without: the ledger of {sheet.agent}" + (f", which is in {aside}" if aside else "")
+        yield f"fetching every URL again, from the seeds on; {len(ends)} files of archive and logs stay"
+
+
+def lost_ledgers(directory: Path) -> list[Path]:
+    """What is left of ledgers that were lost: folders, for who wants to look."""
+    return sorted((directory / STATE_DIRECTORY).glob(f"*/{_ASIDE}-*"))
+
+
+def _ends(directory: Path, agent: str) -> Iterator[tuple[str, int]]:
+    """The files of an agent, and where the last whole record or line of each ends."""
+    from gossamer.stores.warc_scanning import Gap, scan  # who has lost nothing pays for nothing of this
+
+    for path in files_of(directory, agent):
+        if is_away(path):
+            continue
+        if path.suffix == ".gz":
+            end = max((found.end for found in scan(path) if not isinstance(found, Gap)), default=0)
+        else:
+            file = AppendFile(path, fresh=False)
+            end = file.end_of_lines()
+            file.close()
+        if end:
+            yield path.relative_to(directory).as_posix(), end
+
+
+def _set_aside(ledger: Path) -> Path | None:
+    """Rename what is left of a ledger; where it is then."""
+    if not ledger.exists():
+        return None
+    number = 1
+    while (aside := ledger.with_name(f"{_ASIDE}-{number}")).exists():
+        number += 1
+    return ledger.rename(aside)

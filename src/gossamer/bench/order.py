@@ -1,0 +1,186 @@
+"""Which order of pages finds importance early: by breadth, by OPIC as a crawl does it, and the best that there is.
+
+Webs of which every page's PageRank is known: the simulated web, and graphs whose pages are linked by a power law, some
+of the links within their host. One page at a time, no politeness; OPIC's accounts and levels are those of
+:mod:`gossamer.stores.opic.accounts`. A second table has what moving cash costs a page: the ledger's groups with 37 links a page,
+with and without :class:`~gossamer.stores.opic.ledger.OpicLedger`.
+"""
+
+import heapq
+import random
+import statistics
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.bench.report import BenchReport
+from gossamer.contracts.ledger import Ledger
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.url import host_of
+from gossamer.model.visit import Link, Response, Visit
+from gossamer.query.ranking import pagerank
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.stores.opic.accounts import Account, AccountState, given, level_of
+from gossamer.stores.opic.ledger import OpicLedger
+
+#: Pages of a web, and the share of them that is visited.
+PAGES, SHARE = 50_000, 0.1
+
+#: Crawls of each web, from seeds drawn at random.
+SEEDS = 3
+
+#: Pages of the second table, in groups as the commit makes them.
+COMMITTED, GROUP, LINKS = 8_000, 32, 37
+
+Links = Callable[[int], list[int]]
+
+
+class RankedWeb(msgspec.Struct):
+    """A web whose importance is known."""
+
+    name: str
+    links: Links
+    ranks: NDArray[np.float64]
+
+
+def drawn(exponent: float, hosts: int, local: float, seed: int) -> RankedWeb:
+    """Pages of random weight (a power law) to which links lead by weight, a share of them within the host."""
+    draw = np.random.default_rng(seed)
+    weights = (1 - draw.random(PAGES)) ** (-1 / (exponent - 1))
+    upto = np.cumsum(weights) / weights.sum()
+    degrees = np.minimum((1 - draw.random(PAGES)) ** (-1 / 1.72) * 5, 300).astype(np.int64) + 1
+    sources = np.repeat(np.arange(PAGES), degrees)
+    host = np.sort(draw.integers(0, hosts, PAGES))
+    first, last = np.searchsorted(host, np.arange(hosts)), np.searchsorted(host, np.arange(hosts), side="right") - 1
+    low = np.where(first > 0, upto[np.maximum(first - 1, 0)], 0.0)[host[sources]]
+    high = upto[last][host[sources]]
+    stays = draw.random(len(sources)) < local
+    at = np.where(stays, low + draw.random(len(sources)) * (high - low), draw.random(len(sources)))
+    targets = np.minimum(np.searchsorted(upto, at), PAGES - 1)
+    ranks, _ = pagerank(sources.astype(np.int32), targets.astype(np.int32), PAGES)
+    starts = np.searchsorted(sources, np.arange(PAGES + 1))
+    name = f"power law {exponent}, {hosts:,} hosts, {local:.0%} local"
+    return RankedWeb(name, lambda page: list(dict.fromkeys(targets[starts[page] : starts[page + 1]].tolist())), ranks)
+
+
+def by_breadth(links: Links, seed: int, budget: int) -> list[int]:
+    """The first pages of a crawl by breadth."""
+    met, front, order = {seed}, deque([seed]), list[int]()
+    while front and len(order) < budget:
+        order.append(page := front.popleft())
+        for target in links(page):
+            if target not in met:
+                met.add(target)
+                front.append(target)
+    return order
+
+
+def by_opic(links: Links, seed: int, budget: int) -> list[int]:
+    """Those of a crawl by OPIC: a page whose level rises waits there behind those that came before."""
+    accounts: dict[int, Account] = {seed: Account(state=AccountState.QUEUED)}
+    front, order, turns = [(0, 0, seed)], list[int](), 0
+    while front and len(order) < budget:
+        _, _, page = heapq.heappop(front)
+        if accounts[page].state == AccountState.VISITED:
+            continue
+        order.append(page)
+        targets = [target for target in links(page) if target != page]
+        given(accounts[page], [accounts.setdefault(target, Account()) for target in targets])
+        for target in targets:
+            account = accounts[target]
+            level = level_of(account.cash)
+            if account.state == AccountState.MET or (account.state == AccountState.QUEUED and level < account.level):
+                account.state, account.level = AccountState.QUEUED, level
+                heapq.heappush(front, (level, turns := turns + 1, target))
+    return order
+
+
+def _order_row(web: RankedWeb) -> tuple[str, ...]:
+    count = len(web.ranks)
+    budget = int(count * SHARE)
+    choose = random.Random(1)
+    breadth, opic = list[float](), list[float]()
+    while len(opic) < SEEDS:
+        seed = choose.randrange(count)
+        order = by_breadth(web.links, seed, budget)
+        if len(order) == budget:
+            breadth.append(float(web.ranks[order].sum()))
+            opic.append(float(web.ranks[by_opic(web.links, seed, budget)].sum()))
+    best = float(np.sort(web.ranks)[-budget:].sum())
+    mean, ours = statistics.mean(breadth), statistics.mean(opic)
+    return web.name, f"{mean:.3f}", f"{ours:.3f}", f"{best:.3f}", f"{ours / mean:.2f}", f"{best / mean:.2f}"
+
+
+# -- what it costs
+
+
+def _visits() -> list[Visit]:
+    """Pages of one site: half of their links are its menu, the others lead anywhere on it."""
+    choose = random.Random(2)
+    made = []
+    for number in range(COMMITTED):
+        found = [
+            f"https://www.site.example/{n}" for n in {*range(18), *choose.sample(range(3 * COMMITTED), LINKS - 18)}
+        ]
+        url = f"https://www.site.example/page-{number}"
+        task = Task(url, host_of(url))
+        made.append(Visit(task, Response(Outcome.OK, status=200), links=tuple(map(Link, found))))
+    return made
+
+
+def _committed(ledger: Ledger, queues: RocksLedger, visits: Sequence[Visit]) -> float:
+    """CPU seconds of groups that commit these."""
+    host = visits[0].task.host
+    with ledger.group() as group:
+        group.push(visit.task for visit in visits)
+    seconds = 0.0
+    for start in range(0, len(visits), GROUP):
+        queues.flush_moves()
+        queues.queues.admit(0.0, 10)
+        queues.queues.pop(host, GROUP)
+        began = time.thread_time()
+        with ledger.group() as group:
+            for visit in visits[start : start + GROUP]:
+                new = group.offer([link.url for link in visit.links])
+                group.push(Task(url, host, 1, visit.url, level=9) for url in new)
+                group.visited(visit, None)
+        seconds += time.thread_time() - began
+    return seconds
+
+
+def _cost(*, with_opic: bool) -> float:
+    """Microseconds of CPU a page."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        store = RocksLedger(LedgerSheet(directory=folder))
+        store.open()
+        stack.callback(store.abandon)
+        ledger: Ledger = store
+        if with_opic:
+            front = OpicLedger()
+            front.behind = store
+            front.open()
+            ledger = front
+        return _committed(ledger, store, _visits()) / COMMITTED * 1e6
+
+
+def run(webs: Sequence[RankedWeb] = ()) -> BenchReport:
+    """Measure, on these webs too, and make the report."""
+    report = BenchReport("order")
+    table = report.table(
+        f"Share of all PageRank after {SHARE:.0%} of {PAGES:,} pages",
+        *("web", "breadth", "OPIC", "the best order", "OPIC / breadth", "best / breadth"),
+    )
+    for web in (*webs, drawn(2.1, 500, 0.75, 3), drawn(2.5, 500, 0.75, 4)):
+        table.rows.append(_order_row(web))
+    cost = report.table(f"CPU of the ledger's groups, {LINKS} links a page", "groups", "us a page, median of three")
+    pairs = [(_cost(with_opic=False), _cost(with_opic=True)) for _ in range(3)]
+    cost.rows.append(("the ledger's", f"{statistics.median(plain for plain, _ in pairs):.0f}"))
+    cost.rows.append(("with OPIC", f"{statistics.median(opic for _, opic in pairs):.0f}"))
+    return report

@@ -1,0 +1,209 @@
+"""The application: what is at which address. Who may ask has been decided before (:mod:`guarding`).
+
+Place in the flow: addresses below `/api/` answer with JSON, by the names of `gossamer status --json`; `/metrics` is for Prometheus;
+everything else is a file of the front end. Work that waits is done in threads (:mod:`crawls`).
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.dashboard import asking, describing
+from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
+from gossamer.dashboard.guarding import ACCESS
+from gossamer.dashboard.keys import Access
+from gossamer.dashboard.metrics import exposition
+from gossamer.dashboard.streaming import Streams
+from gossamer.model.errors import GossamerError, UsageError
+from gossamer.query.host_list import MOST, HostPage
+from gossamer.stores.tables.samples import SampleRow
+
+#: Where the front end lies.
+STATIC = Path(__file__).with_name("static")
+
+#: Points of a plot at most: more than a screen has columns for.
+POINTS = 1_000
+
+#: Hours of samples that are sent unless asked otherwise, and at most.
+HOURS, MOST_HOURS = 1.0, 24.0 * 365
+
+Answer = Callable[[Request, Crawls], Awaitable[Any]]
+
+
+class ListedCrawl(msgspec.Struct, frozen=True):
+    """A crawl in the list of all."""
+
+    key: str
+    """What it is called in addresses."""
+    directory: str
+    standing: CrawlStanding | None = None
+    """How it stands; none where nobody can say."""
+    trouble: str = ""
+    """Why nobody can."""
+
+
+class Permissions(msgspec.Struct, frozen=True):
+    """What the asker may do."""
+
+    can_change: bool
+
+
+def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
+    """The dashboard of these crawls."""
+    told = streams or Streams()
+
+    async def events(request: Request) -> Response:
+        shown = await crawls.named(request.path_params["key"])
+        if told.is_full:
+            raise HTTPException(503, "too many browsers watch already")
+        return StreamingResponse(told.of(shown), media_type="text/event-stream")
+
+    def route(path: str, answer: Answer, method: str = "GET") -> Route:
+        async def answered(request: Request) -> Response:
+            found = await answer(request, crawls)
+            return Response(msgspec.json.encode(found), media_type="application/json")
+
+        return Route(path, answered, methods=[method])
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        crawls.close()
+
+    async def metrics(request: Request) -> Response:
+        return PlainTextResponse(await _metrics(crawls), media_type="text/plain; version=0.0.4")
+
+    return Starlette(
+        routes=[
+            Route("/", _front),
+            route("/api/session", _session),
+            route("/api/openapi.json", _openapi),
+            route("/api/crawls", _all),
+            route("/api/crawls/{key}", _one),
+            route("/api/crawls/{key}/samples", _samples),
+            route("/api/crawls/{key}/hosts", _hosts),
+            route("/api/crawls/{key}/story", _story),
+            Route("/api/crawls/{key}/events", events),
+            route("/api/crawls/{key}/{order}", _order, "POST"),
+            Route("/metrics", metrics),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        exception_handlers={GossamerError: _refused, HTTPException: _failed},
+        lifespan=lifespan,
+    )
+
+
+async def _front(request: Request) -> Response:
+    return FileResponse(STATIC / "index.html")
+
+
+async def _session(request: Request, crawls: Crawls) -> Permissions:
+    return Permissions(request.scope[ACCESS] is Access.FULL)
+
+
+async def _openapi(request: Request, crawls: Crawls) -> object:
+    return describing.openapi()
+
+
+async def _all(request: Request, crawls: Crawls) -> list[ListedCrawl]:
+    return await _gathered(crawls)
+
+
+async def _gathered(crawls: Crawls) -> list[ListedCrawl]:
+    return list(await asyncio.gather(*map(_told, (await crawls.all()).values())))
+
+
+async def _told(shown: ShownCrawl) -> ListedCrawl:
+    try:
+        return ListedCrawl(shown.key, str(shown.directory), await shown.standing())
+    except GossamerError as error:
+        return ListedCrawl(shown.key, str(shown.directory), trouble=str(error))
+
+
+async def _one(request: Request, crawls: Crawls) -> CrawlStanding:
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.standing(units=request.query_params.get("units") == "1")
+
+
+async def _samples(request: Request, crawls: Crawls) -> dict[str, list[object]]:
+    """The samples by column: a plot wants them so, and the names are sent once."""
+    shown = await crawls.named(request.path_params["key"])
+    hours = _number(request, "hours", HOURS, MOST_HOURS)
+    since = (datetime.now(UTC) - timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    rows = _thinned(await shown.samples(since))
+    return {name: [getattr(row, name) for row in rows] for name in SampleRow.__struct_fields__}
+
+
+def _thinned(rows: list[SampleRow]) -> list[SampleRow]:
+    """As many as a plot has room for, the last among them."""
+    step = -(-len(rows) // POINTS)
+    return rows[::-step][::-1] if step > 1 else rows
+
+
+async def _hosts(request: Request, crawls: Crawls) -> HostPage:
+    shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+    hosts = await shown.hosts()
+    return await shown.run(
+        lambda: hosts.page(
+            search=asked.get("search", "")[:253],
+            sort=asked.get("sort", "host"),
+            descending=asked.get("descending") == "1",
+            offset=int(_number(request, "offset", 0, 1e9, least=0)),
+            limit=int(_number(request, "limit", 100, MOST)),
+        )
+    )
+
+
+async def _story(request: Request, crawls: Crawls) -> object:
+    from gossamer.operations.story import story_of
+
+    shown = await crawls.named(request.path_params["key"])
+    url = request.query_params.get("url", "")
+    if not url:
+        raise UsageError("say which URL: ?url=...")
+    return await shown.run(story_of, shown.directory, url)
+
+
+async def _order(request: Request, crawls: Crawls) -> object:
+    shown = await crawls.named(request.path_params["key"])
+    order = asking.read_order(request.path_params["order"], await request.body())
+    return {"done": await shown.run(asking.carry_out, shown.directory, order)}
+
+
+async def _metrics(crawls: Crawls) -> str:
+    told = await _gathered(crawls)
+    return exposition({one.key: one.standing for one in told if one.standing is not None})
+
+
+def _number(request: Request, name: str, usual: float, most: float, least: float = 1e-9) -> float:
+    text = request.query_params.get(name, "")
+    try:
+        number = float(text) if text else usual
+    except ValueError:
+        number = -1.0
+    if not least <= number <= most:
+        raise UsageError(f"{name} has to be a number, {'0 or more' if not least else 'above 0'} and up to {most:g}")
+    return number
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """What cannot be done is said in words; nothing of ours breaks."""
+    status = 404 if isinstance(error, NoSuchCrawl) else 400 if isinstance(error, UsageError) else 409
+    return Response(msgspec.json.encode({"error": str(error)}), status, media_type="application/json")
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return Response(msgspec.json.encode({"error": error.detail}), error.status_code, media_type="application/json")

@@ -1,0 +1,76 @@
+"""What a person may have done to a crawl from the browser: control messages by the words of the commands, a closed list.
+
+Place in the flow: :mod:`app` takes a word and a body; what it comes to is a message that `gossamer` would send too
+(:mod:`gossamer.assembly.control.messages`). Names of files, code and URLs to load are in none of them.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from gossamer.assembly.control.client import Control, NotRunning
+from gossamer.assembly.control.messages import (
+    BlockHosts,
+    Change,
+    Checkpoint,
+    Continue,
+    ControlRequest,
+    Pause,
+    Stop,
+    Undo,
+)
+from gossamer.model.errors import UsageError
+
+#: Word in an address -> the message that is sent.
+ORDERS: dict[str, type[ControlRequest]] = {
+    "pause": Pause,
+    "continue": Continue,
+    "stop": Stop,
+    "checkpoint": Checkpoint,
+    "set": Change,
+    "block": BlockHosts,
+    "undo": Undo,
+}
+
+#: Seconds for what is ordered: a checkpoint flushes what the store has in memory.
+PATIENCE = 60.0
+
+
+def read_order(word: str, body: bytes) -> ControlRequest:
+    """The message of an order; `body` is the JSON of its fields.
+
+    Raises:
+        UsageError: there is no such order, or the body is none of its.
+    """
+    kind = ORDERS.get(word)
+    if kind is None:
+        raise UsageError(f"there is no such order; known: {', '.join(ORDERS)}")
+    try:
+        given = msgspec.json.decode(body or b"{}", type=dict[str, object])
+        # The word in the address says which message it is, and nothing in the body does.
+        return msgspec.convert({**given, "do": kind.__struct_config__.tag}, kind)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"{word}: {error}") from None
+
+
+def carry_out(directory: Path, request: ControlRequest) -> str:
+    """Send it to the crawl; returns what was done, in words.
+
+    Raises:
+        GossamerError: the crawl refused it, or does not run.
+    """
+    try:
+        with Control(directory, PATIENCE, changing=0.0) as control:
+            return control.do(request)
+    except NotRunning:
+        if isinstance(request, BlockHosts | Checkpoint):
+            return _at_rest(directory, request)
+        raise
+
+
+def _at_rest(directory: Path, request: BlockHosts | Checkpoint) -> str:
+    from gossamer.assembly.control import resting
+
+    if isinstance(request, BlockHosts):
+        return resting.block(directory, request.names)
+    return f"checkpoint {resting.checkpoint(directory, request.name)} is kept"

@@ -1,0 +1,94 @@
+"""The description of the JSON interface, as OpenAPI 3.1 has it: made from the values that are sent, so that it cannot differ."""
+
+import functools
+from typing import Any
+
+import msgspec
+
+from gossamer._version import __version__
+from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.dashboard.asking import ORDERS
+from gossamer.operations.story import Story
+from gossamer.query.host_list import COLUMNS, MOST, HostPage
+from gossamer.stores.tables.samples import SAMPLES
+
+_REF = "#/components/schemas/{name}"
+
+
+@functools.cache
+def openapi() -> dict[str, Any]:
+    """The description."""
+    kinds = [CrawlStanding, Story, HostPage, *ORDERS.values()]
+    schemas, parts = msgspec.json.schema_components(kinds, ref_template=_REF)
+    standing, story, hosts, *orders = schemas
+    crawl = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
+    paths: dict[str, Any] = {
+        "/api/session": _get("Say what the asker may do.", {"type": "object"}),
+        "/api/crawls": _get("List the crawls, and how each stands.", {"type": "array", "items": {"type": "object"}}),
+        "/api/crawls/{key}": _get(
+            "Say how a crawl stands, as `gossamer status --json` does.",
+            standing,
+            crawl,
+            _query("units", "Also say what every unit has counted, where it is 1."),
+        ),
+        "/api/crawls/{key}/samples": _get(
+            "Give the samples of the last hours by column, as the table `samples` has them.",
+            {"type": "object", "properties": {one.name: {"type": "array"} for one in SAMPLES.spec.columns}},
+            crawl,
+            _query("hours", "Go back so many hours.", "number"),
+        ),
+        "/api/crawls/{key}/hosts": _get(
+            "Give some hosts of the table `hosts`, as of ten seconds ago and the time that it took to count them.",
+            hosts,
+            crawl,
+            _query("search", "Give hosts whose names hold this."),
+            _query("sort", f"Sort by {', '.join(COLUMNS)}."),
+            _query("descending", "Give the greatest first, where it is 1."),
+            _query("offset", "Leave out so many.", "integer"),
+            _query("limit", f"Give so many, {MOST} at most.", "integer"),
+        ),
+        "/api/crawls/{key}/story": _get(
+            "Tell the story of a URL, as `gossamer why --json` does.", story, crawl, _query("url", "The URL.")
+        ),
+        "/api/crawls/{key}/events": {
+            "get": {
+                "summary": "Send how a crawl stands whenever it has changed, as server-sent events.",
+                "parameters": [crawl],
+                "responses": {"200": {"description": "events", "content": {"text/event-stream": {}}}},
+            }
+        },
+        "/metrics": {
+            "get": {
+                "summary": "Give the figures of all crawls for Prometheus.",
+                "responses": {"200": {"description": "figures", "content": {"text/plain": {}}}},
+            }
+        },
+    }
+    for (word, kind), schema in zip(ORDERS.items(), orders, strict=True):
+        paths[f"/api/crawls/{{key}}/{word}"] = {
+            "post": {
+                "summary": (kind.__doc__ or word).partition("\n")[0],
+                "parameters": [crawl],
+                "requestBody": {"content": {"application/json": {"schema": schema}}},
+                "responses": {"200": _answer({"type": "object", "properties": {"done": {"type": "string"}}})},
+            }
+        }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Gossamer dashboard", "version": __version__},
+        "paths": paths,
+        "components": {"schemas": parts, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"key": []}],
+    }
+
+
+def _get(summary: str, schema: dict[str, Any], *parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"get": {"summary": summary, "parameters": list(parameters), "responses": {"200": _answer(schema)}}}
+
+
+def _answer(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": "the answer", "content": {"application/json": {"schema": schema}}}
+
+
+def _query(name: str, text: str, kind: str = "string") -> dict[str, Any]:
+    return {"name": name, "in": "query", "description": text, "schema": {"type": kind}}

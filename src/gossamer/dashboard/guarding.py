@@ -1,0 +1,213 @@
+"""Who may ask the dashboard for what: decided before anything else sees a request.
+
+Place in the flow: around the whole application (:mod:`app`). A browser carries the requests of every page that a person has open,
+so that being on this machine proves nothing:
+
+- The `Host` must be an address, `localhost`, or the name that the dashboard was given: a name of somebody else's that leads here
+  (DNS rebinding) is refused.
+- What another origin sends is refused by `Origin` and `Sec-Fetch-Site`, before it is known whether it bears a key.
+- A key is taken from `Authorization: Bearer`, or from the address that the dashboard prints. The latter is answered with a cookie
+  that no script can read and no other site can send (`HttpOnly`, `SameSite=Strict`), and with the address without the key. The
+  cookie is no key: it is good for this process alone, since browsers show it to other ports of this machine.
+- What changes something needs the full key, and a body that is JSON, which no form of another site can send.
+"""
+
+import ipaddress
+import secrets
+from collections import OrderedDict
+from collections.abc import Mapping
+from http import HTTPStatus
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gossamer.dashboard.keys import Access, Keys
+
+#: Methods that are answered; the first two change nothing.
+METHODS = ("GET", "HEAD", "POST")
+
+#: Bytes of a body that are read at most: a list of some thousand hosts.
+MAX_BODY = 1 << 18
+
+#: Characters of a path with its query at most: a URL that is asked for, escaped.
+MAX_TARGET = 16_384
+
+#: Browsers that are remembered at once; the one that came first is forgotten.
+MAX_SESSIONS = 256
+
+#: Said with every answer: nothing but our own files is loaded, no script stands in a page, nobody shows us in a frame.
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+#: The key of a scope under which the application finds what the asker may do.
+ACCESS = "gossamer.access"
+
+
+class Guard:
+    """The application, guarded."""
+
+    def __init__(self, app: ASGIApp, keys: Keys, port: int, *, name: str = "127.0.0.1", scheme: str = "http") -> None:
+        """Guard it.
+
+        Args:
+            app: the application.
+            keys: what opens it.
+            port: where it listens.
+            name: the address or name that it was told to listen at; a name may stand in `Host`.
+            scheme: `http` or `https`.
+        """
+        self._app = app
+        self._keys = keys
+        self._port = port
+        self._name = name.lower()
+        self._scheme = scheme
+        self._cookie = f"gossamer-{port}"
+        self._sessions: OrderedDict[str, Access] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"<Guard at port {self._port}: {len(self._sessions)} browsers>"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or let the application."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # the server speaks no WebSocket
+
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refused = self._refused(scope)
+        if refused is not None:
+            await refused(scope, receive, dressed)
+            return
+        await self._app(scope, _bounded(receive), dressed)
+
+    def _refused(self, scope: Scope) -> Response | None:
+        """The answer to a request that goes no further; None lets it in, with :data:`ACCESS` in its scope."""
+        headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
+        host = headers.get("host", "")
+        if len(headers.getlist("host")) != 1 or not self._is_ours(host):
+            return _refusal(HTTPStatus.MISDIRECTED_REQUEST, "this is not the name of the dashboard")
+        if method not in METHODS:
+            return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "GET, HEAD and POST are answered")
+        if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MAX_TARGET:
+            return _refusal(HTTPStatus.REQUEST_URI_TOO_LONG, "the address is too long")
+        if self._is_foreign(headers, host, is_entry=path == "/" and method == "GET"):
+            return _refusal(HTTPStatus.FORBIDDEN, "another site asks, and is told nothing")
+        if path == "/" and method == "GET" and b"token=" in scope["query_string"]:
+            return self._entered(scope["query_string"])
+        access, is_cookie = self._access(headers)
+        if access is Access.NOTHING:
+            return _refusal(
+                HTTPStatus.UNAUTHORIZED,
+                "open the address that gossamer printed, with the token in it, or send the token as a bearer token",
+                {"WWW-Authenticate": 'Bearer realm="gossamer"'},
+            )
+        if method == "POST":
+            refused = _unsafe(headers, access, is_cookie=is_cookie)
+            if refused is not None:
+                return refused
+        scope[ACCESS] = access
+        return None
+
+    def _is_ours(self, host: str) -> bool:
+        name, _, port = host.lower().rpartition(":")
+        if not name or not port.isdigit() or host.endswith("]"):
+            name, port = host.lower(), "443" if self._scheme == "https" else "80"
+        if not port.isascii() or int(port) != self._port:
+            return False
+        return name in ("localhost", self._name) or _is_address(name)
+
+    def _is_foreign(self, headers: Headers, host: str, *, is_entry: bool) -> bool:
+        """Another origin asks. A link to the first page may stand anywhere: without a cookie it opens nothing."""
+        origins = headers.getlist("origin")
+        if any(origin.lower() != f"{self._scheme}://{host.lower()}" for origin in origins):
+            return True
+        site = headers.get("sec-fetch-site", "none")
+        if is_entry and headers.get("sec-fetch-mode", "navigate") == "navigate":
+            return False
+        return site not in ("same-origin", "none")
+
+    def _entered(self, query: bytes) -> Response:
+        """The address that was printed: its key becomes a cookie."""
+        key = parse_qs(query.decode("latin-1")).get("token", [""])[0]
+        access = self._keys.access(key)
+        if access is Access.NOTHING:
+            return _refusal(HTTPStatus.FORBIDDEN, "this token opens nothing; the dashboard may have new ones")
+        session = secrets.token_urlsafe(32)
+        self._sessions[session] = access
+        while len(self._sessions) > MAX_SESSIONS:
+            self._sessions.popitem(last=False)
+        answer = RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
+        answer.set_cookie(
+            self._cookie, session, httponly=True, samesite="strict", secure=self._scheme == "https", path="/"
+        )
+        return answer
+
+    def _access(self, headers: Headers) -> tuple[Access, bool]:
+        """What somebody may do, and whether a cookie says so."""
+        kind, _, key = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            return self._keys.access(key.strip()), False
+        given = cookie_parser(headers.get("cookie", "")).get(self._cookie, "")
+        return self._sessions.get(given, Access.NOTHING), True
+
+
+def _is_address(name: str) -> bool:
+    """An address is no name that somebody could let lead here."""
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _unsafe(headers: Headers, access: Access, *, is_cookie: bool) -> Response | None:
+    if access is not Access.FULL:
+        return _refusal(HTTPStatus.FORBIDDEN, "this token only reads")
+    if is_cookie and "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":
+        return _refusal(HTTPStatus.FORBIDDEN, "a browser has to say where it comes from")
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        return _refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be JSON")
+    length = headers.get("content-length", "")
+    if not length.isascii() or not length.isdigit() or int(length) > MAX_BODY:
+        return _refusal(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has to say its length, {MAX_BODY} bytes at most"
+        )
+    return None
+
+
+def _bounded(receive: Receive) -> Receive:
+    """A body of which no more is taken than was announced at most."""
+    taken = 0
+
+    async def bounded() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        return {"type": "http.disconnect"} if taken > MAX_BODY else message
+
+    return bounded
+
+
+def _refusal(status: HTTPStatus, text: str, headers: Mapping[str, str] | None = None) -> Response:
+    return PlainTextResponse(f"{text}\n", status_code=status, headers=headers)

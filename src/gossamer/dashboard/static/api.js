@@ -1,0 +1,28 @@
+// What the dashboard is asked. The cookie of the address that was opened says who asks.
+
+export async function get(path) {
+  return answered(await fetch(`/api/${path}`, { headers: { Accept: "application/json" } }));
+}
+
+export async function order(key, word, fields = {}) {
+  const body = JSON.stringify(fields);
+  return answered(await fetch(`/api/crawls/${encodeURIComponent(key)}/${word}`, {
+    method: "POST", headers: { "Content-Type": "application/json" }, body,
+  }));
+}
+
+async function answered(response) {
+  const type = response.headers.get("Content-Type") ?? "";
+  const value = type.startsWith("application/json") ? await response.json() : { error: (await response.text()).trim() };
+  if (!response.ok) throw new Error(value.error ?? response.statusText);
+  return value;
+}
+
+/** How a crawl stands, again and again; returns what ends it. */
+export function watch(key, told, trouble) {
+  const source = new EventSource(`/api/crawls/${encodeURIComponent(key)}/events`);
+  source.addEventListener("standing", (event) => told(JSON.parse(event.data)));
+  source.addEventListener("trouble", (event) => trouble(JSON.parse(event.data).error));
+  source.onerror = () => trouble("The dashboard does not answer; it is asked again.");
+  return () => source.close();
+}

@@ -1,0 +1,148 @@
+// The overview of one crawl: the numbers of `gossamer status`, problems first.
+import { get, order, watch } from "./api.js";
+import { card, h, replace, table, terms } from "./dom.js";
+import { plot, speed } from "./plot.js";
+import { SEVERITIES, WAITS, bytes, count, many, percent, ranked, seconds } from "./words.js";
+
+const REFRESH = 10_000, SOON = 30 * 86_400;
+
+export function overview(parent, key, session, alive) {
+  const head = h("div"), actions = h("div"), body = h("div", { class: "grid" }), plots = h("div", { class: "grid" });
+  const said = h("p", { role: "status", "aria-live": "polite" });
+  replace(parent, head, actions, said, body, h("h2", {}, "The last hours"), hoursOf((hours) => { past = hours; draw(); }), plots);
+  let past = 1, state = "";
+  const draw = async () => {
+    try { replace(plots, plotsOf(await get(`crawls/${encodeURIComponent(key)}/samples?hours=${past}`))); }
+    catch (error) { replace(plots, h("p", { class: "trouble" }, error.message)); }
+  };
+  const told = (now) => {
+    alive(`as of ${new Date().toLocaleTimeString()}`);
+    replace(head, headOf(now));
+    if (state !== now.state) { state = now.state; replace(actions, actionsOf(key, now, session, said)); }
+    replace(body, problemsOf(key, now, session, said), sectionsOf(now));
+  };
+  const close = watch(key, told, (text) => alive(text));
+  const timer = setInterval(draw, REFRESH);
+  draw();
+  return () => { close(); clearInterval(timer); };
+}
+
+function hoursOf(choose) {
+  const pick = h("select", { id: "hours", onchange: (event) => choose(Number(event.target.value)) },
+    [[1, "hour"], [6, "6 hours"], [24, "day"], [168, "week"], [8760, "year"]].map(([hours, word]) => h("option", { value: hours }, word)));
+  return h("p", {}, h("label", { for: "hours" }, "Show the last "), pick);
+}
+
+function headOf(now) {
+  const left = now.time_left ? `, ${now.time_left} left` : now.estimate && now.queued ? `, about ${seconds(now.estimate)} left` : "";
+  return [h("h2", {}, now.crawl), h("p", {}, h("strong", {}, now.state), `, ${seconds(now.seconds)}${left}`, now.process ? `, process ${now.process}` : "")];
+}
+
+function actionsOf(key, now, session, said) {
+  if (!session.can_change || !now.process) return [];
+  const button = (word, text, fields, question) => h("button", { id: `do-${word}`, onclick: () => {
+    if (!question || confirm(question)) act(key, word, fields, said);
+  } }, text);
+  return h("div", { class: "actions" },
+    now.state === "paused" ? button("continue", "Go on") : button("pause", "Pause"),
+    button("checkpoint", "Keep a checkpoint"),
+    button("stop", "Stop", {}, "Stop this crawl? It can be resumed."),
+    h("form", { onsubmit: (event) => {
+      event.preventDefault();
+      const [name, value] = [event.target.elements.option.value.trim(), event.target.elements.value.value.trim()];
+      act(key, "set", { values: { [name]: value } }, said);
+    } },
+      h("label", {}, "Set ", h("input", { name: "option", id: "option", placeholder: "delay", required: true, autocomplete: "off" })),
+      h("label", {}, " to ", h("input", { name: "value", id: "value", placeholder: "5s", autocomplete: "off" })),
+      h("button", { id: "do-set" }, "Change")));
+}
+
+async function act(key, word, fields, said) {
+  said.className = "";
+  said.textContent = "...";
+  try { said.textContent = (await order(key, word, fields)).done; }
+  catch (error) { said.className = "trouble"; said.textContent = error.message; }
+}
+
+function problemsOf(key, now, session, said) {
+  const items = now.problems.map((one, number) => h("li", { class: one.severity },
+    h("span", { class: "word" }, SEVERITIES[one.severity]), " ", h("strong", {}, one.reason),
+    h("div", { class: "evidence" }, one.evidence),
+    one.command ? h("div", {}, h("code", {}, one.command), " ", copy(one.command, number, said)) : null,
+    helps(key, one, now, session, said, number)));
+  return h("section", { class: "card wide", id: "problems" }, h("h3", {}, "Problems"),
+    items.length ? h("ol", { class: "problems" }, items) : h("p", {}, "None."));
+}
+
+function copy(text, number, said) {
+  return h("button", { id: `copy-${number}`, "aria-label": `Copy ${text}`, onclick: async () => {
+    await navigator.clipboard.writeText(text);
+    said.textContent = "copied";
+  } }, "Copy");
+}
+
+/** The button that does what the command would, where it is one click. */
+function helps(key, one, now, session, said, number) {
+  if (!session.can_change) return null;
+  const button = (text, word, fields) => h("button", { id: `help-${number}`, onclick: () => act(key, word, fields, said) }, text);
+  if (one.what === "paused") return button("Go on", "continue", {});
+  if (["unreachable", "dns_failed"].includes(one.what) && one.hosts.length) return button(`Block ${one.hosts[0]}`, "block", { names: [one.hosts[0]] });
+  if (one.what === "slots" && now.process) return button(`${2 * now.concurrency} slots`, "set", { values: { concurrency: String(2 * now.concurrency) } });
+  return null;
+}
+
+function sectionsOf(now) {
+  return [
+    card("Pages", terms([
+      ["pages", count(now.pages)], ["fetched", count(now.fetched)], ["unique documents", count(now.unique_documents)], ["received", bytes(now.bytes)],
+      ["speed", now.process ? `${now.recent_pages_per_second.toFixed(1)} pages/s, mean ${now.pages_per_second.toFixed(1)}` : `${now.pages_per_second.toFixed(1)} pages/s`],
+    ])),
+    card("Queue", terms([
+      ["queued", count(now.queued)], ["discovered", count(now.discovered)], ["set aside", count(now.set_aside)], ["hosts", count(now.hosts)],
+      ["slots", now.concurrency ? `${count(now.in_flight)} of ${count(now.concurrency)} in use` : ""],
+    ])),
+    card("Outcomes", terms(ranked(now.outcomes).map(([name, number]) => [name, count(number)]))),
+    card("Waits", now.waits.length ? terms(now.waits.map((wait) => [WAITS[wait.why] ?? wait.why, waited(wait)])) : h("p", {}, "For nothing.")),
+    card("Hosts", terms([
+      ["failing", now.failing.map((one) => `${one.host} ${count(one.errors)}`).join(", ")],
+      ["slowest", now.slowest.map((one) => `${one.host} ${seconds(one.seconds)}`).join(", ")],
+      ["slowed", now.slowed.map((one) => `${one.host} ${seconds(one.delay)} (${one.reason})`).join(", ")],
+      ["blocked", now.blocked.join(", ")],
+    ])),
+    card("Machine", terms([
+      ["CPU", now.busy ? `${percent(now.busy)} of a core, ${seconds(now.cpu_seconds)} in all` : seconds(now.cpu_seconds)],
+      ["memory", `${bytes(now.peak_rss_bytes)} at most`], ["disk", now.disk_free ? `${bytes(now.disk_free)} free` : ""], ["full in", full(now)],
+    ])),
+    card("Stores", table("Stores", [
+      ["store", (one) => one.name], ["size", (one) => bytes(one.bytes), true], ["URLs", (one) => (one.items ? count(one.items) : ""), true],
+      ["growth", (one) => (one.growth ? `${bytes(one.growth)}/s` : ""), true],
+    ], now.sizes)),
+  ];
+}
+
+function waited(wait) {
+  const until = wait.until ? `next in ${seconds(Math.max(0, wait.until - Date.now() / 1000))}` : "";
+  return [wait.urls ? many(wait.urls, "URL") : "", wait.hosts ? many(wait.hosts, "host") : "", wait.names.join(", "), wait.reason, until].filter(Boolean).join(", ");
+}
+
+/** When the disk is full at this growth, where that is soon; the seen set and the frontier are parts of the ledger. */
+function full(now) {
+  const growth = now.sizes.filter((one) => !["seen", "frontier"].includes(one.name)).reduce((sum, one) => sum + one.growth, 0);
+  const left = growth > 0 && now.process ? now.disk_free / growth : Infinity;
+  return left < SOON ? seconds(left) : "";
+}
+
+function plotsOf(samples) {
+  const times = samples.taken_at.map((text) => Date.parse(text));
+  const rate = (shown) => (value) => `${shown(value)}/s`, one = (value) => value.toFixed(1);
+  return [
+    plot("Pages a second", times, samples.pages_per_second, one),
+    plot("Received", times, speed(times, samples.bytes), rate(bytes)),
+    plot("Queue", times, samples.queued, count),
+    plot("New URLs", times, speed(times, samples.discovered), rate(one)),
+    plot("Errors", times, speed(times, samples.errors), rate(one)),
+    plot("Slots in use", times, samples.in_flight, count),
+    plot("Memory", times, samples.peak_rss_bytes, bytes),
+    plot("Disk free", times, samples.disk_free, bytes),
+  ];
+}

@@ -1,0 +1,40 @@
+// What every unit of a running crawl has counted, and what passed each connector: where items wait, and who holds them up.
+import { get } from "./api.js";
+import { h, replace, table } from "./dom.js";
+import { count, seconds } from "./words.js";
+
+const REFRESH = 5_000;
+
+export function units(parent, key, alive) {
+  let search = "", now = null;
+  const found = h("div");
+  const draw = () => replace(found, now.process ? shown(now, search) : h("p", {}, "The crawl rests: its units count nothing."));
+  const field = h("input", { id: "unit", autocomplete: "off", spellcheck: "false", oninput: (event) => { search = event.target.value.trim().toLowerCase(); if (now) draw(); } });
+  replace(parent, h("h2", {}, "Units"), h("form", { onsubmit: (event) => event.preventDefault() }, h("label", { for: "unit" }, "Name"), field), found);
+  const look = async () => {
+    try {
+      now = await get(`crawls/${encodeURIComponent(key)}?units=1`);
+      alive(`as of ${new Date().toLocaleTimeString()}`);
+      draw();
+    } catch (error) { alive(error.message); }
+  };
+  look();
+  const timer = setInterval(look, REFRESH);
+  return () => clearInterval(timer);
+}
+
+function shown(now, search) {
+  const named = (one) => one.name.toLowerCase().includes(search);
+  return [
+    h("h3", {}, "Connectors"),
+    table("Connectors", [
+      ["connector", (one) => one.name], ["passed", (one) => count(one.passed), true], ["waiting", (one) => count(one.waiting), true],
+      ["most that waited", (one) => count(one.peak), true], ["producers stood still", (one) => seconds(one.stalled), true],
+    ], now.connectors.filter(named)),
+    h("h3", {}, "Components and providers"),
+    table("Components and providers", [
+      ["unit", (one) => one.name], ["is", (one) => one.use],
+      ["has counted", (one) => Object.entries(one.metrics).map(([name, value]) => `${name} ${count(value)}`).join(", ")],
+    ], now.units.filter(named)),
+  ];
+}

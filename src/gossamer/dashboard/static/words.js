@@ -1,0 +1,31 @@
+// Figures for people, written as `gossamer status` writes them.
+
+export const count = (number) => Number(number ?? 0).toLocaleString("en-US");
+export const many = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+export function bytes(number) {
+  for (const [limit, unit] of [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]]) {
+    if (Math.abs(number) >= limit) return `${(number / limit).toFixed(1)} ${unit}`;
+  }
+  return `${Math.round(number)} B`;
+}
+
+export function seconds(number) {
+  if (number >= 3600) return `${Math.floor(number / 3600)} h ${String(Math.floor((number % 3600) / 60)).padStart(2, "0")} min`;
+  if (number >= 60) return `${Math.floor(number / 60)} min ${String(Math.floor(number % 60)).padStart(2, "0")} s`;
+  return number >= 1 || number === 0 ? `${number.toFixed(1)} s` : `${Math.round(number * 1000)} ms`;
+}
+
+export const percent = (share) => `${Math.round(share * 100)}%`;
+export const ranked = (counts) => Object.entries(counts ?? {}).sort(([, a], [, b]) => b - a);
+
+/** Why something waits, in words. */
+export const WAITS = {
+  paused: "the crawl is paused", disk_full: "the disk is full", network_down: "our own network seems down",
+  retries: "pages are tried again", unreachable: "hosts do not answer", dns_failed: "names have no address",
+  refusals: "hosts asked for a pause", robots_unreachable: "robots.txt is out of reach",
+  delay: "hosts are left alone between requests", look_ups: "names are being looked up", slow_pages: "pages take long",
+  set_aside: "URLs look like parts of traps",
+};
+
+export const SEVERITIES = { halt: "stands still", loss: "pages missing", slow: "slow", note: "to know" };

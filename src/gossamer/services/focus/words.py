@@ -1,0 +1,142 @@
+"""Relevance from words and example pages, without a training run: the shipped :class:`~gossamer.contracts.relevance.Relevance`.
+
+Place in the flow: :mod:`gossamer.services.focus.provider` asks it. A *profile* has the terms that a person named, and those that
+stand out on the example pages (tf-idf). How rare a term is, is learnt from the pages of the crawl as they come, for the terms of
+the profile alone; so a word that every page has soon counts for nothing.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated
+
+from gossamer.contracts.relevance import MOST_TEXT, LinkWords, PageWords
+from gossamer.flow.errors import SettingError
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.reading.text import main_text
+
+#: Terms that are taken of example pages, the weightiest.
+MOST_TERMS = 120
+
+#: A page is wholly relevant that has so many of the weightiest terms once, and this share of the weight of all: of a long profile
+#: no page has all terms.
+MOST_NEEDED, ENOUGH = 3, 0.25
+
+#: A link has few words: one of these many weightiest terms, as they are in the middle, makes it wholly relevant.
+TELLING = 10
+
+#: Pages that were seen before rarity is believed: the first ones are the seeds, which are on topic.
+BELIEVED = 20
+
+#: Bytes of an example page that are read.
+EXAMPLE_BYTES = 4 << 20
+
+#: Words: letters and digits of any script, three at least, and single characters of scripts that write without spaces.
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]{3,40}")
+
+
+def terms_of(text: str) -> Counter[str]:
+    """The words of a text, and pairs of characters in scripts without spaces, with how often each stands there."""
+    words = _WORD.findall(text[:MOST_TEXT].lower())
+    found = Counter(word for word in words if len(word) > 1)
+    found.update(a + b for a, b in pairwise(words) if len(a) == len(b) == 1)
+    return found
+
+
+class WordsSheet(Sheet, frozen=True):
+    """Settings of :class:`WordsRelevance`."""
+
+    words: Annotated[
+        tuple[str, ...], setting("Look for these words; several in one text are looked for one by one (repeatable).")
+    ] = ()
+    pages: Annotated[
+        tuple[str, ...],
+        setting("Look for what these files (HTML or text) are about (repeatable)."),
+    ] = ()
+
+
+class WordsRelevance(Provider[WordsSheet]):
+    """By the words of a topic. Contract: `relevance.Relevance`.
+
+    Raises:
+        SettingError: there is neither a word nor an example, or a file cannot be read.
+    """
+
+    def __init__(self, sheet: WordsSheet | None = None) -> None:
+        super().__init__(sheet)
+        examples = [terms_of(_read(name)) for name in self.sheet.pages]
+        self._profile = profile(self.sheet.words, examples)
+        if not self._profile:
+            raise SettingError("a topic has no words: name some with --topic, or example pages with --topic-page")
+        self._seen: Counter[str] = Counter()
+        self._pages = 0
+
+    def page(self, page: PageWords) -> float:
+        """By how many terms of the profile it has, the rarer ones more; a term that comes often counts up to twice as much."""
+        found = terms_of(f"{page.title}\n{page.text}")
+        present = [term for term in self._profile if term in found]
+        weights = self._weights()
+        self._pages += 1
+        self._seen.update(present)
+        have = sum(weights[term] * 2 * found[term] / (found[term] + 1) for term in present)
+        most = sum(sorted(weights.values(), reverse=True)[:MOST_NEEDED])
+        return min(1.0, have / max(most, ENOUGH * sum(weights.values())))
+
+    def links(self, links: Sequence[LinkWords], source: PageWords, score: float) -> Sequence[float]:
+        """By its own words, or by what stands around it; half of it is what its page is worth."""
+        weights = self._weights()
+        telling = sorted(weights.values(), reverse=True)[:TELLING]
+        enough = telling[len(telling) // 2]
+        made = []
+        for link in links:
+            own = self._share(f"{link.anchor} {link.url}", weights, enough)
+            near = self._share(link.around, weights, enough)
+            made.append(min(1.0, 0.5 * max(own, 0.6 * near) + 0.5 * score))
+        return made
+
+    def _share(self, text: str, weights: dict[str, float], enough: float) -> float:
+        found = terms_of(text)
+        return min(1.0, sum(weights[term] for term in self._profile if term in found) / enough)
+
+    def _weights(self) -> dict[str, float]:
+        """The profile, less what nearly every page has."""
+        if self._pages < BELIEVED:
+            return self._profile
+        pages = self._pages + 1
+        return {
+            term: weight * (0.05 + math.log(pages / (self._seen[term] + 1)) / math.log(pages))
+            for term, weight in self._profile.items()
+        }
+
+
+def profile(words: Iterable[str], examples: Sequence[Counter[str]]) -> dict[str, float]:
+    """Terms and their weights, which add up to 1 for named words, and to 1 for those of examples.
+
+    A term of examples weighs the more, the more of them have it, the more often it comes and the longer it is: short words are
+    mostly those that every text has.
+    """
+    named = sorted({term for text in words for term in terms_of(text)})
+    weights = {term: 1 / len(named) for term in named}
+    found: dict[str, float] = {}
+    for example in examples:
+        for term, count in example.items():
+            found[term] = found.get(term, 0.0) + (1 + math.log(count)) * min(len(term), 8) / len(examples)
+    best = sorted(found, key=lambda term: (-found[term], term))[:MOST_TERMS]
+    total = sum(found[term] for term in best)
+    for term in best:
+        weights[term] = weights.get(term, 0.0) + found[term] / total
+    return weights
+
+
+def _read(name: str) -> str:
+    try:
+        with Path(name).open("rb") as file:
+            data = file.read(EXAMPLE_BYTES)
+    except OSError as error:
+        raise SettingError(f"--topic-page {name}: {error.strerror}") from None
+    markup = data.decode("utf-8", "replace")
+    return main_text(markup.encode()) if "<" in markup[:2_000] else markup

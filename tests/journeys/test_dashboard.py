@@ -1,0 +1,289 @@
+"""The dashboard of crawls that run and rest: the numbers of `status`, orders, events, and nothing that a crawl would notice."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from gossamer.assembly.control.at_rest import standing_at_rest
+from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.options import CrawlOptions
+from gossamer.cli.beside import parted
+from gossamer.dashboard.crawls import key_of
+from gossamer.flow.sheet import build
+from gossamer.testing.fakeweb import FakePage, FakeWeb
+
+#: A page, one that is tried again much later, and a title that would like to be a script.
+PAGES = {
+    "/": '<title><img src=x onerror=alert(1)></title><a href="/1">x</a><a href="/%3Cscript%3Ealert(1)%3C/script%3E">x</a>',
+    "/1": FakePage(status=500),
+}
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONUNBUFFERED": "1", "XDG_STATE_HOME": str(tmp_path / "state")}
+
+
+class Browser:
+    """Asks a dashboard, as a program with a key does."""
+
+    def __init__(self, address: str) -> None:
+        found = re.fullmatch(r"http://(127\.0\.0\.1:\d+)/\?token=(.+)", address)
+        assert found, address
+        self.host, self.key = found.groups()
+
+    def ask(self, path: str, method: str = "GET", body: Any = None) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection(self.host, timeout=30)
+        headers = {"Authorization": f"Bearer {self.key}"}
+        data = None if body is None else json.dumps(body).encode()
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        with contextlib.closing(connection):
+            connection.request(method, path, data, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+
+    def json(self, path: str) -> Any:
+        status, body = self.ask(path)
+        assert status == 200, body
+        return json.loads(body)
+
+    def order(self, key: str, word: str, **fields: Any) -> tuple[int, Any]:
+        status, body = self.ask(f"/api/crawls/{key}/{word}", "POST", fields)
+        return status, json.loads(body)
+
+
+@contextlib.contextmanager
+def dashboard(environment: dict[str, str], *places: Path) -> Iterator[tuple[Browser, Browser]]:
+    """Browsers with the full and with the reading key of a dashboard."""
+    line = [sys.executable, "-m", "gossamer", "dashboard", *map(str, places)]
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    try:
+        full, read = process.stdout.readline().strip(), process.stdout.readline().strip()
+        yield Browser(full), Browser(read)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        _, said = process.communicate()
+    assert said == ""
+
+
+def rested(web: FakeWeb, folder: Path) -> Path:
+    options = {"output": str(folder), "delay": 0, "retries": 0}
+    asyncio.run(Crawl([web.url("/")], build(CrawlOptions, options)).run())
+    return folder
+
+
+@contextlib.contextmanager
+def crawling(environment: dict[str, str], web: FakeWeb, folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """A crawl at work in a process of its own, which waits for a retry."""
+    line = [sys.executable, "-m", "gossamer", "crawl", web.url("/"), "-o", str(folder), "--delay", "0"]
+    line += ["--linger", "forever", "--json", *options]
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+
+def test_a_crawl_at_rest_is_shown_with_the_numbers_of_status(tmp_path: Path, environment: dict[str, str]) -> None:
+    with FakeWeb(PAGES) as web:
+        folder = rested(web, tmp_path / "crawls" / "it's <b>mine")
+        url = web.url("/")
+    with dashboard(environment, tmp_path / "crawls") as (full, read):
+        [one] = read.json("/api/crawls")
+        assert one["standing"] == msgspec.to_builtins(standing_at_rest(folder))
+        assert one["key"] == key_of(folder)
+        assert re.fullmatch(r"[A-Za-z0-9.-]+", one["key"])
+        assert read.json(f"/api/crawls/{one['key']}") == one["standing"]
+        samples = read.json(f"/api/crawls/{one['key']}/samples")
+        assert samples["pages"] == [one["standing"]["pages"]] == [1]
+        story = read.json(f"/api/crawls/{one['key']}/story?url={url}")
+        assert story["state"] == "done"
+        assert read.ask(f"/api/crawls/{one['key']}/story")[0] == 400
+        assert read.ask(f"/api/crawls/{one['key']}/samples?hours=nan")[0] == 400
+        hosts = read.json(f"/api/crawls/{one['key']}/hosts?search=127&sort=pages&descending=1")
+        assert (hosts["total"], [(row["host"], row["pages"]) for row in hosts["rows"]]) == (1, [("127.0.0.1", 1)])
+        assert read.json(f"/api/crawls/{one['key']}/hosts?offset=1")["rows"] == []
+        for bad in ("sort=nonsense", "limit=0", "limit=501", "offset=-1", "offset=x"):
+            assert read.ask(f"/api/crawls/{one['key']}/hosts?{bad}")[0] == 400
+        assert read.ask("/api/crawls/elsewhere")[0] == 404
+        assert read.json("/api/session") == {"can_change": False}
+        assert full.json("/api/session") == {"can_change": True}
+        status, told = full.order(one["key"], "pause")
+        assert (status, "no crawl is running" in told["error"]) == (400, True)
+        assert full.order(one["key"], "block", names=["no.test"])[0] == 200
+    assert "no.test" in (folder / "crawl.toml").read_text()
+
+
+def test_a_running_crawl_is_shown_steered_and_outlives_its_dashboard(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c", "--dashboard", "0") as crawl:
+        assert crawl.stderr is not None
+        address = next(line for line in crawl.stderr if "dashboard: " in line).partition("dashboard: ")[2].strip()
+        browser, key = Browser(address), key_of(tmp_path / "c")
+        status, _ = browser.order(key, "pause")
+        assert status == 200
+        time_out = time.monotonic() + 30
+        while browser.json(f"/api/crawls/{key}?units=1")["state"] != "paused" and time.monotonic() < time_out:
+            time.sleep(0.05)
+        now = browser.json(f"/api/crawls/{key}?units=1")
+        assert (now["state"], now["problems"][0]["what"]) == ("paused", "paused")
+        assert now["units"]
+        assert browser.order(key, "set", values={"delay": "2s"})[0] == 200
+        status, told = browser.order(key, "set", values={"nonsense": "2s"})
+        assert (status, "no option" in told["error"]) == (409, True)
+        assert browser.order(key, "set", values={"delay": "2s"}, do="stop")[0] == 200, (
+            "the address says what is ordered"
+        )
+        assert browser.ask(f"/api/crawls/{key}/rewire", "POST", {"change": "x"})[0] == 400
+        [child] = children(crawl.pid)
+        os.kill(child, signal.SIGKILL)
+        assert any("the dashboard has ended" in line for line in crawl.stderr)
+        assert crawl.poll() is None
+        crawl.send_signal(signal.SIGINT)
+        out, _ = crawl.communicate(timeout=60)
+    assert json.loads(out)["state"] == "stopped"
+
+
+def children(process: int) -> list[int]:
+    """The processes that this one has started and that run a dashboard."""
+    found = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout
+    rows = [line.split(None, 2) for line in found.splitlines()]
+    return [int(pid) for pid, parent, command in rows if int(parent) == process and "gossamer.dashboard" in command]
+
+
+def test_a_dashboard_that_was_started_with_a_crawl_ends_with_it(tmp_path: Path, environment: dict[str, str]) -> None:
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c", "--dashboard") as crawl:
+        assert crawl.stderr is not None
+        next(line for line in crawl.stderr if "dashboard: " in line)
+        [child] = children(crawl.pid)
+        crawl.kill()
+        deadline = time.monotonic() + 30
+        while is_there(child) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not is_there(child)
+
+
+def is_there(process: int) -> bool:
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout.strip()
+    return bool(state) and not state.startswith("Z")
+
+
+def test_events_tell_a_browser_what_has_changed(tmp_path: Path, environment: dict[str, str]) -> None:
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c") as crawl:
+        while not (tmp_path / "c" / "crawl.toml").exists():
+            time.sleep(0.05)
+        with dashboard(environment, tmp_path / "c") as (full, read):
+            key = key_of(tmp_path / "c")
+            connection = http.client.HTTPConnection(read.host, timeout=30)
+            with contextlib.closing(connection):
+                connection.request("GET", f"/api/crawls/{key}/events", headers={"Authorization": f"Bearer {read.key}"})
+                answer = connection.getresponse()
+                assert answer.headers["Content-Type"].startswith("text/event-stream")
+                seen = set()
+                while "running" not in seen:
+                    seen.add(state_of(answer))
+                assert full.order(key, "pause")[0] == 200
+                while "paused" not in seen:
+                    seen.add(state_of(answer))
+        assert crawl.poll() is None
+
+
+def state_of(answer: http.client.HTTPResponse) -> str:
+    while True:
+        line = answer.readline()
+        assert line, "the stream has ended"
+        if line.startswith(b"data: "):
+            return str(json.loads(line[6:]).get("state", ""))
+
+
+def test_prometheus_reads_figures_whose_labels_no_web_site_chooses(tmp_path: Path, environment: dict[str, str]) -> None:
+    with FakeWeb(PAGES) as web:
+        folder = rested(web, tmp_path / 'cr"awl\\{}')
+    with dashboard(environment, folder) as (_, read):
+        status, body = read.ask("/metrics")
+    lines = body.decode().splitlines()
+    assert status == 200
+    key = key_of(folder)
+    assert f'gossamer_pages_total{{crawl="{key}"}} 1' in lines
+    assert f'gossamer_requests_total{{crawl="{key}",outcome="ok"}} 1' in lines
+    form = re.compile(r'gossamer_[a-z_]+\{crawl="[A-Za-z0-9.-]+"(,(outcome|store)="[a-z_]+")?\} -?[0-9.e+]+')
+    samples = [line for line in lines if not line.startswith("#")]
+    assert [line for line in samples if not form.fullmatch(line)] == []
+    assert "127.0.0.1" not in body.decode()
+
+
+def test_the_description_of_the_interface_names_every_address(tmp_path: Path, environment: dict[str, str]) -> None:
+    from starlette.routing import Route
+
+    from gossamer.dashboard.app import application
+    from gossamer.dashboard.asking import ORDERS
+    from gossamer.dashboard.crawls import Crawls
+    from gossamer.dashboard.describing import openapi
+
+    told = set(openapi()["paths"])
+    routes = {one.path for one in application(Crawls([])).routes if isinstance(one, Route)} - {"/", "/api/openapi.json"}
+    orders = {f"/api/crawls/{{key}}/{word}" for word in ORDERS}
+    assert told == (routes - {"/api/crawls/{key}/{order}"}) | orders
+    text = json.dumps(openapi())
+    parts = openapi()["components"]["schemas"]
+    assert set(re.findall(r'"#/components/schemas/([^"]+)"', text)) <= set(parts)
+
+
+def test_the_front_end_is_small_and_loads_nothing_from_elsewhere() -> None:
+    from gossamer.dashboard.app import STATIC
+
+    files = [path for path in STATIC.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 300_000
+    for path in files:
+        text = path.read_text()
+        assert not re.findall(r"""(?:src|href|import|from|url)[=( ]*["'(]\s*(?:https?:)?//""", text), path.name
+        assert "innerHTML" not in text and "outerHTML" not in text and "insertAdjacentHTML" not in text
+        assert "eval(" not in text and "document.write" not in text
+    page = (STATIC / "index.html").read_text()
+    assert re.findall(r"<script(?![^>]*src=)|\son\w+=|style=", page) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "address", "seeds"),
+    [
+        (None, None, []),
+        ("", "", []),
+        ("8080", "8080", []),
+        ("localhost:8080", "localhost:8080", []),
+        ("[::1]:80", "[::1]:80", []),
+        ("https://example.org/", "", ["https://example.org/"]),
+        ("example.org", "", ["example.org"]),
+    ],
+)
+def test_a_seed_behind_the_option_is_a_seed(given: str | None, address: str | None, seeds: list[str]) -> None:
+    assert parted(given) == (address, seeds)
+
+
+def test_an_address_that_others_can_reach_is_refused_before_the_crawl_begins(tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "gossamer", "crawl", "http://127.0.0.1:9/", "-o", str(tmp_path / "c")]
+    done = subprocess.run([*line, "--dashboard", "0.0.0.0:80"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "in the clear" in done.stderr
+    assert not (tmp_path / "c").exists()

@@ -1,0 +1,242 @@
+"""The dashboard in a real browser: what a person sees and does, and what other sites try. Skipped where there is no Chromium."""
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.options import CrawlOptions
+from gossamer.dashboard.crawls import key_of
+from gossamer.flow.sheet import build
+from gossamer.testing.fakeweb import FakePage, FakeWeb
+
+playwright = pytest.importorskip("playwright.sync_api")
+axe = pytest.importorskip("axe_core_python.sync_playwright")
+
+#: The system's browser: none is downloaded.
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+
+#: A URL and a title that would like to be scripts, and a page that is tried again much later.
+HOSTILE = "/%3Cscript%3Ewindow.pwned=1%3C/script%3E'\"%3Cimg%20src=x%20onerror=window.pwned=1%3E"
+PAGES = {
+    "/": f'<title><img src=x onerror="window.pwned=1"></title><a href="{HOSTILE}">x</a><a href="/1">x</a>',
+    "/1": FakePage(status=500),
+}
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A browser for all tests of this file."""
+    with playwright.sync_playwright() as started:
+        # As root, as in a container, Chromium has no sandbox.
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"] if os.getuid() == 0 else [])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Any) -> Iterator[Any]:
+    """A page of a browser without a past; nothing that it says on its console may be an error."""
+    context = chromium.new_context(viewport={"width": 1200, "height": 900})
+    opened = context.new_page()
+    opened.set_default_timeout(15_000)
+    opened.errors = []
+    opened.on("pageerror", lambda error: opened.errors.append(str(error)))
+    opened.on("console", lambda said: opened.errors.append(said.text) if said.type == "error" else None)
+    yield opened
+    context.close()
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONUNBUFFERED": "1", "XDG_STATE_HOME": str(tmp_path / "state")}
+
+
+@contextlib.contextmanager
+def served(environment: dict[str, str], place: Path) -> Iterator[tuple[str, str]]:
+    """The two addresses of a dashboard."""
+    line = [sys.executable, "-m", "gossamer", "dashboard", str(place)]
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip(), process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextlib.contextmanager
+def crawling(environment: dict[str, str], web: FakeWeb, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A crawl at work in a process of its own, which waits for a retry."""
+    line = [sys.executable, "-m", "gossamer", "crawl", web.url("/"), "-o", str(folder), "--delay", "0", "--json"]
+    process = subprocess.Popen([*line, "--linger", "forever"], stdout=subprocess.PIPE, env=environment)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+
+@pytest.fixture
+def rested(tmp_path: Path) -> Path:
+    """A crawl at rest, of a site that means harm, in a folder whose name does too."""
+    folder = tmp_path / "crawls" / "<img src=x onerror=window.pwned=1>"
+    with FakeWeb(PAGES) as web:
+        options = {"output": str(folder), "delay": 0, "retries": 0}
+        job = Crawl([web.url("/")], build(CrawlOptions, options))
+        with ThreadPoolExecutor(1) as thread:  # the driver of the browser has an event loop at work in this one
+            thread.submit(lambda: asyncio.run(job.run())).result()
+    return folder
+
+
+def serious(page: Any) -> list[str]:
+    """What axe finds that hinders people."""
+    found = axe.Axe().run(page)["violations"]
+    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
+
+
+def term(page: Any, name: str) -> str:
+    return str(page.locator(f"dt:text-is('{name}') + dd").first.inner_text())
+
+
+def test_the_overview_shows_figures_and_problems_to_everybody(
+    page: Any, rested: Path, environment: dict[str, str]
+) -> None:
+    with served(environment, rested) as (full, _):
+        page.goto(full)
+        page.wait_for_selector("#problems")
+        assert "token" not in page.url, "the key does not stay in the address"
+        assert page.evaluate("document.cookie") == ""
+        assert (term(page, "pages"), term(page, "discovered")) == ("1", "3")
+        assert "gone_after_retries" in page.inner_text("main")
+        for scheme, width in (("light", 1200), ("dark", 320)):
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": 800})
+            assert serious(page) == []
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.errors == []
+
+
+def test_hosts_are_searched_sorted_and_lead_nowhere_else(page: Any, rested: Path, environment: dict[str, str]) -> None:
+    with served(environment, rested) as (full, _):
+        page.goto(full)
+        page.click("text=Hosts")
+        page.wait_for_selector("td:text-is('127.0.0.1')")
+        assert serious(page) == []
+        page.select_option("#sort", "4")
+        page.fill("#search", "nowhere")
+        page.press("#search", "Enter")
+        page.wait_for_selector("main p:text-is('None.')")
+        assert page.errors == []
+
+
+def test_what_a_site_or_a_folder_is_called_does_nothing_anywhere(
+    page: Any, rested: Path, environment: dict[str, str]
+) -> None:
+    with served(environment, rested.parent) as (full, _):
+        page.goto(full)
+        page.wait_for_selector("#problems, table")
+        key = key_of(rested)
+        assert rested.name in page.inner_text("main")
+        url = re.sub("^", "http://127.0.0.1:9", HOSTILE)
+        page.goto(full.partition("?")[0] + f"#/{key}/why/<img src=x onerror=window.pwned=1>{url}")
+        page.wait_for_selector("#url")
+        page.fill("#url", url)
+        page.press("#url", "Enter")
+        page.wait_for_selector("main h3, main .trouble")
+        assert page.evaluate("window.pwned") is None
+        assert page.locator("main img, main script").count() == 0
+
+
+def test_a_person_steers_by_the_keyboard_alone_and_sees_it(
+    page: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c"):
+        while not (tmp_path / "c" / "crawl.toml").exists():
+            page.wait_for_timeout(50)
+        with served(environment, tmp_path / "c") as (full, _):
+            page.goto(full)
+            page.wait_for_selector("#do-pause")
+            page.keyboard.press("Tab")
+            assert page.evaluate("document.activeElement.className") == "skip"
+            for _ in range(20):
+                page.keyboard.press("Tab")
+                if page.evaluate("document.activeElement.id") == "do-pause":
+                    break
+            page.keyboard.press("Enter")
+            page.wait_for_selector("#do-continue")
+            assert "paused" in page.inner_text("#problems")
+            assert serious(page) == []
+        assert page.errors == []
+
+
+def test_who_only_reads_has_no_buttons_and_sees_a_crawl_die(
+    page: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c") as crawl:
+        while not (tmp_path / "c" / "crawl.toml").exists():
+            page.wait_for_timeout(50)
+        with served(environment, tmp_path / "c") as (_, read):
+            page.goto(read)
+            page.wait_for_selector("#problems")
+            assert page.locator(".actions button").count() == 0
+            page.click("text=Units")
+            page.fill("#unit", "frontier")
+            page.wait_for_selector("td:text-is('frontier')")
+            assert page.locator("td:text-is('politeness')").count() == 0
+            assert serious(page) == []
+            page.click("text=Overview")
+            page.wait_for_selector("#problems")
+            crawl.kill()
+            page.wait_for_selector("main strong:text-is('killed')")
+            assert "gossamer resume" in page.inner_text("#problems")
+        assert page.errors == []
+
+
+#: A page of another site that tries all that a page can, with the cookie of the dashboard in the browser.
+ATTACK = """<title>attack</title><script>
+const at = "ADDRESS", order = {method: "POST", credentials: "include", body: "{}"};
+const attempts = [
+  fetch(at + "/api/crawls", {credentials: "include"}).then(a => a.text()),
+  fetch(at + "/api/crawls/KEY/pause", {...order, headers: {"Content-Type": "application/json"}}).then(a => a.text()),
+  fetch(at + "/api/crawls/KEY/pause", {...order, mode: "no-cors"}).then(a => a.text()),
+];
+Promise.allSettled(attempts).then(all => { window.found = all.map(one => one.value ?? ""); });
+</script><iframe src="ADDRESS/"></iframe><img src="ADDRESS/api/crawls">
+<form method="post" action="ADDRESS/api/crawls/KEY/pause" enctype="text/plain" target="frame">
+<input name='{"a":"' value='"}'></form>
+<iframe name="frame"></iframe><script>document.forms[0].submit()</script>"""
+
+
+def test_another_site_reads_nothing_and_changes_nothing(page: Any, tmp_path: Path, environment: dict[str, str]) -> None:
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c"):
+        while not (tmp_path / "c" / "crawl.toml").exists():
+            page.wait_for_timeout(50)
+        with served(environment, tmp_path / "c") as (full, _):
+            page.goto(full)
+            page.wait_for_selector("#do-pause")
+            address = full.partition("/?")[0]
+            text = ATTACK.replace("ADDRESS", address).replace("KEY", key_of(tmp_path / "c"))
+            with FakeWeb({"/": text}) as other:
+                page.goto(other.url("/").replace("127.0.0.1", "localhost"))
+                page.wait_for_function("window.found")
+                assert page.evaluate("window.found") == ["", "", ""]
+                page.goto(other.url("/"))  # the same host at another port: the same site, and another origin
+                page.wait_for_function("window.found")
+                assert page.evaluate("window.found") == ["", "", ""]
+            page.goto(address)
+            page.wait_for_selector("main strong:text-is('running')")
