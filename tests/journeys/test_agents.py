@@ -312,7 +312,7 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
 def test_no_host_is_asked_twice_at_once_or_too_soon_by_several_agents_with_a_kill(tmp_path: Path) -> None:
     log, delay = tmp_path / "requests.log", 0.1
     spec = WebSpec(
-        seed=4, pages=120, hosts=24, size_median=1000, links=8, trap_share=0, flaky_share=0, dead_link_share=0
+        seed=4, pages=80, hosts=24, size_median=1000, links=8, trap_share=0, flaky_share=0, dead_link_share=0
     )
     with beside(spec, ServeOptions(log=log)) as port:
         options = build(
@@ -342,7 +342,7 @@ def test_no_host_is_asked_twice_at_once_or_too_soon_by_several_agents_with_a_kil
     assert judged.domain.most_in_flight <= 4
     assert judged.robots.asked_late == 0
     assert judged.coverage.missed == 0
-    assert summary.pages > 90
+    assert summary.pages > 50
 
 
 def test_what_several_agents_kept_is_verified_asked_and_deleted_as_one(tmp_path: Path) -> None:
@@ -377,17 +377,16 @@ def test_an_agent_that_dies_whenever_it_starts_is_given_up_with_a_clear_word(tmp
             await until(lambda: job._supervisor is not None)
             agent = job.supervisor.agents["agent-01"]
             while agent.restarts.count < MOST_VAIN:
-                await until(lambda: agent.is_alive or agent.restarts.count >= MOST_VAIN)
                 agent.kill()
-                await until(lambda: not agent.is_alive)
+                await asyncio.sleep(0.005)
 
         with pytest.raises(
             ComponentFailed, match=r"agent-01 died 8 times .*; see its messages above. .* resume goes on"
         ):
             asyncio.run(crawled(job, kill))
         assert not any(agent.is_alive for agent in job.supervisor.agents.values())
-        on = DividedCrawl([], options_for(web, tmp_path / "crawl", resume=True, max_pages=20), tables=False)
-        assert asyncio.run(crawled(on)).pages == 20
+        on = DividedCrawl([], options_for(web, tmp_path / "crawl", resume=True), tables=False)
+        assert asyncio.run(crawled(on)).pages == HOSTS * PAGES, "what was kept is kept"
 
 
 @pytest.mark.long

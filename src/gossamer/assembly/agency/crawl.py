@@ -160,7 +160,7 @@ class DividedCrawl:
     async def _run(self) -> Summary:
         made = self._place.make(self.plan.kept(self.graph), self.graph, self._note)
         lock: ProcessLock | None = None
-        has_begun = vain = False
+        vain = False
         try:
             lock = ProcessLock(self.directory / STATE_DIRECTORY / SUPERVISOR / "lock")
             if self.options.resume:
@@ -172,7 +172,7 @@ class DividedCrawl:
             ensure_crawl_id(self.directory, SystemClock().now())
             orders = AgentOrders(str(self.directory), self.members, self.options.accept_loss)
             write_orders(self._folder, orders, self.graph.wiring)
-            has_begun = await self._work(orders)
+            await self._work(orders)
             summary = self._summed()
             vain = made and came_to_nothing(summary)
             self._tell_end(summary, is_kept=not vain)
@@ -184,14 +184,19 @@ class DividedCrawl:
             if vain:
                 rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
                 self.report(f"nothing came, so nothing is kept: {rest}")
-            self._place.settle(made, has_begun and not vain)
+            self._place.settle(made, self._has_begun and not vain)
         if self.tables is not None and not self._is_torn and not vain:
             await self.tables.finish()
             await self.mirror.finish()
         return summary
 
-    async def _work(self, orders: AgentOrders) -> bool:
-        """Let the agents work; True, since they have begun."""
+    @property
+    def _has_begun(self) -> bool:
+        """An agent was at work, so that there may be something to keep, whatever came after."""
+        return self._supervisor is not None and any(agent.has_begun for agent in self._supervisor.agents.values())
+
+    async def _work(self, orders: AgentOrders) -> None:
+        """Let the agents work."""
         self._orders = orders
         self._supervisor = supervisor = Supervisor(orders, self._folder, self.report)
         self._limit_by_frontier()
@@ -200,7 +205,6 @@ class DividedCrawl:
         await self.following.start()
         async with self.tables.watching() if self.tables else contextlib.nullcontext(), self._attended():
             await supervisor.work()
-        return True
 
     def _note(self) -> None:
         """Note who the agents are, and what follows the crawl, for this run and every later one."""

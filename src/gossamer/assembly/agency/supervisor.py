@@ -52,6 +52,8 @@ class AgentProcess:
         self.restarts = Restarts()
         self.news: AgentNews | None = None
         """What it said last in this life."""
+        self.has_begun = False
+        """It was at work, in this life or an earlier one."""
         self.process: asyncio.subprocess.Process | None = None
         self._folder = folder
         self._report = report
@@ -111,7 +113,7 @@ class AgentProcess:
             news: AgentNews = await self.line.told(News(), AgentNews)
         except (AgentSilent, AgentRefused):
             return None
-        self.news = news
+        self.news, self.has_begun = news, True
         if self._first_commits < 0:
             self._first_commits = news.report.commits
         return news
