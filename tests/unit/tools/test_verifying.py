@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.assembly.control.standing import ENDED, ledgers_of
+from gossamer.assembly.control.standing import ledgers_of
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import ENDED
 from gossamer.contracts.spaces import Space
 from gossamer.flow.sheet import build
 from gossamer.stores.ledger.store import RocksStore
