@@ -350,9 +350,9 @@ def test_a_deletion_takes_what_a_complete_store_has_to_tell_for_no_trouble(
     directory = tmp_path / "crawl"
     with FakeWeb({"/": f'<a href="/secret">1</a>{no_iri}', "/secret": no_iri}) as web:
         assert main(["crawl", web.url("/"), "-o", str(directory), "--delay", "0", "--quiet", "--rdf"]) == 0
-        assert "2 triples are in the table and not in the triple store" in capsys.readouterr().err
+        assert "the triple store lacks 2 triples of the table" in capsys.readouterr().err
         assert main(["delete", str(directory), web.url("/secret")]) == 0
-    assert "1 triples are in the table and not in the triple store" in capsys.readouterr().err
+    assert "the triple store lacks 1 triple of the table" in capsys.readouterr().err
     assert not (directory / JOURNAL).exists()
 
 

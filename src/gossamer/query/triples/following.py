@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gossamer.contracts.feeding import FeedConsumer, FollowerNote
+from gossamer.flow.quantities import show_count
 from gossamer.query.following import Follower
 from gossamer.query.triples.endpoint import endpoints
 from gossamer.query.triples.snapshots import grant, wishes
@@ -45,7 +46,7 @@ class TripleStoreFollower(Follower):
             return []
         return [
             FollowerNote(
-                f"{left_out} triples are in the table and not in the triple store: they have names that are no IRIs"
+                f"the triple store lacks {show_count(left_out, 'triple')} of the table, whose names are no IRIs"
             )
         ]
 
@@ -65,7 +66,7 @@ class EndpointFollower(Follower):
 
     def told(self) -> list[FollowerNote]:
         return [
-            FollowerNote(f"{count} triples are not in {endpoint.url}: {_REASONS[reason]}")
+            FollowerNote(f"{endpoint.url} lacks {show_count(count, 'triple')}: {_REASONS[reason]}")
             for endpoint in self._endpoints
             for reason, count in endpoint.left_out.items()
         ]
