@@ -24,6 +24,7 @@ from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
+from gossamer.cli.main import main
 from gossamer.flow import python
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.sheet import build
@@ -366,6 +367,18 @@ def test_what_several_agents_kept_is_verified_asked_and_deleted_as_one(tmp_path:
     assert (summary.pages, summary.fetched) == (9, 12), (
         "the pages of that host are gone, and nothing is asked for again"
     )
+
+
+def test_verbose_says_where_the_line_of_each_url_is_when_several_agents_crawl(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "crawl"
+    with web_of_hosts() as web:
+        words = ["crawl", seed_of(web), "-o", str(directory), "--scope", "any", "--delay", "0", "--agents", "2"]
+        words += ["--resolve", web.resolve, "--allow-network", "127.0.0.0/8", "--contact", "me@example.org"]
+        assert main([*words, "--max-pages", "9", "--verbose", "--quiet"]) == 0
+    assert f"follow {directory}/logs/crawl.jsonl" in capsys.readouterr().err
+    assert (directory / "logs" / "crawl.jsonl").read_text(encoding="utf-8").count('"event":"page"') >= 9
 
 
 @pytest.mark.long

@@ -187,9 +187,7 @@ def run_job(
     import asyncio
 
     if verbose:
-        from gossamer.cli.progress import url_teller
-
-        job.told = url_teller(job)
+        _tell_urls(job)
     tune_collector()
     allow_open_files()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -202,6 +200,19 @@ def run_job(
     except OSError as error:
         return unwritten(error, summary.exit_code)
     return summary.exit_code
+
+
+def _tell_urls(job: "Crawl | DividedCrawl") -> None:
+    """Have a line told for each URL. Several agents keep their records to themselves, so that is said instead."""
+    from gossamer.assembly.crawl import Crawl
+    from gossamer.cli.progress import url_teller
+    from gossamer.stores.rowlog import LOG_PATH
+
+    if isinstance(job, Crawl):
+        job.told = url_teller(job)
+    else:
+        log = job.directory / LOG_PATH
+        _say(f"--verbose prints no line for each URL where several agents crawl; follow {log}, which has one for each")
 
 
 def _say(line: str) -> None:

@@ -40,7 +40,6 @@ from gossamer.flow.wiring import Wiring
 from gossamer.model.agents import agent_name
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import UsageError
-from gossamer.model.visit import Record
 from gossamer.query.places import CRAWL_FILE
 from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.stores.crawl_identity import ensure_crawl_id
@@ -137,8 +136,6 @@ class DividedCrawl:
         self._is_torn = False
         self._pages_before = 0
         self._latest: CrawlStanding | None = None
-        self.told: Callable[[Record], None] | None = None
-        """Not called: records stay with the agents that commit them."""
         self.last_lines: tuple[str, ...] = ()
         """What was told of the end. Filled in at the end of the run."""
         self.connector_statistics: dict[str, Statistics] = {}
