@@ -43,8 +43,8 @@ LONGEST_PACE = 300.0
 #: 20 s then: shorter than a crawl lingers by default, so a crawl does not end for what may be a few broken pages.
 DOUBTED = 5
 
-#: Pages in a row that a server refuses at their first try with an error, none clean between, until their host is at fault: a section
-#: of a site breaks as a whole, and the next section may be well. To ask them takes six minutes.
+#: Pages in a row that a server refuses at their first try with an error, none clean between, until their host is at fault. A part
+#: of a site breaks as a whole, and the next one may be well. To ask for so many pages takes six minutes.
 BLOCK = 20
 
 #: A wait is longer by up to this part of itself, so that hosts that were refused together do not come back together.
