@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def pages() -> dict[str, str]:
     """Every page of the reference, by file name."""
-    return {
+    made = {
         "commands.md": _commands(),
         "options.md": _page("Options of a crawl", _settings(CrawlOptions)),
         "units.md": _units(),
@@ -40,6 +40,14 @@ def pages() -> dict[str, str]:
         "errors.md": _errors(),
         "robots.md": _robots(),
     }
+    return {"README.md": _contents(made), **made}
+
+
+def _contents(made: dict[str, str]) -> str:
+    """The page that lists the others."""
+    rows = [f"- [{text.partition(chr(10))[0].removeprefix('# ')}]({name})" for name, text in made.items()]
+    told = "These pages are generated from the code by `./gossamer dev docs`, and a check says when they are stale."
+    return _page("Reference", told, "\n".join(rows))
 
 
 def _page(title: str, *parts: str) -> str:
