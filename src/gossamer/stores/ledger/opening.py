@@ -19,7 +19,6 @@ from gossamer.stores.ledger.reading import LedgerState
 from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.ledger.store import RocksStore, damaged
 
-
 #: So many times a ledger that is being written is opened to be looked at. Its writer replaces a file every few seconds at most,
 #: and an opening takes milliseconds: the second try succeeds, and this only bounds the wait where something is very wrong.
 _OPENINGS = 20
