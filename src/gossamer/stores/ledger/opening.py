@@ -38,12 +38,12 @@ def open_beside(path: Path, open_it: Callable[[], RocksStore]) -> RocksStore:
         CrawlDirectoryError: it is damaged, or cannot be read.
     """
     for _ in range(_OPENINGS - 1):
-        before = set(os.listdir(path))
+        before = set(path.iterdir())
         try:
             check_log(path)
             return open_it()
         except LedgerDamaged:
-            if set(os.listdir(path)) == before:
+            if set(path.iterdir()) == before:
                 raise
     check_log(path)
     return open_it()
