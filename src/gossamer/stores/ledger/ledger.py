@@ -188,9 +188,7 @@ class RocksLedger(LedgerReading):
                 path = stack.enter_context(readable(self.places.ledger))
             except OSError as error:
                 raise CrawlDirectoryError(f"cannot read {self.places.ledger}: {error.strerror}") from None
-            self._store = open_beside(
-                self.places.ledger, lambda: self.store_type(path, self._limits(), read_only=True)
-            )
+            self._store = open_beside(self.places.ledger, lambda: self.store_type(path, self._limits(), read_only=True))
             stack.callback(self._store.close)
             if schema.version_of(self._store) < schema.VERSION:
                 raise CrawlDirectoryError(

@@ -19,7 +19,6 @@ from gossamer.stores.ledger.reading import LedgerState
 from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.ledger.store import RocksStore, damaged
 
-
 #: So many times a ledger that is being written is opened to be looked at. Its writer replaces a file every few seconds at most,
 #: and an opening takes milliseconds: the second try succeeds, and this only bounds the wait where something is very wrong.
 _OPENINGS = 20
@@ -39,12 +38,12 @@ def open_beside(path: Path, open_it: Callable[[], RocksStore]) -> RocksStore:
         CrawlDirectoryError: it is damaged, or cannot be read.
     """
     for _ in range(_OPENINGS - 1):
-        before = set(os.listdir(path))
+        before = set(path.iterdir())
         try:
             check_log(path)
             return open_it()
         except LedgerDamaged:
-            if set(os.listdir(path)) == before:
+            if set(path.iterdir()) == before:
                 raise
     check_log(path)
     return open_it()
