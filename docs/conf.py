@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 
 project = "Gossamer"
-copyright = "the Gossamer developers, Apache-2.0"
+project_copyright = "the Gossamer developers, Apache-2.0"
 release = os.environ.get("GOSSAMER_DOCS_VERSION", "")
 version = release
 
 extensions = ["myst_parser"]
 root_doc = "docs/index"
-include_patterns = ["docs/**/*.md", "*.md"]
-exclude_patterns = [".venv", "build", "dist", "src", "tests", "tools", "changes", "examples"]
+include_patterns = ["*.md", "docs/*.md", "docs/**/*.md", "examples/*.md", "examples/**/*.md", "changes/README.md"]
+exclude_patterns = [".venv", "build", "dist"]
 # GitHub's rule for the anchors of headings, which the pages' links follow.
 myst_heading_anchors = 4
 myst_enable_extensions = ["strikethrough"]
@@ -38,15 +38,15 @@ html_copy_source = False
 html_show_sourcelink = False
 
 #: Pages that list the others of their folder; the navigation shows those below them.
-_LISTS = ("docs/reference/README", "docs/decisions/README", "docs/design/README")
+_LISTS = ("docs/reference/README", "docs/decisions/README", "docs/design/README", "examples/README")
 
 _BELOW = """
 
-```{toctree}
+```{{toctree}}
 :hidden:
 :glob:
 
-*
+{pages}
 ```
 """
 
@@ -63,7 +63,7 @@ def _to_pages(app: Sphinx, page: str, source: list[str]) -> None:
 
     source[0] = _LINK.sub(target, source[0])
     if page in _LISTS:
-        source[0] += _BELOW
+        source[0] += _BELOW.format(pages="*/README" if page.startswith("examples") else "*")
 
 
 def setup(app: Sphinx) -> None:

@@ -33,12 +33,13 @@ def build(folder: Path) -> int:
     done = subprocess.run(line, env={**os.environ, "GOSSAMER_DOCS_VERSION": __version__}, check=False)
     if done.returncode == 0:
         (ours / "index.html").write_text(_page("docs/index.html", "Documentation"), encoding="utf-8")
-        (folder / "index.html").write_text(_versions(folder), encoding="utf-8")
+        (folder / "index.html").write_text(versions(folder), encoding="utf-8")
         print(f"wrote {folder / 'index.html'}")
     return done.returncode
 
 
-def _versions(folder: Path) -> str:
+def versions(folder: Path) -> str:
+    """The page of a folder that leads to this version, and to the others that were built there."""
     others = sorted(path.parent.name for path in folder.glob("*/index.html") if path.parent.name != __version__)
     listed = "".join(f'<p><a href="{html.escape(name)}/index.html">{html.escape(name)}</a></p>\n' for name in others)
     return _page(f"{__version__}/docs/index.html", f"Gossamer {__version__}", listed)

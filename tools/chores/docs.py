@@ -1,10 +1,9 @@
-"""Write docs/reference/ and the API's keywords out of the code; --check only says if they are fresh, --site FOLDER builds the site."""
+"""Write docs/reference/ and other generated files; --check only says if they are fresh, --site FOLDER builds the site."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
-
 from pathlib import Path
 from typing import Protocol
 

@@ -5,6 +5,7 @@ written by hand, so nothing in them can be wrong by itself.
 """
 
 import inspect
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,10 @@ from gossamer.simweb.hostile import CASES, NOT_PLAYED
 
 if TYPE_CHECKING:
     from gossamer.contracts.tables import ColumnSpec, TableSpec
+
+
+#: What would begin a tag, if it were not for a person to read.
+_TAG = re.compile(r"<(?=[a-zA-Z/!?])(?!br/?>)")
 
 
 def pages() -> dict[str, str]:
@@ -56,9 +61,16 @@ def _page(title: str, *parts: str) -> str:
 
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     def line(cells: tuple[str, ...]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        return "| " + " | ".join(map(_cell, cells)) + " |"
 
     return "\n".join([line(columns), "|" + "---|" * len(columns), *map(line, rows)])
+
+
+def _cell(text: str) -> str:
+    """A cell of a table; a tag in it is shown, but for the line breaks that cells are made with."""
+    parts = text.replace("|", "\\|").split("`")
+    parts[::2] = (_TAG.sub("&lt;", part) for part in parts[::2])
+    return "`".join(parts)
 
 
 def _commands() -> str:
