@@ -141,7 +141,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.signal("tasks")
 
     def recount(self) -> None:
-        """Go on from what the ledger has counted. To be called before the first task where records were given up since the start."""
+        """Go on from what the ledger has counted: before the first task, again where records were given up meanwhile."""
         self._stopping.begin(self.ledger.counters(), self.clock.monotonic())
 
     async def stop(self) -> None:
