@@ -17,7 +17,7 @@ from gossamer.query.archive import ArchiveReader
 from gossamer.stores.trims import FOLDER, JOURNAL
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
-PAGES = ("/", "/changes", "/same", "/copy", "/gone")
+PAGES = ("/", "/changes", "/same", "/copy", "/gone", "/unchanged")
 
 #: How often each page is visited.
 VISITS = 4
@@ -29,9 +29,11 @@ def body(path: str, visit: int) -> str | FakePage:
         return "".join(f'<a href="{other}">{other}</a>' for other in PAGES[1:])
     if path == "/gone" and visit == VISITS - 1:
         return FakePage("<p>gone", status=404)
+    if path == "/unchanged" and visit:
+        return FakePage("", status=304)
     # `/copy` repeats what `/changes` said at first, at each visit: its record refers to one of the oldest.
-    said = {"/changes": f"changed {visit}", "/same": "never changes", "/copy": "changed 0", "/gone": f"there {visit}"}
-    return f"<title>{path}</title><p>{said[path]} <a href='/'>home</a>"
+    said = {"/changes": f"changed {visit}", "/copy": "changed 0", "/gone": f"there {visit}"}
+    return f"<title>{path}</title><p>{said.get(path, f'always {path}')} <a href='/'>home</a>"
 
 
 def visit_again(directory: Path) -> None:
@@ -93,6 +95,9 @@ def check_trimmed(crawl: Path, site: str, versions: int, capsys: pytest.CaptureF
     left = {str(row["url"]).removeprefix(site): row["n"] for row in counts}
     assert left["/changes"] in (versions, versions + 1), "its first version is what /copy repeats"
     assert left["/gone"] == versions
+    assert left["/unchanged"] == versions + 1, "no later visit says anything else of the document"
+    [links] = rows(crawl, f"SELECT count(*) AS n FROM links WHERE source = '{site}/unchanged'", capsys)
+    assert links == {"n": 1}
     reader = ArchiveReader(crawl)
     for path in PAGES:
         url = site + path
@@ -156,7 +161,9 @@ def test_a_crawl_goes_on_after_a_trim_and_refers_to_no_record_that_is_gone(
         owners = dict(ledger.contents.all())
         for row in ledger.documents():
             assert row.location is None or (crawl / row.location.file).exists()
-    kept = {str(row["digest"]) for row in rows(crawl, "SELECT digest FROM pages_all WHERE duplicate_of IS NULL", capsys)}
+    kept = {
+        str(row["digest"]) for row in rows(crawl, "SELECT digest FROM pages_all WHERE duplicate_of IS NULL", capsys)
+    }
     assert {digest for digest in owners if digest} <= kept
     assert main(["resume", str(crawl), "--quiet"]) == 0
     assert verify(crawl, deep=True).findings == []

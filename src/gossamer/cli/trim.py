@@ -9,7 +9,9 @@ from gossamer.cli.telling import tell
 from gossamer.flow.quantities import show_bytes, show_count
 
 
-@click.command(epilog="Exit status: 0 it is done, 2 it cannot be meant, 5 the crawl runs, is damaged, or is being read.")
+@click.command(
+    epilog="Exit status: 0 it is done, 2 it cannot be meant, 5 the crawl runs, is damaged, or is being read."
+)
 @click.argument("directory", metavar="DIR")
 @click.option(
     "--keep-versions",

@@ -14,8 +14,8 @@ import msgspec
 from gossamer.assembly.control.standing import ledgers_of
 from gossamer.assembly.damage import damages_of
 from gossamer.assembly.following import Following
-from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.kept import read_wiring
+from gossamer.assembly.options import CrawlOptions
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.convert import convert
 from gossamer.query.noted import are_tables, known_notes, notes_of, write_notes

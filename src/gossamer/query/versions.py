@@ -82,7 +82,9 @@ SELECT DISTINCT file, "offset" FROM (SELECT file, "offset" FROM last UNION ALL S
 WHERE file IS NOT NULL
 """
 
-_GOING = 'CREATE TABLE going AS SELECT * FROM captures c ANTI JOIN kept k ON k.file = c.file AND k."offset" = c."offset"'
+_GOING = (
+    'CREATE TABLE going AS SELECT * FROM captures c ANTI JOIN kept k ON k.file = c.file AND k."offset" = c."offset"'
+)
 
 _GONE = f"""
 SELECT url, {VISIT}, fetched_at, attempt FROM visits v
@@ -123,8 +125,7 @@ def choose(directory: Path, scanned: Path, versions: int, out: Path) -> Chosen:
         (place / "out").symlink_to(out.resolve())
         connection.execute(f"CREATE TABLE captures AS {_read(_link(place, 'scanned', scanned), SCANNED)}")
         files = [
-            _link(place, f"pages-{number}", path)
-            for number, path in enumerate(table_files(directory, "pages").current)
+            _link(place, f"pages-{number}", path) for number, path in enumerate(table_files(directory, "pages").current)
         ]
         connection.execute(f"CREATE VIEW pages AS {select_table(tables_that_ship()['pages'], files)}")
         connection.execute(_ALL)
@@ -194,5 +195,3 @@ def _read(path: Path, columns: dict[str, str]) -> str:
 def _count(connection: Connection, sql: str) -> int:
     row = connection.execute(sql).fetchone()
     return int(row[0]) if row else 0
-
-
