@@ -1,7 +1,8 @@
-"""A crawl that nobody is at work on, and whose archive and tables somebody changes: what `gossamer delete` and `trim` have in common.
+"""A crawl at rest whose archive and tables somebody changes: what `gossamer delete` and `gossamer trim` have in common.
 
-Place in the flow: :mod:`gossamer.operations.deleting` and :mod:`gossamer.operations.trimming` open a crawl by :func:`at_rest`, make it
-whole by :func:`bring_back` before they change anything, and let tables, index and what follows the crawl catch up afterwards.
+Place in the flow: :mod:`gossamer.operations.deleting` and :mod:`gossamer.operations.trimming` open a crawl by :func:`at_rest`,
+make it whole by :func:`bring_back` before they change anything, and let tables, index and what follows the crawl catch up
+afterwards.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Old versions of pages taken out of a crawl that nobody is at work on, so that its archive does not grow for ever.
 
-Place in the flow: `gossamer trim` calls :func:`trim`. A journal (:mod:`gossamer.stores.trims`) says that a trim was begun. Each step can
-be killed at any point and done again; until the last one is done no crawl starts here.
+Place in the flow: `gossamer trim` calls :func:`trim`. A journal (:mod:`gossamer.stores.trims`) says that a trim was begun. Each
+step can be killed at any point and done again; until the last one is done no crawl starts here.
 
 What stays of a file that loses something is copied into a new file. Ledger and tables name the new places before the old file
 goes, so that every place that is named is there.

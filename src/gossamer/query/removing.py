@@ -1,8 +1,8 @@
 """Rows taken out of the tables, or changed in them: new files, and one switch to these.
 
-Place in the flow: `gossamer delete` calls :func:`remove_rows`, and :mod:`gossamer.query.versions` calls :func:`rewrite_tables`, when
-every row log is a table. A run that dies before the switch leaves the tables as they were, and one that is called again finds
-nothing to do. Who follows a table begins anew, as after `reprocess`.
+Place in the flow: `gossamer delete` calls :func:`remove_rows`, and :mod:`gossamer.query.versions` calls :func:`rewrite_tables`,
+when every row log is a table. A run that dies before the switch leaves the tables as they were, and one that is called again
+finds nothing to do. Who follows a table begins anew, as after `reprocess`.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """Which visits are more than what is kept of each URL, and the tables without them.
 
-Place in the flow: `gossamer trim` (:mod:`gossamer.operations.trimming`) scans the archive, asks :func:`choose` what stays, writes it
-elsewhere, and calls :func:`rewrite`. The rules of :mod:`gossamer.query.schema` say which visits tell something of a document; those of
-:mod:`gossamer.query.archive` say which record a revisit repeats.
+Place in the flow: `gossamer trim` (:mod:`gossamer.operations.trimming`) scans the archive, asks :func:`choose` what stays, writes
+it elsewhere, and calls :func:`rewrite`. The rules of :mod:`gossamer.query.schema` say which visits tell something of a document;
+those of :mod:`gossamer.query.archive` say which record a revisit repeats.
 """
 
 from pathlib import Path

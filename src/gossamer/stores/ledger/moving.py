@@ -1,7 +1,7 @@
 """Records of the archive that lie elsewhere from now on: the rows of a ledger follow them, and so do the ends of its files.
 
-Place in the flow: `gossamer trim` calls :func:`move` with a ledger that it alone has open, and of which nothing is in flight. It can be
-killed at any point and called again: the files of before count until no row names them.
+Place in the flow: `gossamer trim` calls :func:`move` with a ledger that it alone has open, and of which nothing is in flight. It
+can be killed at any point and called again: the files of before count until no row names them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
