@@ -28,7 +28,7 @@ from gossamer.query.versions import SCANNED, choose, rewrite
 from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.files import AppendFile
 from gossamer.stores.ledger.ledger import RocksLedger
-from gossamer.stores.ledger.moving import move
+from gossamer.stores.ledger.relocating import move
 from gossamer.stores.trims import FOLDER, Trim, begun_trim, end_trim, note_trim
 from gossamer.stores.warc import WARC_DIRECTORY
 from gossamer.stores.warc_scanning import CAPTURES, Gap, Span, scan
