@@ -22,7 +22,7 @@ import inspect
 import sys
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, Unpack, overload
 
 import msgspec
 
@@ -44,6 +44,9 @@ from gossamer.spiders.loading import end_loading
 from gossamer.spiders.logins import LogInTable, Session
 from gossamer.spiders.running import SpiderHandlers
 from gossamer.spiders.threads import place_in
+
+if TYPE_CHECKING:
+    from gossamer.operations.reprocess import Reprocessed
 
 
 class _DataclassItem(Protocol):
@@ -286,6 +289,23 @@ class Spider:
         """Crawl, and iterate over the pages with their items, as :func:`gossamer.crawl` does."""
         return CrawlRun(self._made(self.seeds, _checked({**options})), yields)
 
+    def reprocess(self, directory: str) -> "Reprocessed":
+        """Run the handlers over the stored archive of a crawl, without a request, and replace what its tables say. Blocks.
+
+        Pages keep their labels and data. What handlers ask for becomes links in the tables, and nothing is fetched.
+
+        Raises:
+            UsageError: there is no crawl in the directory.
+        """
+        from gossamer.operations.reprocess import reprocess  # few programs run a spider again
+
+        end_loading(self, {})
+        loop = LoopOfOwn()
+        try:
+            return loop.run(reprocess(directory, spider=self.at_work()).run())
+        finally:
+            loop.close()
+
     @property
     def chosen(self) -> dict[str, Any]:
         """The options that it was made with, and those that go without saying: who logs in keeps cookies."""
@@ -303,11 +323,14 @@ class Spider:
                 raise UsageError(f"{self._place}: seed {seed.url}: {told}" if self._place else told)
         if not self.handlers.all():
             LOG.warning("the spider has no handlers: it crawls as gossamer crawl does")
-        own = {"table": self.handlers, "logins": self.logins, "__doc__": SpiderHandlers.__doc__}
-        handlers = type("ThisSpider", (SpiderHandlers,), own)
         chosen = {**self.chosen, **options}
         urls = () if chosen.get("resume") else tuple(map(_url, begun))
-        return Made(urls, chosen, handlers, self._file(), begun)
+        return Made(urls, chosen, self.at_work(), self._file(), begun)
+
+    def at_work(self) -> type[SpiderHandlers]:
+        """What runs the handlers in a crawl."""
+        own = {"table": self.handlers, "logins": self.logins, "__doc__": SpiderHandlers.__doc__}
+        return type("ThisSpider", (SpiderHandlers,), own)
 
     def _file(self) -> str:
         """The file that the handlers stand in; empty in a notebook."""

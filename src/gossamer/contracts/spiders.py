@@ -13,7 +13,8 @@ import msgspec
 from gossamer.contracts.fetching import RequestSender
 from gossamer.model.orders import Order
 from gossamer.model.requesting import Requested
-from gossamer.model.task import Task
+from gossamer.model.ruling import Ruling
+from gossamer.model.task import Answer, Task
 from gossamer.model.visit import Found, Item, Raised, Response, Visit
 from gossamer.reading.document import Document
 
@@ -67,6 +68,14 @@ class PageHandlers(Protocol):
 
     async def handle(self, document: Document) -> Handled:
         """What the handler of this visit yields."""
+        ...
+
+
+class Rulings(Protocol):
+    """Says what becomes of a page after an answer: the part of politeness that tells a failure from a first try."""
+
+    def expected(self, answer: Answer) -> Ruling:
+        """What is ruled on this answer. May be asked any number of times."""
         ...
 
 

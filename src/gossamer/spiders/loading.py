@@ -50,6 +50,14 @@ def end_loading(spider: object, options: Mapping[str, Any]) -> None:
         raise SpiderLoaded(spider, options)
 
 
+def parted(text: str) -> tuple[str, str]:
+    """File and name of the spider in it, of `FILE[:NAME]`; an empty name where none is given."""
+    if ":" not in text or text.endswith(".py"):
+        return text, ""
+    file, _, name = text.rpartition(":")
+    return file, name
+
+
 def load(file: str, name: str = "") -> tuple[Any, Mapping[str, Any]]:
     """The spider of a file, and the options that the file would run it with.
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from gossamer.contracts.politeness import Politeness
-from gossamer.contracts.spiders import Ask, Elsewhere, Entered, Grant, Handled
+from gossamer.contracts.spiders import Ask, Elsewhere, Entered, Grant, Handled, Rulings
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
@@ -61,7 +60,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
     A spider makes a subclass with its own `table`, `logins` and `asked`.
     """
 
-    politeness: Uses[Politeness]
+    politeness: Uses[Rulings]
     table: HandlerTable
     logins = LogInTable()
     asked: Mapping[str, Sequence[Requested | None]] = {}
