@@ -46,6 +46,18 @@ def book(page: gossamer.Page) -> Iterator[gossamer.Result]:
     raise gossamer.Retry(after=30)
 
 
+patient = gossamer.Spider("http://a.test/", sessions=gossamer.Sessions(5, blocked=(403,)), proxy=["http://b.test:1"])
+
+
+@patient.page()
+def taking_turns(page: gossamer.Page) -> Iterator[gossamer.Result]:
+    if page.css(".puzzle"):
+        page.session.retire()
+        raise gossamer.Retry(after=0)
+    yield gossamer.Request("/basket", session=page.session)
+    yield page.follow("a", session="anna")
+
+
 @spider.page("one")
 async def one(page: gossamer.Page) -> Book:
     return Book(page.title)
@@ -99,6 +111,8 @@ gossamer.Request("http://a.test/", redirects="never")  # wrong
 gossamer.Request("http://a.test/", body=5)  # wrong
 gossamer.Request(url=5)  # wrong
 gossamer.Retry(after="soon")  # wrong
+gossamer.Spider("http://a.test/", sessions="ten")  # wrong
+gossamer.Request("http://a.test/", session=5)  # wrong
 
 spider = gossamer.Spider("http://a.test/")
 spider.run(itmes="books.csv")  # wrong
@@ -174,7 +188,7 @@ def test_mypy_accepts_the_examples_and_refuses_wrong_uses(tmp_path: Path) -> Non
 
 
 def test_pyright_accepts_the_examples_and_refuses_wrong_uses(tmp_path: Path) -> None:
-    """basedpyright is pyright with its interpreter in a wheel; `strict` is pyright's own set of rules."""
+    """Basedpyright is pyright with its interpreter in a wheel; `strict` is pyright's own set of rules."""
     pytest.importorskip("basedpyright", reason="basedpyright has no wheel for this system")
     written(tmp_path)
     site_packages = [path for path in sys.path if path.endswith("site-packages")]

@@ -25,7 +25,7 @@ from gossamer.assembly.compiling import find_wiring, shipped
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import kept_wiring
-from gossamer.assembly.spiders import SPIDER, asked_of, with_log_ins, with_spider
+from gossamer.assembly.spiders import SPIDER, asked_of, with_log_ins, with_sessions, with_spider
 from gossamer.assembly.summary import Summary
 from gossamer.assembly.tuning import loop_factory
 from gossamer.flow.component import Consumer
@@ -106,6 +106,8 @@ def make_crawl(
         wiring = with_spider(wiring, made.file)
         if len(made.spider.logins):
             wiring = with_log_ins(wiring)
+        if made.spider.plan_of_sessions.count:
+            wiring = with_sessions(wiring)
     subscribers: tuple[str, ...] = ()
     if reader is not None:
         catalog.add(READER, reader)

@@ -29,6 +29,7 @@ from gossamer.services.politeness.retries import WAITS
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.file import root_of
 from gossamer.stages.fetch.given import fill
+from gossamer.stages.fetch.proxies import absolute, addresses
 from gossamer.stages.links.component import LinksSheet, normaliser
 from gossamer.stages.process.component import ProcessSheet
 from gossamer.stages.url_filter.expressions import by_gate
@@ -235,6 +236,13 @@ def _robots(builder: Builder) -> None:
         builder.put("robots", "robots", "ignore-robots")
 
 
+def _proxy(builder: Builder) -> None:
+    """Files of proxies are found wherever the crawl goes on; what cannot be read is refused before anything is touched."""
+    entries = absolute(builder.options.proxy)
+    addresses(entries)
+    builder.set("proxy", "http", {"proxy": list(entries)})
+
+
 def _retries(builder: Builder) -> None:
     builder.set("retries", "politeness", {"retries": list(WAITS[: builder.options.retries])})
 
@@ -359,6 +367,7 @@ RULES: dict[str, Callable[[Builder], None]] = {
     "strategy": _strategy,
     "robots": _robots,
     "retries": _retries,
+    "proxy": _proxy,
     "hosts": _hosts,
 }
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from gossamer.api.crawls import crawl
 from gossamer.api.processors import processor
-from gossamer.api.spider import Result, Spider
+from gossamer.api.results import Result
+from gossamer.api.spider import Spider
 from gossamer.model.visit import Item
 from gossamer.reading.document import Document
 from gossamer.reading.page import Page

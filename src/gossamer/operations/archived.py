@@ -89,6 +89,7 @@ def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRe
         elapsed=row["elapsed_ms"] / 1000,
         cut=row["truncated"] or "",
         error=row["error"] or "",
+        session=row.get("session") or "",
         notes=tuple(map(Note, (row["notes"] or "").split())),
     )
 

@@ -53,7 +53,8 @@ from gossamer.stores.tables.catalog import table_named
 
 _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest,
-       duplicate_of, bytes, truncated, error, notes, request, label, data, redirects, warc_file, warc_offset, warc_length, visit
+       duplicate_of, bytes, truncated, error, notes, request, label, data, redirects, session, warc_file, warc_offset,
+       warc_length, visit
 FROM pages_all WHERE warc_file IS NOT NULL AND NOT noarchive ORDER BY warc_file, warc_offset
 """
 
@@ -117,7 +118,9 @@ def reprocess(
 
 def _handlers_missing(wiring: Wiring, directory: str) -> str:
     file = wiring.providers[SPIDER].settings.get("file", "")
-    how = f"gossamer reprocess {shlex.quote(directory)} --spider {shlex.quote(file)}" if file else "spider.reprocess(DIR)"
+    how = (
+        f"gossamer reprocess {shlex.quote(directory)} --spider {shlex.quote(file)}" if file else "spider.reprocess(DIR)"
+    )
     return f"this crawl has handlers of its own; bring them with {how}, or name processors with --processor"
 
 

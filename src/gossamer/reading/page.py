@@ -13,7 +13,8 @@ import msgspec
 from gossamer.model.errors import UsageError
 from gossamer.model.items import number_in
 from gossamer.model.outcome import Outcome
-from gossamer.model.request import Request, asking, unpacked
+from gossamer.model.request import PageSession, Request, asking, unpacked
+from gossamer.model.requesting import Requested
 from gossamer.model.visit import Found, Item, Link, Location, Record, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.robots_tags import NOFOLLOW
@@ -121,6 +122,11 @@ class Page:
         """What the request was given as `data`; None where it was given nothing."""
         request = self._visit.task.request
         return None if request is None else unpacked(request.data)
+
+    @cached_property
+    def session(self) -> PageSession:
+        """The session that asked for the page, where the spider keeps sessions: its `name`, and `retire()`."""
+        return PageSession(self._visit.response.session)
 
     # -- what is known once it is committed
 
@@ -233,6 +239,7 @@ class Page:
         data: object = None,
         priority: int = 0,
         key: str = "",
+        session: str | PageSession = "",
     ) -> Request | None:
         """The request for the first element that matches a selector and leads somewhere; None where there is none.
 
@@ -240,16 +247,16 @@ class Page:
             target: a CSS selector, an element, or a URL (one with a scheme, or that begins with `/`).
             label: chooses the handler that gets what comes.
             data: given back to that handler as `page.data`: anything that JSON can hold.
-            priority: as of :class:`~gossamer.model.request.Request`; so is `key`.
+            priority: as of :class:`~gossamer.model.request.Request`; so are `key` and `session`.
 
         Raises:
             UsageError: no handler has this label, or something cannot be kept.
         """
         self._check(label)
         if isinstance(target, str) and ("://" in target or target.startswith("/")):
-            return Request(target, label=label, data=data, priority=priority, key=key)
+            return Request(target, label=label, data=data, priority=priority, key=key, session=session)
         nodes = self.css(target) if isinstance(target, str) else [target]
-        return next(iter(self._asked(nodes, label, data, priority, key)), None)
+        return next(iter(self._asked(nodes, asking(label, data, priority, key, session))), None)
 
     def follow_all(
         self,
@@ -259,14 +266,17 @@ class Page:
         data: object = None,
         priority: int = 0,
         key: str = "",
+        session: str | PageSession = "",
     ) -> list[Request]:
         """The requests for all elements that match a selector and lead somewhere, in document order. See :meth:`follow`."""
         self._check(label)
         nodes = self.css(target) if isinstance(target, str) else target
-        return list(self._asked(nodes, label, data, priority, key))
+        return list(self._asked(nodes, asking(label, data, priority, key, session)))
 
     def form(self, selector: str = "form") -> "Form":
         """The first form that matches a selector, to be filled in: `page.form("#login").submit(user="me", password=secret)`.
+
+        The session that asked for the page sends the form.
 
         Raises:
             UsageError: the page has none, or it is no selector.
@@ -278,12 +288,9 @@ class Page:
         if node is None or node.tag != "form":
             found = "an element that is no form" if node is not None else "nothing"
             raise UsageError(f"page.form({selector!r}) finds {found} on {self.url}")
-        return Form(self.document.tree, node, self.url, self.document.charset)
+        return Form(self.document.tree, node, self.url, self.document.charset, self.session.name)
 
-    def _asked(
-        self, nodes: "Iterable[LexborNode]", label: str, data: object, priority: int, key: str
-    ) -> Iterable[Request]:
-        request = asking(label, data, priority, key)
+    def _asked(self, nodes: "Iterable[LexborNode]", request: Requested | None) -> Iterable[Request]:
         for node in nodes:
             attributes = node.attributes
             name = next((name for name in _LEADING if attributes.get(name) is not None), "")

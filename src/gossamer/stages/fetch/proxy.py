@@ -1,4 +1,4 @@
-"""The proxy that a person configured: all requests go to it, and it looks names up (faults 51, 103).
+"""A proxy that a person configured: requests go to it, and it looks names up (faults 51, 103).
 
 Used by the protocol modules that speak through libcurl. Its address is the person's word, so the guard is not asked for it;
 what is asked of it is judged by name, address and port before.
@@ -41,7 +41,12 @@ class Proxy:
         self._known: Endpoint | None = None
 
     def __repr__(self) -> str:
-        return f"<Proxy {self.scheme}://{self._host}:{self._port}>"
+        return f"<Proxy {self.scheme}://{self.place}>"
+
+    @property
+    def place(self) -> str:
+        """Host and port, which are no secret."""
+        return f"{self._host}:{self._port}"
 
     @property
     def is_http(self) -> bool:

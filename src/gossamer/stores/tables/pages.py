@@ -184,6 +184,7 @@ class PageRow(
             lambda t: "keep" if t.task.request is not None and t.task.request.redirects == "keep" else "",
         ),
     ] = ""
+    session: Annotated[str, column("Which session of a spider asked.", lambda t: t.response.session)] = ""
     notes: Annotated[
         str,
         column(
