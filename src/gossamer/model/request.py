@@ -126,7 +126,7 @@ class Request:
             key: tells apart requests that are otherwise the same, such as those of two sessions.
             redirects: `follow` hands the handler what the redirect leads to, `keep` the redirect itself.
             safe: it may be sent again after a kill that left its fate unknown. GET and HEAD are safe, others are not.
-            session: who asks, where the spider keeps sessions: a name of your own, or `page.session`; otherwise whoever's turn it is.
+            session: who asks, where the spider keeps sessions: a name of your own, or `page.session`.
 
         Raises:
             UsageError: a part of it cannot be sent or kept; says which.
