@@ -1,14 +1,28 @@
-"""Write docs/reference/ and the API's keywords out of the code; `docs --check` only says whether they are fresh."""
+"""Write docs/reference/ and other generated files; --check only says if they are fresh, --site FOLDER builds the site."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+from pathlib import Path
+from typing import Protocol
 
-from tools import keywords
+from tools import decisions, keywords, site
 from tools.checkout import REFERENCE, ROOT
 
 SOURCE = "gossamer.cli.reference"
+
+
+class Written(Protocol):
+    """A module of the chores that knows a file and what belongs into it."""
+
+    FILE: Path
+
+    def text(self) -> str: ...
+
+
+#: Single files that are written out of others.
+FILES: tuple[Written, ...] = (keywords, decisions)
 
 
 def pages() -> dict[str, str] | None:
@@ -32,20 +46,20 @@ def problems() -> list[str]:
     if not made:
         return []
     found = [f"docs/reference/{name}" for name in stale(made)]
-    if not are_keywords_fresh():
-        found.append(keywords.FILE.relative_to(ROOT).as_posix())
+    found += [file.relative_to(ROOT).as_posix() for file in stale_files()]
     return [f"{name} is stale; run ./gossamer dev docs" for name in found]
 
 
-def are_keywords_fresh() -> bool:
-    """Whether the module of keywords says what the table of options says."""
-    return keywords.FILE.exists() and keywords.FILE.read_text("utf-8") == keywords.text()
+def stale_files() -> dict[Path, str]:
+    """The single files that do not say what they are made from says, and what they should say."""
+    wanted = {one.FILE: one.text() for one in FILES}
+    return {file: text for file, text in wanted.items() if not file.exists() or file.read_text("utf-8") != text}
 
 
 def write(made: dict[str, str]) -> None:
-    if not are_keywords_fresh():
-        keywords.FILE.write_text(keywords.text(), encoding="utf-8")
-        print(f"wrote {keywords.FILE.relative_to(ROOT)}")
+    for file, text in stale_files().items():
+        file.write_text(text, encoding="utf-8")
+        print(f"wrote {file.relative_to(ROOT)}")
     for name in stale(made):
         path = REFERENCE / name
         if name in made:
@@ -57,8 +71,10 @@ def write(made: dict[str, str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["--site"] and len(arguments) == 2:
+        return site.build(Path(arguments[1]))
     if arguments not in ([], ["--check"]):
-        print("usage: ./gossamer dev docs [--check]", file=sys.stderr)
+        print("usage: ./gossamer dev docs [--check | --site FOLDER]", file=sys.stderr)
         return 2
     made = pages()
     if made is None:

@@ -1,4 +1,4 @@
-"""Run the test suite; arguments go to pytest (paths, -k WORD, -x, --pdb ...)."""
+"""Run the tests, but for the slow ones; --all runs these too; arguments go to pytest (paths, -k WORD, -x, --pdb ...)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,32 @@ from tools.checkout import ROOT, set_test_data
 # With these, workers would only be in the way: a debugger needs the terminal, one test needs no second process.
 ALONE = ("-n", "--numprocesses", "--pdb", "--trace", "--collect-only", "--co")
 
+#: Who names tests wants these, slow or not.
+NAMING = ("-k", "-m", "--lf", "--last-failed", "--ff", "--failed-first")
+
+ALL = "--all"
+
+
+def is_path(argument: str) -> bool:
+    return not argument.startswith("-") and Path(argument.partition("::")[0]).exists()
+
 
 def from_root(argument: str) -> str:
     """Paths are given from where the user stands, pytest runs at the root."""
-    path, separator, test = argument.partition("::")
-    if argument.startswith("-") or not Path(path).exists():
+    if not is_path(argument):
         return argument
+    path, separator, test = argument.partition("::")
     return f"{Path(path).resolve()}{separator}{test}"
 
 
 def command(arguments: list[str]) -> list[str]:
     alone = any(argument.startswith(ALONE) or "::" in argument for argument in arguments)
     workers = [] if alone else ["-n", "auto"]
+    is_named = any(argument.startswith(NAMING) or is_path(argument) for argument in arguments)
+    chosen = [] if is_named or ALL in arguments else ["-m", "not long and not slow"]
+    rest = [from_root(argument) for argument in arguments if argument != ALL]
     # -q makes pytest's last line the bare count, "N passed in S s", which other programs read.
-    return [sys.executable, "-P", "-m", "pytest", "-q", *workers, *map(from_root, arguments)]
+    return [sys.executable, "-P", "-m", "pytest", "-q", *workers, *chosen, *rest]
 
 
 def main(arguments: list[str]) -> int:

@@ -202,12 +202,12 @@ def told(rows: Iterable[SetAside], directory: Path) -> str:
     waiting = sorted((row for row in rows if row.count), key=lambda row: -row.count)
     if not waiting:
         return ""
-    shown = ", ".join(f"{row.count} of {row.family.text} ({row.family.why}, {row.family.id})" for row in waiting[:3])
-    more = f" and {len(waiting) - 3} more families" if len(waiting) > 3 else ""
+    shown = ", ".join(f"{row.count:,} of {row.family.text} ({row.family.why}, {row.family.id})" for row in waiting[:3])
+    more = f" and {len(waiting) - 3:,} more families" if len(waiting) > 3 else ""
     which = waiting[0].family.id if len(waiting) == 1 else "ID|all"
     count = sum(row.count for row in waiting)
     what = "URL looks like part of a trap and is" if count == 1 else "URLs look like parts of traps and are"
     return (
-        f"{count} {what} set aside: {shown}{more}; `gossamer traps {directory}` says why, "
+        f"{count:,} {what} set aside: {shown}{more}; `gossamer traps {directory}` says why, "
         f"`gossamer resume {directory} --release {which}` fetches {'it' if count == 1 else 'them'}"
     )

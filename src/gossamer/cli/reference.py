@@ -5,6 +5,7 @@ written by hand, so nothing in them can be wrong by itself.
 """
 
 import inspect
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,9 +29,13 @@ if TYPE_CHECKING:
     from gossamer.contracts.tables import ColumnSpec, TableSpec
 
 
+#: What would begin a tag, if it were not for a person to read.
+_TAG = re.compile(r"<(?=[a-zA-Z/!?])(?!br/?>)")
+
+
 def pages() -> dict[str, str]:
     """Every page of the reference, by file name."""
-    return {
+    made = {
         "commands.md": _commands(),
         "options.md": _page("Options of a crawl", _settings(CrawlOptions)),
         "units.md": _units(),
@@ -40,6 +45,14 @@ def pages() -> dict[str, str]:
         "errors.md": _errors(),
         "robots.md": _robots(),
     }
+    return {"README.md": _contents(made), **made}
+
+
+def _contents(made: dict[str, str]) -> str:
+    """The page that lists the others."""
+    rows = [f"- [{text.partition(chr(10))[0].removeprefix('# ')}]({name})" for name, text in made.items()]
+    told = "These pages are generated from the code by `./gossamer dev docs`, and a check says when they are stale."
+    return _page("Reference", told, "\n".join(rows))
 
 
 def _page(title: str, *parts: str) -> str:
@@ -48,9 +61,16 @@ def _page(title: str, *parts: str) -> str:
 
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     def line(cells: tuple[str, ...]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        return "| " + " | ".join(map(_cell, cells)) + " |"
 
     return "\n".join([line(columns), "|" + "---|" * len(columns), *map(line, rows)])
+
+
+def _cell(text: str) -> str:
+    """A cell of a table; a tag in it is shown, but for the line breaks that cells are made with."""
+    parts = text.replace("|", "\\|").split("`")
+    parts[::2] = (_TAG.sub("&lt;", part) for part in parts[::2])
+    return "`".join(parts)
 
 
 def _commands() -> str:

@@ -32,8 +32,8 @@ class Family(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def text(self) -> str:
-        """Owner and part, in one word or two."""
-        return f"{self.owner}{self.part}"
+        """Owner and part, as a person reads them: a part is a path, or the name of a shape that URLs of any path have."""
+        return f"{self.owner} ({self.part})" if self.part[:1].isalpha() else f"{self.owner}{self.part}"
 
 
 class SetAside(msgspec.Struct, frozen=True, array_like=True, gc=False):

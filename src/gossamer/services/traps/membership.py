@@ -61,12 +61,12 @@ def suspicions_of(task: Task, memory: Memory) -> Iterator[tuple[str, TrapHost, s
     """Owner, host and name of each suspected part that a task belongs to."""
     host = memory.look(task.host)
     if host is not None:
-        # The widest first: what is suspected as a whole is one family.
-        for name in sorted(host.suspects(), key=len):
+        # The widest first: a directory that is suspected as a whole is one family.
+        for name in host.suspects:
             if belongs(task, name, host.parts[name].skipped, host):
                 yield task.host, host, name
     if host is None or host.pages < ESTABLISHED:
         owner = wild_owner(task.host)
         wild = memory.look(owner)
-        if wild is not None and WILDCARD in wild.suspects() and owner[2:] != task.host:
+        if wild is not None and WILDCARD in wild.suspects and owner[2:] != task.host:
             yield owner, wild, WILDCARD

@@ -7,6 +7,7 @@ learnt from, and a host that is touched again is recalled. Plain code: how kept 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
+from functools import cached_property
 
 import msgspec
 
@@ -63,7 +64,7 @@ class TrapPart(msgspec.Struct, array_like=True):
     """How often it was suspected, and its last probes led nowhere."""
 
 
-class TrapHost(msgspec.Struct, array_like=True):
+class TrapHost(msgspec.Struct, array_like=True, dict=True):
     """What is known of one host."""
 
     base: str = ""
@@ -73,9 +74,20 @@ class TrapHost(msgspec.Struct, array_like=True):
     pages: int = 0
     """Pages that were seen: a host that a domain invented has few."""
 
-    def suspects(self) -> list[str]:
-        """Names of the parts that are suspected."""
-        return [name for name, part in self.parts.items() if part.state is PartState.SUSPECT]
+    @cached_property
+    def suspects(self) -> tuple[str, ...]:
+        """Names of the parts that are suspected, the widest first. It is asked for with every link, and seldom changes."""
+        return tuple(sorted((name for name, part in self.parts.items() if part.state is PartState.SUSPECT), key=len))
+
+    def turn(self, part: TrapPart, state: PartState) -> None:
+        """Change what is thought of a part of this host: the one way to do so."""
+        if PartState.SUSPECT in (part.state, state):
+            self.forget_suspects()
+        part.state = state
+
+    def forget_suspects(self) -> None:
+        """Look for them again when they are asked for next."""
+        self.__dict__.pop("suspects", None)
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -167,6 +179,8 @@ class Memory:
 
     def _forget_oldest(self, host: TrapHost) -> None:
         oldest = next((name for name, part in host.parts.items() if part.state is not PartState.SUSPECT), None)
+        if oldest is None:
+            host.forget_suspects()
         del host.parts[next(iter(host.parts)) if oldest is None else oldest]
         self._count -= 1
 

@@ -149,7 +149,7 @@ class TrapWatch:
             # A small directory with news is none of those that a trap invents.
             wide = self._memory.part(own.owner, own.host, places[1].name, own.skipped)
             if wide.state is PartState.FRESH and wide.feeding < GRACE:
-                wide.state = PartState.TRUSTED
+                own.host.turn(wide, PartState.TRUSTED)
         return name
 
     def _places(self, visit: Visit) -> list[_Place]:
@@ -161,7 +161,7 @@ class TrapWatch:
             host.base = named_directory_of(visit.url)
         elif not path_of(visit.url).startswith(host.base):
             host.base = shared_beginning(host.base, named_directory_of(visit.url))
-        suspects = host.suspects() if self._any_suspect else ()
+        suspects = host.suspects if self._any_suspect else ()
         skipped = depth_of(host.base)
         wide, narrow = parts_of(visit.url, skipped)
         if not visit.new and not suspects and not is_watched(host, (narrow, wide, rest_of(host))):
@@ -252,10 +252,10 @@ class TrapWatch:
             return ""
         recent = window[-RECENT:]
         if len(recent) - those(recent, NOTHING_NEW) >= NEWS:
-            part.state = PartState.TRUSTED
+            host.turn(part, PartState.TRUSTED)
             window.clear()
             return ""
-        part.state = PartState.FRESH
+        host.turn(part, PartState.FRESH)
         if len(window) < WINDOW:
             return ""
         if those(window, FEEDS) < CALM:
@@ -264,9 +264,10 @@ class TrapWatch:
             return ""
         found = trap_of(part, is_wild=name == WILDCARD) if those(window, NOTHING_NEW) >= STALE else ""
         is_trusted = self.decisions.of(owner, name) is False
-        if not found or is_trusted or len(host.suspects()) >= SUSPECTS_OF_HOST:
+        if not found or is_trusted or len(host.suspects) >= SUSPECTS_OF_HOST:
             return ""
-        part.state, part.name = PartState.SUSPECT, FOUND + found
+        host.turn(part, PartState.SUSPECT)
+        part.name = FOUND + found
         self._any_suspect = True
         self._returning.pop((owner, name), None)
         self.found[part.name] += 1
@@ -303,7 +304,7 @@ class TrapWatch:
     def _free(self, owner: str, host: TrapHost, name: str) -> None:
         """Trust a part again; what was set aside of it comes back."""
         part = self._memory.part(owner, host, name, host.parts[name].skipped if name in host.parts else 0)
-        part.state = PartState.FRESH if part.ended else PartState.TRUSTED
+        host.turn(part, PartState.FRESH if part.ended else PartState.TRUSTED)
         part.feeding = 0
         part.window.clear()
         self._memory.keep(owner)
@@ -333,7 +334,8 @@ class TrapWatch:
             part = host.parts.get(name)
             if part is None:
                 part = self._memory.part(task.host, host, name, 0)
-                part.state, part.name = PartState.SUSPECT, shape
+                host.turn(part, PartState.SUSPECT)
+                part.name = shape
                 self._any_suspect = True
                 self._memory.keep(task.host)
                 self.found[shape] += 1

@@ -28,7 +28,7 @@ from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, STATE_KEY, Ledge
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.mirror import readable
-from gossamer.stores.ledger.opening import check_log, make_empty, read_ends, read_keys, read_state
+from gossamer.stores.ledger.opening import check_log, make_empty, open_beside, read_ends, read_keys, read_state
 from gossamer.stores.ledger.plan import Marks, Plan
 from gossamer.stores.ledger.queues import HostQueues, QueueLimits
 from gossamer.stores.ledger.reading import LedgerReading, LedgerState
@@ -183,13 +183,12 @@ class RocksLedger(LedgerReading):
         """
         if not self.places.ledger.is_dir():
             raise missing(self.places.state)
-        check_log(self.places.ledger)
         with ExitStack() as stack:
             try:
                 path = stack.enter_context(readable(self.places.ledger))
             except OSError as error:
                 raise CrawlDirectoryError(f"cannot read {self.places.ledger}: {error.strerror}") from None
-            self._store = self.store_type(path, self._limits(), read_only=True)
+            self._store = open_beside(self.places.ledger, lambda: self.store_type(path, self._limits(), read_only=True))
             stack.callback(self._store.close)
             if schema.version_of(self._store) < schema.VERSION:
                 raise CrawlDirectoryError(

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.model.domains import DomainRule, domain_rule
-from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.model.errors import CrawlDirectoryError, LedgerDamaged, UsageError
 from gossamer.stores.ledger import schema
 from gossamer.stores.ledger.keys import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, after
 from gossamer.stores.ledger.logs import missing_between
@@ -18,6 +18,35 @@ from gossamer.stores.ledger.plan import Marks
 from gossamer.stores.ledger.reading import LedgerState
 from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.ledger.store import RocksStore, damaged
+
+#: So many times a ledger that is being written is opened to be looked at. Its writer replaces a file every few seconds at most,
+#: and an opening takes milliseconds: the second try succeeds, and this only bounds the wait where something is very wrong.
+_OPENINGS = 20
+
+
+def open_beside(path: Path, open_it: Callable[[], RocksStore]) -> RocksStore:
+    """Open a database to read it while its owner may be writing it.
+
+    The library lists the files before it opens them, and the owner may replace one in between. A file that is missing is
+    damage only where the directory stayed the same meanwhile.
+
+    Args:
+        path: the directory that the owner writes.
+        open_it: opens it, or links to its files.
+
+    Raises:
+        CrawlDirectoryError: it is damaged, or cannot be read.
+    """
+    for _ in range(_OPENINGS - 1):
+        before = set(path.iterdir())
+        try:
+            check_log(path)
+            return open_it()
+        except LedgerDamaged:
+            if set(path.iterdir()) == before:
+                raise
+    check_log(path)
+    return open_it()
 
 
 def check_log(path: Path) -> None:
