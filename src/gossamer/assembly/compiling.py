@@ -64,13 +64,9 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "resolve": (("dns", "resolve"),),
     "allow_network": (("dns", "allow_networks"),),
     "cookies": (("http", "cookies"),),
-    "proxy": (("http", "proxy"), ("frontier", "proxied")),
     "http2": (("http", "http2"),),
     "ca_file": (("http", "ca_file"),),
 }
-
-#: Settings that an option turns on by being given at all.
-SWITCHES = frozenset({"proxied"})
 
 #: Units that a wiring of a person's own may leave out: what an option says of them then says nothing.
 OPTIONAL = frozenset({"ftp", "gopher", "file"})
@@ -164,7 +160,7 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
 def _fill(builder: Builder, option: str, settings: Sequence[tuple[str, str]], given: Any) -> None:
     for unit, setting in settings:
         if unit not in OPTIONAL or builder.has(unit):
-            builder.set(option, unit, {setting: True if setting in SWITCHES else given})
+            builder.set(option, unit, {setting: given})
 
 
 # -- options that are more than a setting
@@ -241,6 +237,7 @@ def _proxy(builder: Builder) -> None:
     entries = absolute(builder.options.proxy)
     addresses(entries)
     builder.set("proxy", "http", {"proxy": list(entries)})
+    builder.set("proxy", "frontier", {"proxied": bool(entries)})
 
 
 def _retries(builder: Builder) -> None:
