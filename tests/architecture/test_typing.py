@@ -56,6 +56,9 @@ def taking_turns(page: gossamer.Page) -> Iterator[gossamer.Result]:
         raise gossamer.Retry(after=0)
     yield gossamer.Request("/basket", session=page.session)
     yield page.follow("a", session="anna")
+    for part in page.each(".product"):
+        yield {"title": part.text("h2"), "price": part.number(".price"), "url": part.attr("a", "href")}
+        yield page.follow(part, label="book")
 
 
 @spider.page("one")
@@ -148,6 +151,7 @@ async def yields_objects(page: gossamer.Page) -> AsyncIterator[object]:
 def book(page: gossamer.Page) -> Iterator[gossamer.Result]:
     yield page.follow("a", lable="x")  # wrong
     yield page.folow("a")  # wrong
+    yield [part.txt() for part in page.each("a")][0]  # wrong
     yield {"length": page.text("h1") + 1}  # wrong
     yield page.number(".price") + 1  # wrong
 """
