@@ -213,7 +213,7 @@ def test_a_lost_ledger_whose_urls_are_known_elsewhere_too_is_refused(
 REFUSED = [
     Case("wiring gone", remove("crawl.toml"), "its crawl.toml is missing"),
     Case("wiring empty", lambda crawl: os.truncate(crawl / "crawl.toml", 0), "crawl.toml is empty"),
-    Case("wiring cut", cut("crawl.toml", 200), "crawl.toml: is cut"),
+    Case("wiring cut", cut("crawl.toml", 200), "crawl.toml is cut"),
 ]
 
 
@@ -229,6 +229,18 @@ def test_what_no_crawl_can_do_without_is_refused_in_one_line_and_nothing_is_chan
         assert case.line in err
         assert err.count("\n") == 1
     assert only(crawl, ARCHIVE).read_bytes() == archive
+
+
+@pytest.mark.parametrize("case", REFUSED[1:], ids=lambda case: case.name)
+def test_status_shows_its_figures_of_a_crawl_whose_wiring_is_damaged_and_says_so(
+    case: Case, crawl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case.damage(crawl)
+    assert main(["status", str(crawl)]) == 5
+    out, err = capsys.readouterr()
+    assert "pages:    4 (4 fetched" in out
+    assert case.line in err
+    assert err.count("\n") == 1
 
 
 def test_a_later_copy_of_a_lost_document_is_no_revisit_of_it(

@@ -211,20 +211,40 @@ def a_site(pages: int, answers: Callable[[int, float], Answered]) -> Web:
     return answered
 
 
-def test_a_site_with_many_broken_pages_has_the_retries_that_are_due_and_ends(tmp_path: Path) -> None:
-    broken = {number for number in range(60) if number % 4 == 1} | {57, 58, 59}
+def refusing(answers: Callable[[int], bool]) -> Callable[[int, float], Answered]:
+    """Pages of a site of which some answer 503 with `Retry-After: 1`."""
 
-    def answers(number: int, moment: float) -> Answered:
-        if number in broken:
+    def answered(number: int, moment: float) -> Answered:
+        if answers(number):
             return Answered(503, b"", 0.1, (("content-type", "text/html"), ("retry-after", "1")))
         return Answered(200, html(f"/{number}", []).encode(), 0.1)
 
-    ran = crawl(a_site(60, answers), ["a.test"], tmp_path / "c")
+    return answered
+
+
+def test_a_site_with_many_broken_pages_has_the_retries_that_are_due_and_ends(tmp_path: Path) -> None:
+    broken = {number for number in range(60) if number % 4 == 1} | {57, 58, 59}
+    ran = crawl(a_site(60, refusing(broken.__contains__)), ["a.test"], tmp_path / "c")
     asked = [path_of(url) for _, url in ran.asked if path_of(url) not in ("/", "/robots.txt")]
     assert {asked.count(f"/{number}") for number in broken} == {2}, "each has its second try, and the third is not due"
     assert ran.summary.state == "incomplete" and ran.summary.queued == len(broken)
     moments = [moment for moment, _ in ran.asked]
     assert max(later - earlier for earlier, later in itertools.pairwise(moments)) < 12.0, "none waits long"
+
+
+@pytest.mark.parametrize("broken", [8, 20])
+def test_a_site_whose_first_links_are_broken_brings_all_its_other_pages(broken: int, tmp_path: Path) -> None:
+    ran = crawl(a_site(60, refusing(lambda number: number < broken)), ["a.test"], tmp_path / "c")
+    assert ran.summary.pages == 1 + 60 - broken, "the root, and every page that is not broken"
+    assert (ran.summary.state, ran.summary.queued) == ("incomplete", broken)
+    first_clean = next(moment for moment, url in ran.asked if url.endswith(f"/{broken}"))
+    assert first_clean < 6 * 60.0
+
+
+def test_a_host_that_is_down_is_asked_for_twenty_pages_and_then_ends_the_crawl(tmp_path: Path) -> None:
+    ran = crawl(a_site(60, refusing(lambda number: True)), ["a.test"], tmp_path / "c")
+    assert (ran.summary.state, ran.summary.pages, ran.summary.queued) == ("incomplete", 1, 60)
+    assert len(ran.asked) < 30 and ran.asked[-1][0] < 7 * 60.0
 
 
 def test_a_robots_txt_that_comes_back_within_the_linger_brings_the_pages_of_its_site(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from gossamer.api.processors import with_registered
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import find_wiring, shipped
 from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.kept import kept_wiring
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.place import kept_wiring
 from gossamer.assembly.spiders import SPIDER, asked_of, with_log_ins, with_sessions, with_spider
 from gossamer.assembly.summary import Summary
 from gossamer.assembly.tuning import loop_factory

@@ -59,7 +59,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "domain_delay": (("politeness", "domain_delay"),),
     "ip_delay": (("politeness", "ip_delay"),),
     "rate": (("politeness", "rate"),),
-    "bandwidth": (("politeness", "bandwidth"),),
+    "bandwidth": (("politeness", "bandwidth"), ("http", "bandwidth")),
     "text": (("process", "text"),),
     "resolve": (("dns", "resolve"),),
     "allow_network": (("dns", "allow_networks"),),

@@ -11,8 +11,8 @@ from typing import Any
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import compile_wiring
 from gossamer.assembly.given_seeds import default_directory, read_seeds
+from gossamer.assembly.kept import kept_wiring
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.place import kept_wiring
 from gossamer.assembly.placing import with_directory, with_durability, with_told_tls
 from gossamer.assembly.processes import check_bodies_cross, check_children_can_import, with_pre_filters
 from gossamer.assembly.protocols import hostless

@@ -8,15 +8,13 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from gossamer.assembly.olden import with_roles
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.crashing import Point, crash_at
-from gossamer.flow.errors import BrokenWiring
 from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import properties
-from gossamer.flow.wiring import Wiring, read, write
+from gossamer.flow.wiring import Wiring, write
 from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.query.places import CRAWL_FILE, TRIPLES, crawl_directory
+from gossamer.query.places import CRAWL_FILE, TRIPLES
 
 #: What a run leaves alone in its directory that was killed before that was a crawl.
 _UNFINISHED = f"{CRAWL_FILE}.new"
@@ -24,37 +22,6 @@ _UNFINISHED = f"{CRAWL_FILE}.new"
 #: Marks a directory in which notes are written that have to be there before it is a crawl; and where they lie.
 _BEGINNING = ".beginning"
 _NOTES = ("state", TRIPLES)
-
-
-def kept_wiring(output: str) -> Wiring:
-    """The wiring that the crawl of a directory ran with last.
-
-    Raises:
-        UsageError: no directory is named, or it holds no crawl.
-        CrawlDirectoryError: its wiring is missing or damaged.
-        WiringError: its wiring says what cannot be.
-    """
-    if not output:
-        raise UsageError("--resume needs the directory of the crawl; name it with -o")
-    return with_roles(read_wiring(crawl_directory(output)))
-
-
-def read_wiring(directory: Path) -> Wiring:
-    """The wiring that a crawl directory keeps, as it stands there.
-
-    Raises:
-        CrawlDirectoryError: it is missing, empty or cut.
-        WiringError: it says what cannot be.
-    """
-    path = directory / CRAWL_FILE
-    try:
-        if not path.stat().st_size:
-            raise BrokenWiring(f"{path} is empty")
-        return read(path)
-    except BrokenWiring as error:
-        raise CrawlDirectoryError(f"{error}; bring it back from a copy") from None
-    except OSError as error:
-        raise CrawlDirectoryError(f"{path} cannot be read: {error.strerror}; bring it back from a copy") from None
 
 
 class CrawlPlace:

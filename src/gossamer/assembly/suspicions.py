@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.assembly.control.standing import ledgers_of
-from gossamer.assembly.place import read_wiring
+from gossamer.assembly.kept import read_wiring
 from gossamer.flow.wiring import Wiring, with_settings, write
 from gossamer.model.aside import Family, SetAside
 from gossamer.model.errors import UsageError

@@ -30,7 +30,7 @@ def about(directory: str | None, config: str | None, **given: Any) -> int:
     from gossamer.assembly.catalog import catalog
     from gossamer.assembly.compiling import compile_wiring
     from gossamer.assembly.identity import contact_of
-    from gossamer.assembly.place import kept_wiring
+    from gossamer.assembly.kept import kept_wiring
     from gossamer.flow.planning import plan
     from gossamer.operations.about import about_page
 

@@ -48,8 +48,10 @@ def status(directory: str, units: bool, watch: bool, interval: float, as_json: b
                 time.sleep(interval)
     except NotRunning:
         from gossamer.assembly.control.at_rest import standing_at_rest
+        from gossamer.assembly.kept import read_wiring
 
         _print(standing_at_rest(path), as_json=as_json, screen=False)
+        read_wiring(path)  # the figures need no wiring, but a crawl whose wiring is damaged does not go on
 
 
 def _ask(control: Control, units: bool) -> "CrawlStanding":

@@ -125,7 +125,7 @@ def parse(text: str, source: str = "wiring") -> Wiring:
     """
     is_written = text.startswith(_FIRST) or (bool(text) and _FIRST.startswith(text))
     if is_written and not text.rstrip().endswith(_LAST):
-        raise BrokenWiring(f"{source}: is cut: its last line {_LAST!r} is missing")
+        raise BrokenWiring(f"{source} is cut: its last line {_LAST!r} is missing")
     try:
         plain = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -22,9 +22,9 @@ from gossamer.assembly.control.resting import check_can_block, close_hosts
 from gossamer.assembly.control.standing import ledgers_of
 from gossamer.assembly.damage import damages_of
 from gossamer.assembly.following import Following
+from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.lost_ledger import lost_ledgers
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.place import read_wiring
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.model.dates import utc_text
 from gossamer.model.deletion import DeletionTarget

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assembly.place import read_wiring
+from gossamer.assembly.kept import read_wiring
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
 from gossamer.operations.archived import ArchivedTexts
 from gossamer.query.convert import convert

@@ -22,8 +22,8 @@ from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.control.client import holder
 from gossamer.assembly.documents import with_structured_data
 from gossamer.assembly.following import Following
+from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.place import read_wiring
 from gossamer.assembly.spiders import SPIDER, with_spider
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import Consumer, Producer

@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer.assembly.control.standing import ledgers_of
 from gossamer.assembly.damage import damages_of, refuse_without_ledger
-from gossamer.assembly.place import read_wiring
+from gossamer.assembly.kept import read_wiring
 from gossamer.flow.errors import WiringError
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores.cdxj import INDEX, IndexEntry

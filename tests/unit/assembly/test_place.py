@@ -7,8 +7,9 @@ import pytest
 
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import shipped
+from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.place import CrawlPlace, read_wiring
+from gossamer.assembly.place import CrawlPlace
 from gossamer.flow.planning import plan
 from gossamer.flow.wiring import Wiring, write
 from gossamer.model.errors import CrawlDirectoryError, UsageError

@@ -22,6 +22,15 @@ def test_html5lib_cases(test_data: Path, name: str) -> None:
     assert wrong == []
 
 
+def test_jsdom_cases(test_data: Path) -> None:
+    """Files that are named after what they are in; a page that declares UTF-16 in ASCII is read as UTF-8."""
+    pages = sorted((test_data / "charset-jsdom").rglob("*.html"))
+    expected = {path: path.stem.rpartition("_")[2].lower() for path in pages if path.parent.name != "utf"}
+    expected |= {path: "utf-8" for path in pages if path.parent.name == "utf"}
+    assert {path: sniff(path.read_bytes(), "") for path in pages} == expected
+    assert pages
+
+
 @pytest.mark.parametrize(
     ("content", "content_type", "charset"),
     [

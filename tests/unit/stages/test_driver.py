@@ -57,6 +57,27 @@ def test_transfers_end_and_connections_are_used_again(run: Any, kind: Kind) -> N
     run(body())
 
 
+def test_a_transfer_that_was_stopped_goes_on_when_it_is_told(run: Any, kind: Kind) -> None:
+    async def body() -> None:
+        async with FakeWeb({"/": FakePage("x" * 300_000)}) as web:
+            made, came, stops = kind(), [0], iter([True, False, True])
+
+            def take(data: bytes) -> int | None:
+                if next(stops, False):
+                    asyncio.get_running_loop().call_later(0.01, curl.pause, pycurl.PAUSE_CONT)
+                    return int(pycurl.WRITEFUNC_PAUSE)
+                came[0] += len(data)
+                return None
+
+            curl = handle(web)
+            curl.setopt(pycurl.WRITEFUNCTION, take)
+            await made.add(curl)
+            assert came == [300_000]
+            await made.close()
+
+    run(body())
+
+
 def test_a_transfer_that_fails_says_why(run: Any, kind: Kind) -> None:
     async def body() -> None:
         async with FakeWeb({"/": FakePage("x" * 1000, cut=10)}) as web:

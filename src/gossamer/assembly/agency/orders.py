@@ -24,7 +24,7 @@ WIRING = "wiring.toml"
 ORDERS = "orders.json"
 
 #: Settings that are so many for the whole crawl, as (unit, setting): each agent has an equal part.
-_DIVIDED_RATES = (("politeness", "rate"), ("politeness", "bandwidth"))
+_DIVIDED_RATES = (("politeness", "rate"), ("politeness", "bandwidth"), ("http", "bandwidth"))
 
 
 class AgentOrders(msgspec.Struct, frozen=True):

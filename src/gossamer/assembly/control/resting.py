@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gossamer.assembly.control.standing import checkpoint_name, ledgers_of
 from gossamer.assembly.control.steering import BLOCKING, STEERING_LOG, note_steering
-from gossamer.assembly.place import read_wiring
+from gossamer.assembly.kept import read_wiring
 from gossamer.flow.wiring import with_settings, write
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.places import CRAWL_FILE

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 import webencodings
 
+from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.mirrors import MIRROR_MARK, MirrorMark, check_folder, read_note
-from gossamer.assembly.place import read_wiring
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.body import MAX_READ, THRESHOLD, pieces

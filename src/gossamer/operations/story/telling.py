@@ -16,8 +16,8 @@ from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
 from gossamer.assembly.control.knowing import Known, known_of
 from gossamer.assembly.control.messages import Why
 from gossamer.assembly.control.waits import held_at_rest
+from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.olden import with_roles
-from gossamer.assembly.place import read_wiring
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
 from gossamer.flow.quantities import show_count

@@ -14,6 +14,9 @@ BURST = 0.1
 #: Smoothing of the amount that a request brings: the last twenty or so count.
 SMOOTHING = 0.1
 
+#: Requests whose amounts must be known before their mean is trusted: the first page of a site is often none like the others.
+ENOUGH = 8
+
 
 class Bucket:
     """Lets `rate` units a second through; any amount may be taken at once and is then paid off."""
@@ -41,12 +44,14 @@ class Reserve:
         self._bucket = bucket
         self._mean = 0.0
         """Units of a request, smoothed; 0 until the first amount is known."""
+        self._known = 0
+        """Requests whose amount is known, up to :data:`ENOUGH`."""
 
     def book(self, now: float) -> float:
         """Take what a request probably brings; returns it. The first ones bring a second's worth: too much, until it is known."""
         if self._bucket.rate is None:
             return 0.0
-        booked = self._mean or self._bucket.rate
+        booked = self._mean if self._known >= ENOUGH else max(self._mean, self._bucket.rate)
         self._bucket.take(booked, now)
         return booked
 
@@ -55,5 +60,6 @@ class Reserve:
         if self._bucket.rate is None:
             return
         if amount:
-            self._mean += (SMOOTHING if self._mean else 1.0) * (amount - self._mean)
+            self._known = min(self._known + 1, ENOUGH)
+            self._mean += max(SMOOTHING, 1.0 / self._known) * (amount - self._mean)
         self._bucket.take(amount - booked, now)

@@ -39,6 +39,14 @@ LONGEST_BACKOFF = 300.0
 #: Seconds of the longest delay that strain keeps up between requests.
 LONGEST_PACE = 300.0
 
+#: Refusals in a row beyond which our own wait does not grow while it is in doubt whether the pages or the host are at fault. It is
+#: 20 s then: shorter than a crawl lingers by default, so a crawl does not end for what may be a few broken pages.
+DOUBTED = 5
+
+#: Pages in a row that a server refuses at their first try with an error, none clean between, until their host is at fault. A part
+#: of a site breaks as a whole, and the next one may be well. To ask for so many pages takes six minutes.
+BLOCK = 20
+
 #: A wait is longer by up to this part of itself, so that hosts that were refused together do not come back together.
 JITTER = 0.05
 
@@ -123,7 +131,9 @@ class Pace(msgspec.Struct, frozen=True, gc=False):
     strain: int = 1
     """What the rate is divided by."""
     refusals: int = 0
-    """429 and `Retry-After` in a row."""
+    """429 and `Retry-After` in a row, as far as they count for the host."""
+    broken: int = 0
+    """Pages in a row whose first try was refused with an error of the server, up to :data:`BLOCK`."""
     clean: int = 0
     """Clean answers in a row to first tries of pages, up to the width of the window."""
     least: float = 0.0
@@ -242,6 +252,7 @@ def after(
         errors=errors,
         strain=_strain(pace.strain, errors.bit_count()) if errors or pace.strain > 1 else 1,
         refusals=0 if is_clean and now >= pace.until else pace.refusals,
+        broken=0 if is_clean else pace.broken,
         clean=pace.clean if attempt > 1 else min(pace.clean + 1, WINDOW) if is_clean else 0,
         least=_least(pace.least, answer.elapsed, may_rise=control is None) if is_clean else pace.least,
         period=period,
@@ -260,6 +271,9 @@ def _refused(
     usual, said = _usual(pace, rules), asked_wait(answer.retry_after, wall)
     control, refusals, clean, own = pace.control, pace.refusals, pace.clean, pace.own
     is_silent = attempt > 1 and pace.is_well
+    is_error = answer.outcome is Outcome.SERVER_ERROR  # a 429 is never its page's fault
+    broken = min(pace.broken + 1, BLOCK) if is_error and attempt == 1 else pace.broken
+    is_doubted = is_error and refusals >= DOUBTED and pace.broken < BLOCK
     if attempt > 1 and clean >= OTHERS_CLEAN:
         if attempt == 2:
             control, own = controlling.pardoned(control), min(own + 1, OWN)
@@ -267,14 +281,14 @@ def _refused(
         clean = 0
     elif now >= pace.until and not is_silent:
         # Refusals that arrive during a wait answer requests from before it: one cause, counted once.
-        control, refusals = controlling.refused(control, usual, now), refusals + 1
+        control, refusals = controlling.refused(control, usual, now), refusals + (not is_doubted)
         clean = clean if attempt > 1 else 0
     wait = said or max(SHORTEST_UNSAID, UNSAID * max(usual, pace.gap))
     if refusals >= IN_A_ROW and not is_silent:
         wait = max(wait, min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(refusals - IN_A_ROW, 32)))
     until = max(pace.until, now + min(DAY, wait * (1.0 + JITTER * draw())))
     known = msgspec.structs.replace(
-        pace, until=until, refusals=refusals, clean=clean, seen=0.0, own=own, control=control
+        pace, until=until, refusals=refusals, broken=broken, clean=clean, seen=0.0, own=own, control=control
     )
     if attempt > 1:
         return known

@@ -21,8 +21,11 @@ _MOST_IDLE = 4
 #: CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name: what a proxy says of its tunnel is no answer.
 _SUPPRESS_CONNECT_HEADERS = 265
 
-#: libcurl hands over at most this much at once; most pages then come in one or two pieces.
+#: libcurl hands over at most this much at once; most pages then come in one or two pieces. Under a bandwidth it is less, so that
+#: bytes come evenly: this share of what a second allows, and at least so much (libcurl takes no less).
 _BUFFER = 64 * 1024
+_SHARE = 1 / 16
+_LEAST_BUFFER = 1024
 
 
 class Constants(msgspec.Struct, frozen=True):
@@ -50,9 +53,11 @@ def constants(
     caps: Caps = CAPS,
     http2: bool = False,
     is_proxied: bool = False,
+    bandwidth: float | None = None,
 ) -> Constants:
     """The options that are set once for each handle, and the fields that follow from them."""
     header = list(fields)
+    buffer = _BUFFER if bandwidth is None else max(_LEAST_BUFFER, min(_BUFFER, int(bandwidth * _SHARE)))
     options: list[tuple[int, Any]] = [
         (pycurl.NOSIGNAL, 1),
         (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
@@ -62,7 +67,7 @@ def constants(
         # The canonical URL is what the server is asked for: libcurl must not fold dots of its own (fault 34).
         (pycurl.PATH_AS_IS, 1),
         (pycurl.HTTP_CONTENT_DECODING, 0),
-        (pycurl.BUFFERSIZE, _BUFFER),
+        (pycurl.BUFFERSIZE, buffer),
         (pycurl.MAXAGE_CONN, _MOST_IDLE),
         (pycurl.USERAGENT, user_agent),
         (pycurl.HTTPHEADER, header),

@@ -24,7 +24,11 @@ class Deadlines(msgspec.Struct, frozen=True):
 
 
 def overdue(transfer: Transfer, limits: Deadlines, now: float) -> Cut | None:
-    """Has a transfer outlived one of its deadlines? Each phase has its own, and its own outcome (faults 11-15)."""
+    """Has a transfer outlived one of its deadlines? Each phase has its own, and its own outcome (faults 11-15).
+
+    What the bandwidth of the crawl has kept waiting is as much younger.
+    """
+    now -= transfer.held(now)
     waited = now - transfer.began
     has_head = transfer.head is not None or (bool(transfer.lines) and transfer.judge_head())
     if transfer.verdict is not None:

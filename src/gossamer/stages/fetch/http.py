@@ -40,6 +40,7 @@ from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stages.fetch.proxies import PROXY_REFUSES, Proxies
 from gossamer.stages.fetch.proxy import Proxy
 from gossamer.stages.fetch.transfer import Transfer, Wanted
+from gossamer.stages.fetch.valve import Valve
 from gossamer.stages.fetch.verdicts import verdict_on
 from gossamer.stages.fetch.who import Who
 
@@ -135,7 +136,9 @@ class HttpModule(Provider[HttpSheet]):
             caps=Caps(sheet.max_head, sheet.max_fields),
             http2=sheet.http2,
             is_proxied=self._proxies is not None,
+            bandwidth=sheet.bandwidth,
         )
+        self._valve = Valve(sheet.bandwidth, self._monotonic, self._go_on) if sheet.bandwidth else None
         self._limits = Deadlines(
             connect=sheet.connect,
             tls=sheet.tls,
@@ -277,7 +280,7 @@ class HttpModule(Provider[HttpSheet]):
 
     async def _attempt(self, asked: Asked, address: str, port: int, proxy: Proxy | None) -> Response:
         """One request to one address. However it ends, the handle goes back to the pool, clean."""
-        transfer = self._idle.pop() if self._idle else Transfer(self._shared)
+        transfer = self._idle.pop() if self._idle else Transfer(self._shared, self._valve)
         code, message = 0, ""
         try:
             fields = asked.shown + asked.secret
@@ -317,12 +320,22 @@ class HttpModule(Provider[HttpSheet]):
 
     def _release(self, transfer: Transfer) -> None:
         self._multi.discard(transfer.curl)
-        is_used_up = transfer.is_used_up
+        is_used_up = transfer.is_used_up or transfer.is_stopped
         transfer.clear()
         if transfer.shared is self._shared and not is_used_up and not self._multi.closed:
             self._idle.append(transfer)
         else:
             transfer.close()
+
+    def _go_on(self, transfer: Transfer) -> None:
+        """The bandwidth allows the piece that a transfer was stopped at, if it still waits for that."""
+        future = self._live.get(transfer)
+        if future is None or future.done() or not transfer.is_stopped:
+            return
+        try:
+            transfer.go_on(self.clock.monotonic())
+        except pycurl.error as error:
+            future.set_exception(error)
 
     async def _watch_clock(self) -> None:
         while True:
@@ -336,7 +349,8 @@ class HttpModule(Provider[HttpSheet]):
 
     def _response(self, transfer: Transfer, asked: Asked, address: str, ending: tuple[int, str]) -> Response:
         """What came of the transfer, once it has ended in one way or another."""
-        curl, started, elapsed = transfer.curl, asked.started, self.clock.monotonic() - transfer.began
+        curl, started, now = transfer.curl, asked.started, self.clock.monotonic()
+        elapsed = now - transfer.began - transfer.held(now)
         counters = self.metrics.counters
         counters["requests"] += 1
         counters["body_bytes"] += transfer.size

@@ -66,6 +66,10 @@ class HttpSheet(Sheet, frozen=True):
     deadline: Annotated[float, setting("Give up a fetch that takes longer than this in all.", unit="s", gt=0)] = 120.0
     least_speed: Annotated[float, setting("Give up a body that comes slower than this.", unit="bytes/s", ge=0)] = 100.0
     speed_window: Annotated[float, setting("Measure the least speed over this time.", unit="s", gt=0)] = 30.0
+    bandwidth: (
+        Annotated[float, setting("Take at most this many bytes of bodies a second in all.", unit="bytes/s", gt=0)]
+        | None
+    ) = None
     max_body: Annotated[
         int, setting("Keep at most this many bytes of a body, as sent and as decoded.", unit="bytes", ge=1)
     ] = 16 << 20

@@ -25,6 +25,7 @@ from gossamer.stages.fetch.head import BrokenHead, Head, IncompleteHead, read
 from gossamer.stages.fetch.keeping import NOTHING, Keeping
 from gossamer.stages.fetch.proxy import Proxy
 from gossamer.stages.fetch.request import has_body
+from gossamer.stages.fetch.valve import Valve
 
 #: What a callback returns to make libcurl end the transfer, and close its connection.
 _STOP = -1
@@ -35,6 +36,11 @@ _REFUSE: int = pycurl.PREREQFUNC_ABORT
 
 #: What the callback for sockets returns to make libcurl give up the connection (CURL_SOCKOPT_ERROR).
 _NO_SOCKET = 1
+
+#: The share of a second's bandwidth that may wait in the system for one connection: what the system takes in before it is let
+#: through would else be a burst of its own. Above so many bytes the system's own size is no more.
+_WAITING = 1 / 16
+_MOST_WAITING = 1 << 20
 
 #: What libcurl calls the versions of HTTP.
 _VERSIONS = {
@@ -93,9 +99,11 @@ class Transfer:
     """A handle of the pool. `begin` makes it ready; afterwards its attributes tell what came."""
 
     __slots__ = (
+        "_credit",
         "_endpoint",
         "_fd",
         "_fields",
+        "_held",
         "_is_asked",
         "_is_single",
         "_keeping",
@@ -103,6 +111,8 @@ class Transfer:
         "_proxy",
         "_quick",
         "_sent",
+        "_stopped",
+        "_valve",
         "_wanted",
         "began",
         "chunks",
@@ -116,15 +126,16 @@ class Transfer:
         "verdict",
     )
 
-    def __init__(self, shared: Constants) -> None:
+    def __init__(self, shared: Constants, valve: "Valve[Transfer] | None" = None) -> None:
         self.shared = shared
+        self._valve = valve
         self.lines: list[bytes] = []
         self.curl = pycurl.Curl()
         for option, value in shared.options:
             self.curl.setopt(option, value)
         # Ten lines a page: they are only collected here, and judged together. libcurl stops at 300 KB or 5,000 lines.
         self.curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
-        self.curl.setopt(pycurl.WRITEFUNCTION, self._on_body)
+        self.curl.setopt(pycurl.WRITEFUNCTION, self._on_body if valve is None else self._on_metered_body)
         self.curl.setopt(pycurl.SOCKOPTFUNCTION, self._on_socket)
         self.curl.setopt(pycurl.PREREQFUNCTION, self._on_request)
         self._endpoint: tuple[str, int] | None = None
@@ -146,6 +157,9 @@ class Transfer:
         self.size = 0
         self._keeping = NOTHING
         self._quick = 0
+        self._credit = 0
+        self._held = 0.0
+        self._stopped: float | None = None
         self._fd = -1
         self._is_asked = False
         self._wanted: Wanted | None = None
@@ -300,6 +314,9 @@ class Transfer:
             self._refuse_repetition()
             return _NO_SOCKET
         self._fd = fd
+        if self._valve is not None and self._valve.rate * _WAITING < _MOST_WAITING:
+            with socket.socket(fileno=os.dup(fd)) as own:
+                own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, int(self._valve.rate * _WAITING))
         return 0
 
     def _on_request(self, *ends: object) -> int:
@@ -353,6 +370,37 @@ class Transfer:
             self.chunks.append(data)
             return None
         return self._on_large_body(data)
+
+    def _on_metered_body(self, data: bytes) -> int | None:
+        """Take a piece of a body when the bandwidth of the crawl allows; until then libcurl keeps it, and reads no more."""
+        assert self._valve is not None
+        more = len(data) - self._credit
+        if more > 0:
+            self._credit += more
+            if (wait := self._valve.take(more)) > 0.0:
+                self._stopped = self._valve.now()
+                self._valve.hold(self, wait)
+                return int(pycurl.WRITEFUNC_PAUSE)
+        self._credit -= len(data)
+        return self._on_body(data)
+
+    @property
+    def is_stopped(self) -> bool:
+        """A piece of its body waits until the bandwidth of the crawl allows it."""
+        return self._stopped is not None
+
+    def held(self, now: float) -> float:
+        """Seconds for which the bandwidth of the crawl has kept it waiting, up to `now`: they are not its server's."""
+        return self._held if self._stopped is None else self._held + now - self._stopped
+
+    def go_on(self, now: float) -> None:
+        """Take the piece that waits, and read on.
+
+        Raises:
+            pycurl.error: that piece has ended the transfer.
+        """
+        self._held, self._stopped = self.held(now), None
+        self.curl.pause(pycurl.PAUSE_CONT)
 
     def _on_large_body(self, data: bytes) -> int | None:
         """A body beyond the cap is cut there; one that outgrows memory goes to disk, and is decoded on the way."""

@@ -143,17 +143,18 @@ def test_bytes_come_in_no_faster_than_the_bandwidth_in_any_second_though_many_re
         if live and (len(live) >= 64 or live[0][0] <= opens):
             now, booked, host = live.pop(0)
             now = max(now, came[-1][0] if came else 0.0)
-            came.append((now, 10_000.0))
-            gates.received(10_000, now, booked)
+            size = 10_000 if came else 100  # the first page of a site is often none like the others
+            came.append((now, size))
+            gates.received(size, now, booked)
             end(gates, host, now, domain=host, address="")
             continue
         now = opens
         booked = gates.begin(f"h{number}.test", f"h{number}.test", "", now)
         live.append((now + 0.8, booked, f"h{number}.test"))
         number += 1
-    seconds = [sum(size for when, size in came if second <= when < second + 1) for second in range(5, 58)]
+    seconds = [sum(size for when, size in came if second <= when < second + 1) for second in range(58)]
     assert max(seconds) <= 150_000.0
-    assert sum(seconds) / len(seconds) >= 90_000.0, "and none of it is left unused"
+    assert sum(seconds[10:]) / len(seconds[10:]) >= 90_000.0, "and none of it is left unused"
 
 
 def test_what_was_booked_for_a_request_that_brought_nothing_is_given_back() -> None:
