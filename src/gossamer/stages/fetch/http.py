@@ -7,7 +7,6 @@ no proxy, decodes nothing and remembers nothing; the deadlines are kept here, by
 """
 
 import asyncio
-import resource
 import ssl
 from contextlib import suppress
 from functools import partial
@@ -32,7 +31,7 @@ from gossamer.stages.fetch import coding, request
 from gossamer.stages.fetch.bodies import body_of, notes_of
 from gossamer.stages.fetch.constants import constants, trusted
 from gossamer.stages.fetch.deadlines import Deadlines, overdue
-from gossamer.stages.fetch.driver import Driver, driver
+from gossamer.stages.fetch.driver import Driver, affordable, driver
 from gossamer.stages.fetch.head import Caps
 from gossamer.stages.fetch.heads import unwanted
 from gossamer.stages.fetch.http_sheet import HttpSheet
@@ -72,11 +71,6 @@ _TICK = 1.0
 #: Servers that are remembered for having dropped a connection; then all are forgotten, and may cost one try again.
 _MOST_DROPPERS = 10_000
 
-#: Open files that are left to ledger, logs, archive and event loop, before connections get half of the rest; and the
-#: connections that are tried for even under a limit that leaves none.
-_OTHER_FILES = 64
-_FEWEST_CONNECTIONS = 8
-
 
 class Asked(msgspec.Struct, frozen=True):
     """One request as it is to be sent."""
@@ -93,14 +87,6 @@ class Asked(msgspec.Struct, frozen=True):
     wanted: Wanted | None = None
     request: Requested | None = None
     """What is sent beside that; None for a plain GET."""
-
-
-def affordable(connections: int) -> int:
-    """So many connections, or as many as the limit of open files leaves: a request that gets none would seem a dead host."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if limit == resource.RLIM_INFINITY:
-        return connections
-    return min(connections, max(_FEWEST_CONNECTIONS, (limit - _OTHER_FILES) // 2))
 
 
 class HttpModule(Provider[HttpSheet]):
