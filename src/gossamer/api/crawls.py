@@ -27,7 +27,7 @@ from gossamer.assembly.kept import kept_wiring
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.spiders import SPIDER, asked_of, with_log_ins, with_sessions, with_spider
 from gossamer.assembly.summary import Summary
-from gossamer.assembly.tuning import loop_factory
+from gossamer.assembly.tuning import collecting_seldom, loop_factory
 from gossamer.flow.component import Consumer
 from gossamer.flow.ports import In
 from gossamer.flow.sheet import NoSettings, build
@@ -176,7 +176,7 @@ class CrawlRun:
 
     async def _read(self) -> AsyncIterator[Page]:
         queue: asyncio.Queue[Page | None] = asyncio.Queue(READ_AHEAD)
-        with workspace(self._made) as made:
+        with workspace(self._made) as made, collecting_seldom():
             job = self._job = make_crawl(made, _reader(queue, self._yields))
             task = asyncio.create_task(_run_and_close(job, queue))
             try:

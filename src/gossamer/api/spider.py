@@ -31,6 +31,7 @@ from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.given_seeds import read_seeds
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
+from gossamer.assembly.tuning import collecting_seldom
 from gossamer.flow.sheet import build, nearest, properties
 from gossamer.model.errors import UsageError
 from gossamer.model.request import Request
@@ -240,7 +241,7 @@ class Spider:
         chosen = given.pop("seeds", self.seeds)
         loop = LoopOfOwn()
         try:
-            with workspace(self._made(chosen, given)) as made:
+            with workspace(self._made(chosen, given)) as made, collecting_seldom():
                 self.summary = loop.run(make_crawl(made).run())
         finally:
             loop.close()
@@ -263,7 +264,8 @@ class Spider:
         end_loading(self, {})
         loop = LoopOfOwn()
         try:
-            return loop.run(reprocess(directory, spider=self.at_work()).run())
+            with collecting_seldom():
+                return loop.run(reprocess(directory, spider=self.at_work()).run())
         finally:
             loop.close()
 

@@ -29,7 +29,7 @@ from gossamer.services.politeness.retries import WAITS
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.file import root_of
 from gossamer.stages.fetch.given import fill
-from gossamer.stages.fetch.proxies import absolute, addresses
+from gossamer.stages.fetch.proxy import absolute, addresses
 from gossamer.stages.links.component import LinksSheet, normaliser
 from gossamer.stages.process.component import ProcessSheet
 from gossamer.stages.url_filter.expressions import by_gate

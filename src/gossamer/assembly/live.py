@@ -17,7 +17,7 @@ from gossamer.flow.graph import ComponentNode, ProviderNode
 from gossamer.flow.sheet import build, nearest, properties
 from gossamer.model.errors import UsageError
 from gossamer.services.politeness.retries import WAITS
-from gossamer.stages.fetch.proxies import absolute, addresses
+from gossamer.stages.fetch.proxy import absolute, addresses
 from gossamer.stages.frontier.lingering import USUAL
 from gossamer.stages.url_filter.expressions import by_gate
 

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     from gossamer.reading.forms import Form
 
-#: Attributes by which elements lead elsewhere, in the order in which they are looked for.
-_LEADING = ("href", "src")
-
 
 class Page(Selecting):
     """One fetch and what came of it: mostly an HTML document, but also a feed, a file, an answer in JSON, or a failure."""
@@ -251,11 +248,16 @@ class Page(Selecting):
 
     def _asked(self, nodes: "Iterable[LexborNode]", request: Requested | None) -> Iterable[Request]:
         for node in nodes:
-            attributes = node.attributes
-            name = next((name for name in _LEADING if attributes.get(name) is not None), "")
-            if name:
-                disowned = not NOFOLLOW.isdisjoint((attributes.get("rel") or "").lower().split())
-                yield Request.of(Found(attributes[name] or "", f"{node.tag} {name}", "", disowned, request))
+            attributes, name = node.attributes, "href"
+            target = attributes.get(name)
+            if target is None:
+                name = "src"
+                target = attributes.get(name)
+                if target is None:
+                    continue
+            rel = attributes.get("rel")
+            disowned = rel is not None and not NOFOLLOW.isdisjoint(rel.lower().split())
+            yield Request.of(Found(target, f"{node.tag} {name}", "", disowned, request))
 
     def _check(self, label: str) -> None:
         if label and self._labels is not None and label not in self._labels:

@@ -49,11 +49,15 @@ class Gathering:
         if thing is None:
             return
         if isinstance(thing, Request):
-            if thing.label and thing.label not in self._labels:
-                raise UsageError(unknown_label(thing.label, self._labels))
-            if thing.session and not self._keeps_sessions:
-                raise UsageError(NO_SESSIONS)
-            self._found.append(thing.kept())
+            found = thing.kept()
+            if (asked := found.request) is not None:
+                if asked.label and asked.label not in self._labels:
+                    raise UsageError(unknown_label(asked.label, self._labels))
+                if asked.session and not self._keeps_sessions:
+                    raise UsageError(NO_SESSIONS)
+            self._found.append(found)
+            if len(self._found) < MAX_FOUND:
+                return
         elif isinstance(thing, Found):
             self._found.append(thing)
         elif isinstance(thing, list | tuple | GeneratorType):

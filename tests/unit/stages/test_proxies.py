@@ -10,7 +10,8 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.requesting import requested
 from gossamer.model.task import Task
 from gossamer.stages.fetch.http_sheet import HttpSheet
-from gossamer.stages.fetch.proxies import FIRST_REST, LONGEST_REST, Proxies, addresses
+from gossamer.stages.fetch.proxies import FIRST_REST, LONGEST_REST, Proxies
+from gossamer.stages.fetch.proxy import addresses
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 THREE = ("http://a.test:1", "http://b.test:2", "http://me:pw@c.test:3")

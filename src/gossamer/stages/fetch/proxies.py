@@ -6,14 +6,11 @@ that fails rests for a while and is then tried again; a session of a spider stay
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import pycurl
 
 from gossamer.contracts.fetching import ProxyHealth
-from gossamer.flow.errors import SettingError
-from gossamer.stages.fetch.given import REFERENCE, secret_of
-from gossamer.stages.fetch.proxy import Proxy
+from gossamer.stages.fetch.proxy import Proxy, addresses
 from gossamer.stages.fetch.transfer import Transfer
 
 #: Seconds that a proxy rests after its first failure in a row; twice as many after each further one, up to the longest rest.
@@ -27,10 +24,6 @@ _E_PROXY = 97
 
 #: Sessions whose proxy is remembered; then the one that was not used for longest is given another.
 _MOST_SESSIONS = 1000
-
-#: Proxies in a list, as some thousand are sold together, and bytes of a file with them.
-MOST = 10_000
-_LARGEST_FILE = 2 << 20
 
 
 class _Member:
@@ -53,7 +46,7 @@ class Proxies:
         """Read a setting.
 
         Args:
-            entries: addresses, or where they stand: see :func:`addresses`.
+            entries: addresses, or where they stand: see :func:`~gossamer.stages.fetch.proxy.addresses`.
             now: monotonic seconds.
 
         Raises:
@@ -166,32 +159,3 @@ def _is_its_fault(transfer: Transfer, ending: tuple[int, str]) -> bool:
     if transfer.verdict is not None:
         return not transfer.is_sent and not transfer.is_connected
     return code in (pycurl.E_COULDNT_CONNECT, pycurl.E_COULDNT_RESOLVE_PROXY)
-
-
-def addresses(entries: Sequence[str]) -> list[str]:
-    """The addresses of proxies: each entry is one, or `$NAME` or `@FILE` where several stand, in the file one a line.
-
-    Raises:
-        SettingError: what is referred to is not there, others can read the file, or it names none.
-    """
-    found: list[str] = []
-    for entry in entries:
-        if not REFERENCE.fullmatch(entry):
-            found.append(entry)
-            continue
-        lines = [line.strip() for line in secret_of(entry, "proxy", _LARGEST_FILE).splitlines()]
-        named = [word for line in lines if not line.startswith("#") for word in line.split()]
-        if not named:
-            raise SettingError(f"proxy: {entry} names none")
-        found += named
-    if len(found) > MOST:
-        raise SettingError(f"proxy: {len(found):,} proxies are named; {MOST:,} can be used")
-    return found
-
-
-def absolute(entries: Sequence[str]) -> tuple[str, ...]:
-    """The entries with their files named so that they are found wherever a crawl goes on."""
-    return tuple(
-        f"@{Path(entry[1:]).absolute()}" if entry.startswith("@") and REFERENCE.fullmatch(entry) else entry
-        for entry in entries
-    )
