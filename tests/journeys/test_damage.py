@@ -243,6 +243,18 @@ def test_status_shows_its_figures_of_a_crawl_whose_wiring_is_damaged_and_says_so
     assert err.count("\n") == 1
 
 
+def test_pages_that_are_lost_count_for_no_limit_of_pages(
+    web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crawl = tmp_path / "limited"
+    options = build(CrawlOptions, {"output": str(crawl), "delay": 0, "max_pages": 3})
+    assert run(Crawl([web.url("/")], options)).pages == 3
+    remove(ARCHIVE)(crawl)
+    assert main(["resume", str(crawl), "--accept-loss", "--quiet", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["state"], told["limit"], told["pages"]) == ("limit", "max_pages", 3)
+
+
 def test_a_later_copy_of_a_lost_document_is_no_revisit_of_it(
     crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
 ) -> None:

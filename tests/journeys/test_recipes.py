@@ -1,7 +1,9 @@
-"""Every block of the tutorial and of the recipes runs as it is printed, and brings what its text says.
+"""Every block of the tutorial, of the recipes and of the pages for those who know another crawler runs as it is printed, and
+brings what its text says.
 
-Blocks of one section share a folder. A block of another language than `sh` is a file, named in its first line. The server stands on
-another port than the page says, and waits are left out; nothing else is changed.
+Blocks of one section share a folder. A block of another language than `sh` is a file, named in its first line; one that names none
+is what another crawler would be told. The server stands on another port than the page says, and waits are left out; nothing else is
+changed.
 """
 
 import csv
@@ -9,6 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,15 +64,21 @@ def sections(name: str) -> dict[str, list[tuple[str, str]]]:
     }
 
 
+def is_ours(block: tuple[str, str]) -> bool:
+    """Whether it is a command of ours, or a file that one of them reads."""
+    return block[0] == "sh" or block[1].startswith("# ")
+
+
 class Shell:
     """A folder in which the blocks of a page run, in this process: a command takes seconds to start, and there are fifty."""
 
     def __init__(self, folder: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder = folder
+        self.folder, self.web = folder, web
         self._capsys = capsys
         #: Without waits, with every host name on the test's server.
-        self._also = ["--delay", "0", "--quiet", "--contact", "docs@example.org", "--resolve", web.resolve]
-        self._also += ["--allow-network", "127.0.0.0/8"]
+        asking = ["--contact", "docs@example.org", "--resolve", web.resolve, "--allow-network", "127.0.0.0/8"]
+        crawling = ["--delay", "0", "--quiet", *asking]
+        self._also = {"crawl": crawling, "run": crawling, "fetch": asking, "inspect": asking}
 
     def run(self, blocks: list[tuple[str, str]]) -> str:
         """Run blocks; returns of what the commands print. Each must succeed, but before `||`."""
@@ -77,7 +86,7 @@ class Shell:
         for language, text in blocks:
             if language == "sh":
                 printed += "".join(map(self._line, text.splitlines()))
-            else:
+            elif is_ours((language, text)):
                 (self.folder / text.partition("\n")[0].removeprefix("# ")).write_text(text, encoding="utf-8")
         return printed
 
@@ -89,7 +98,7 @@ class Shell:
             return ""
         assert words[0] == "gossamer", line
         self._capsys.readouterr()
-        status = main([*words[1:], *(self._also if words[1] in ("crawl", "run") else ())])
+        status = main([*words[1:], *self._also.get(words[1], ())])
         told = self._capsys.readouterr()
         assert (status != 0) == bool(otherwise), f"{line}\n{told.out}\n{told.err}"
         return told.out
@@ -111,8 +120,12 @@ def mirrored(shell: Shell, _: str) -> None:
     assert {"index.html", "a.png"} <= {path.name for path in (shell.folder / "site").rglob("*")}
 
 
-def broken(shell: Shell, told: str) -> None:
+def reported(_: Shell, told: str) -> None:
     assert "/lost" in told
+
+
+def broken(shell: Shell, told: str) -> None:
+    reported(shell, told)
     assert any("/lost" in line for line in (shell.folder / "broken.csv").read_text().splitlines())
 
 
@@ -202,3 +215,89 @@ def test_the_tutorial_runs_from_its_first_step_to_its_last(shell: Shell) -> None
     assert (shell.folder / "site" / "localhost" / "index.html").exists() or list(
         (shell.folder / "site").rglob("index.html")
     )
+
+
+# -- for those who know another crawler
+
+
+def looked_at(shell: Shell, told: str) -> None:
+    assert "Home" in told or "http://localhost:8000/docs/a.png" in shell.ask("page")
+
+
+def crawled(shell: Shell, _: str) -> None:
+    assert "http://localhost:8000/docs/one" in shell.ask("site")
+
+
+def kept_to_a_part(shell: Shell, _: str) -> None:
+    assert shell.ask("docs") == ["http://localhost:8000/docs/", "http://localhost:8000/docs/one"]
+
+
+def slowed(shell: Shell, _: str) -> None:
+    assert "http://localhost:8000/docs/one" in shell.ask("slow")
+
+
+def sent(shell: Shell, _: str) -> None:
+    if (shell.folder / "account").exists():
+        entered(shell, "")
+    else:
+        assert "http://localhost:8000/contact" in shell.ask("headers")
+        assert any(request.header("X-Purpose") == "archive" for request in shell.web.requests)
+
+
+def saved(shell: Shell, told: str) -> None:
+    if (shell.folder / "archive").exists():
+        archived(shell, told)
+    else:
+        assert "Contact" in told or (shell.folder / "folder" / "index.html").exists()
+
+
+def told_of_what_came(_: Shell, told: str) -> None:
+    assert re.search(r"404 +\d", told)
+    assert "a href of http://localhost:8000/" in told
+
+
+#: What each of the ten jobs brings, by its number.
+JOBS = [
+    looked_at,
+    crawled,
+    kept_to_a_part,
+    slowed,
+    sent,
+    priced,
+    saved,
+    gone_on,
+    reported,
+    told_of_what_came,
+]
+
+
+OTHERS = sorted(path.stem for path in (DOCS / "coming-from").glob("*.md"))
+
+
+def jobs() -> Iterator[Any]:
+    """Number and blocks of each job; what several pages print is tried once."""
+    met: set[tuple[tuple[str, str], ...]] = set()
+    for other in OTHERS:
+        for number, blocks in enumerate(sections(f"coming-from/{other}.md").values()):
+            ours = tuple(filter(is_ours, blocks))
+            if ours not in met:
+                met.add(ours)
+                yield pytest.param(number, blocks, id=f"{other}-{number + 1}")
+
+
+@pytest.mark.parametrize(("number", "blocks"), [*jobs()])
+def test_a_job_of_another_crawler_runs_as_printed_and_brings_the_same(
+    number: int, blocks: list[tuple[str, str]], shell: Shell
+) -> None:
+    JOBS[number](shell, shell.run(blocks))
+
+
+def test_each_page_for_those_who_know_another_crawler_has_ten_jobs_side_by_side() -> None:
+    assert OTHERS == ["browsertrix", "crawlee", "heritrix", "scrapy", "wget"]
+    for other in OTHERS:
+        told = sections(f"coming-from/{other}.md")
+        assert [title.partition(". ")[0] for title in told] == [str(number) for number in range(1, 11)]
+        assert all(any(map(is_ours, blocks)) for blocks in told.values())
+        assert sum(not all(map(is_ours, blocks)) for blocks in told.values()) >= 9, (
+            "what the other is told stands beside"
+        )

@@ -1,10 +1,13 @@
 """Whatever agents join and leave: a domain moves only where it must, and everybody agrees."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.model.agents import Member
-from gossamer.services.designation.ring import PlaceTable, Ring
+from gossamer.model.domains import domain_point
+from gossamer.services.designation.ring import PlaceTable, Ring, moving
 
 DOMAINS = [f"d{number}.{top}" for number in range(60) for top in ("hu", "no", "com")]
 PLACES = PlaceTable(["hu=budapest", "no=oslo"])
@@ -40,3 +43,26 @@ def test_every_agent_computes_the_same_owners(those: list[Member], chance: objec
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
     ours, theirs = Ring(those, PLACES), Ring(shuffled, PLACES)
     assert [ours.owner(domain) for domain in DOMAINS] == [theirs.owner(domain) for domain in DOMAINS]
+
+
+@given(members)
+def test_the_arcs_of_all_agents_are_the_whole_circle_and_tell_the_owner(those: list[Member]) -> None:
+    ring = Ring([Member(one.agent, one.capacity) for one in those])
+    arcs = sorted((*arc, one.agent) for one in those for arc in ring.arcs(one.agent))
+    assert arcs[0][0] == 0
+    assert arcs[-1][1] == 2**32 - 1
+    assert all(one[1] + 1 == other[0] for one, other in pairwise(arcs))
+    for domain in DOMAINS:
+        [agent] = [agent for first, last, agent in arcs if first <= domain_point(domain) <= last]
+        assert agent == ring.owner(domain)
+
+
+@given(members, members)
+def test_a_domain_moves_with_the_stretch_that_moves(before: list[Member], after: list[Member]) -> None:
+    one, other = (Ring([Member(member.agent, member.capacity) for member in those]) for those in (before, after))
+    for giver in before:
+        for taker in after:
+            arcs = moving(one, other, giver.agent, taker.agent)
+            for domain in DOMAINS:
+                is_in = any(first <= domain_point(domain) <= last for first, last in arcs)
+                assert is_in is ((one.owner(domain), other.owner(domain)) == (giver.agent, taker.agent))

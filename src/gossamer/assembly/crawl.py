@@ -210,10 +210,11 @@ class Crawl:
             self._note()
             self._place.write(self.kept, self.graph)
         ensure_crawl_id(self.directory, self.ledger.clock.now())
-        for line in restored_lines(
-            *bring_back(running, self.directory, accept=self.options.accept_loss), self.directory
-        ):
+        restored, accepted = bring_back(running, self.directory, accept=self.options.accept_loss)
+        for line in restored_lines(restored, accepted, self.directory):
             self.report(line)
+        if accepted.again:
+            self.units.frontier.recount()
         self.figures.begin()
         await fleet.start()
         self.ledger.put_meta(ENDED, b"")

@@ -26,6 +26,7 @@ class Point(StrEnum):
     CHECKPOINT = "checkpoint"
     RECOVERY = "recovery"
     DELETION = "deletion"
+    JOINING = "joining"
 
 
 def _nothing(point: Point) -> None:

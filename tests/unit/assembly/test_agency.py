@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.assembly.agency.crawl import DividedCrawl, agents_of
+from gossamer.assembly.agency.joining import more_members
 from gossamer.assembly.agency.orders import AgentOrders, agent_wiring, part_of
 from gossamer.assembly.agency.restarts import LONGEST_WAIT, MOST_VAIN, Restarts
 from gossamer.assembly.agency.shares import Borrower, lent
@@ -157,15 +158,22 @@ def test_what_cannot_be_divided_is_refused_before_anything_is_made(tmp_path: Pat
     assert not (tmp_path / "crawl").exists()
 
 
-def test_a_divided_crawl_goes_on_with_the_agents_that_it_has(tmp_path: Path) -> None:
-    write_members(tmp_path, ["agent-00", "agent-01"])
+def test_a_divided_crawl_goes_on_with_the_agents_that_it_has_or_with_more(tmp_path: Path) -> None:
     (tmp_path / "crawl.toml").touch()
     resume = {"output": str(tmp_path), "resume": True}
+    with pytest.raises(UsageError, match=r"begun with 1 agent.*leave out --agents 2"):
+        agents_of(build(CrawlOptions, {**resume, "agents": 2}))
+    write_members(tmp_path, ["agent-00", "agent-01"])
     assert agents_of(build(CrawlOptions, resume)) == 2
     assert agents_of(build(CrawlOptions, {**resume, "agents": 2})) == 2
-    for other in (1, 3):
-        with pytest.raises(UsageError, match="has 2 agents"):
-            agents_of(build(CrawlOptions, {**resume, "agents": other}))
+    assert agents_of(build(CrawlOptions, {**resume, "agents": 3})) == 3
+    with pytest.raises(UsageError, match=r"has 2 agents.*leave out --agents 1"):
+        agents_of(build(CrawlOptions, {**resume, "agents": 1}))
+
+
+def test_those_who_join_have_names_that_are_free() -> None:
+    assert more_members(["agent-01", "agent-07=2"], 5) == ("agent-01", "agent-07=2", "agent-00", "agent-02", "agent-03")
+    assert more_members(["agent-00"], 1) == ("agent-00",)
 
 
 # -- the log

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.assembly.agency.ended import ended, forget_end, note_end, summary_of
+from gossamer.assembly.agency.joining import check_can_join, join, more_members, settle
 from gossamer.assembly.agency.orders import AgentOrders, check_can_divide, write_orders
 from gossamer.assembly.agency.supervisor import Supervisor
 from gossamer.assembly.agents import ring_rule
@@ -37,7 +38,6 @@ from gossamer.flow.clock import SystemClock
 from gossamer.flow.connector import Statistics
 from gossamer.flow.sheet import change
 from gossamer.flow.wiring import Wiring
-from gossamer.model.agents import agent_name
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import UsageError
 from gossamer.query.places import CRAWL_FILE
@@ -46,6 +46,7 @@ from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 from gossamer.stores.ledger.lock import ProcessLock
+from gossamer.stores.ledger.opening import share_secret
 from gossamer.stores.members import members_of, write_members
 from gossamer.stores.merged_log import merge_logs
 from gossamer.stores.rowlog import LOG_PATH, log_path
@@ -68,22 +69,25 @@ HELD_BACK = 5.0
 
 
 def agents_of(options: CrawlOptions) -> int:
-    """How many agents a crawl with these options has: as many as they say, or as it was made with.
+    """How many agents a crawl with these options has: as many as they say, or as it had before.
 
     Raises:
-        UsageError: the crawl that goes on was divided among another number.
+        UsageError: the crawl that goes on has more of them, or was made for one.
         CrawlDirectoryError: the names of its agents cannot be read.
     """
     if not options.resume or not options.output:
         return options.agents or 1
     directory = Path(options.output)
     kept = len(members_of(directory)) or 1
-    if (directory / CRAWL_FILE).exists() and options.agents not in (None, kept):
-        raise UsageError(
-            f"the crawl in {directory} has {kept} {'agent' if kept == 1 else 'agents'}, and its hosts are divided so; "
-            f"leave out --agents {options.agents}"
+    number = options.agents or kept
+    if (directory / CRAWL_FILE).exists() and (number < kept or number > kept == 1):
+        why = (
+            "was begun with 1 agent, which others cannot join"
+            if kept == 1
+            else f"has {kept} agents, which cannot leave"
         )
-    return kept
+        raise UsageError(f"the crawl in {directory} {why}; leave out --agents {number}")
+    return number
 
 
 class DividedCrawl:
@@ -115,8 +119,13 @@ class DividedCrawl:
         """The graph of the whole crawl, with every unit's settings as they stand."""
         self.seeds, self.directory = self.plan.seeds, self.plan.directory
         kept = members_of(self.directory) if options.resume else ()
-        self.members = kept or tuple(map(agent_name, range(options.agents or 1)))
+        number = options.agents or len(kept) or 1
+        self.members = more_members(kept, max(number, len(kept)))
         check_can_divide(self.plan.graph, self.members, self.directory)
+        self._is_joined = bool(kept) and self.members != kept
+        """Whether agents join those that it had."""
+        if self._is_joined:
+            check_can_join(self.plan.graph.wiring, self.directory)
         self._place = CrawlPlace(self.directory, options)
         self._place.check()
         if options.resume:
@@ -162,9 +171,14 @@ class DividedCrawl:
             lock = ProcessLock(self.directory / STATE_DIRECTORY / SUPERVISOR / "lock")
             if self.options.resume:
                 # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
+                settle(self.directory, self.graph.wiring)
+                if self._is_joined:
+                    join(self.directory, self.graph.wiring, self.members, self.report)
                 self._note()
                 self._place.write(self.plan.kept(self.graph), self.graph)
             self._pages_before = ended(self.directory, self.members).standing.pages if self.options.resume else 0
+            if not self.options.resume:
+                share_secret(self.directory / STATE_DIRECTORY)
             forget_end(self.directory)
             ensure_crawl_id(self.directory, SystemClock().now())
             orders = AgentOrders(str(self.directory), self.members, self.options.accept_loss)

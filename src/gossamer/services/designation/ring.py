@@ -20,6 +20,13 @@ from gossamer.model.errors import UsageError
 POINTS = 1024
 
 
+#: First and last point of a stretch of the circle.
+Arc = tuple[int, int]
+
+#: The last point of the circle.
+_LAST = 2**32 - 1
+
+
 class PlaceTable:
     """Says at which place a domain is best asked, by the longest suffix of labels that the user's table has."""
 
@@ -81,6 +88,42 @@ class Ring:
         points, owners = self._circles.get(self._places.place(domain), self._all) if self._circles else self._all
         at = bisect_left(points, domain_point(domain))
         return owners[at if at < len(owners) else 0]
+
+    def arcs(self, agent: str) -> Sequence[Arc]:
+        """The stretches of the circle that belong to an agent, in order. Where places are told apart, they are not one circle.
+
+        Raises:
+            ValueError: they are.
+        """
+        if self._circles:
+            raise ValueError("agents at different places share no circle")
+        points, owners = self._all
+        found: list[Arc] = []
+        first = 0
+        for point, owner in zip((*points, _LAST), (*owners, owners[0]), strict=True):
+            if owner == agent and first <= point:
+                if found and found[-1][1] == first - 1:
+                    found[-1] = found[-1][0], point
+                else:
+                    found.append((first, point))
+            first = max(first, point + 1)
+        return found
+
+
+def moving(before: Ring, after: Ring, giver: str, taker: str) -> list[Arc]:
+    """The stretches that one agent has before, and another one after."""
+    found: list[Arc] = []
+    mine, others = before.arcs(giver), after.arcs(taker)
+    one = other = 0
+    while one < len(mine) and other < len(others):
+        first, last = max(mine[one][0], others[other][0]), min(mine[one][1], others[other][1])
+        if first <= last:
+            found.append((first, last))
+        if mine[one][1] <= others[other][1]:
+            one += 1
+        else:
+            other += 1
+    return found
 
 
 #: Points in order, and the agent of each.

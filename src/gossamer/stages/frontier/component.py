@@ -122,7 +122,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     async def start(self) -> None:
         """Go on from what the ledger holds."""
-        self._stopping.begin(self.ledger.counters(), self.clock.monotonic())
+        self.recount()
         self._sources.update(self.ins.keys() & {"arrived"})
         self._alarm = Alarm(self.clock, lambda: self.signal("tasks"))
         self._announcing = Announcing(self.ledger.depths)
@@ -139,6 +139,10 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if not self.ledger.is_clean:
             self.politeness.hush()
         self.signal("tasks")
+
+    def recount(self) -> None:
+        """Go on from what the ledger has counted: before the first task, again where records were given up meanwhile."""
+        self._stopping.begin(self.ledger.counters(), self.clock.monotonic())
 
     async def stop(self) -> None:
         """Take the alarm and the look-ups away."""

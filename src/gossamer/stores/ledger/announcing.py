@@ -71,6 +71,11 @@ class DepthLimit:
         return f"<DepthLimit {self.limit}>"
 
     @property
+    def kept(self) -> bytes | None:
+        """What is kept of the limit; None where depths are not kept."""
+        return msgspec.msgpack.encode(self._reached) if self.keeps_depths else None
+
+    @property
     def limit(self) -> int | None:
         """Links from the nearest seed that are followed; None where depths are not kept, and there is no limit."""
         return self._reached.limit if self.keeps_depths else None
@@ -138,6 +143,16 @@ class DepthLimit:
             self._keep(_Reached(limit, limit))
         else:
             self._keep(_Reached(self._reached.floor, limit, self._next))
+
+
+def merged_reach(one: bytes | None, other: bytes | None) -> bytes | None:
+    """What holds of pages that come from two ledgers: those whose links one of them owes are announced once more."""
+    if one is None or other is None:
+        return other if one is None else one
+    mine, others = (msgspec.msgpack.decode(data, type=_Reached) for data in (one, other))
+    if mine == others:
+        return one
+    return msgspec.msgpack.encode(_Reached(min(mine.floor, others.floor), max(mine.limit, others.limit)))
 
 
 def _effective(limit: int | None) -> int:

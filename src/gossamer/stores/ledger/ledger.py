@@ -44,7 +44,7 @@ __all__ = ["STATE_DIRECTORY", "LedgerSheet", "RocksLedger"]
 STATE_DIRECTORY = "state"
 
 #: Name of the value that says how the last process ended.
-_CLEAN = "ledger.clean"
+CLEAN = "ledger.clean"
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -134,7 +134,7 @@ class RocksLedger(LedgerReading):
                 crash_at(Point.RECOVERY)
                 self._load()
                 if not self.is_fresh:
-                    self.put_meta(_CLEAN, b"")
+                    self.put_meta(CLEAN, b"")
             except BaseException:
                 self._store.close()
                 raise
@@ -204,7 +204,7 @@ class RocksLedger(LedgerReading):
         try:
             self._mend()
             group = LedgerGroup(self._parts)
-            group.meta(_CLEAN, b"" if self.queues.in_flight else b"yes")
+            group.meta(CLEAN, b"" if self.queues.in_flight else b"yes")
             self._commit(group)
         finally:
             self.abandon()
@@ -246,7 +246,7 @@ class RocksLedger(LedgerReading):
             self._keys, self.seen, self.queues, self._hosts, self.contents, self._links, texts, spaces, aside
         )
         self.is_fresh = self._store.get("meta", STATE_KEY) is None
-        self.is_clean = self.is_fresh or self.meta(_CLEAN) == b"yes"
+        self.is_clean = self.is_fresh or self.meta(CLEAN) == b"yes"
 
     # -- groups
 

@@ -24,6 +24,12 @@ from gossamer.stores.ledger.store import RocksStore, damaged
 _OPENINGS = 20
 
 
+#: The file in a crawl's state that has the secret of all its ledgers, where agents share one.
+_SHARED = "secret"
+
+_SECRET_BYTES = 8
+
+
 def open_beside(path: Path, open_it: Callable[[], RocksStore]) -> RocksStore:
     """Open a database to read it while its owner may be writing it.
 
@@ -64,12 +70,39 @@ def check_log(path: Path) -> None:
     raise damaged(path, what)
 
 
+def share_secret(state: Path) -> None:
+    """Let all ledgers that are made in a crawl's state from now on have one secret, so that one can take from another.
+
+    Call it before the first of several agents starts; it does nothing where it was called before. Raises OSError.
+    """
+    path = state / _SHARED
+    if path.exists():
+        return
+    state.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{_SHARED}.new")
+    fresh.touch(mode=0o600)
+    fresh.write_bytes(os.urandom(_SECRET_BYTES))
+    fresh.replace(path)
+
+
+def _secret_of(state: Path) -> bytes:
+    """The secret of a new ledger: the one that all share, where they share one."""
+    try:
+        shared = (state / _SHARED).read_bytes()
+    except FileNotFoundError:
+        return os.urandom(_SECRET_BYTES)
+    if len(shared) != _SECRET_BYTES:
+        raise CrawlDirectoryError(f"{state / _SHARED} is damaged; bring it back from a copy")
+    return shared
+
+
 def make_empty(create: Callable[[Path], RocksStore], path: Path, sheet: LedgerSheet) -> None:
-    """An empty ledger of this version, with a secret of its own; `create` makes its store."""
+    """An empty ledger of this version, with a secret; `create` makes its store in `path`, inside an agent's state."""
+    secret = _secret_of(path.parents[1])
     store = create(path)
     try:
         batch = store.batch()
-        batch.put("meta", SECRET_KEY, os.urandom(8))
+        batch.put("meta", SECRET_KEY, secret)
         rule = domain_rule(sheet.division, sheet.together)
         if rule != DomainRule():
             batch.put("meta", RULE_KEY, msgspec.json.encode(rule))

@@ -1,0 +1,118 @@
+"""Agents join a crawl that rests: what was queued is fetched once, by whoever has its host now, whenever a join is killed."""
+
+import json
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gossamer.cli.main import main
+from gossamer.flow import python
+from gossamer.operations.verifying import verify
+from gossamer.stores.members import members_of
+from gossamer.testing.fakeweb import FakePage, FakeWeb, html
+
+HOSTS, PAGES = 12, 12
+
+
+@pytest.fixture
+def web() -> Iterator[FakeWeb]:
+    """Each page leads to the next one of its host, and to one of the next host."""
+    pages: dict[str, FakePage] = {}
+    for host in range(HOSTS):
+        for page in range(PAGES):
+            links = [f"/p{(page + 1) % PAGES}", f"http://www.h{(host + 1) % HOSTS}.test/p{page}"]
+            pages[f"http://www.h{host}.test/p{page}"] = FakePage(html(f"{host}/{page}", links), latency=0.05)
+    with FakeWeb(pages) as served:
+        yield served
+
+
+def begun(web: FakeWeb, directory: Path, *, agents: int = 2) -> None:
+    """Crawl with these agents until a third of the pages is there, and stop."""
+    given = [
+        "--scope",
+        "any",
+        "--delay",
+        0,
+        "--resolve",
+        web.resolve,
+        "--allow-network",
+        "127.0.0.0/8",
+        "--traps",
+        "report",
+    ]
+    line = python.command("gossamer", "crawl", web.url("http://www.h0.test/p0"), *map(str, given), "-o", str(directory))
+    crawl = subprocess.Popen(
+        [*line, *(("--agents", str(agents)) if agents > 1 else ())],
+        env=python.environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    web.wait_for(HOSTS * PAGES // 3)
+    crawl.send_signal(signal.SIGINT)
+    _, told = crawl.communicate(timeout=60)
+    assert crawl.returncode == 3, told
+
+
+def resumed(directory: Path, *more: str, crash: str = "") -> "subprocess.CompletedProcess[str]":
+    environment = {**python.environment(), **({"GOSSAMER_CRASH": crash} if crash else {})}
+    line = python.command("gossamer", "resume", str(directory), *more)
+    return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=100, check=False)
+
+
+def pages_in(directory: Path) -> Counter[str]:
+    rows = map(json.loads, (directory / "logs/crawl.jsonl").read_text().splitlines())
+    return Counter(row["url"] for row in rows if row["event"] == "page" and row["outcome"] == "ok")
+
+
+def check_whole(web: FakeWeb, directory: Path) -> None:
+    """Every page was fetched once, and all that was committed is there."""
+    found = pages_in(directory)
+    assert (len(found), set(found.values())) == (HOSTS * PAGES, {1})
+    assert len(web.requests) == HOSTS * PAGES, "the server was asked for each page once"
+    told = verify(directory, deep=True)
+    assert told.findings == []
+
+
+@pytest.mark.slow
+def test_agents_that_join_take_their_part_and_nothing_is_fetched_twice(web: FakeWeb, tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    begun(web, directory)
+    done = resumed(directory, "--agents", "4")
+    assert done.returncode == 0, done.stderr
+    assert "agent-02 and agent-03 joined, and took" in done.stderr
+    assert members_of(directory) == ("agent-00", "agent-01", "agent-02", "agent-03")
+    check_whole(web, directory)
+    assert (directory / "logs/agent-02.jsonl").stat().st_size
+    assert not list((directory / "state/supervisor").glob("joining*"))
+
+
+LONG = pytest.mark.long
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "passing", [pytest.param(1, marks=LONG), pytest.param(2, marks=LONG), 3, 4, pytest.param(5, marks=LONG)]
+)
+def test_a_join_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Path, passing: int) -> None:
+    directory = tmp_path / "crawl"
+    begun(web, directory)
+    killed = resumed(directory, "--agents", "3", crash=f"joining:{passing}")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    done = resumed(directory, *(["--agents", "3"] if passing % 2 else []))
+    assert done.returncode == 0, done.stderr
+    check_whole(web, directory)
+    assert not list((directory / "state/supervisor").glob("joining*"))
+
+
+@pytest.mark.slow
+def test_agents_cannot_join_a_crawl_of_one_nor_leave(
+    web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun(web, tmp_path / "one", agents=1)
+    assert main(["resume", str(tmp_path / "one"), "--agents", "2"]) == 2
+    assert "was begun with 1 agent, which others cannot join; leave out --agents 2" in capsys.readouterr().err
