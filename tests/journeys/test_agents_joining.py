@@ -1,6 +1,7 @@
-"""Agents join a crawl that rests: what was queued is fetched once, by whoever has its host now, whenever a join is killed."""
+"""Agents join a crawl that rests, or are lost for good: what was queued is fetched, by whoever has its host now."""
 
 import json
+import shutil
 import signal
 import subprocess
 from collections import Counter
@@ -113,3 +114,32 @@ def test_agents_cannot_join_a_crawl_of_one_nor_leave(
     begun(web, tmp_path / "one", agents=1)
     assert main(["resume", str(tmp_path / "one"), "--agents", "2"]) == 2
     assert "was begun with 1 agent, which others cannot join; leave out --agents 2" in capsys.readouterr().err
+
+
+def test_the_part_of_a_lost_agent_is_found_again_from_the_pages_of_the_others(web: FakeWeb, tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    begun(web, directory)
+    before = pages_in(directory)
+    shutil.rmtree(directory / "state/agent-01")
+    refused = resumed(directory)
+    assert refused.returncode == 5
+    assert "state/agent-01/ledger is missing; bring state/agent-01 back from a copy" in refused.stderr
+    done = resumed(directory, "--accept-loss")
+    assert done.returncode == 0, done.stderr
+    assert "gone on without: the ledger of agent-01; 2 files of its archive and logs stay" in done.stderr
+    assert "are fetched again, since pages of other agents lead to them" in done.stderr
+    after = pages_in(directory)
+    assert len(after) == HOSTS * PAGES, "nothing is missing"
+    assert before <= after, "what the lost agent has logged stays"
+    assert set(after.values()) == {1, 2}, "its pages were fetched again, those of the other agent were not"
+    assert verify(directory, deep=True).findings == []
+
+
+def test_a_crawl_that_lost_all_its_agents_cannot_go_on(web: FakeWeb, tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    begun(web, directory)
+    for agent in ("agent-00", "agent-01"):
+        shutil.rmtree(directory / f"state/{agent}/ledger")
+    refused = resumed(directory, "--accept-loss")
+    assert refused.returncode == 5
+    assert len(refused.stderr.splitlines()) == 1

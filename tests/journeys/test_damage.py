@@ -197,12 +197,12 @@ def test_a_crawl_whose_ledger_is_lost_begins_again_beside_what_it_has(
     assert main(["cat", str(crawl), web.url("/three")]) == 0
 
 
-@pytest.mark.parametrize(("beside", "line"), [("agent-01", "several agents"), ("agent-00/sieve", "The sieve has URLs")])
+@pytest.mark.parametrize(("beside", "line"), [("agent-01/ledger", "several ledgers"), ("agent-00/sieve", "The sieve has URLs")])
 def test_a_lost_ledger_whose_urls_are_known_elsewhere_too_is_refused(
     beside: str, line: str, crawl: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     remove(f"{LEDGER}/CURRENT")(crawl)
-    (crawl / "state" / beside).mkdir()
+    (crawl / "state" / beside).mkdir(parents=True)
     assert main(["resume", str(crawl), "--accept-loss"]) == 5
     err = capsys.readouterr().err
     assert line in err

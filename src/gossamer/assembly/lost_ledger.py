@@ -32,29 +32,42 @@ def begin_anew(directory: Path, graph: Graph) -> Iterator[str]:
     sheets = [node.sheet for node in graph.providers.values() if isinstance(node.sheet, LedgerSheet)]
     for sheet in sheets:
         ledger = RocksLedger(msgspec.structs.replace(sheet, directory=str(directory)))
-        places = ledger.places
-        if places.ledger.is_dir():
-            damage: CrawlDirectoryError | None = ledger.damage()
-            if damage is None:
-                continue
-        elif places.made.exists() or places.replaced.exists():
-            continue  # a kill interrupted a replacement, which the ledger finishes itself
-        else:
-            damage = CrawlDirectoryError(f"the ledger in {places.ledger} is missing")
-        agents = [path for path in (directory / STATE_DIRECTORY).glob("*/") if path.is_dir()]
-        if len(sheets) > 1 or len(agents) > 1:
-            raise CrawlDirectoryError(
-                f"{damage}. One of several agents cannot begin again: bring its ledger back from a copy"
-            )
-        if (places.state / _SIEVE).exists():
+        damage = damage_of(ledger)
+        if damage is None:
+            continue
+        others = {path.parent.name for path in (directory / STATE_DIRECTORY).glob("*/ledger")} - {sheet.agent}
+        if len(sheets) > 1 or others:
+            raise CrawlDirectoryError(f"{damage}. One of several ledgers cannot begin again: bring it back from a copy")
+        if (ledger.places.state / _SIEVE).exists():
             raise CrawlDirectoryError(
                 f"{damage}. The sieve has URLs that would not be fetched again: begin a new crawl"
             )
-        ends = dict(_ends(directory, sheet.agent))
-        aside = _set_aside(places.ledger)
-        ledger.begin_anew(ends)
+        files = begin_ledger_anew(directory, ledger)
+        aside = next(reversed(lost_ledgers(directory)), None)
         yield f"gone on without: the ledger of {sheet.agent}" + (f", which is in {aside}" if aside else "")
-        yield f"fetching every URL again, from the seeds on; {len(ends)} files of archive and logs stay"
+        yield f"fetching every URL again, from the seeds on; {files} files of archive and logs stay"
+
+
+def damage_of(ledger: RocksLedger) -> CrawlDirectoryError | None:
+    """Why a ledger cannot be opened any more; None where it can."""
+    places = ledger.places
+    if places.ledger.is_dir():
+        return ledger.damage()
+    if places.made.exists() or places.replaced.exists():
+        return None  # a kill interrupted a replacement, which the ledger finishes itself
+    return CrawlDirectoryError(f"the ledger in {places.ledger} is missing")
+
+
+def begin_ledger_anew(directory: Path, ledger: RocksLedger) -> int:
+    """Put an empty ledger in the place of a lost one; returns how many files of its agent stay.
+
+    Raises:
+        CrawlDirectoryError: it cannot be written.
+    """
+    ends = dict(_ends(directory, ledger.sheet.agent))
+    _set_aside(ledger.places.ledger)
+    ledger.begin_anew(ends)
+    return len(ends)
 
 
 def lost_ledgers(directory: Path) -> list[Path]:
@@ -79,11 +92,11 @@ def _ends(directory: Path, agent: str) -> Iterator[tuple[str, int]]:
             yield path.relative_to(directory).as_posix(), end
 
 
-def _set_aside(ledger: Path) -> Path | None:
-    """Rename what is left of a ledger; where it is then."""
+def _set_aside(ledger: Path) -> None:
+    """Rename what is left of a ledger."""
     if not ledger.exists():
-        return None
+        return
     number = 1
     while (aside := ledger.with_name(f"{_ASIDE}-{number}")).exists():
         number += 1
-    return ledger.rename(aside)
+    ledger.rename(aside)

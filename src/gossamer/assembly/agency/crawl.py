@@ -19,6 +19,7 @@ import msgspec
 
 from gossamer.assembly.agency.ended import ended, forget_end, note_end, summary_of
 from gossamer.assembly.agency.joining import check_can_join, join, more_members, settle
+from gossamer.assembly.agency.lost import check_lost
 from gossamer.assembly.agency.orders import AgentOrders, check_can_divide, write_orders
 from gossamer.assembly.agency.supervisor import Supervisor
 from gossamer.assembly.agents import ring_rule
@@ -172,6 +173,7 @@ class DividedCrawl:
             if self.options.resume:
                 # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
                 settle(self.directory, self.graph.wiring)
+                self._look_for_losses()
                 if self._is_joined:
                     join(self.directory, self.graph.wiring, self.members, self.report)
                 self._note()
@@ -200,6 +202,14 @@ class DividedCrawl:
             await self.tables.finish()
             await self.mirror.finish()
         return summary
+
+    def _look_for_losses(self) -> None:
+        """Let agents begin again whose ledgers are lost, where that is accepted."""
+        members = members_of(self.directory)
+        ring = RingDesignation(RingSheet(members=members, **ring_rule(self.graph.wiring)))
+        accept = self.options.accept_loss
+        for line in check_lost(self.directory, self.graph.wiring, members, ring, accept=accept):
+            self.report(line)
 
     @property
     def _has_begun(self) -> bool:

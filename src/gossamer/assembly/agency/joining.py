@@ -130,10 +130,10 @@ def _make(directory: Path, wiring: Wiring, work: _Join) -> list[Moved]:
     made = directory / STATE_DIRECTORY / _SUPERVISOR / _MADE
     moved: list[Moved] = []
     with ExitStack() as stack:
-        givers = [_opened(directory, wiring, agent, stack) for agent in _names(work.before)]
+        givers = [opened_ledger(directory, wiring, agent, stack) for agent in _names(work.before)]
         for name in work.new:
             arcs = [(giver, moving(before, after, giver.sheet.agent, name)) for giver in givers]
-            moved.append(fill(_sheet(made, wiring, name), arcs, common=_FOR_ALL))
+            moved.append(fill(ledger_of(made, wiring, name).sheet, arcs, common=_FOR_ALL))
             crash_at(Point.JOINING)
             target = directory / STATE_DIRECTORY / name
             shutil.rmtree(target, ignore_errors=True)
@@ -147,7 +147,7 @@ def _give_up(directory: Path, wiring: Wiring, work: _Join) -> None:
     before, after = work.rings
     for agent in _names(work.before):
         with ExitStack() as stack:
-            ledger = _opened(directory, wiring, agent, stack)
+            ledger = opened_ledger(directory, wiring, agent, stack)
             for name in work.new:
                 drop(ledger, moving(before, after, agent, name))
                 crash_at(Point.JOINING)
@@ -173,13 +173,15 @@ def _names(members: Sequence[str]) -> list[str]:
     return [member(text).agent for text in members]
 
 
-def _opened(directory: Path, wiring: Wiring, agent: str, stack: ExitStack) -> RocksLedger:
-    ledger = RocksLedger(_sheet(directory, wiring, agent, existing=True))
+def opened_ledger(directory: Path, wiring: Wiring, agent: str, stack: ExitStack) -> RocksLedger:
+    """An agent's ledger as its crawl has it, open until `stack` is left. Raises as `open` does."""
+    ledger = ledger_of(directory, wiring, agent, existing=True)
     ledger.open()
     stack.callback(ledger.close)
     return ledger
 
 
-def _sheet(directory: Path, wiring: Wiring, agent: str, *, existing: bool = False) -> LedgerSheet:
+def ledger_of(directory: Path, wiring: Wiring, agent: str, *, existing: bool = False) -> RocksLedger:
+    """An agent's ledger as its crawl has it, not open."""
     given = {**wiring.providers["ledger"].settings, "directory": str(directory), "agent": agent, "existing": existing}
-    return build(LedgerSheet, given)
+    return RocksLedger(build(LedgerSheet, given))

@@ -226,6 +226,17 @@ def drop(ledger: RocksLedger, arcs: Sequence[Arc]) -> None:
             dropping.drop(family, (key for key, _ in _ranges(store, family, b"", arcs)))
 
 
+def forget_seen(ledger: RocksLedger, arcs: Sequence[Arc]) -> None:
+    """Count the URLs of some stretches of the circle as never met, of which nothing else is here: whoever had them has lost them.
+
+    Raises:
+        CrawlDirectoryError: it could not be written.
+    """
+    ledger.flush_moves()
+    with ledger.rewriting() as (store, _, count):
+        _Dropping(store, count).drop("seen", (key for key, _ in _ranges(store, "seen", b"", arcs)))
+
+
 class _Dropping:
     """Deletions, some at a time. Each batch leaves a whole ledger."""
 

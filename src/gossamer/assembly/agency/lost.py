@@ -1,0 +1,120 @@
+"""Agents whose ledger is lost for good: the crawl stops with a word, or their part begins again where a person says so.
+
+Place in the flow: the supervisor calls :func:`check_lost` before it starts agents. What a lost ledger had queued stood in it alone.
+It is found again as far as others know of it: from the links of their pages, which the tables have, and from the seeds, which every
+run gives to the agents anew. Records and rows that the lost agent has written stay, as where a crawl of one agent has lost its
+ledger (:mod:`gossamer.assembly.lost_ledger`).
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+
+from gossamer.assembly.agency.joining import ledger_of, opened_ledger
+from gossamer.assembly.lost_ledger import begin_ledger_anew, damage_of
+from gossamer.flow.wiring import Wiring
+from gossamer.model.agents import member
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.model.task import Task
+from gossamer.model.url import host_of
+from gossamer.services.designation.provider import RingDesignation
+from gossamer.services.designation.ring import Ring
+from gossamer.stores.ledger.ledger import RocksLedger
+from gossamer.stores.ledger.moving import forget_seen
+from gossamer.stores.recovery import files_of
+
+#: Links that are looked at in one step.
+_AT_ONCE = 5_000
+
+#: Targets of links by how near to a seed they were found, each with one page that has the link. The pages of the lost agent, too.
+_LINKS = """
+SELECT l.target, min(p.depth) + 1, any_value(l.source), any_value(l.relation)
+FROM links_all l JOIN pages_all p ON p.visit = l.visit GROUP BY l.target
+"""
+
+
+def check_lost(
+    directory: Path, wiring: Wiring, members: Sequence[str], ring: RingDesignation, *, accept: bool
+) -> Iterator[str]:
+    """Say which agents have lost their ledgers, and let these begin again.
+
+    Args:
+        directory: the crawl directory; the caller has it alone.
+        wiring: of the crawl, for the settings of its ledgers.
+        members: the agents of the crawl.
+        ring: says whose a host is.
+        accept: a person has said to go on without.
+
+    Yields:
+        Lines for people.
+
+    Raises:
+        CrawlDirectoryError: a ledger is lost, and that is not accepted; or no ledger is left.
+    """
+    names = [member(text).agent for text in members]
+    lost = {name: damage for name in names if (damage := _damage(directory, wiring, name)) is not None}
+    if not lost:
+        return
+    first, damage = next(iter(lost.items()))
+    if len(lost) == len(names):
+        raise CrawlDirectoryError(f"{damage}, and so are those of all other agents; begin anew with --overwrite")
+    if not accept:
+        raise CrawlDirectoryError(
+            f"{damage}; bring state/{first} back from a copy, or fetch the part of {first} again: "
+            f"gossamer resume {directory} --accept-loss"
+        )
+    for name in lost:
+        files = begin_ledger_anew(directory, ledger_of(directory, wiring, name))
+        yield f"gone on without: the ledger of {name}; {files} files of its archive and logs stay"
+    with ExitStack() as stack:
+        kept = [opened_ledger(directory, wiring, name, stack) for name in names if name not in lost]
+        begun = {name: opened_ledger(directory, wiring, name, stack) for name in lost}
+        found = _found_again(directory, kept, begun, ring)
+        arcs = Ring(map(member, members))
+        for ledger in kept:
+            for name in lost:
+                forget_seen(ledger, arcs.arcs(name))
+    yield (
+        f"{found:,} URLs of {' and '.join(lost)} are fetched again, since pages of other agents lead to them; "
+        "what only lost pages led to is found when these are fetched, and may be missing where they have changed"
+    )
+
+
+def _damage(directory: Path, wiring: Wiring, agent: str) -> CrawlDirectoryError | None:
+    """What is wrong with the ledger of an agent that has written something; None where nothing is, or it never began."""
+    damage = damage_of(ledger_of(directory, wiring, agent))
+    return damage if damage is not None and any(files_of(directory, agent)) else None
+
+
+def _found_again(
+    directory: Path, kept: Sequence[RocksLedger], begun: dict[str, RocksLedger], ring: RingDesignation
+) -> int:
+    """Queue what other agents have sent to those that begin again: links that they count as seen."""
+    from gossamer.query.database import Database  # who has lost nothing pays for nothing of this
+
+    count = 0
+    with Database(directory) as database:
+        if not {"links", "pages"} <= set(database.tables):
+            return 0
+        rows = iter(database.ask(_LINKS))
+        while part := list(islice(rows, _AT_ONCE)):
+            tasks: dict[str, list[Task]] = {name: [] for name in begun}
+            for target, depth, source, relation in part:
+                host = host_of(target)
+                owner = ring.owner(host)
+                if owner in begun and any(ledger.is_seen(target) for ledger in kept):
+                    tasks[owner].append(Task(target, host, depth, source, relation))
+            for name, those in tasks.items():
+                count += _queue(begun[name], those)
+    return count
+
+
+def _queue(ledger: RocksLedger, tasks: Sequence[Task]) -> int:
+    with ledger.group() as group:
+        new = group.meet(tasks).new
+        for task in new:
+            if group.tally("host", task.host, 1) == 1:
+                group.count("hosts")
+        group.push(new)
+    return len(new)
