@@ -197,7 +197,9 @@ def test_a_crawl_whose_ledger_is_lost_begins_again_beside_what_it_has(
     assert main(["cat", str(crawl), web.url("/three")]) == 0
 
 
-@pytest.mark.parametrize(("beside", "line"), [("agent-01/ledger", "several ledgers"), ("agent-00/sieve", "The sieve has URLs")])
+@pytest.mark.parametrize(
+    ("beside", "line"), [("agent-01/ledger", "several ledgers"), ("agent-00/sieve", "The sieve has URLs")]
+)
 def test_a_lost_ledger_whose_urls_are_known_elsewhere_too_is_refused(
     beside: str, line: str, crawl: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
