@@ -2,7 +2,8 @@
 
 The web is a shop of listings. Each listing leads to things (labelled, with user data), to a form that is marked safe, and to one
 that is not. The server notes what it is sent. A form that is not safe either brings its item, or ends as `interrupted`; it never
-arrives twice. Everything is for those who are logged in, and the server ends their session now and then.
+arrives twice. Everything is for those who are logged in, and the server ends their session now and then. Where several sessions
+take turns, it ends every second one by refusing it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ THINGS = 4
 #: Requests of a run after which it is killed, at most.
 MOST_REQUESTS = 14
 
-#: Pages after which the server ends the session.
+#: Pages after which the server ends the session; of several, all of them together.
 SESSION = 60
 
 #: Seconds of a server's answer: requests overlap, so that a kill finds some in flight.
@@ -38,7 +39,8 @@ _PATIENCE = 300
 _SPIDER = """
 import gossamer
 
-spider = gossamer.Spider("{seed}", delay=0, per_host=4, domain_delay=0, ip_delay=0, robots="ignore")
+spider = gossamer.Spider("{seed}", delay=0, per_host=4, domain_delay=0, ip_delay=0, robots="ignore",
+    sessions=gossamer.Sessions({sessions}, limit=10_000))
 
 
 @spider.login("{seed}login")
@@ -94,14 +96,19 @@ class SpiderKills(msgspec.Struct):
 class Members:
     """Shows pages to those who bear the cookie of the session; each log-in begins another one."""
 
-    def __init__(self) -> None:
+    def __init__(self, sessions: int) -> None:
+        """`sessions`: that ask in turn; 0 for one alone, which is never refused."""
         self.log_ins = 0
-        self._left = 0
+        self._sessions = sessions
+        self._left: dict[int, int] = {}
+        """Pages that each session is still shown; of one alone, the last alone is valid."""
 
     def enter(self, request: FakeRequest) -> FakePage:
         """Begin a session."""
         self.log_ins += 1
-        self._left = SESSION
+        if not self._sessions:
+            self._left.clear()
+        self._left[self.log_ins] = SESSION // max(1, self._sessions)
         cookie = ("Set-Cookie", f"sid={self.log_ins}; Path=/; Max-Age=9000")
         return FakePage("in", headers=(cookie,))
 
@@ -109,10 +116,14 @@ class Members:
         """A page for members."""
 
         def answer(request: FakeRequest) -> FakePage:
-            if self._left <= 0 or f"sid={self.log_ins}" not in request.header("cookie").split("; "):
-                return FakePage('<p id="out">', latency=_LATENCY)
-            self._left -= 1
-            return page
+            number = request.header("cookie").partition("sid=")[2]
+            sid = int(number) if number.isdigit() else 0
+            if self._left.get(sid, 0) > 0:
+                self._left[sid] -= 1
+                return page
+            if self._sessions and sid and sid % 2 == 0:
+                return FakePage("no more", status=403, latency=_LATENCY)
+            return FakePage('<p id="out">', latency=_LATENCY)
 
         return answer
 
@@ -131,7 +142,7 @@ def pages_of(listings: int) -> dict[str, FakePage]:
     return found
 
 
-def run(kills: int, folder: Path, seed: int = 1, listings: int = 0) -> SpiderKills:
+def run(kills: int, folder: Path, seed: int = 1, listings: int = 0, sessions: int = 0) -> SpiderKills:
     """Run the spider, killing it `kills` times, and compare.
 
     Args:
@@ -139,6 +150,7 @@ def run(kills: int, folder: Path, seed: int = 1, listings: int = 0) -> SpiderKil
         folder: an empty folder.
         seed: of the moments.
         listings: of the shop; as many as so many kills need, where 0.
+        sessions: of the spider that take turns; 0 for one alone.
     """
     listings = listings or max(20, kills * 2)
     arrived: Counter[str] = Counter()
@@ -153,13 +165,13 @@ def run(kills: int, folder: Path, seed: int = 1, listings: int = 0) -> SpiderKil
 
     told = SpiderKills()
     chance = random.Random(seed)
-    members = Members()
+    members = Members(sessions)
     shown = {path: members.only(page) for path, page in pages_of(listings).items()}
     door = FakePage('<form method="post" action="/enter"><input name="user"></form>')
     pages = {**shown, "/login": door, "/enter": members.enter, "/safe": form("safe"), "/once": form("once")}
     with FakeWeb(pages) as web:  # type: ignore[arg-type]  # pages and functions that make some
         file, directory = folder / "spider.py", folder / "crawl"
-        file.write_text(_SPIDER.format(seed=web.url("/")))
+        file.write_text(_SPIDER.format(seed=web.url("/"), sessions=sessions))
         command = python.command("gossamer", "run", str(file), "-o", str(directory), "--json", "--quiet")
         while True:
             resumed = [*command, "--resume"] if told.kills else command

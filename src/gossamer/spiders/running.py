@@ -177,6 +177,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
     def left(self, visit: Visit) -> None:
         """See the contract."""
         self._entrances.leave(visit.url, visit.response.started, visit.response.session)
+        self.pool.refresh(visit.response.session)
 
     # -- running one
 

@@ -63,10 +63,12 @@ def sessions_of(given: int | Sessions) -> Sessions:
 
 
 class _Member:
-    __slots__ = ("asked", "begun", "retired")
+    __slots__ = ("asked", "begun", "retired", "since")
 
     def __init__(self) -> None:
         self.asked = 0
+        self.since = 0
+        """Requests since this one took the name over, or logged in again."""
         self.retired = 0
         self.begun = 0.0
         """When this one took the name over; 0 for the first."""
@@ -104,6 +106,8 @@ class SessionPool:
             return ""
         name = "" if task.request is None else task.request.session
         if not name:
+            name = self._freshest() if task.attempt > 1 else ""
+        if not name:
             self._turn = self._turn % self._plan.count + 1
             name = str(self._turn)
         member = self._members.get(name)
@@ -112,7 +116,20 @@ class SessionPool:
             member = self._members[name] = _Member()
         self._members.move_to_end(name)
         member.asked += 1
+        member.since += 1
         return name
+
+    def _freshest(self) -> str:
+        """Who has asked for least since it began: a page that was refused goes there, since a site that gives each session so
+        many pages refuses those that took turns at the same time."""
+        names = [name for name in map(str, range(1, self._plan.count + 1)) if name in self._members]
+        return min(names, key=lambda name: self._members[name].since, default="")
+
+    def refresh(self, session: str) -> None:
+        """A session is to log in again, and is as good as new then."""
+        member = self._members.get(session)
+        if member is not None:
+            member.since = 0
 
     def _make_room(self) -> None:
         """Names are a program's to make up, so those that were not used for longest are forgotten, cookies and all."""
@@ -136,6 +153,7 @@ class SessionPool:
         if member is None or asked < member.begun or self.retired >= self._plan.most:
             return
         member.begun = self._now()
+        member.since = 0
         member.retired += 1
         self.retired += 1
         self._retired.append(session)
