@@ -61,7 +61,7 @@ class Queueing(Protocol):
         ...
 
     def later(self, task: Task, due: float) -> None:
-        """Queue a task from a time on, in seconds since the epoch."""
+        """Queue a task again from a time on, in seconds since the epoch."""
         ...
 
     def visited(self, visit: Visit, location: Location | None) -> bool:

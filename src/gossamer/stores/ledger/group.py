@@ -161,11 +161,10 @@ class LedgerGroup:
         self.counts["discovered"] += discovered
 
     def later(self, task: Task, due: float) -> None:
-        """Queue a task from a time on, in seconds since the epoch; a first attempt counts as discovered now."""
+        """Queue a task again from a time on, in seconds since the epoch: it counts as discovered already."""
         self.changes.later.append((task, due))
         if task.request is not None:
             self.changes.requests.append(task)
-        self.counts["discovered"] += task.attempt == 1
 
     def woken(self, due: Iterable[Due]) -> None:
         """Queue what was to be queued later: its time has come."""
