@@ -351,7 +351,7 @@ class Commit(Filter[CommitSheet]):
             staged.tried(visit)
             staged.done(task.identity)
             again = msgspec.structs.replace(task, attempt=task.attempt + (ended.ruling.what is What.RETRY))
-            staged.later(again, self.clock.steady() + ended.ruling.wait)
+            staged.later(again, self.clock.steady() + ended.ruling.wait, known=True)
         else:
             staged.visited(visit, location)
 
