@@ -43,6 +43,7 @@ COMMANDS = {
     "export": ("gossamer.cli.export", "Write archive, index or tables for other tools."),
     "verify": ("gossamer.cli.verify", "Compare the files of a crawl with what was committed to it."),
     "delete": ("gossamer.cli.delete", "Take everything of a URL, host or domain out of a crawl."),
+    "trim": ("gossamer.cli.trim", "Drop old versions of pages that a crawl visited many times."),
     "reprocess": ("gossamer.cli.reprocess", "Run processors over the stored archive, without a request."),
     "fetch": ("gossamer.cli.fetch", "Fetch one URL, and tell outcome, timings and header fields."),
     "inspect": ("gossamer.cli.inspect", "Say what a crawl would see in documents, as JSON."),

@@ -8,33 +8,26 @@ Records are overwritten where they lie, by one of the same length that says that
 rows, index and committed ends stay true. Lines of logs are overwritten in the same way.
 """
 
-import asyncio
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gossamer.assembly.control.resting import check_can_block, close_hosts
-from gossamer.assembly.control.standing import ledgers_of
-from gossamer.assembly.damage import damages_of
-from gossamer.assembly.following import Following
-from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.lost_ledger import lost_ledgers
-from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.model.dates import utc_text
 from gossamer.model.deletion import DeletionTarget
 from gossamer.model.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.model.identity import unique_name
 from gossamer.model.url import canonical
+from gossamer.operations.at_rest import at_rest, bring_back, ends_of, follow_again, index_again
 from gossamer.query.convert import convert
-from gossamer.query.noted import are_tables, known_notes, notes_of, write_notes
-from gossamer.query.places import COUNTED, INDEX_DIRECTORY, TABLES, converting, replacing
-from gossamer.query.removing import check_tables, leftovers, remove_rows
+from gossamer.query.places import COUNTED, INDEX_DIRECTORY, TABLES
+from gossamer.query.removing import check_tables, remove_rows
 from gossamer.query.schema import tables_of
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.stages.fetch.cookie_log import COOKIES, forget_cookies
@@ -51,8 +44,9 @@ from gossamer.stores.deletions import (
 from gossamer.stores.ledger.deleting import delete as delete_from_ledger
 from gossamer.stores.ledger.deleting import hosts_of
 from gossamer.stores.ledger.ledger import RocksLedger
-from gossamer.stores.recovery import QUARANTINE, is_away, refusal, restore
+from gossamer.stores.recovery import QUARANTINE
 from gossamer.stores.rowlog import LOG_FOLDER, LOG_PATH
+from gossamer.stores.trims import refuse_unfinished_trim
 from gossamer.stores.warc import WARC_DIRECTORY
 from gossamer.stores.warc_mending import DELETED as DELETED_RECORD
 from gossamer.stores.warc_mending import fill
@@ -104,15 +98,8 @@ def delete(
         UsageError: there is nothing to finish, or the crawl cannot keep from fetching it again.
         CrawlDirectoryError: the crawl runs or is damaged, or somebody reads its tables: then the next call does the rest.
     """
-    with ExitStack() as stack:
-        ledgers = ledgers_of(directory)
-        for ledger in ledgers:
-            ledger.open()
-            stack.callback(_close, ledger)
-        if not stack.enter_context(replacing(directory)):
-            raise CrawlDirectoryError(
-                f"the tables of {directory} are being processed again; delete when that has ended"
-            )
+    refuse_unfinished_trim(directory)
+    with at_rest(directory, "delete") as ledgers:
         notes = []
         begun = unfinished(directory)
         if begun is not None:
@@ -124,14 +111,6 @@ def delete(
         if not notes:
             raise UsageError(f"nothing is left to be deleted in {directory}; name a URL, a host or a domain")
         return tuple(notes)
-
-
-def _close(ledger: RocksLedger) -> None:
-    """Leave a ledger as it was found: only a crawl can say that nothing is in flight any more."""
-    if ledger.is_clean:
-        ledger.close()
-    else:
-        ledger.abandon()
 
 
 def _check(directory: Path, target: DeletionTarget, *, forget: bool) -> None:
@@ -155,6 +134,7 @@ class _Deleting:
         self._ledgers = ledgers
         self._deletion = deletion
         self._remark = remark
+        self._finish = f"gossamer delete {directory}"
 
     def run(self) -> Deleted:
         steps: list[Callable[[], None]] = [
@@ -179,32 +159,11 @@ class _Deleting:
         self._deletion = msgspec.structs.replace(self._deletion, **changes)
         note_progress(self._directory, self._deletion)
 
-    def _ends(self) -> dict[str, int]:
-        return {file: end for ledger in self._ledgers for file, end in ledger.committed_ends().items()}
-
     def _bring_back(self) -> None:
         """Cut off what was never committed, and refuse a crawl that is not whole."""
-        directory, ends = self._directory, self._ends()
         if self._deletion.is_placed:  # archive and tables may be half changed, and were whole before
             return
-        damages = damages_of(directory, ends)
-        if found := [*damages.files, *damages.tables]:
-            raise refusal(directory, found)
-        away = next((file for file in ends if is_away(directory / file)), "")
-        if away:
-            raise CrawlDirectoryError(f"{directory / away} lies on a disk that is not there; bring the disk back first")
-        providers = read_wiring(directory).providers.values()
-        disks = [Path(str(disk)) for node in providers for disk in node.settings.get("disks", ())]
-        for ledger in self._ledgers:
-            others = [one for one in self._ledgers if one is not ledger]
-            restore(
-                directory,
-                ledger.committed_ends(),
-                ledger.sheet.agent,
-                disks,
-                others={file: end for one in others for file, end in one.committed_ends().items()},
-                are_tables=lambda missing: are_tables(known_notes(directory), missing),
-            )
+        bring_back(self._directory, self._ledgers)
         self._note()
 
     # -- the archive
@@ -218,7 +177,7 @@ class _Deleting:
         self._note(is_placed=True, records=self._records)
 
     def _places(self) -> Iterator[DeletedPlace]:
-        for file, end in sorted(self._ends().items()):
+        for file, end in sorted(ends_of(self._ledgers).items()):
             if not file.startswith(f"{WARC_DIRECTORY}/"):
                 continue
             joined: DeletedPlace | None = None
@@ -291,7 +250,7 @@ class _Deleting:
         name = target.name.encode()
         columns = {*_LOG_COLUMNS, *(spec.page for spec in tables_of(self._directory).values() if spec.page)}
         lines = 0
-        logs = {LOG_PATH, *(file for file in self._ends() if file.startswith(LOG_FOLDER))}
+        logs = {LOG_PATH, *(file for file in ends_of(self._ledgers) if file.startswith(LOG_FOLDER))}
         for path in sorted((self._directory / LOG_FOLDER).glob("*.jsonl")):
             if path.relative_to(self._directory).as_posix() in logs:
                 lines += _overwrite(path, lambda line: name in line and _names(line, columns, target))
@@ -311,13 +270,7 @@ class _Deleting:
         rows = remove_rows(directory, self._deletion.target)
         self._note(rows=self._deletion.rows + rows)
         crash_at(Point.DELETION)
-        with converting(directory, wait=True):
-            write_notes(directory, msgspec.structs.replace(notes_of(directory), index=()))
-        convert(directory, ended=True)
-        if left := leftovers(directory):
-            raise CrawlDirectoryError(
-                f"{left[0]} is read by another program; when that has ended, finish: gossamer delete {directory}"
-            )
+        index_again(directory, self._finish)
 
     def _copies(self) -> None:
         """Quarantine and lost ledgers hold torn and damaged bytes of anything; index and what is counted are made again."""
@@ -328,16 +281,7 @@ class _Deleting:
 
     def _followers(self) -> None:
         """What follows the crawl is made anew, since its tables have begun anew. What cannot be may have rows that are gone."""
-        troubles: list[str] = []
-        following = Following(self._directory, CrawlOptions(), troubles.append, remark=self._remark)
-        asyncio.run(_follow(following))
-        if troubles:
-            raise CrawlDirectoryError(f"{troubles[0]}; then finish: gossamer delete {self._directory}")
-
-
-async def _follow(following: Following) -> None:
-    await following.start()
-    await following.finish()
+        follow_again(self._directory, self._remark, self._finish)
 
 
 def _names(line: bytes, columns: set[str], target: DeletionTarget) -> bool:

@@ -1,11 +1,14 @@
-"""Rows of a deleted URL, host or domain taken out of the tables: new files without them, and one switch to these.
+"""Rows taken out of the tables, or changed in them: new files, and one switch to these.
 
-Place in the flow: `gossamer delete` calls :func:`remove_rows` when every row log is a table. A run that dies before the switch
-leaves the tables as they were, and one that is called again finds nothing to do. Who follows a table begins anew, as after
-`reprocess`.
+Place in the flow: `gossamer delete` calls :func:`remove_rows`, and :mod:`gossamer.query.versions` calls :func:`rewrite_tables`,
+when every row log is a table. A run that dies before the switch leaves the tables as they were, and one that is called again
+finds nothing to do. Who follows a table begins anew, as after `reprocess`.
 """
 
+from collections.abc import Callable
 from pathlib import Path
+
+import msgspec
 
 from gossamer.contracts.tables import TableSpec
 from gossamer.model.deletion import DeletionTarget
@@ -44,8 +47,41 @@ def check_tables(directory: Path) -> None:
             )
 
 
+class TableChange(msgspec.Struct, frozen=True):
+    """What happens to the rows of a table, as SQL over its rows `t`."""
+
+    gone: str
+    """The condition of the rows that go."""
+    changed: str = "false"
+    """The condition of the rows that change."""
+    columns: str = "t.*"
+    """The columns of the rows that stay."""
+    joined: str = ""
+    """What they are joined with; one row of it at most for each."""
+
+
 def remove_rows(directory: Path, target: DeletionTarget) -> int:
     """Replace the files of every table that has rows of a target; returns how many rows are gone."""
+
+    def change(spec: TableSpec) -> TableChange | None:
+        condition = _condition(spec, target)
+        return TableChange(condition) if condition else None
+
+    return rewrite_tables(directory, change)
+
+
+def rewrite_tables(
+    directory: Path,
+    change_of: Callable[[TableSpec], TableChange | None],
+    prepare: Callable[[Connection, Path], None] = lambda connection, folder: None,
+) -> int:
+    """Replace the files of every table that has rows which go or change; returns how many rows are gone.
+
+    Args:
+        directory: the crawl directory.
+        change_of: what happens to a table; None: nothing.
+        prepare: makes tables that conditions name; it gets a folder for links, whose names SQL can hold.
+    """
     specs = tables_of(directory)
     made: dict[str, Noted | None] = {}
     gone: list[str] = []
@@ -54,24 +90,29 @@ def remove_rows(directory: Path, target: DeletionTarget) -> int:
         stands = manifest(directory)
         place = Path(folder)
         (place / "out").symlink_to(directory.resolve())
+        prepare(connection, place)
         for name in table_names(directory):
             files = table_files(directory, name).current
-            condition = _condition(specs[name], target) if name in specs else ""
-            if not files or not condition:
+            change = change_of(specs[name]) if name in specs else None
+            if not files or change is None:
                 continue
             _view(connection, place, specs[name], files)
-            count = _number(connection, f'SELECT count(*) FROM "table_{name}" WHERE {condition}')
-            if not count:
+            source = f'"table_{name}" t {change.joined}'
+            going, changing = _numbers(
+                connection,
+                f"SELECT count(*) FILTER ({change.gone}), count(*) FILTER ({change.changed}) FROM {source}",
+            )
+            if not going and not changing:
                 continue
             path = run_file(directory, name, stands.run + 1)
             fresh = path.with_name(f"{path.name}.new")
             shown = place / "out" / fresh.relative_to(directory)
-            rest = f'SELECT * FROM "table_{name}" WHERE ({condition}) IS NOT TRUE'
+            rest = f"SELECT {change.columns} FROM {source} WHERE ({change.gone}) IS NOT TRUE"
             connection.execute(f"COPY ({rest}) TO '{shown}' ({PARQUET})")
             made[f"{name}/{path.name}"] = noted(fresh)
             fresh.replace(path)
             gone += [f"{name}/{file.name}" for file in files]
-            removed += count
+            removed += going
         if made:
             switch(directory, made, TableManifest(stands.run + 1, (*stands.gone, *gone)))
     return removed
@@ -85,9 +126,9 @@ def _view(connection: Connection, place: Path, spec: TableSpec, files: list[Path
     connection.execute(f'CREATE VIEW "table_{spec.name}" AS {select_table(spec, links)}')
 
 
-def _number(connection: Connection, question: str) -> int:
+def _numbers(connection: Connection, question: str) -> tuple[int, ...]:
     row = connection.execute(question).fetchone()
-    return int(row[0]) if row else 0
+    return tuple(map(int, row or ()))
 
 
 def _condition(spec: TableSpec, target: DeletionTarget) -> str:

@@ -15,6 +15,7 @@ import msgspec
 from gossamer.model.deletion import DeletionTarget
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.url import host_of
+from gossamer.stores.trims import refuse_unfinished_trim
 
 #: The deletion that is under way, inside the crawl directory.
 JOURNAL = "state/deletion.json"
@@ -94,13 +95,14 @@ def unfinished(directory: Path) -> Deletion | None:
 
 
 def refuse_unfinished(directory: Path) -> None:
-    """Refuse to work on a crawl of which something is half deleted.
+    """Refuse to work on a crawl of which something is half deleted, or whose archive is half trimmed.
 
     Raises:
         CrawlDirectoryError: that is so.
     """
     if unfinished(directory) is not None:
         raise CrawlDirectoryError(f"a deletion in {directory} is not finished; finish it: gossamer delete {directory}")
+    refuse_unfinished_trim(directory)
 
 
 def note_progress(directory: Path, deletion: Deletion) -> None:

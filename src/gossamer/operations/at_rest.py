@@ -1,0 +1,127 @@
+"""A crawl at rest whose archive and tables somebody changes: what `gossamer delete` and `gossamer trim` have in common.
+
+Place in the flow: :mod:`gossamer.operations.deleting` and :mod:`gossamer.operations.trimming` open a crawl by :func:`at_rest`,
+make it whole by :func:`bring_back` before they change anything, and let tables, index and what follows the crawl catch up
+afterwards.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from gossamer.assembly.control.standing import ledgers_of
+from gossamer.assembly.damage import damages_of
+from gossamer.assembly.following import Following
+from gossamer.assembly.kept import read_wiring
+from gossamer.assembly.options import CrawlOptions
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.query.convert import convert
+from gossamer.query.noted import are_tables, known_notes, notes_of, write_notes
+from gossamer.query.places import converting, replacing
+from gossamer.query.removing import leftovers
+from gossamer.stores.ledger.ledger import RocksLedger
+from gossamer.stores.recovery import is_away, refusal, restore
+
+
+@contextmanager
+def at_rest(directory: Path, verb: str) -> Iterator[list[RocksLedger]]:
+    """Hold the ledgers of a crawl, so that no other program works on it, and be the only one that replaces its tables.
+
+    Args:
+        directory: the crawl directory.
+        verb: what the caller does, as `delete`: for what a person is told.
+
+    Raises:
+        CrawlDirectoryError: the crawl runs, or another program replaces its tables.
+    """
+    with ExitStack() as stack:
+        ledgers = ledgers_of(directory)
+        for ledger in ledgers:
+            ledger.open()
+            stack.callback(_close, ledger)
+        if not stack.enter_context(replacing(directory)):
+            raise CrawlDirectoryError(
+                f"the tables of {directory} are being processed again; {verb} when that has ended"
+            )
+        yield ledgers
+
+
+def _close(ledger: RocksLedger) -> None:
+    """Leave a ledger as it was found: only a crawl can say that nothing is in flight any more."""
+    if ledger.is_clean:
+        ledger.close()
+    else:
+        ledger.abandon()
+
+
+def ends_of(ledgers: list[RocksLedger]) -> dict[str, int]:
+    """How far each file is committed: path inside the crawl directory -> byte."""
+    return {file: end for ledger in ledgers for file, end in ledger.committed_ends().items()}
+
+
+def bring_back(directory: Path, ledgers: list[RocksLedger]) -> None:
+    """Cut off what was never committed.
+
+    Raises:
+        CrawlDirectoryError: the crawl is not whole, or a part of it lies on a disk that is not there.
+    """
+    ends = ends_of(ledgers)
+    damages = damages_of(directory, ends)
+    if found := [*damages.files, *damages.tables]:
+        raise refusal(directory, found)
+    away = next((file for file in ends if is_away(directory / file)), "")
+    if away:
+        raise CrawlDirectoryError(f"{directory / away} lies on a disk that is not there; bring the disk back first")
+    providers = read_wiring(directory).providers.values()
+    disks = [Path(str(disk)) for node in providers for disk in node.settings.get("disks", ())]
+    for ledger in ledgers:
+        restore(
+            directory,
+            ledger.committed_ends(),
+            ledger.sheet.agent,
+            disks,
+            others=ends_of([one for one in ledgers if one is not ledger]),
+            are_tables=lambda missing: are_tables(known_notes(directory), missing),
+        )
+
+
+def index_again(directory: Path, finish: str) -> None:
+    """Make the index again from the archive, and remove the files that newer tables replace.
+
+    Args:
+        directory: the crawl directory.
+        finish: the command that finishes what the caller does.
+
+    Raises:
+        CrawlDirectoryError: another program reads the tables, so that old files of them had to stay.
+    """
+    with converting(directory, wait=True):
+        write_notes(directory, msgspec.structs.replace(notes_of(directory), index=()))
+    convert(directory, ended=True)
+    if left := leftovers(directory):
+        raise CrawlDirectoryError(f"{left[0]} is read by another program; when that has ended, finish: {finish}")
+
+
+def follow_again(directory: Path, remark: Callable[[str], object], finish: str) -> None:
+    """Let what follows the crawl begin anew, since its tables have.
+
+    Args:
+        directory: the crawl directory.
+        remark: takes what item files and stores have to tell that were made anew, and are complete.
+        finish: the command that finishes what the caller does.
+
+    Raises:
+        CrawlDirectoryError: something that follows could not be made anew, and may have rows that are gone.
+    """
+    troubles: list[str] = []
+    asyncio.run(_follow(Following(directory, CrawlOptions(), troubles.append, remark=remark)))
+    if troubles:
+        raise CrawlDirectoryError(f"{troubles[0]}; then finish: {finish}")
+
+
+async def _follow(following: Following) -> None:
+    await following.start()
+    await following.finish()
