@@ -247,6 +247,35 @@ def test_a_host_that_is_down_is_asked_for_twenty_pages_and_then_ends_the_crawl(t
     assert len(ran.asked) < 30 and ran.asked[-1][0] < 7 * 60.0
 
 
+@pytest.mark.parametrize("refused", [{0}, {20}, {0, 1, 2, 3, 4}], ids=["first", "middle", "five"])
+def test_pages_that_are_always_answered_429_keep_no_other_page_waiting(refused: set[int], tmp_path: Path) -> None:
+    def answers(number: int, moment: float) -> Answered:
+        if number in refused:
+            return Answered(429, b"", 0.1, (("content-type", "text/html"), ("retry-after", "1")))
+        return Answered(200, html(f"/{number}", []).encode(), 0.1)
+
+    ran = crawl(a_site(60, answers), ["a.test"], tmp_path / "c")
+    assert ran.summary.pages == 61 - len(refused)
+    assert (ran.summary.state, ran.summary.queued) == ("incomplete", len(refused))
+    assert ran.summary.discovered == 61, "a page that is put off was found once"
+
+
+def test_a_host_that_answers_429_to_everything_ends_a_crawl_that_lingers_for_ever_and_loses_no_page(
+    tmp_path: Path,
+) -> None:
+    clock, folder = FakeClock(), tmp_path / "c"
+
+    def refuses(number: int, moment: float) -> Answered:
+        return Answered(429, b"", 0.1, (("content-type", "text/html"),))
+
+    first = crawl(a_site(8, refuses), ["a.test"], folder, clock, linger="forever")
+    assert (first.summary.state, first.summary.pages, first.summary.queued) == ("incomplete", 1, 8)
+    assert len(first.asked) < 20
+    asyncio.run(clock.advance(600.0))
+    again = crawl(a_site(8, refusing(lambda number: False)), ["a.test"], folder, clock, resume=True)
+    assert (again.summary.state, again.summary.pages) == ("finished", 9)
+
+
 def test_a_robots_txt_that_comes_back_within_the_linger_brings_the_pages_of_its_site(tmp_path: Path) -> None:
     def answered(url: str, moment: float) -> Answered:
         if path_of(url) == "/robots.txt":

@@ -68,8 +68,8 @@ def crawl(server: Server, delay: float | None, until: float, seed: int = 1) -> I
         ruling = gates.end(_HOST, _HOST, _ADDRESS, answer, ended, ended, attempt)
         if ruling.what is What.RETRY:
             heapq.heappush(later, (ended + ruling.wait, page, attempt + 1))
-        elif ruling.what is What.KEEP:
-            heapq.heappush(later, (ended, page, attempt))
+        elif ruling.what in (What.KEEP, What.POSTPONE):
+            heapq.heappush(later, (ended + ruling.wait, page, attempt))
         yield PaceRequest(now, ended, reply.outcome)
         now = ended
 

@@ -60,8 +60,8 @@ class Queueing(Protocol):
         """Queue tasks, each behind those of its host and level. Never blocks, whatever their number."""
         ...
 
-    def later(self, task: Task, due: float) -> None:
-        """Queue a task from a time on, in seconds since the epoch."""
+    def later(self, task: Task, due: float, *, known: bool = False) -> None:
+        """Queue a task from a time on, in seconds since the epoch; `known` where it was queued before."""
         ...
 
     def visited(self, visit: Visit, location: Location | None) -> bool:

@@ -1,4 +1,4 @@
-"""What becomes of a page after an answer: done, back to its queue, tried again later, or given up.
+"""What becomes of a page after an answer: done, back to its queue, postponed, tried again later, or given up.
 
 Place in the flow: politeness rules when an answer comes in; the committer makes it durable, and the frontier goes by it.
 """
@@ -15,6 +15,8 @@ class What(Enum):
     """Its story ends with this outcome."""
     KEEP = "keep"
     """Back to the head of its host's queue; no try is spent."""
+    POSTPONE = "postpone"
+    """Back to the queue after `wait` seconds, behind other pages; no try is spent."""
     RETRY = "retry"
     """Another try after `wait` seconds; one is spent."""
     GONE = "gone"

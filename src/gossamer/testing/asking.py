@@ -58,7 +58,12 @@ def _check_rulings(make: Callable[[FakeClock], Politeness]) -> None:
     clock = FakeClock()
     polite = make(clock)
     assert polite.ruling(_answer("http://never.test/")).what is What.DONE, "a page that never began is done"
-    expected = ((Outcome.OK, What.DONE), (Outcome.SERVER_ERROR, What.RETRY), (Outcome.CONNECT_FAILED, What.KEEP))
+    expected = (
+        (Outcome.OK, What.DONE),
+        (Outcome.SERVER_ERROR, What.RETRY),
+        (Outcome.CONNECT_FAILED, What.KEEP),
+        (Outcome.RATE_LIMITED, What.POSTPONE),
+    )
     for number, (outcome, what) in enumerate(expected):
         for is_known in (True, False):
             host = f"{'known' if is_known else 'news'}{number}.test"

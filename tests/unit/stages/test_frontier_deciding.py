@@ -116,8 +116,8 @@ class WrittenGroup:
         self.told.append("done")
         return True
 
-    def later(self, task: Task, due: float) -> None:
-        self.told.append(f"later {due:g}")
+    def later(self, task: Task, due: float, *, known: bool = False) -> None:
+        self.told.append(f"later {due:g}" + (" again" if known else ""))
 
     def give_up(self, task: Task) -> bool:
         self.told.append("given up")
@@ -138,4 +138,4 @@ def test_what_was_decided_is_written_once_in_one_group() -> None:
     unwritten.too_deep(TASK)
     unwritten.write(ledger, 100.0)
     unwritten.write(ledger, 100.0)
-    assert told == ["group", "begun", "done", "later 107", "given up", "dropped:depth 1", "committed", "synced"]
+    assert told == ["group", "begun", "done", "later 107 again", "given up", "dropped:depth 1", "committed", "synced"]

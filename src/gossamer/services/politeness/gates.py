@@ -189,6 +189,8 @@ class Gates:
             entry.last = now
             self._learn(host, entry, answer, now, wall, (domain, address), attempt=attempt)
         entry.settle()
+        if outcome is Outcome.RATE_LIMITED:
+            return self._refused(entry, attempt, now)
         ruled = retries.ruling(outcome, attempt, self.rules.waits)
         if ruled is DONE:
             return ruled
@@ -345,6 +347,15 @@ class Gates:
         return self._hosts.get(host), self._domains.get(domain), self._addresses.get(address)
 
     # -- inside
+
+    def _refused(self, entry: AskedHost, attempt: int, now: float) -> Ruling:
+        """What becomes of a page that was answered 429."""
+        waits = self.rules.waits
+        if entry.is_spent(waits):
+            return KEEP  # to ask for other pages has not helped, and a page that is put off would keep the crawl alive
+        known = entry.pace
+        gap = max(known.gap, pace.delay_of(known, entry.rules) + known.latency)
+        return retries.refused(attempt, max(0.0, entry.next - now), gap, is_well=known.is_well, waits=waits)
 
     def _learn(
         self,

@@ -270,8 +270,8 @@ def _refused(
     """The whole host waits for as long as it asks; where it says nothing, or refuses again and again, by our own measure."""
     usual, said = _usual(pace, rules), asked_wait(answer.retry_after, wall)
     control, refusals, clean, own = pace.control, pace.refusals, pace.clean, pace.own
-    is_silent = attempt > 1 and pace.is_well
-    is_error = answer.outcome is Outcome.SERVER_ERROR  # a 429 is never its page's fault
+    is_error = answer.outcome is Outcome.SERVER_ERROR  # a 429 is its host's word, unless others come clean around it
+    is_silent = is_error and attempt > 1 and pace.is_well
     broken = min(pace.broken + 1, BLOCK) if is_error and attempt == 1 else pace.broken
     is_doubted = is_error and refusals >= DOUBTED and pace.broken < BLOCK
     if attempt > 1 and clean >= OTHERS_CLEAN:

@@ -4,6 +4,9 @@ Place in the flow: :mod:`gates` rules by it on every answer; the frontier puts t
 try is spent where the page may be the cause. Where the *host* is, the page goes back untouched and the host waits: by
 its circuit (:mod:`circuit`), its pace (:mod:`pace`) or the robots part. So a dead host of 1,000 pages costs a few
 connects and not 4,000 (faults 22, 26; design question 12).
+
+A page that was answered 429 goes behind others of its host, for one page that is always refused would keep all of them waiting.
+Where the host is well meanwhile, a try of the page is spent: then the page is what is refused.
 """
 
 from collections.abc import Sequence
@@ -15,8 +18,16 @@ from gossamer.model.ruling import DONE, GONE, KEEP, Ruling, What
 #: Seconds before the second, third and fourth try: a hiccup, a restart of the server, a repair.
 WAITS = (10.0, 600.0, 3600.0)
 
+#: Seconds before the second, third and fourth try of a page that was answered 429 by a host that is well; then the usual waits
+#: follow. These are shorter than a crawl lingers. Of a limit that refuses one request in 50, one page in six million gets so far.
+REFUSED_WAITS = (10.0, 20.0, 20.0)
+
 #: Seconds of the longest wait of a host that does not answer; from the end of `WAITS` on, waits double up to it.
 LONGEST_WAIT = 6 * 3600.0
+
+
+#: Requests to a host after which a page comes again that it refused: two of other pages go first, if there are so many.
+BEHIND = 2.5
 
 
 class Whose(Enum):
@@ -48,6 +59,22 @@ def ruling(outcome: Outcome, attempt: int, waits: Sequence[float] = WAITS) -> Ru
     if whose is Whose.HOST:
         return KEEP
     return Ruling(What.RETRY, waits[attempt - 1]) if attempt <= len(waits) else GONE
+
+
+def refused(attempt: int, rest: float, gap: float, *, is_well: bool, waits: Sequence[float] = WAITS) -> Ruling:
+    """What becomes of a page that was answered 429.
+
+    Args:
+        attempt: which try it was, from 1.
+        rest: seconds until its host may be asked again.
+        gap: seconds from one request to the next there.
+        is_well: enough other pages of the host come clean.
+        waits: seconds before further tries of a page.
+    """
+    if not is_well:
+        return Ruling(What.POSTPONE, rest + BEHIND * gap)
+    known = (*REFUSED_WAITS, *waits[1:])
+    return Ruling(What.RETRY, known[attempt - 1]) if attempt <= len(known) else GONE
 
 
 def host_wait(probes: int, waits: Sequence[float] = WAITS) -> float:

@@ -347,11 +347,11 @@ class Commit(Filter[CommitSheet]):
                 queueing.announce(ended.lesson.sitemaps, ended.site)
         elif ended.ruling.what is What.KEEP:
             staged.tried(visit)
-        elif ended.ruling.what is What.RETRY:
+        elif ended.ruling.what in (What.RETRY, What.POSTPONE):
             staged.tried(visit)
             staged.done(task.identity)
-            again = msgspec.structs.replace(task, attempt=task.attempt + 1)
-            staged.later(again, self.clock.steady() + ended.ruling.wait)
+            again = msgspec.structs.replace(task, attempt=task.attempt + (ended.ruling.what is What.RETRY))
+            staged.later(again, self.clock.steady() + ended.ruling.wait, known=True)
         else:
             staged.visited(visit, location)
 

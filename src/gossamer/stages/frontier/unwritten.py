@@ -39,7 +39,7 @@ class Unwritten:
                 group.begun(task)
             for task, seconds in self._later:
                 if group.done(task.identity):
-                    group.later(task, now + seconds)
+                    group.later(task, now + seconds, known=True)
             if self._too_deep:
                 group.count("dropped:depth", sum(map(group.give_up, self._too_deep)))
         if self._begun:

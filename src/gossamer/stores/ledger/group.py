@@ -160,12 +160,15 @@ class LedgerGroup:
                 self.changes.requests.append(task)
         self.counts["discovered"] += discovered
 
-    def later(self, task: Task, due: float) -> None:
-        """Queue a task from a time on, in seconds since the epoch; a first attempt counts as discovered now."""
+    def later(self, task: Task, due: float, *, known: bool = False) -> None:
+        """Queue a task from a time on, in seconds since the epoch.
+
+        A first attempt counts as discovered now, unless it is `known`: it was queued before.
+        """
         self.changes.later.append((task, due))
         if task.request is not None:
             self.changes.requests.append(task)
-        self.counts["discovered"] += task.attempt == 1
+        self.counts["discovered"] += task.attempt == 1 and not known
 
     def woken(self, due: Iterable[Due]) -> None:
         """Queue what was to be queued later: its time has come."""

@@ -54,11 +54,11 @@ class _Weighing:
         """Queue tasks, when it is known what cash their pages have."""
         self._pushed += tasks
 
-    def later(self, task: Task, due: float) -> None:
+    def later(self, task: Task, due: float, *, known: bool = False) -> None:
         """Queue a task from a time on: what was queued of its page before does not count any more."""
         account = self._account(task.host, task.identity)
         account.state, account.attempt = AccountState.QUEUED, task.attempt
-        self._group.later(task, due)
+        self._group.later(task, due, known=known)
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
         """Keep a visit; its page gives away its cash."""

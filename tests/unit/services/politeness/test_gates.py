@@ -211,8 +211,32 @@ def test_other_settings_hold_at_once() -> None:
 def test_a_retry_after_holds_for_the_whole_host() -> None:
     gates = Gates()
     gates.begin("a.test", "a.test", PUBLIC, 0.0)
-    assert end(gates, "a.test", 1.0, Outcome.RATE_LIMITED, retry_after="3600") is What.KEEP
+    assert end(gates, "a.test", 1.0, Outcome.RATE_LIMITED, retry_after="3600") is What.POSTPONE
     assert gates.ready_at("a.test", "a.test", PUBLIC, 1.0) == 3601.0
+
+
+def test_a_refused_page_comes_again_behind_two_others_and_after_the_wait_that_its_host_asks_for() -> None:
+    gates = Gates()
+    answer = Answer("http://a.test/", "a.test", Outcome.RATE_LIMITED, 0.0, "60")
+    gates.begin("a.test", "a.test", PUBLIC, 0.0)
+    ruling = gates.end("a.test", "a.test", PUBLIC, answer, 1.0, WALL)
+    assert ruling.what is What.POSTPONE, "no try is spent"
+    opens = gates.ready_at("a.test", "a.test", PUBLIC, 1.0)
+    assert opens + 2.0 * gates.delay("a.test") < 1.0 + ruling.wait < opens + 3.0 * gates.delay("a.test")
+
+
+def test_a_page_that_is_refused_while_others_are_clean_spends_its_tries_and_slows_nobody_down() -> None:
+    gates, now, rulings = Gates(), 0.0, []
+    for attempt in range(1, 7):
+        for _ in range(10):
+            now = ask(gates, "a.test", now)
+        now = gates.ready_at("a.test", "a.test", PUBLIC, now)
+        gates.begin("a.test", "a.test", PUBLIC, now)
+        answer = Answer("http://a.test/bad", "a.test", Outcome.RATE_LIMITED, 0.0, "1")
+        rulings.append(gates.end("a.test", "a.test", PUBLIC, answer, now, WALL, attempt))
+    assert [one.wait for one in rulings[:5]] == [10.0, 20.0, 20.0, 600.0, 3600.0]
+    assert rulings[5].what is What.GONE
+    assert gates.delay("a.test") == 1.0
 
 
 def test_a_host_that_does_not_answer_is_probed_alone_and_its_pages_are_kept() -> None:
