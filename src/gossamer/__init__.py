@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from gossamer.api.crawls import CrawlFailed, CrawlRun, SyncCrawlRun, crawl, crawl_sync
     from gossamer.api.processors import processor, reprocess
-    from gossamer.api.spider import Result, Results, Spider, failed, page
+    from gossamer.api.results import Result, Results
+    from gossamer.api.spider import Spider, failed, page
     from gossamer.assembly.summary import Summary
     from gossamer.model.errors import GossamerError, UsageError
     from gossamer.model.orders import Block, Delay
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from gossamer.reading.forms import Form
     from gossamer.reading.page import Page
     from gossamer.spiders.logins import Session
+    from gossamer.spiders.sessions import Sessions
 
 _HOMES = {
     "crawl": "gossamer.api.crawls",
@@ -33,8 +35,8 @@ _HOMES = {
     "processor": "gossamer.api.processors",
     "reprocess": "gossamer.api.processors",
     "Spider": "gossamer.api.spider",
-    "Result": "gossamer.api.spider",
-    "Results": "gossamer.api.spider",
+    "Result": "gossamer.api.results",
+    "Results": "gossamer.api.results",
     "page": "gossamer.api.spider",
     "failed": "gossamer.api.spider",
     "Summary": "gossamer.assembly.summary",
@@ -50,6 +52,7 @@ _HOMES = {
     "LoggedOut": "gossamer.model.request",
     "Form": "gossamer.reading.forms",
     "Session": "gossamer.spiders.logins",
+    "Sessions": "gossamer.spiders.sessions",
     "Item": "gossamer.model.visit",
     "Found": "gossamer.model.visit",
 }
@@ -72,6 +75,7 @@ __all__ = [
     "Results",
     "Retry",
     "Session",
+    "Sessions",
     "Spider",
     "Summary",
     "SyncCrawlRun",

@@ -1,9 +1,12 @@
 """Type checkers know the API: they accept what the documentation shows, and refuse wrong uses of it."""
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,6 +44,21 @@ def book(page: gossamer.Page) -> Iterator[gossamer.Result]:
     yield Film(title=page.attr("a", "href"))
     yield {"price": page.number(".price")}
     raise gossamer.Retry(after=30)
+
+
+patient = gossamer.Spider("http://a.test/", sessions=gossamer.Sessions(5, blocked=(403,)), proxy=["http://b.test:1"])
+
+
+@patient.page()
+def taking_turns(page: gossamer.Page) -> Iterator[gossamer.Result]:
+    if page.css(".puzzle"):
+        page.session.retire()
+        raise gossamer.Retry(after=0)
+    yield gossamer.Request("/basket", session=page.session)
+    yield page.follow("a", session="anna")
+    for part in page.each(".product"):
+        yield {"title": part.text("h2"), "price": part.number(".price"), "url": part.attr("a", "href")}
+        yield page.follow(part, label="book")
 
 
 @spider.page("one")
@@ -96,6 +114,8 @@ gossamer.Request("http://a.test/", redirects="never")  # wrong
 gossamer.Request("http://a.test/", body=5)  # wrong
 gossamer.Request(url=5)  # wrong
 gossamer.Retry(after="soon")  # wrong
+gossamer.Spider("http://a.test/", sessions="ten")  # wrong
+gossamer.Request("http://a.test/", session=5)  # wrong
 
 spider = gossamer.Spider("http://a.test/")
 spider.run(itmes="books.csv")  # wrong
@@ -131,17 +151,27 @@ async def yields_objects(page: gossamer.Page) -> AsyncIterator[object]:
 def book(page: gossamer.Page) -> Iterator[gossamer.Result]:
     yield page.follow("a", lable="x")  # wrong
     yield page.folow("a")  # wrong
+    yield [part.txt() for part in page.each("a")][0]  # wrong
     yield {"length": page.text("h1") + 1}  # wrong
     yield page.number(".price") + 1  # wrong
 """
 
 
-def test_mypy_accepts_the_examples_and_refuses_wrong_uses(tmp_path: Path) -> None:
+def written(folder: Path) -> list[str]:
+    """The files that checkers are given: what is right, what the documentation shows, and what is wrong."""
     shown = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "spiders.md").read_text("utf-8"), re.DOTALL)
-    (tmp_path / "good.py").write_text(GOOD)
+    (folder / "good.py").write_text(GOOD)
     for number, code in enumerate(shown):
-        (tmp_path / f"shown_{number}.py").write_text(code)
-    (tmp_path / "wrong.py").write_text(WRONG)
+        (folder / f"shown_{number}.py").write_text(code)
+    (folder / "wrong.py").write_text(WRONG)
+    return sorted(map(str, folder.glob("*.py")))
+
+
+#: The lines that a checker is to refuse.
+MEANT = {number for number, line in enumerate(WRONG.splitlines(), 1) if line.endswith("# wrong")}
+
+
+def test_mypy_accepts_the_examples_and_refuses_wrong_uses(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
@@ -152,11 +182,30 @@ def test_mypy_accepts_the_examples_and_refuses_wrong_uses(tmp_path: Path) -> Non
         "--follow-imports=silent",
     ]
     done = subprocess.run(
-        [*command, f"--cache-dir={ROOT / '.mypy_cache' / 'examples'}", *sorted(map(str, tmp_path.glob("*.py")))],
+        [*command, f"--cache-dir={ROOT / '.mypy_cache' / 'examples'}", *written(tmp_path)],
         capture_output=True, text=True, cwd=tmp_path, env={"MYPYPATH": str(ROOT / "src"), "PATH": ""}, check=False,
     )  # fmt: skip
     told = [line for line in done.stdout.splitlines() if ": error: " in line]
     assert [line for line in told if not line.startswith("wrong.py:")] == [], done.stdout + done.stderr
     refused = {int(line.split(":")[1]) for line in told}
-    meant = {number for number, line in enumerate(WRONG.splitlines(), 1) if line.endswith("# wrong")}
-    assert refused == meant, done.stdout
+    assert refused == MEANT, done.stdout
+
+
+def test_pyright_accepts_the_examples_and_refuses_wrong_uses(tmp_path: Path) -> None:
+    """Basedpyright is pyright with its interpreter in a wheel; `strict` is pyright's own set of rules."""
+    pytest.importorskip("basedpyright", reason="basedpyright has no wheel for this system")
+    written(tmp_path)
+    site_packages = [path for path in sys.path if path.endswith("site-packages")]
+    config = {"typeCheckingMode": "strict", "pythonVersion": "3.11", "extraPaths": [str(ROOT / "src"), *site_packages]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
+    done = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    told = [
+        (Path(one["file"]).name, one["range"]["start"]["line"] + 1, one["message"])
+        for one in json.loads(done.stdout)["generalDiagnostics"]
+        if one["severity"] == "error"
+    ]
+    assert [one for one in told if one[0] != "wrong.py"] == [], done.stderr
+    assert {line for _, line, _ in told} == MEANT, told

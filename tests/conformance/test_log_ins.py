@@ -7,6 +7,8 @@ from typing import Any
 
 from gossamer.contracts.spiders import Entered
 from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import requested
+from gossamer.model.task import Task
 from gossamer.model.visit import Response
 from gossamer.spiders.logins import Entrances, LogInTable, Session
 from gossamer.stages.fetch.http_sheet import HttpSheet
@@ -43,10 +45,11 @@ def test_what_a_crawl_keeps_of_log_ins_keeps_its_promises(tmp_path: Path) -> Non
         yield who
         who.close()
 
-    def give(entered: Entered) -> None:
+    def give(entered: Entered, session: str) -> None:
         assert isinstance(entered, Who)
         answer = Response(Outcome.OK, status=200, headers=(("set-cookie", "sid=1; Path=/; Max-Age=100"),))
-        entered.received(URL, answer, now[0])
+        task = Task(URL, "a.test", request=requested(session=session))
+        entered.received(task, entered.jar_of(task), answer, now[0])
 
     def end() -> None:
         now[0] += 101

@@ -78,7 +78,6 @@ def check_whole(web: FakeWeb, directory: Path) -> None:
     assert told.findings == []
 
 
-@pytest.mark.slow
 def test_agents_that_join_take_their_part_and_nothing_is_fetched_twice(web: FakeWeb, tmp_path: Path) -> None:
     directory = tmp_path / "crawl"
     begun(web, directory)
@@ -94,7 +93,6 @@ def test_agents_that_join_take_their_part_and_nothing_is_fetched_twice(web: Fake
 LONG = pytest.mark.long
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "passing", [pytest.param(1, marks=LONG), pytest.param(2, marks=LONG), 3, 4, pytest.param(5, marks=LONG)]
 )
@@ -109,7 +107,6 @@ def test_a_join_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Pat
     assert not list((directory / "state/supervisor").glob("joining*"))
 
 
-@pytest.mark.slow
 def test_agents_cannot_join_a_crawl_of_one_nor_leave(
     web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -409,7 +409,7 @@ def test_tables_know_a_target_as_the_ledger_does(target: DeletionTarget, gone: l
 def keep_cookies(crawl: Path, host: str) -> None:
     """Have the crawl keep cookies of its host, and one of another."""
     jar = CookieJar()
-    log = CookieLog(crawl / COOKIES, jar, NOW)
+    log = CookieLog(crawl / COOKIES, {"": jar}, NOW)
     for name in (host, "other.example"):
         log.add(jar.receive(f"http://{name}/", (("set-cookie", f"of={name}"),), NOW))
     log.enter("a log-in")
@@ -422,10 +422,10 @@ def check_cookies_gone(crawl: Path) -> None:
     assert not (crawl / f"{COOKIES}.new").exists()
     assert stat.S_IMODE((crawl / COOKIES).stat().st_mode) == 0o600
     jar = CookieJar()
-    log = CookieLog(crawl / COOKIES, jar, NOW)
+    log = CookieLog(crawl / COOKIES, {"": jar}, NOW)
     log.close()
     assert [(domain, cookie.value) for domain, cookie in jar.every()] == [("other.example", "other.example")]
-    assert log.entered == {"a log-in"}
+    assert log.entered == {("", "a log-in")}
 
 
 def check_host_gone(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:

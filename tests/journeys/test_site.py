@@ -22,7 +22,6 @@ def page_of(path: Path) -> FakePage:
     return FakePage(path.read_bytes(), type=kind)
 
 
-@pytest.mark.slow
 def test_the_site_of_the_documentation_has_no_broken_link_and_needs_no_network(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

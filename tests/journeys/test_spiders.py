@@ -600,3 +600,18 @@ def test_the_spider_of_the_documentation_runs(tmp_path: Path) -> None:
         assert "/never" not in web.targets()
     text = (tmp_path / "books.csv").read_text()
     assert "One" in text and "12.5" in text and "Two" in text and "1234.56" in text
+
+
+def test_a_failure_that_is_always_asked_for_again_ends_when_its_tries_are_spent(tmp_path: Path) -> None:
+    with FakeWeb({"/": FakePage("no", status=404)}) as web:
+        spider = gossamer.Spider(web.url("/"), delay=0)
+        outcomes = []
+
+        @spider.failed
+        def again(page: gossamer.Page) -> None:
+            outcomes.append(page.outcome)
+            raise gossamer.Retry(after=0)
+
+        spider.run(output=str(tmp_path / "mine"))
+        assert web.targets().count("/") == 4
+    assert outcomes == [Outcome.CLIENT_ERROR] * 4 + [Outcome.GONE_AFTER_RETRIES]

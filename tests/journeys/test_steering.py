@@ -242,7 +242,7 @@ LIVE = {
     "contact": ("me@example.org", "http.user_agent", None),
     "header": ("X-A: b", "http.header", ("X-A: b",)),
     "cookies": ("host", "http.cookies", "host"),
-    "proxy": ("http://127.0.0.1:9/", "http.proxy", "http://127.0.0.1:9/"),
+    "proxy": ("http://127.0.0.1:9/", "http.proxy", ("http://127.0.0.1:9/",)),
     "http2": ("true", "http.http2", True),
     "ca_file": ("", "http.ca_file", ""),
     "resolve": ("*.a.test=127.0.0.1", "dns.resolve", ("*.a.test=127.0.0.1",)),

@@ -25,9 +25,9 @@ from gossamer.assembly.compiling import find_wiring, shipped
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.kept import kept_wiring
 from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.spiders import SPIDER, asked_of, with_log_ins, with_spider
+from gossamer.assembly.spiders import SPIDER, asked_of, with_log_ins, with_sessions, with_spider
 from gossamer.assembly.summary import Summary
-from gossamer.assembly.tuning import loop_factory
+from gossamer.assembly.tuning import collecting_seldom, loop_factory
 from gossamer.flow.component import Consumer
 from gossamer.flow.ports import In
 from gossamer.flow.sheet import NoSettings, build
@@ -106,6 +106,8 @@ def make_crawl(
         wiring = with_spider(wiring, made.file)
         if len(made.spider.logins):
             wiring = with_log_ins(wiring)
+        if made.spider.plan_of_sessions.count:
+            wiring = with_sessions(wiring)
     subscribers: tuple[str, ...] = ()
     if reader is not None:
         catalog.add(READER, reader)
@@ -174,7 +176,7 @@ class CrawlRun:
 
     async def _read(self) -> AsyncIterator[Page]:
         queue: asyncio.Queue[Page | None] = asyncio.Queue(READ_AHEAD)
-        with workspace(self._made) as made:
+        with workspace(self._made) as made, collecting_seldom():
             job = self._job = make_crawl(made, _reader(queue, self._yields))
             task = asyncio.create_task(_run_and_close(job, queue))
             try:

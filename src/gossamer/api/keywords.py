@@ -160,9 +160,10 @@ class CrawlKeywords(TypedDict, total=False):
     """Begin with the cookies of this file (cookies.txt, or JSON as browsers export it), and keep those that servers set
     while the crawl runs."""
 
-    proxy: str
-    """Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://...; proxies of the environment are never
-    used."""
+    proxy: Sequence[str]
+    """Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://..., one after the other where there are
+    several. @FILE has one a line, $NAME is of the environment, and crawl.toml has neither's content. A proxy that fails
+    rests. Proxies of the environment are never used."""
 
     http2: bool
     """Offer HTTP/2 to https servers."""

@@ -20,70 +20,32 @@ It stands where :mod:`crawls` stands: it makes the same crawl, with its handlers
 
 import inspect
 import sys
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, Unpack, overload
-
-import msgspec
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from gossamer.api.crawls import LOG, CrawlRun, LoopOfOwn, Made, Yields, make_crawl, workspace
 from gossamer.api.keywords import CrawlKeywords
+from gossamer.api.results import Handler, LogIn, Method, Seeds
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.given_seeds import read_seeds
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
+from gossamer.assembly.tuning import collecting_seldom
 from gossamer.flow.sheet import build, nearest, properties
 from gossamer.model.errors import UsageError
-from gossamer.model.orders import Order
 from gossamer.model.request import Request
 from gossamer.model.url import host_of
-from gossamer.model.visit import Found, Item
-from gossamer.reading.page import Page, unknown_label
+from gossamer.reading.page import unknown_label
 from gossamer.spiders.handlers import HandlerTable, Place, place_of_function
 from gossamer.spiders.loading import end_loading
-from gossamer.spiders.logins import LogInTable, Session
+from gossamer.spiders.logins import LogInTable
 from gossamer.spiders.running import SpiderHandlers
+from gossamer.spiders.sessions import Sessions, sessions_of
 from gossamer.spiders.threads import place_in
 
-
-class _DataclassItem(Protocol):
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-
-class _AttrsItem(Protocol):
-    __attrs_attrs__: ClassVar[Any]
-
-
-class _PydanticItem(Protocol):
-    def model_dump(self, *, mode: str = ...) -> dict[str, Any]: ...
-
-
-#: One thing that a handler yields: an item, a request, or nothing where a selector found nothing.
-Result: TypeAlias = (
-    Request
-    | list[Request]
-    | Found
-    | Item
-    | Order
-    | Mapping[str, Any]
-    | msgspec.Struct
-    | _DataclassItem
-    | _AttrsItem
-    | _PydanticItem
-    | None
-)
-
-#: What a handler returns: one thing, or several; plain or async.
-Results: TypeAlias = Result | Iterable[Result] | AsyncIterable[Result] | Awaitable[Result | Iterable[Result]]
-
-#: What a crawl starts from: one URL or request, or several.
-Seeds: TypeAlias = str | Request | Iterable[str | Request]
-
-Handler: TypeAlias = Callable[[Page], Results]
-Method: TypeAlias = Callable[[Any, Page], Results]
-
-#: A log-in: False where nobody is logged in after it.
-LogIn: TypeAlias = Callable[[Session], Awaitable[bool | None]]
+if TYPE_CHECKING:
+    from gossamer.operations.reprocess import Reprocessed
 
 H = TypeVar("H", bound=Handler)
 M = TypeVar("M", bound=Method)
@@ -108,6 +70,7 @@ class Spider:
         *,
         wiring: str = "",
         deadline: float = DEADLINE,
+        sessions: int | Sessions = 0,
         **options: Unpack[CrawlKeywords],
     ) -> None:
         """Describe a crawl; nothing is fetched before :meth:`run` or :meth:`crawl`.
@@ -116,17 +79,19 @@ class Spider:
             seeds: one URL or several; a :class:`~gossamer.model.request.Request` where more is asked than its page.
             wiring: a file with a wiring, or the name of a shipped one.
             deadline: seconds that a handler may take for a page, unless it says otherwise.
+            sessions: so many ask in turn, each with cookies, log-ins and a proxy of its own; :class:`Sessions` says more.
             options: of the crawl, as :func:`gossamer.crawl` takes them.
 
         Raises:
             SettingError: there is no such option.
-            UsageError: a method that is marked as a handler is none.
+            UsageError: a method that is marked as a handler is none, or there cannot be such sessions.
         """
         self._place = place_in(sys._getframe(1))
         self.seeds = _several(seeds)
         self.options: dict[str, Any] = _checked({**options, **({"wiring": wiring} if wiring else {})})
         self.handlers = HandlerTable(deadline)
         self.logins = LogInTable()
+        self.sessions = sessions_of(sessions)
         self.summary: Summary | None = None
         self._add_methods()
 
@@ -276,7 +241,7 @@ class Spider:
         chosen = given.pop("seeds", self.seeds)
         loop = LoopOfOwn()
         try:
-            with workspace(self._made(chosen, given)) as made:
+            with workspace(self._made(chosen, given)) as made, collecting_seldom():
                 self.summary = loop.run(make_crawl(made).run())
         finally:
             loop.close()
@@ -286,10 +251,28 @@ class Spider:
         """Crawl, and iterate over the pages with their items, as :func:`gossamer.crawl` does."""
         return CrawlRun(self._made(self.seeds, _checked({**options})), yields)
 
+    def reprocess(self, directory: str) -> "Reprocessed":
+        """Run the handlers over the stored archive of a crawl, without a request, and replace what its tables say. Blocks.
+
+        Pages keep their labels and data. What handlers ask for becomes links in the tables, and nothing is fetched.
+
+        Raises:
+            UsageError: there is no crawl in the directory.
+        """
+        from gossamer.operations.reprocess import reprocess  # few programs run a spider again
+
+        end_loading(self, {})
+        loop = LoopOfOwn()
+        try:
+            with collecting_seldom():
+                return loop.run(reprocess(directory, spider=self.at_work()).run())
+        finally:
+            loop.close()
+
     @property
     def chosen(self) -> dict[str, Any]:
-        """The options that it was made with, and those that go without saying: who logs in keeps cookies."""
-        return {**({"cookies": "keep"} if len(self.logins) else {}), **self.options}
+        """The options that it was made with, and those that go without saying: who logs in keeps cookies, and so do sessions."""
+        return {**({"cookies": "keep"} if len(self.logins) or self.sessions.count else {}), **self.options}
 
     def job(self, seeds: Iterable[str | Request], options: Mapping[str, Any], **more: Any) -> Crawl:
         """A crawl of this spider that somebody else runs; `more` is what :class:`~gossamer.assembly.crawl.Crawl` takes beside."""
@@ -303,11 +286,19 @@ class Spider:
                 raise UsageError(f"{self._place}: seed {seed.url}: {told}" if self._place else told)
         if not self.handlers.all():
             LOG.warning("the spider has no handlers: it crawls as gossamer crawl does")
-        own = {"table": self.handlers, "logins": self.logins, "__doc__": SpiderHandlers.__doc__}
-        handlers = type("ThisSpider", (SpiderHandlers,), own)
         chosen = {**self.chosen, **options}
         urls = () if chosen.get("resume") else tuple(map(_url, begun))
-        return Made(urls, chosen, handlers, self._file(), begun)
+        return Made(urls, chosen, self.at_work(), self._file(), begun)
+
+    def at_work(self) -> type[SpiderHandlers]:
+        """What runs the handlers in a crawl."""
+        own = {
+            "table": self.handlers,
+            "logins": self.logins,
+            "plan_of_sessions": self.sessions,
+            "__doc__": SpiderHandlers.__doc__,
+        }
+        return type("ThisSpider", (SpiderHandlers,), own)
 
     def _file(self) -> str:
         """The file that the handlers stand in; empty in a notebook."""

@@ -35,6 +35,7 @@ PROVIDERS = {
     "cached-resolver": "gossamer.services.dns:CachedResolver",
     "http": "gossamer.stages.fetch.http:HttpModule",
     "log-ins": "gossamer.stages.fetch.entering:EnteringModule",
+    "sessions": "gossamer.stages.fetch.rotating:RotatingModule",
     "ftp": "gossamer.stages.fetch.ftp:FtpModule",
     "gopher": "gossamer.stages.fetch.gopher:GopherModule",
     "file": "gossamer.stages.fetch.file:FileModule",

@@ -29,6 +29,7 @@ from gossamer.services.politeness.retries import WAITS
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.file import root_of
 from gossamer.stages.fetch.given import fill
+from gossamer.stages.fetch.proxy import absolute, addresses
 from gossamer.stages.links.component import LinksSheet, normaliser
 from gossamer.stages.process.component import ProcessSheet
 from gossamer.stages.url_filter.expressions import by_gate
@@ -63,13 +64,9 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "resolve": (("dns", "resolve"),),
     "allow_network": (("dns", "allow_networks"),),
     "cookies": (("http", "cookies"),),
-    "proxy": (("http", "proxy"), ("frontier", "proxied")),
     "http2": (("http", "http2"),),
     "ca_file": (("http", "ca_file"),),
 }
-
-#: Settings that an option turns on by being given at all.
-SWITCHES = frozenset({"proxied"})
 
 #: Units that a wiring of a person's own may leave out: what an option says of them then says nothing.
 OPTIONAL = frozenset({"ftp", "gopher", "file"})
@@ -163,7 +160,7 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
 def _fill(builder: Builder, option: str, settings: Sequence[tuple[str, str]], given: Any) -> None:
     for unit, setting in settings:
         if unit not in OPTIONAL or builder.has(unit):
-            builder.set(option, unit, {setting: True if setting in SWITCHES else given})
+            builder.set(option, unit, {setting: given})
 
 
 # -- options that are more than a setting
@@ -233,6 +230,14 @@ def _strategy(builder: Builder) -> None:
 def _robots(builder: Builder) -> None:
     if builder.options.robots == "ignore":
         builder.put("robots", "robots", "ignore-robots")
+
+
+def _proxy(builder: Builder) -> None:
+    """Files of proxies are found wherever the crawl goes on; what cannot be read is refused before anything is touched."""
+    entries = absolute(builder.options.proxy)
+    addresses(entries)
+    builder.set("proxy", "http", {"proxy": list(entries)})
+    builder.set("proxy", "frontier", {"proxied": bool(entries)})
 
 
 def _retries(builder: Builder) -> None:
@@ -359,6 +364,7 @@ RULES: dict[str, Callable[[Builder], None]] = {
     "strategy": _strategy,
     "robots": _robots,
     "retries": _retries,
+    "proxy": _proxy,
     "hosts": _hosts,
 }
 

@@ -16,11 +16,15 @@ from gossamer.assembly.ending import has_documents
 from gossamer.assembly.pulse import WATCHED, Counts, Pulse
 from gossamer.assembly.summary import Summary, cpu_seconds, cuts_of, peak_rss
 from gossamer.assembly.units_at_work import UnitsAtWork
+from gossamer.contracts.fetching import ProxyHealth
 from gossamer.contracts.relevance import JUDGED, RELEVANT
+from gossamer.contracts.spiders import SessionsStanding
 from gossamer.flow.clock import SystemClock
 from gossamer.model.outcome import Outcome
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.traps.provider import LearntTraps
+from gossamer.spiders.running import SpiderHandlers
+from gossamer.stages.fetch.http import HttpModule
 from gossamer.stages.tally import Tally
 from gossamer.stores.flights import MemoryFlights
 
@@ -119,6 +123,17 @@ class RunFigures:
         """The hosts that answer slowest, with their mean seconds an answer."""
         tallies = self._units.components(Tally)
         return sorted((pair for tally in tallies for pair in tally.slowest.items()), key=lambda pair: -pair[1])[:count]
+
+    def proxies(self) -> list[ProxyHealth]:
+        """How the proxies do."""
+        return [one for unit in self._units.providers(HttpModule) for one in unit.proxies()]
+
+    def sessions(self, count: int) -> SessionsStanding | None:
+        """How the sessions of the spider do; None where there are none."""
+        for unit in self._units.providers(SpiderHandlers):
+            if unit.pool.count:
+                return SessionsStanding(unit.pool.count, unit.pool.retired, unit.pool.most, unit.pool.health(count))
+        return None
 
     def slowed_hosts(self, count: int) -> list[tuple[str, float, str]]:
         """The hosts that are left alone for longest because of their errors or refusals: name, seconds, reason."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gossamer.assembly import secrets
-from gossamer.assembly.compiling import OPTIONAL, SETTINGS, SWITCHES, normal_steps
+from gossamer.assembly.compiling import OPTIONAL, SETTINGS, normal_steps
 from gossamer.assembly.identity import token_of, user_agent
 from gossamer.assembly.options import CrawlOptions
 from gossamer.contracts.filtering import GATES
@@ -17,6 +17,7 @@ from gossamer.flow.graph import ComponentNode, ProviderNode
 from gossamer.flow.sheet import build, nearest, properties
 from gossamer.model.errors import UsageError
 from gossamer.services.politeness.retries import WAITS
+from gossamer.stages.fetch.proxy import absolute, addresses
 from gossamer.stages.frontier.lingering import USUAL
 from gossamer.stages.url_filter.expressions import by_gate
 
@@ -65,18 +66,12 @@ def settings_of(key: str, value: str, units: Units) -> Settings:
 
 
 def _named(option: str, value: str, units: Units) -> Settings:
-    """The settings that are named for an option. A switch that stands as it should is left alone: it may take a restart."""
+    """The settings that are named for an option."""
     made: Settings = {}
     for unit, setting in SETTINGS[option]:
         if unit in OPTIONAL and unit not in units:
             continue
-        if setting in SWITCHES:
-            is_on = value not in ("", "none")
-            if unit in units and getattr(units[unit].sheet, setting) is is_on:
-                continue
-            made.setdefault(unit, {})[setting] = is_on
-        else:
-            made.setdefault(unit, {})[setting] = value
+        made.setdefault(unit, {})[setting] = value
     return made
 
 
@@ -134,6 +129,15 @@ def _page_requisites(options: CrawlOptions, units: Units) -> Settings:
     return {unit: {"requisites": options.page_requisites} for unit in ("html", "css", "scope")}
 
 
+def _proxy(options: CrawlOptions, units: Units) -> Settings:
+    entries = absolute(options.proxy)
+    addresses(entries)
+    made: Settings = {"http": {"proxy": list(entries)}}
+    if "frontier" in units and getattr(units["frontier"].sheet, "proxied", False) is not bool(entries):
+        made["frontier"] = {"proxied": bool(entries)}
+    return made
+
+
 def _header(options: CrawlOptions, units: Units) -> Settings:
     if secrets.plain(options.header) != options.header:
         raise UsageError(
@@ -179,6 +183,7 @@ RULES: dict[str, Callable[[CrawlOptions, Units], Settings]] = {
     "language": _language,
     "follow_nofollow": _follow_nofollow,
     "page_requisites": _page_requisites,
+    "proxy": _proxy,
     "header": _header,
     "user_agent": _user_agent,
     "contact": _contact,

@@ -253,12 +253,14 @@ class CrawlOptions(Sheet, frozen=True):
         ),
     ] = ""
     proxy: Annotated[
-        str,
+        tuple[str, ...],
         setting(
-            "Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://...; proxies of the environment are never used.",
+            "Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://..., one after the other where there are several "
+            "(repeatable). @FILE has one a line, $NAME is of the environment, and crawl.toml has neither's content. A proxy that "
+            "fails rests. Proxies of the environment are never used.",
             secret=True,
         ),
-    ] = ""
+    ] = ()
     http2: Annotated[bool, setting("Offer HTTP/2 to https servers.")] = False
     ca_file: Annotated[str, setting("Trust the certificates in this file (PEM) instead of the system's.")] = ""
     resolve: Annotated[

@@ -21,6 +21,9 @@ SPIDER = "spider"
 #: The module in front of that for http, by its name in the wiring and in the catalog.
 LOG_INS = "log-ins"
 
+#: The module in front of both that says who asks, by its name in the wiring and in the catalog.
+SESSIONS = "sessions"
+
 #: Stages from content-seen to url-seen call each other in place: a handler that waits holds up one of so many workers. Pools
 #: grow only while all are busy.
 _WORKERS = 16
@@ -78,22 +81,55 @@ def with_log_ins(wiring: Wiring) -> Wiring:
     """
     if LOG_INS in wiring.providers:
         return wiring
-    fetch = _named(wiring, "fetch")
-    plan = wiring.components[fetch]
-    bound = plan.providers.get("protocols")
-    protocols = dict(bound) if isinstance(bound, dict) else {}
-    behind = protocols.get("https") or protocols.get("http")
-    if not isinstance(behind, str):
-        raise WiringError(f"{wiring.source}: a spider that logs in needs one module for http, and there is none")
-    for scheme in ("http", "https"):
-        if scheme in protocols:
-            protocols[scheme] = LOG_INS
-    components = {
-        **wiring.components,
-        fetch: msgspec.structs.replace(plan, providers={**plan.providers, "protocols": protocols}),
-    }
+    if (rotating := wiring.providers.get(SESSIONS)) is not None:  # it comes behind who asks, whoever was there first
+        keeper = str(rotating.providers["keeper"])
+        front = ProviderPlan(use=LOG_INS, providers={"behind": keeper, "logins": SPIDER})
+        rotating = msgspec.structs.replace(rotating, providers={**rotating.providers, "behind": LOG_INS})
+        return msgspec.structs.replace(wiring, providers={**wiring.providers, SESSIONS: rotating, LOG_INS: front})
+    behind = _module_for_http(wiring)
     front = ProviderPlan(use=LOG_INS, providers={"behind": behind, "logins": SPIDER})
-    return msgspec.structs.replace(wiring, components=components, providers={**wiring.providers, LOG_INS: front})
+    return _with_front(wiring, LOG_INS, front)
+
+
+def with_sessions(wiring: Wiring) -> Wiring:
+    """A copy of a wiring with a spider, and its log-ins where it has some, in which each page is asked for by a session.
+
+    Raises:
+        WiringError: it has no component that fetches.
+    """
+    if SESSIONS in wiring.providers:
+        return wiring
+    behind = keeper = _module_for_http(wiring)
+    if behind == LOG_INS:
+        keeper = str(wiring.providers[LOG_INS].providers["behind"])
+    front = ProviderPlan(use=SESSIONS, providers={"behind": behind, "keeper": keeper, "sessions": SPIDER})
+    return _with_front(wiring, SESSIONS, front)
+
+
+def _protocols(wiring: Wiring) -> tuple[str, dict[str, str | list[str]]]:
+    """The component that fetches, and what it fetches with, by scheme."""
+    fetch = _named(wiring, "fetch")
+    bound = wiring.components[fetch].providers.get("protocols")
+    return fetch, dict(bound) if isinstance(bound, dict) else {}
+
+
+def _module_for_http(wiring: Wiring) -> str:
+    _, protocols = _protocols(wiring)
+    module = protocols.get("https") or protocols.get("http")
+    if not isinstance(module, str):
+        raise WiringError(f"{wiring.source}: a spider with sessions needs one module for http, and there is none")
+    return module
+
+
+def _with_front(wiring: Wiring, name: str, front: ProviderPlan) -> Wiring:
+    """The wiring with a module in front of that for http."""
+    fetch, protocols = _protocols(wiring)
+    plan = wiring.components[fetch]
+    schemes = {scheme: name for scheme in ("http", "https") if scheme in protocols}
+    plan = msgspec.structs.replace(plan, providers={**plan.providers, "protocols": {**protocols, **schemes}})
+    return msgspec.structs.replace(
+        wiring, components={**wiring.components, fetch: plan}, providers={**wiring.providers, name: front}
+    )
 
 
 def asked_of(seeds: Iterable[str | Request], wiring: Wiring) -> dict[str, list[Requested | None]]:

@@ -1,9 +1,11 @@
-"""How a process that is ours alone is set up: event loop, garbage collector, open files. Programs that call us keep theirs."""
+"""How a process that is ours alone is set up: event loop, garbage collector, open files. Programs that call us keep theirs, but
+for the collector while a crawl of theirs runs."""
 
 import contextlib
 import gc
 import resource
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,6 +41,41 @@ def tune_collector() -> None:
     """
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER, 20, 20)
+
+
+class _Seldom:
+    """How many crawls of a program have the collector look seldom, and what it had before the first of them."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.crawls = 0
+        self.before: tuple[int, int, int] | None = None
+
+
+_seldom = _Seldom()
+
+
+@contextlib.contextmanager
+def collecting_seldom() -> Iterator[None]:
+    """While a crawl of a program runs, let the collector look as seldom as in a process of ours; then as before.
+
+    A program that has chosen to look more seldom still, or never, keeps that.
+    """
+    with _seldom.lock:
+        _seldom.crawls += 1
+        before = gc.get_threshold()
+        if _seldom.crawls == 1 and 0 < before[0] < COLLECT_AFTER:
+            _seldom.before = before
+            gc.set_threshold(COLLECT_AFTER, 20, 20)
+    try:
+        yield
+    finally:
+        with _seldom.lock:
+            _seldom.crawls -= 1
+            if not _seldom.crawls and _seldom.before is not None:
+                if gc.get_threshold()[0] == COLLECT_AFTER:  # unless the program has said otherwise meanwhile
+                    gc.set_threshold(*_seldom.before)
+                _seldom.before = None
 
 
 #: Open files that a crawl asks for, where the system's hard limit allows them.

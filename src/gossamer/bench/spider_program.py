@@ -9,9 +9,10 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from gossamer.api.crawls import crawl
+from gossamer.api.crawls import crawl, crawl_sync
 from gossamer.api.processors import processor
-from gossamer.api.spider import Result, Spider
+from gossamer.api.results import Result
+from gossamer.api.spider import Spider
 from gossamer.model.visit import Item
 from gossamer.reading.document import Document
 from gossamer.reading.page import Page
@@ -40,6 +41,14 @@ async def read(seed: str) -> Any:
     """Iterate over the pages, and do nothing with them."""
     run = crawl(seed, **options)
     async for _ in run:
+        pass
+    return run.summary
+
+
+def read_in_turn(seed: str) -> Any:
+    """The same without `async`, on the loop that the package chooses."""
+    run = crawl_sync(seed, **options)
+    for _ in run:
         pass
     return run.summary
 
@@ -78,6 +87,7 @@ def handled(seed: str, *, is_async: bool, label: str) -> Any:
 
 WAYS = {
     "read": lambda: asyncio.run(read(seed)),
+    "sync": lambda: read_in_turn(seed),
     "processor": lambda: processed(seed),
     "async": lambda: handled(seed, is_async=True, label=""),
     "labelled": lambda: handled(seed, is_async=True, label="page"),

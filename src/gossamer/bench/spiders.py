@@ -21,7 +21,8 @@ from gossamer.model.errors import UsageError
 
 #: Way -> what it is compared with, and how it is called in the table.
 WAYS = {
-    "read": ("command line", "gossamer.crawl(), pages read"),
+    "read": ("command line", "gossamer.crawl() on asyncio's own loop, pages read"),
+    "sync": ("command line", "gossamer.crawl_sync(), pages read"),
     "processor": ("command line", "a processor takes the item"),
     "async": ("processor", "an async handler takes the item and follows"),
     "labelled": ("processor", "the same, each link with a label"),

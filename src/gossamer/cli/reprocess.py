@@ -1,12 +1,16 @@
 """`gossamer reprocess`: run processors over the stored archive, without a request."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from gossamer.cli.telling import tell
 from gossamer.flow.quantities import show_count, show_seconds
+
+if TYPE_CHECKING:
+    from gossamer.spiders.running import SpiderHandlers
 
 
 @click.command()
@@ -20,16 +24,30 @@ from gossamer.flow.quantities import show_count, show_seconds
     help="Run this processor alone (repeatable), and replace only items of the kinds that it finds.",
 )
 @click.option(
+    "--spider",
+    "spider_file",
+    metavar="FILE[:NAME]",
+    help="Run the handlers of this file over the pages, as `gossamer run FILE` does.",
+)
+@click.option(
     "--rdf",
     is_flag=True,
     help="Also read RDFa, JSON-LD and microdata into the triples, as `gossamer crawl --rdf` does.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
-def reprocess(directory: str, wiring_name: str | None, processors: tuple[str, ...], rdf: bool, as_json: bool) -> int:
+def reprocess(
+    directory: str,
+    wiring_name: str | None,
+    processors: tuple[str, ...],
+    spider_file: str | None,
+    rdf: bool,
+    as_json: bool,
+) -> int:
     """Run processors over every document that the crawl in DIR archived, and replace what the tables say of them.
 
     New rows replace the old ones of links and items, and what processing finds of a page (title, language, ...), all at
     once when the run ends; until then, and after a kill, the tables are as they were. A crawl may run meanwhile.
+    What handlers of a spider ask for becomes links in the tables; nothing is fetched.
     Triples are replaced where the crawl was told to keep them, or with --rdf; otherwise they stay as they are.
     """
     from gossamer.assembly.compiling import find_wiring
@@ -41,6 +59,7 @@ def reprocess(directory: str, wiring_name: str | None, processors: tuple[str, ..
         wiring=find_wiring(wiring_name) if wiring_name else None,
         processors=processors,
         rdf=rdf,
+        spider=None if spider_file is None else _handlers_of(spider_file),
         report=tell,
     )
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -58,3 +77,11 @@ def reprocess(directory: str, wiring_name: str | None, processors: tuple[str, ..
         if done.unreadable:
             print(f"trouble:  {show_count(done.unreadable, 'record')} could not be read; their rows are as they were")
     return 4 if done.unreadable else 0
+
+
+def _handlers_of(file: str) -> "type[SpiderHandlers]":
+    from gossamer.spiders.loading import load, parted
+
+    spider, _ = load(*parted(file))
+    handlers: type[SpiderHandlers] = spider.at_work()
+    return handlers

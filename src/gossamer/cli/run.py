@@ -47,10 +47,9 @@ def run(
     gossamer run spider.py -o mine --resume
     """
     with Leaving() as leaving:
-        from gossamer.spiders.loading import load
+        from gossamer.spiders.loading import load, parted
 
-        path, _, name = file.rpartition(":") if ":" in file and not file.endswith(".py") else (file, "", "")
-        spider, own = load(path, name)
+        spider, own = load(*parted(file))
         chosen = {**spider.chosen, **own}
         seeds = chosen.pop("seeds", spider.seeds)
         plan = wiring or chosen.pop("wiring", "")

@@ -114,6 +114,16 @@ def _hosts(now: "CrawlStanding") -> Iterator[str]:
     if now.slowed:
         shown = [f"{one.host} {show_seconds(one.delay)} ({one.reason})" for one in now.slowed[:5]]
         yield "slowed:   " + ", ".join(shown)
+    if now.sessions is not None:
+        worst = [f"{one.name} {one.retired} times" for one in now.sessions.members[:3] if one.retired]
+        shown_worst = f" ({', '.join(worst)})" if worst else ""
+        yield f"sessions: {now.sessions.count}, {now.sessions.retired} of at most {now.sessions.most} retired{shown_worst}"
+    if now.proxies:
+        resting = [one for one in now.proxies if one.rests]
+        shown = [
+            f"{one.proxy} {one.failed} of {one.asked} failed, rests {show_seconds(one.rests)}" for one in resting[:3]
+        ]
+        yield f"proxies:  {len(now.proxies)}, {len(resting)} resting" + (f": {', '.join(shown)}" if shown else "")
     if now.blocked:
         yield f"blocked:  {', '.join(now.blocked)}"
 

@@ -2,8 +2,21 @@
 
 from typing import Protocol, runtime_checkable
 
+import msgspec
+
 from gossamer.model.task import Task
 from gossamer.model.visit import Response
+
+
+class ProxyHealth(msgspec.Struct, frozen=True):
+    """How a proxy does."""
+
+    proxy: str
+    """Host and port: what else its address says is a secret."""
+    asked: int
+    failed: int
+    rests: float
+    """Seconds until it is tried again; 0 while it is used."""
 
 
 class ProtocolModule(Protocol):

@@ -13,7 +13,8 @@ import msgspec
 from gossamer.contracts.fetching import RequestSender
 from gossamer.model.orders import Order
 from gossamer.model.requesting import Requested
-from gossamer.model.task import Task
+from gossamer.model.ruling import Ruling
+from gossamer.model.task import Answer, Task
 from gossamer.model.visit import Found, Item, Raised, Response, Visit
 from gossamer.reading.document import Document
 
@@ -65,8 +66,20 @@ class PageHandlers(Protocol):
         """The handler of this visit, which ran in another process, says that nobody is logged in."""
         ...
 
+    def retired(self, visit: Visit) -> None:
+        """The handler of this visit, which ran in another process, gives up the session that asked for it."""
+        ...
+
     async def handle(self, document: Document) -> Handled:
         """What the handler of this visit yields."""
+        ...
+
+
+class Rulings(Protocol):
+    """Says what becomes of a page after an answer: the part of politeness that tells a failure from a first try."""
+
+    def expected(self, answer: Answer) -> Ruling:
+        """What is ruled on this answer. May be asked any number of times."""
         ...
 
 
@@ -84,8 +97,8 @@ class Beginnings(Protocol):
 #: Sends the request of a task with the cookies of the crawl.
 Ask = Callable[[Task], Awaitable[Response]]
 
-#: Has every request to the site of a URL carry a header field.
-Grant = Callable[[str, str], None]
+#: Has every request of a session to the site of a URL carry a header field.
+Grant = Callable[[str, str, str], None]
 
 
 class Entered(Protocol):
@@ -96,20 +109,75 @@ class Entered(Protocol):
         2. One that was not noted is not known, whatever cookies there are.
     """
 
-    def has_entered(self, url: str) -> bool:
-        """Whether the log-in of this URL was run, and a cookie of it is still valid."""
+    def has_entered(self, url: str, session: str = "") -> bool:
+        """Whether a session has run the log-in of this URL, and a cookie of it is still valid."""
         ...
 
-    def note_entered(self, url: str) -> None:
-        """The log-in of this URL was run. Raises OSError where it cannot be written down."""
+    def note_entered(self, url: str, session: str = "") -> None:
+        """A session has run the log-in of this URL. Raises OSError where it cannot be written down."""
         ...
 
 
 class LogInSender(RequestSender, Entered, Protocol):
     """A module that sends the requests of log-ins, and keeps their cookies."""
 
-    def grant(self, url: str, field: str) -> None:
-        """Send this header field with every request to the site of `url`, in this run alone. The archive does not have it."""
+    def grant(self, url: str, field: str, session: str = "") -> None:
+        """Send this header field with every request of a session to the site of `url`, in this run alone. The archive does
+        not have it."""
+        ...
+
+    def renew(self, session: str) -> None:
+        """Forget everything of a session: it begins anew, without cookies, log-ins and fields, and by another proxy.
+
+        Raises:
+            OSError: it cannot be written down.
+        """
+        ...
+
+
+class SessionHealth(msgspec.Struct, frozen=True):
+    """How a session does."""
+
+    name: str
+    asked: int
+    """Requests of all that had this name."""
+    retired: int
+    """How many of these there were before it."""
+
+
+class SessionsStanding(msgspec.Struct, frozen=True):
+    """How the sessions of a spider do."""
+
+    count: int
+    """So many ask in turn."""
+    retired: int
+    """So many were retired in this run."""
+    most: int
+    """So many are retired at most."""
+    members: list[SessionHealth] = []
+    """Those that were retired most often."""
+
+
+class SessionTurns(Protocol):
+    """Says who asks. Suite: `gossamer.testing.check_sessions`.
+
+    Promises:
+        1. A task that names a session is asked for by that session; others go from one session to the next.
+        2. A session that is refused is retired, and named once by `take_retired`; of what it asked before that, nothing retires
+           it again.
+        3. No more sessions are retired than the limit allows.
+    """
+
+    def session_for(self, task: Task) -> str:
+        """Who asks for a task; empty where no sessions are kept."""
+        ...
+
+    def answered(self, session: str, task: Task, response: Response) -> None:
+        """What came of it."""
+        ...
+
+    def take_retired(self) -> Sequence[str]:
+        """Sessions that were retired since the last call: whoever keeps their cookies forgets them."""
         ...
 
 
@@ -117,15 +185,15 @@ class LogIns(Protocol):
     """Runs log-ins. Suite: `gossamer.testing.check_log_ins`.
 
     Promises:
-        1. A log-in is run by one caller at a time, who has its host's turn; the others wait.
+        1. A log-in is run by one caller of a session at a time, who has its host's turn; the others wait.
         2. It asks the host of its own URL alone, and one that issues tokens where it was made for one; it ends within its deadline.
-        3. One that has succeeded is run once, and noted; one that has failed is run again for whoever comes next.
+        3. One that has succeeded is run once for a session, and noted; one that has failed is run again for whoever comes next.
     """
 
-    async def enter(self, url: str, ask: Ask, entered: Entered, grant: Grant) -> None:
-        """Run the log-in of the host of `url`, where there is one and nobody is logged in.
+    async def enter(self, url: str, ask: Ask, entered: Entered, grant: Grant, session: str = "") -> None:
+        """Run the log-in of the host of `url` for a session, where there is one and the session is not logged in.
 
-        `grant` takes the URL of a site and the header field that its requests are sent with from then on.
+        `grant` takes the URL of a site, the header field that its requests are sent with from then on, and the session.
 
         Raises:
             ComponentFailed: it failed; names the user's file and line.

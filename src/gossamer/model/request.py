@@ -18,6 +18,9 @@ from gossamer.model.visit import Found
 #: The relation of what is asked for by its URL, not by an element of the page.
 REQUEST = "request"
 
+#: What is said where a session is asked for that nobody keeps.
+NO_SESSIONS = "the spider keeps no sessions; make it with gossamer.Spider(..., sessions=10)"
+
 #: Seconds that a page may wait for another try: a day.
 LONGEST_RETRY = 86_400.0
 
@@ -53,6 +56,35 @@ class LoggedOut(Retry):
         super().__init__(0, reason or "nobody is logged in")
 
 
+class PageSession:
+    """The session that asked for a page: its cookies and its proxy are its own."""
+
+    __slots__ = ("is_retired", "name")
+
+    def __init__(self, name: str) -> None:
+        """`name`: empty where the spider keeps no sessions."""
+        self.name = name
+        self.is_retired = False
+
+    def __repr__(self) -> str:
+        return f"<PageSession {self.name!r}>"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def retire(self) -> None:
+        """Give up this session, since the site refuses it: its cookies and its proxy go, and another begins under its name.
+
+        What the page was asked for is asked for again with `raise gossamer.Retry`.
+
+        Raises:
+            UsageError: the spider keeps no sessions.
+        """
+        if not self.name:
+            raise UsageError(NO_SESSIONS)
+        self.is_retired = True
+
+
 class Request:
     """Something to fetch, as a handler yields it: a URL, and what is sent with it.
 
@@ -77,6 +109,7 @@ class Request:
         key: str = "",
         redirects: Redirects = "follow",
         safe: bool | None = None,
+        session: str | PageSession = "",
     ) -> None:
         """Describe a request.
 
@@ -93,6 +126,7 @@ class Request:
             key: tells apart requests that are otherwise the same, such as those of two sessions.
             redirects: `follow` hands the handler what the redirect leads to, `keep` the redirect itself.
             safe: it may be sent again after a kill that left its fate unknown. GET and HEAD are safe, others are not.
+            session: who asks, where the spider keeps sessions: a name of your own, or `page.session`.
 
         Raises:
             UsageError: a part of it cannot be sent or kept; says which.
@@ -100,7 +134,7 @@ class Request:
         self.has_password = False
         """It holds a password as a person typed it: it is sent at once or not at all, since whatever waits is kept."""
         self.found = Found(url, REQUEST, request=_requested(
-            method, body, json, headers, cookies, label, data, priority, key, redirects, safe
+            method, body, json, headers, cookies, label, data, priority, key, redirects, safe, session
         ))  # fmt: skip
 
     @classmethod
@@ -139,14 +173,19 @@ class Request:
         """Whose answer it is."""
         return "" if self.found.request is None else self.found.request.label
 
+    @property
+    def session(self) -> str:
+        """Who asks; empty for whoever's turn it is."""
+        return "" if self.found.request is None else self.found.request.session
+
     def __repr__(self) -> str:
         label = f" label={self.label!r}" if self.label else ""
         return f"<Request {self.method} {self.url}{label}>"
 
 
-def asking(label: str, data: object, priority: int, key: str) -> Requested | None:
+def asking(label: str, data: object, priority: int, key: str, session: str | PageSession) -> Requested | None:
     """What a link asks for beside its URL; None where it says nothing that a plain link does not."""
-    return _requested("", None, None, None, None, label, data, priority, key, "follow", None)
+    return _requested("", None, None, None, None, label, data, priority, key, "follow", None, session)
 
 
 def _requested(
@@ -161,6 +200,7 @@ def _requested(
     key: str,
     redirects: Literal["follow", "keep"],
     safe: bool | None,
+    session: str | PageSession,
 ) -> Requested | None:
     fields = dict(headers or {})
     content, kind = _content(body, json)
@@ -181,6 +221,7 @@ def _requested(
         safe,
         priority,
         redirects,
+        str(session),
     )
     return None if made == _NOTHING else made
 

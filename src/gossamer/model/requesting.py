@@ -82,6 +82,8 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
     priority: int = 0
     """So many levels sooner than others of its depth; later where it is negative."""
     redirects: Redirects = "follow"
+    session: str = ""
+    """Who asks, where a spider keeps sessions; empty for whoever's turn it is."""
     was_begun: bool = False
     """An earlier process may have sent it, and ended before it knew what became of it. Set by the queues alone."""
 
@@ -101,6 +103,7 @@ def requested(
     is_safe: bool | None = None,
     priority: int = 0,
     redirects: Redirects = "follow",
+    session: str = "",
 ) -> Requested:
     """A request as it may wait in the ledger.
 
@@ -114,6 +117,7 @@ def requested(
         is_safe: it may be sent again after a kill; by default as its method says.
         priority: so many levels sooner than others of its depth.
         redirects: what becomes of an answer that leads elsewhere.
+        session: who asks.
 
     Raises:
         UsageError: a part is larger than may be kept, or cannot be sent.
@@ -125,11 +129,12 @@ def requested(
         ("data", data, MAX_DATA),
         ("label", label, MAX_NAME),
         ("key", key, MAX_NAME),
+        ("session", session, MAX_NAME),
     ):
         if len(text) > most:
             raise UsageError(f"the {what} of a request has {len(text):,} bytes; {most:,} can be kept")
-    if not all(part.isprintable() for part in (label, key)):
-        raise UsageError("label and key of a request are one line of printable characters each")
+    if not all(part.isprintable() for part in (label, key, session)):
+        raise UsageError("label, key and session of a request are one line of printable characters each")
     if len(headers) > MAX_FIELDS:
         raise UsageError(f"a request has {len(headers)} header fields of its own; {MAX_FIELDS} can be kept")
     for name, value in headers:
@@ -141,7 +146,7 @@ def requested(
         raise UsageError(f"the priority of a request is from -{MOST_PRIORITY} to {MOST_PRIORITY}, not {priority}")
     safe = method in SAFE_METHODS if is_safe is None else is_safe
     mark = _mark(method, body, key)
-    return Requested(mark, method, body, headers, label, data, safe, priority, redirects)
+    return Requested(mark, method, body, headers, label, data, safe, priority, redirects, session)
 
 
 def _mark(method: str, body: bytes, key: str) -> str:

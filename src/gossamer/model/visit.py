@@ -70,6 +70,8 @@ class Response(msgspec.Struct, frozen=True):
     """The rule that refused the body when its head was known: nothing of it was fetched."""
     notes: tuple[Note, ...] = ()
     """What of it was read although its standard does not allow it."""
+    session: str = ""
+    """Who asked, where a spider keeps sessions."""
 
     def header(self, name: str) -> str:
         """The first field of this (lower-case) name, or an empty string."""

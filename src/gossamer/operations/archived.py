@@ -8,10 +8,13 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from gossamer.model.body import MAX_READ, THRESHOLD
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import Redirects, Requested
 from gossamer.model.task import Task
 from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
 from gossamer.query.archive import ArchiveReader
@@ -20,6 +23,8 @@ from gossamer.reading.text import MAX_TEXT, TextChoice
 from gossamer.stages.fetch.coding import codings, decode, refusal
 from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stores.warc_reading import ArchivedRecord
+
+_PLAIN = Requested()
 
 
 def archived_visit(reader: ArchiveReader, row: Mapping[str, Any]) -> Visit:
@@ -41,12 +46,27 @@ def archived_visit(reader: ArchiveReader, row: Mapping[str, Any]) -> Visit:
             source=row["discovered_from"] or "",
             relation=row["relation"],
             attempt=row["attempt"],
+            request=_request(row),
         ),
         response=_response(row, record, source),
         id=row["visit"] or "",
         digest=row["digest"] or "",
         duplicate_of=row["duplicate_of"] or "",
     )
+
+
+def _request(row: Mapping[str, Any]) -> Requested | None:
+    """What was asked for beside the URL, as far as handlers see it: what was sent is in the archive alone."""
+    mark, label, data = row.get("request") or "", row.get("label") or "", row.get("data")
+    redirects: Redirects = "keep" if row.get("redirects") == "keep" else "follow"
+    made = Requested(
+        mark=mark,
+        method=mark.partition(" ")[0] or "GET",
+        label=label,
+        data=b"" if data is None else msgspec.msgpack.encode(msgspec.json.decode(data)),
+        redirects=redirects,
+    )
+    return None if made == _PLAIN else made
 
 
 def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRecord) -> Response:
@@ -69,6 +89,7 @@ def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRe
         elapsed=row["elapsed_ms"] / 1000,
         cut=row["truncated"] or "",
         error=row["error"] or "",
+        session=row.get("session") or "",
         notes=tuple(map(Note, (row["notes"] or "").split())),
     )
 

@@ -22,6 +22,9 @@ REMEMBERING = frozenset({"content-seen", "url-seen"})
 #: Fingerprints that a run over the archive compares at the most, 330 bytes each in memory: the ledger belongs to the crawl.
 FINGERPRINTS = 1_000_000
 
+#: What says of an answer whether it was the last of its page, by its name in the catalog.
+RULINGS = "archived-rulings"
+
 
 def between(wiring: Wiring) -> Wiring:
     """The stages between fetch and commit, with the archive before them and rows behind.
@@ -66,16 +69,31 @@ def _take(wiring: Wiring, roles: Mapping[str, Any], taken: dict[str, ProviderPla
         for names in [bound] if isinstance(bound, str) else bound.values():
             for name in [names] if isinstance(names, str) else names:
                 if name in wiring.providers and name not in taken:
-                    taken[name] = _without_ledger(wiring.providers[name])
+                    taken[name] = _at_rest(wiring.providers[name])
                     _take(wiring, taken[name].providers, taken)
 
 
-def _without_ledger(plan: ProviderPlan) -> ProviderPlan:
-    """A provider of the same kind that keeps nothing; most do not."""
+def _at_rest(plan: ProviderPlan) -> ProviderPlan:
+    """What stands for a provider while nothing is fetched and the ledger belongs to the crawl; most stand for themselves."""
+    if plan.use == "politeness":
+        return ProviderPlan(RULINGS)
     if plan.use != "ledger-fingerprints":
         return plan
     capacity = min(FINGERPRINTS, int(plan.settings.get("capacity", FINGERPRINTS)))
     return ProviderPlan("memory-fingerprints", settings={"capacity": capacity})
+
+
+def without_handlers(wiring: Wiring) -> Wiring:
+    """The wiring of a crawl with a spider as it would be without one."""
+    components = {
+        name: msgspec.structs.replace(
+            plan, use="process", providers={role: one for role, one in plan.providers.items() if role != "handlers"}
+        )
+        if plan.use == "handling-process"
+        else plan
+        for name, plan in wiring.components.items()
+    }
+    return msgspec.structs.replace(wiring, components=components)
 
 
 def with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> Wiring:

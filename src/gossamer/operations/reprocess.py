@@ -7,6 +7,7 @@ Then the tables are switched to the new rows at once (:mod:`gossamer.query.repla
 """
 
 import contextlib
+import shlex
 import shutil
 import tempfile
 import time
@@ -23,6 +24,7 @@ from gossamer.assembly.documents import with_structured_data
 from gossamer.assembly.following import Following
 from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.spiders import SPIDER, with_spider
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.component import Consumer, Producer
 from gossamer.flow.errors import UnknownName
@@ -30,23 +32,29 @@ from gossamer.flow.planning import plan
 from gossamer.flow.ports import In, Out
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import NoSettings
+from gossamer.flow.unit import Provider
 from gossamer.flow.wiring import Wiring
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.model.outcome import TRANSIENT, Outcome
+from gossamer.model.ruling import DONE, Ruling, What
+from gossamer.model.task import Answer
 from gossamer.model.visit import Visit
 from gossamer.operations.archived import archived_visit
-from gossamer.operations.replayed_wiring import between, with_processors
+from gossamer.operations.replayed_wiring import RULINGS, between, with_processors, without_handlers
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.places import crawl_directory, replacing
 from gossamer.query.replacing import Basis, basis, replace, replaceable
+from gossamer.spiders.running import SpiderHandlers
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.tables.catalog import table_named
 
 _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest,
-       duplicate_of, bytes, truncated, error, notes, warc_file, warc_offset, warc_length, visit
+       duplicate_of, bytes, truncated, error, notes, request, label, data, redirects, session, warc_file, warc_offset,
+       warc_length, visit
 FROM pages_all WHERE warc_file IS NOT NULL AND NOT noarchive ORDER BY warc_file, warc_offset
 """
 
@@ -74,6 +82,7 @@ def reprocess(
     wiring: Wiring | None = None,
     processors: Sequence[str] = (),
     rdf: bool = False,
+    spider: type[SpiderHandlers] | None = None,
     catalog: Catalog | None = None,
     report: Callable[[str], object] = lambda line: None,
 ) -> "Reprocessing":
@@ -84,17 +93,35 @@ def reprocess(
         wiring: whose processors run; the crawl's own where it is None.
         processors: run these alone, each `NAME` or `MIME=NAME`, and replace only items of the kinds that they find.
         rdf: also read the structured data of pages, as a crawl with `--rdf` does.
+        spider: its handlers get the pages, as in a crawl; what they ask for is kept as links, and nothing is fetched.
         catalog: where names are looked up.
         report: takes what goes wrong with what follows the crawl.
 
     Raises:
-        UsageError: there is no crawl, or no such processor.
+        UsageError: there is no crawl, or no such processor; or the crawl has handlers, and nobody brings them.
         WiringError: the wiring has no stages to run.
     """
-    wiring = wiring or crawl_wiring(directory)
+    wiring, catalog = wiring or crawl_wiring(directory), catalog or shipped_catalog()
     if rdf:
         wiring = with_structured_data(wiring)
-    return Reprocessing(crawl_directory(directory), wiring, processors, catalog or shipped_catalog(), report)
+    if spider is not None:
+        if processors:
+            raise UsageError("run the handlers of a spider, or some processors alone, not both")
+        catalog.add(SPIDER, spider)
+        wiring = with_spider(wiring, "")
+    elif SPIDER in wiring.providers:
+        if not processors:
+            raise UsageError(_handlers_missing(wiring, directory))
+        wiring = without_handlers(wiring)
+    return Reprocessing(crawl_directory(directory), wiring, processors, catalog, report)
+
+
+def _handlers_missing(wiring: Wiring, directory: str) -> str:
+    file = wiring.providers[SPIDER].settings.get("file", "")
+    how = (
+        f"gossamer reprocess {shlex.quote(directory)} --spider {shlex.quote(file)}" if file else "spider.reprocess(DIR)"
+    )
+    return f"this crawl has handlers of its own; bring them with {how}, or name processors with --processor"
 
 
 def crawl_wiring(directory: str) -> Wiring:
@@ -125,6 +152,7 @@ class Reprocessing:
         self._source = _Source(directory)
         catalog.add("archive-visits", _replay(self._source))
         catalog.add("visit-rows", _rows(self._rows))
+        catalog.add(RULINGS, ArchivedRulings)
         self._asked = {*TableLogSheet().tables, *_logged(wiring)}
         self.wiring = between(with_processors(wiring, processors, catalog))
         plan(self.wiring, catalog)
@@ -252,6 +280,15 @@ def _replay(source: _Source) -> type[Producer[NoSettings]]:
             return source.visits()
 
     return Replay
+
+
+class ArchivedRulings(Provider[NoSettings]):
+    """Knows a failure that was tried again by its outcome: the last try is called otherwise. Implements `spiders.Rulings`."""
+
+    def expected(self, answer: Answer) -> Ruling:
+        """See the contract."""
+        is_last = answer.outcome not in TRANSIENT or answer.outcome is Outcome.GONE_AFTER_RETRIES
+        return DONE if is_last else Ruling(What.RETRY)
 
 
 class _RowsTo:

@@ -57,7 +57,7 @@ class _File(NamedTuple):
 class Form:
     """One form of a page. `fields` says what it would send as it stands."""
 
-    def __init__(self, tree: "LexborHTMLParser", node: "LexborNode", url: str, charset: str) -> None:
+    def __init__(self, tree: "LexborHTMLParser", node: "LexborNode", url: str, charset: str, session: str = "") -> None:
         """Read a form.
 
         Args:
@@ -65,7 +65,9 @@ class Form:
             node: the form in it.
             url: the URL of the page, where a form without an action goes.
             charset: the encoding of the page, by the Encoding standard's name in lower case.
+            session: that asked for the page, and sends the form.
         """
+        self._session = session
         self._attributes = node.attributes
         self._url = url
         self._charset = _sent_in(self._attributes.get("accept-charset") or "", charset)
@@ -153,7 +155,7 @@ class Form:
         if method != "post":
             query = _urlencoded(texts, self._charset)
             url = urlunsplit(urlsplit(action)._replace(query=query, fragment=""))
-            return Request(url, label=label, data=data, priority=priority, key=key, safe=safe)
+            return Request(url, label=label, data=data, priority=priority, key=key, safe=safe, session=self._session)
         kind = (pressed.get("formenctype") or self._attributes.get("enctype") or "").strip().lower()
         if kind == "multipart/form-data":
             body, kind = _multipart(entries, self._charset)
@@ -174,6 +176,7 @@ class Form:
             priority=priority,
             key=key,
             safe=safe,
+            session=self._session,
         )
 
     def _pressed(self, button: str | None) -> Mapping[str, str | None] | None:

@@ -6,28 +6,26 @@ committed record. It is the same class: what is known of a visit only later (its
 
 from collections.abc import Collection, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from gossamer.model.errors import UsageError
-from gossamer.model.items import number_in
 from gossamer.model.outcome import Outcome
-from gossamer.model.request import Request, asking, unpacked
+from gossamer.model.request import PageSession, Request, asking, unpacked
+from gossamer.model.requesting import Requested
 from gossamer.model.visit import Found, Item, Link, Location, Record, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.robots_tags import NOFOLLOW
+from gossamer.reading.selecting import PagePart, Selecting
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from gossamer.reading.forms import Form
 
-#: Attributes by which elements lead elsewhere, in the order in which they are looked for.
-_LEADING = ("href", "src")
 
-
-class Page:
+class Page(Selecting):
     """One fetch and what came of it: mostly an HTML document, but also a feed, a file, an answer in JSON, or a failure."""
 
     def __init__(
@@ -122,6 +120,11 @@ class Page:
         request = self._visit.task.request
         return None if request is None else unpacked(request.data)
 
+    @cached_property
+    def session(self) -> PageSession:
+        """The session that asked for the page, where the spider keeps sessions: its `name`, and `retire()`."""
+        return PageSession(self._visit.response.session)
+
     # -- what is known once it is committed
 
     @property
@@ -169,87 +172,47 @@ class Page:
         """
         return msgspec.json.decode(self.document.markup)
 
-    def css(self, selector: str) -> "list[LexborNode]":
-        """Elements that match a CSS selector, in document order.
-
-        Raises:
-            UsageError: it is no selector.
-            ParseSkipped: the page has no tree, since it would cost the parser too much.
-        """
-        from selectolax.lexbor import SelectolaxError  # whoever asks for no element has no use for it
-
-        tree = self.document.tree
-        try:
-            return tree.css(selector)
-        except SelectolaxError as error:
-            _refuse_selector(selector, error)
-
-    def _first(self, selector: str) -> "LexborNode | None":
-        from selectolax.lexbor import SelectolaxError  # as above
-
-        tree = self.document.tree
-        try:
-            return tree.css_first(selector)
-        except SelectolaxError as error:
-            _refuse_selector(selector, error)
+    @property
+    def _root(self) -> Any:
+        return self.document.tree
 
     def text(self, selector: str = "", default: str = "") -> str:
         """The text of the first element that matches, white space folded; `default` where none does.
 
         Without a selector: the prose of the page, without menus and code, one block a line.
         """
-        if not selector:
-            return self.document.text
-        node = self._first(selector)
-        return default if node is None else _folded(node)
-
-    def texts(self, selector: str) -> list[str]:
-        """The texts of all elements that match, in document order."""
-        return [_folded(node) for node in self.css(selector)]
-
-    def number(self, selector: str) -> float | None:
-        """The first number in the text of the first element that matches: `£12.50` is 12.5. None where there is none."""
-        node = self._first(selector)
-        return None if node is None else number_in(_folded(node))
-
-    def attr(self, selector: str, name: str, default: str = "") -> str:
-        """An attribute of the first element that matches; `default` where there is none."""
-        node = self._first(selector)
-        value = None if node is None else node.attributes.get(name)
-        return default if value is None else value
-
-    def attrs(self, selector: str, name: str) -> list[str]:
-        """That attribute of all elements that match and have it."""
-        found = (node.attributes.get(name) for node in self.css(selector))
-        return [value for value in found if value is not None]
+        return super().text(selector, default) if selector else self.document.text
 
     # -- where it leads
 
     def follow(
         self,
-        target: "str | LexborNode",
+        target: "str | LexborNode | PagePart",
         *,
         label: str = "",
         data: object = None,
         priority: int = 0,
         key: str = "",
+        session: str | PageSession = "",
     ) -> Request | None:
         """The request for the first element that matches a selector and leads somewhere; None where there is none.
 
         Args:
-            target: a CSS selector, an element, or a URL (one with a scheme, or that begins with `/`).
+            target: a CSS selector, an element, a part of the page that is one, or a URL (with a scheme, or beginning with `/`).
             label: chooses the handler that gets what comes.
             data: given back to that handler as `page.data`: anything that JSON can hold.
-            priority: as of :class:`~gossamer.model.request.Request`; so is `key`.
+            priority: as of :class:`~gossamer.model.request.Request`; so are `key` and `session`.
 
         Raises:
             UsageError: no handler has this label, or something cannot be kept.
         """
         self._check(label)
         if isinstance(target, str) and ("://" in target or target.startswith("/")):
-            return Request(target, label=label, data=data, priority=priority, key=key)
+            return Request(target, label=label, data=data, priority=priority, key=key, session=session)
+        if isinstance(target, PagePart):
+            target = target.node
         nodes = self.css(target) if isinstance(target, str) else [target]
-        return next(iter(self._asked(nodes, label, data, priority, key)), None)
+        return next(iter(self._asked(nodes, asking(label, data, priority, key, session))), None)
 
     def follow_all(
         self,
@@ -259,14 +222,17 @@ class Page:
         data: object = None,
         priority: int = 0,
         key: str = "",
+        session: str | PageSession = "",
     ) -> list[Request]:
         """The requests for all elements that match a selector and lead somewhere, in document order. See :meth:`follow`."""
         self._check(label)
         nodes = self.css(target) if isinstance(target, str) else target
-        return list(self._asked(nodes, label, data, priority, key))
+        return list(self._asked(nodes, asking(label, data, priority, key, session)))
 
     def form(self, selector: str = "form") -> "Form":
         """The first form that matches a selector, to be filled in: `page.form("#login").submit(user="me", password=secret)`.
+
+        The session that asked for the page sends the form.
 
         Raises:
             UsageError: the page has none, or it is no selector.
@@ -274,30 +240,28 @@ class Page:
         """
         from gossamer.reading.forms import Form  # few pages are filled in
 
-        node = self._first(selector)
+        node = self.first(selector)
         if node is None or node.tag != "form":
             found = "an element that is no form" if node is not None else "nothing"
             raise UsageError(f"page.form({selector!r}) finds {found} on {self.url}")
-        return Form(self.document.tree, node, self.url, self.document.charset)
+        return Form(self.document.tree, node, self.url, self.document.charset, self.session.name)
 
-    def _asked(
-        self, nodes: "Iterable[LexborNode]", label: str, data: object, priority: int, key: str
-    ) -> Iterable[Request]:
-        request = asking(label, data, priority, key)
+    def _asked(self, nodes: "Iterable[LexborNode]", request: Requested | None) -> Iterable[Request]:
         for node in nodes:
-            attributes = node.attributes
-            name = next((name for name in _LEADING if attributes.get(name) is not None), "")
-            if name:
-                disowned = not NOFOLLOW.isdisjoint((attributes.get("rel") or "").lower().split())
-                yield Request.of(Found(attributes[name] or "", f"{node.tag} {name}", "", disowned, request))
+            attributes, name = node.attributes, "href"
+            target = attributes.get(name)
+            if target is None:
+                name = "src"
+                target = attributes.get(name)
+                if target is None:
+                    continue
+            rel = attributes.get("rel")
+            disowned = rel is not None and not NOFOLLOW.isdisjoint(rel.lower().split())
+            yield Request.of(Found(target, f"{node.tag} {name}", "", disowned, request))
 
     def _check(self, label: str) -> None:
         if label and self._labels is not None and label not in self._labels:
             raise UsageError(unknown_label(label, self._labels))
-
-
-def _folded(node: "LexborNode") -> str:
-    return " ".join(node.text().split())
 
 
 def unknown_label(label: str, known: Collection[str]) -> str:
@@ -308,7 +272,3 @@ def unknown_label(label: str, known: Collection[str]) -> str:
     meant = f"; did you mean {near[0]!r}?" if near else ""
     listed = f"; its labels: {', '.join(sorted(known))}" if known else "; it has none"
     return f"no handler of the spider has the label {label!r}{meant or listed}"
-
-
-def _refuse_selector(selector: str, error: Exception) -> NoReturn:
-    raise UsageError(f"{selector!r} is no CSS selector: {error}") from None

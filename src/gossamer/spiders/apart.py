@@ -25,6 +25,7 @@ class FileHandlerSheet(Sheet, frozen=True):
     file: Annotated[str, setting("The file of the spider.")] = ""
     handler: Annotated[str, setting("The name of the handler.")] = ""
     labels: Annotated[tuple[str, ...], setting("The labels that the spider answers to.")] = ()
+    keeps_sessions: Annotated[bool, setting("Take requests that name a session.")] = False
 
 
 class FileHandler(Provider[FileHandlerSheet]):
@@ -38,16 +39,19 @@ class FileHandler(Provider[FileHandlerSheet]):
     def process(self, document: Document) -> Iterable[Any]:
         """What the handler yields."""
         labels = frozenset(self.sheet.labels)
-        gathering = Gathering(document.url, labels)
+        gathering = Gathering(document.url, labels, keeps_sessions=self.sheet.keeps_sessions)
         failure: Exception | None = None
+        page = Page(Record(document.visit), document=document, labels=labels)
         try:
-            gather(self._plan, Page(Record(document.visit), document=document, labels=labels), gathering)
+            gather(self._plan, page, gathering)
         except TooManyFinds:
             pass
         except Exception as error:
             failure = error
         handled = gathering.handled()
         yield from (*handled.found, *handled.items, *handled.orders)
+        if page.session.is_retired:
+            yield page.session
         if failure is not None:  # after what came before it, which is kept
             raise failure
 

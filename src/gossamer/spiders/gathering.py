@@ -11,7 +11,7 @@ from gossamer.contracts.spiders import Handled
 from gossamer.model.errors import UsageError
 from gossamer.model.items import as_item
 from gossamer.model.orders import Block, Delay, Order
-from gossamer.model.request import Request
+from gossamer.model.request import NO_SESSIONS, Request
 from gossamer.model.visit import Found, Item, Raised
 from gossamer.reading.page import unknown_label
 
@@ -26,9 +26,11 @@ class TooManyFinds(Exception):
 class Gathering:
     """What one handler yields of one page."""
 
-    def __init__(self, url: str, labels: frozenset[str]) -> None:
+    def __init__(self, url: str, labels: frozenset[str], *, keeps_sessions: bool) -> None:
+        """`keeps_sessions`: a request may name one."""
         self._url = url
         self._labels = labels
+        self._keeps_sessions = keeps_sessions
         self._found: list[Found] = []
         self._items: list[Item] = []
         self._orders: list[Order] = []
@@ -41,15 +43,21 @@ class Gathering:
 
         Raises:
             TypeError: it is nothing that a handler may yield, or an item that cannot be written.
-            UsageError: a request with a label that nobody answers to, or with a password.
+            UsageError: a request with a label that nobody answers to, with a password, or with a session that nobody keeps.
             TooManyFinds: no more is taken.
         """
         if thing is None:
             return
         if isinstance(thing, Request):
-            if thing.label and thing.label not in self._labels:
-                raise UsageError(unknown_label(thing.label, self._labels))
-            self._found.append(thing.kept())
+            found = thing.kept()
+            if (asked := found.request) is not None:
+                if asked.label and asked.label not in self._labels:
+                    raise UsageError(unknown_label(asked.label, self._labels))
+                if asked.session and not self._keeps_sessions:
+                    raise UsageError(NO_SESSIONS)
+            self._found.append(found)
+            if len(self._found) < MAX_FOUND:
+                return
         elif isinstance(thing, Found):
             self._found.append(thing)
         elif isinstance(thing, list | tuple | GeneratorType):

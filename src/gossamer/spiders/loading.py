@@ -16,6 +16,7 @@ from gossamer.flow.errors import FlowError
 from gossamer.model.errors import UsageError
 from gossamer.model.raised import raised
 from gossamer.spiders.handlers import HandlerTable
+from gossamer.spiders.sessions import Sessions
 
 #: The name of the module that a file becomes: not `__main__`, so that what stands under that name's guard is not run.
 MODULE = "gossamer_spider"
@@ -26,6 +27,7 @@ class Loadable(Protocol):
     """A spider, as far as loading is concerned."""
 
     handlers: HandlerTable
+    sessions: Sessions
 
 
 class SpiderLoaded(BaseException):
@@ -48,6 +50,14 @@ def end_loading(spider: object, options: Mapping[str, Any]) -> None:
     """
     if _is_loading.get():
         raise SpiderLoaded(spider, options)
+
+
+def parted(text: str) -> tuple[str, str]:
+    """File and name of the spider in it, of `FILE[:NAME]`; an empty name where none is given."""
+    if ":" not in text or text.endswith(".py"):
+        return text, ""
+    file, _, name = text.rpartition(":")
+    return file, name
 
 
 def load(file: str, name: str = "") -> tuple[Any, Mapping[str, Any]]:

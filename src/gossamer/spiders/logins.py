@@ -44,9 +44,11 @@ _NOT_IN = "it says that nobody is logged in"
 class Session:
     """What a log-in asks with: requests to its host, whose cookies stay with the crawl."""
 
-    def __init__(self, url: str, ask: Ask, issuer: str = "") -> None:
-        """Ask the host of a canonical URL, and `issuer`, the host that issues its tokens."""
+    def __init__(self, url: str, ask: Ask, issuer: str = "", name: str = "") -> None:
+        """Ask the host of a canonical URL, and `issuer`, the host that issues its tokens, as the session of this name."""
         self.url = url
+        self.name = name
+        """The session of the spider that logs in; empty where it keeps none."""
         self._ask = ask
         self._hosts = {host_of(url), issuer or host_of(url)}
         self.token = ""
@@ -83,6 +85,7 @@ class Session:
             UsageError: it leads to another host, or nowhere.
         """
         url, sent = self._resolved(request.url, self.url), request.found.request or requested()
+        sent = msgspec.structs.replace(sent, session=self.name)
         for _ in range(_MOST_REDIRECTS):
             task = Task(url, host_of(url), request=sent)
             response = await self._ask(task)
@@ -176,54 +179,68 @@ class Entrances:
         """`now`: seconds since the epoch."""
         self._table = table
         self._now = now
-        self._locks: dict[str, asyncio.Lock] = {}
-        self._entered: dict[str, float] = {}
+        self._locks: dict[_Who, asyncio.Lock] = {}
+        self._entered: dict[_Who, float] = {}
         """When each host was logged in to; 0 for an earlier run."""
-        self._until: dict[str, float] = {}
+        self._until: dict[_Who, float] = {}
         """When the token of a host is to be asked for anew, where it has one that ends."""
-        self._left: set[str] = set()
+        self._left: set[_Who] = set()
 
-    def _is_in(self, host: str) -> bool:
-        return host in self._entered and self._now() < self._until.get(host, float("inf"))
+    def _is_in(self, who: "_Who") -> bool:
+        return who in self._entered and self._now() < self._until.get(who, float("inf"))
 
-    async def enter(self, url: str, ask: Ask, entered: Entered, grant: Grant) -> None:
+    async def enter(self, url: str, ask: Ask, entered: Entered, grant: Grant, session: str = "") -> None:
         """See the contract."""
-        host = host_of(url)
-        plan = self._table.of(host)
-        if plan is None or self._is_in(host):
+        who = (host_of(url), session)
+        plan = self._table.of(host_of(url))
+        if plan is None or self._is_in(who):
             return
-        async with self._locks.setdefault(host, asyncio.Lock()):
-            if self._is_in(host):
+        async with self._locks.setdefault(who, asyncio.Lock()):
+            if self._is_in(who):
                 return
-            if host not in self._left and entered.has_entered(plan.url):
-                self._entered[host] = 0.0
+            if who not in self._left and entered.has_entered(plan.url, session):
+                self._entered[who] = 0.0
                 return
-            session = await _run(plan, ask)
-            self._left.discard(host)
-            self._entered[host] = now = self._now()
-            self._until.pop(host, None)
-            if not session.token:
-                entered.note_entered(plan.url)
+            run = await _run(plan, ask, session)
+            self._left.discard(who)
+            self._entered[who] = now = self._now()
+            self._until.pop(who, None)
+            if not run.token:
+                entered.note_entered(plan.url, session)
                 return
-            grant(plan.url, f"Authorization: Bearer {session.token}")
-            if session.seconds:
-                self._until[host] = now + _SPENT * session.seconds
+            grant(plan.url, f"Authorization: Bearer {run.token}", session)
+            if run.seconds:
+                self._until[who] = now + _SPENT * run.seconds
 
-    def leave(self, url: str, asked: float) -> None:
+    def leave(self, url: str, asked: float, session: str = "") -> None:
         """A page says that nobody is logged in: run the log-in again, unless that was done since the page was asked for.
 
         Args:
             url: of the page.
             asked: when, in seconds since the epoch.
+            session: that asked for it.
         """
-        host = host_of(url)
-        if self._entered.get(host, float("inf")) <= asked:
-            del self._entered[host]
-            self._left.add(host)
+        who = (host_of(url), session)
+        if self._entered.get(who, float("inf")) <= asked:
+            del self._entered[who]
+            self._left.add(who)
+
+    def forget(self, session: str) -> None:
+        """A session begins anew: it is logged in nowhere."""
+        for who in [who for who in self._entered if who[1] == session]:
+            del self._entered[who]
+            if not self._locks[who].locked():
+                del self._locks[who]
+            self._until.pop(who, None)
+            self._left.discard(who)
 
 
-async def _run(plan: LogInPlan, ask: Ask) -> Session:
-    session = Session(plan.url, ask, plan.issuer)
+#: A host, and the session that is logged in there.
+_Who = tuple[str, str]
+
+
+async def _run(plan: LogInPlan, ask: Ask, name: str) -> Session:
+    session = Session(plan.url, ask, plan.issuer, name)
     try:
         async with asyncio.timeout(plan.deadline) as limit:
             is_in = await plan.function(session)

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from gossamer.contracts.politeness import Politeness
-from gossamer.contracts.spiders import Ask, Elsewhere, Entered, Grant, Handled
+from gossamer.contracts.spiders import Ask, Elsewhere, Entered, Grant, Handled, Rulings
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
@@ -22,12 +21,14 @@ from gossamer.model.raised import raised, shown_file
 from gossamer.model.request import LoggedOut, Retry
 from gossamer.model.requesting import Requested
 from gossamer.model.ruling import What
-from gossamer.model.visit import Record, Visit, answer_of, given_up, of_request
+from gossamer.model.task import Task
+from gossamer.model.visit import Record, Response, Visit, answer_of, given_up, of_request
 from gossamer.reading.document import Document
 from gossamer.reading.page import Page
 from gossamer.spiders.gathering import Gathering, TooManyFinds
 from gossamer.spiders.handlers import HandlerPlan, HandlerTable
 from gossamer.spiders.logins import Entrances, LogInTable
+from gossamer.spiders.sessions import NO_SESSIONS, SessionPool
 from gossamer.spiders.threads import Hanging, Threads, TooManyHang
 from gossamer.spiders.watch import LoopWatch
 
@@ -56,14 +57,16 @@ class SpiderSheet(Sheet, frozen=True):
 
 
 class SpiderHandlers(Provider[SpiderSheet]):
-    """Runs the handlers of one spider. Contracts: `spiders.PageHandlers`, `spiders.LogIns`, `spiders.Beginnings`.
+    """Runs the handlers of one spider. Contracts: `spiders.PageHandlers`, `spiders.LogIns`, `spiders.SessionTurns`,
+    `spiders.Beginnings`.
 
-    A spider makes a subclass with its own `table`, `logins` and `asked`.
+    A spider makes a subclass with its own `table`, `logins`, `plan_of_sessions` and `asked`.
     """
 
-    politeness: Uses[Politeness]
+    politeness: Uses[Rulings]
     table: HandlerTable
     logins = LogInTable()
+    plan_of_sessions = NO_SESSIONS
     asked: Mapping[str, Sequence[Requested | None]] = {}
     """What is asked of seeds, by their canonical URLs; a plain request of those that are not here."""
 
@@ -74,6 +77,8 @@ class SpiderHandlers(Provider[SpiderSheet]):
         self._threads: Threads | None = None
         self._watch: LoopWatch | None = None
         self._entrances = Entrances(self.logins, self._now)
+        self.pool = SessionPool(self.plan_of_sessions, self._now)
+        self.metrics.gauge("retired_sessions", lambda: self.pool.retired)
         self.metrics.gauge("hanging", lambda: len(self._threads.left_behind) if self._threads is not None else 0)
 
     async def start(self) -> None:
@@ -98,22 +103,51 @@ class SpiderHandlers(Provider[SpiderSheet]):
         """See `contracts.spiders.Beginnings`."""
         return self.asked.get(url, (None,))
 
-    async def enter(self, url: str, ask: Ask, entered: Entered, grant: Grant) -> None:
+    async def enter(self, url: str, ask: Ask, entered: Entered, grant: Grant, session: str = "") -> None:
         """See `contracts.spiders.LogIns`."""
-        await self._entrances.enter(url, ask, entered, grant)
+        await self._entrances.enter(url, ask, entered, grant, session)
+
+    # -- who asks
+
+    def session_for(self, task: Task) -> str:
+        """See `contracts.spiders.SessionTurns`."""
+        return self.pool.session_for(task)
+
+    def answered(self, session: str, task: Task, response: Response) -> None:
+        """See `contracts.spiders.SessionTurns`."""
+        self.pool.answered(session, task, response)
+
+    def take_retired(self) -> Sequence[str]:
+        """See `contracts.spiders.SessionTurns`."""
+        taken = self.pool.take_retired()
+        for session in taken:
+            self._entrances.forget(session)
+        return taken
+
+    def retired(self, visit: Visit) -> None:
+        """See the contract."""
+        self.pool.retire(visit.response.session, visit.response.started)
 
     # -- whose page it is
 
     def wants(self, visit: Visit) -> bool:
         """See the contract."""
-        return self._plan_of(visit) is not None
+        return self._is_refused(visit) or self._plan_of(visit) is not None
+
+    def _is_refused(self, visit: Visit) -> bool:
+        return bool(visit.response.session) and self.pool.is_refused(visit.task, visit.response)
 
     def elsewhere(self, visit: Visit) -> Elsewhere | None:
         """See the contract."""
         plan = self._plan_of(visit)
         if plan is None or plan.run != "process":
             return None
-        sheet = {"file": _file_of(plan), "handler": plan.name, "labels": sorted(self.table.labels)}
+        sheet = {
+            "file": _file_of(plan),
+            "handler": plan.name,
+            "labels": sorted(self.table.labels),
+            "keeps_sessions": bool(self.pool.count),
+        }
         return Elsewhere(plan.who, plan.place, "gossamer.spiders.apart", "FileHandler", sheet, plan.deadline)
 
     def _plan_of(self, visit: Visit) -> HandlerPlan | None:
@@ -142,7 +176,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
 
     def left(self, visit: Visit) -> None:
         """See the contract."""
-        self._entrances.leave(visit.url, visit.response.started)
+        self._entrances.leave(visit.url, visit.response.started, visit.response.session)
 
     # -- running one
 
@@ -153,13 +187,23 @@ class SpiderHandlers(Provider[SpiderSheet]):
             ComponentFailed: so many handlers hang that no more can be run.
         """
         visit = document.visit
+        if self._is_refused(visit):
+            self.metrics.count("refused_sessions")
+            return Handled(again=0.0)
         plan = self._plan_of(visit)
         if plan is None:
             return Handled()
         if visit.response.outcome not in DOCUMENTS and visit.response.outcome is not Outcome.REDIRECT:
             visit = given_up(visit) if self._ruling(visit) is What.GONE else visit
         page = Page(Record(visit), document=document, labels=self.table.labels)
-        gathering = Gathering(page.url, self.table.labels)
+        gathering = Gathering(page.url, self.table.labels, keeps_sessions=bool(self.pool.count))
+        made = await self._run(plan, page, gathering)
+        if page.session.is_retired:
+            self.retired(visit)
+        return made
+
+    async def _run(self, plan: HandlerPlan, page: Page, gathering: Gathering) -> Handled:
+        """What the handler yields of the page, and what it does wrong. Raises as :meth:`handle`."""
         try:
             if plan.run == "loop":
                 async with asyncio.timeout(plan.deadline) as limit:
@@ -177,7 +221,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
                 return self._hung(plan, gathering, "it was cancelled")
             return self._failed(plan, gathering, error)
         except Retry as error:
-            return self._again(plan, visit, error)
+            return self._again(plan, page.record.visit, error)
         except ParseSkipped:
             return gathering.handled()  # the page's own trouble, which is told with it
         except TooManyFinds:

@@ -30,6 +30,7 @@ _HOMES = {
     "check_learner": "trapping",
     "check_ledger": "ledger",
     "check_log_ins": "handling",
+    "check_sessions": "handling",
     "check_outbox": "exchanging",
     "check_page_handlers": "handling",
     "check_politeness": "asking",

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
-from gossamer.contracts.spiders import Entered, Handled, LogIns, PageHandlers
+from gossamer.contracts.spiders import Entered, Handled, LogIns, PageHandlers, SessionTurns
 from gossamer.flow.errors import ComponentFailed
 from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import requested
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Response, Visit
@@ -39,12 +40,39 @@ async def check_page_handlers(handlers: PageHandlers, wanted: Sequence[Visit], u
         assert handlers.wants(visit), "it has forgotten a handler"
 
 
+def check_sessions(make: Callable[[], SessionTurns], blocked: int, limit: int) -> None:
+    """Sessions keep the promises of their contract.
+
+    Args:
+        make: makes those of a new run, two or more in turn.
+        blocked: a status code for which they retire a session.
+        limit: how many of them are retired at most.
+    """
+    sessions = make()
+    plain = Task("http://a.test/", "a.test")
+    named = Task("http://a.test/", "a.test", request=requested(session="anna"))
+    turns = [sessions.session_for(plain) for _ in range(10)]
+    assert all(turns) and len(set(turns)) > 1, "tasks do not go from one session to the next"
+    assert sessions.session_for(named) == "anna", "a task is asked for by another session than it names"
+    sessions.answered(turns[0], plain, Response(Outcome.OK, status=200, started=1e12))
+    assert list(sessions.take_retired()) == [], "a session is retired that was let in"
+    refused = Response(Outcome.CLIENT_ERROR, status=blocked, started=0.0)
+    for _ in range(3):
+        sessions.answered("anna", named, refused)
+    assert list(sessions.take_retired()) == ["anna"], "a session is not retired once for what it asked before"
+    assert list(sessions.take_retired()) == [], "a session is named twice"
+    assert sessions.session_for(named) == "anna", "a name that was retired stands for nobody"
+    for _ in range(2 * limit):
+        sessions.answered("anna", named, Response(Outcome.CLIENT_ERROR, status=blocked, started=1e12))
+    assert len(sessions.take_retired()) == limit - 1, "more or fewer sessions are retired than the limit says"
+
+
 class _Server:
     """Answers log-ins, and counts those that ask it at once."""
 
     def __init__(self) -> None:
         self.asked: list[Task] = []
-        self.entered: list[str] = []
+        self.entered: list[tuple[str, str]] = []
         self.most = self._now = 0
 
     async def ask(self, task: Task) -> Response:
@@ -55,13 +83,13 @@ class _Server:
         self._now -= 1
         return Response(Outcome.OK, status=200)
 
-    def has_entered(self, url: str) -> bool:
-        return url in self.entered
+    def has_entered(self, url: str, session: str = "") -> bool:
+        return (session, url) in self.entered
 
-    def note_entered(self, url: str) -> None:
-        self.entered.append(url)
+    def note_entered(self, url: str, session: str = "") -> None:
+        self.entered.append((session, url))
 
-    def grant(self, url: str, field: str) -> None:
+    def grant(self, url: str, field: str, session: str = "") -> None:
         raise AssertionError("a log-in that bears no token grants none")
 
 
@@ -94,6 +122,9 @@ async def check_log_ins(make: Callable[[], LogIns], url: str, elsewhere: str, re
     assert len(server.entered) == 1, "a log-in was not noted once"
     await asyncio.gather(*(log_ins.enter(url, server.ask, server, server.grant) for _ in range(5)))
     assert len(server.asked) == one, "a log-in was run again although it had succeeded"
+    await log_ins.enter(url, server.ask, server, server.grant, "other")
+    assert len(server.asked) > one, "a session is taken to be logged in since another is"
+    one = len(server.asked)
     await make().enter(url, server.ask, server, server.grant)
     assert len(server.asked) == one, "a log-in of an earlier run was run again"
     fresh, again = _Server(), make()
@@ -106,7 +137,7 @@ async def check_log_ins(make: Callable[[], LogIns], url: str, elsewhere: str, re
 def check_entered(
     opened: Callable[[], AbstractContextManager[Entered]],
     url: str,
-    give: Callable[[Entered], None],
+    give: Callable[[Entered, str], None],
     end: Callable[[], None],
 ) -> None:
     """What is known of log-ins keeps the promises of its contract.
@@ -114,17 +145,21 @@ def check_entered(
     Args:
         opened: opens what an earlier run has left, and closes it.
         url: of a log-in.
-        give: has the host of that URL set a cookie.
+        give: has the host of that URL set a cookie for a session, given by its name.
         end: lets the time pass after which the cookie is no longer valid.
     """
     with opened() as entered:
         assert not entered.has_entered(url), "a log-in is known that nobody has run"
-        give(entered)
+        give(entered, "")
         assert not entered.has_entered(url), "a cookie alone is taken for a log-in"
         entered.note_entered(url)
         assert entered.has_entered(url), "a log-in that was noted is not known"
+        give(entered, "other")
+        assert not entered.has_entered(url, "other"), "the log-in of a session is taken for that of another"
+        entered.note_entered(url, "other")
     with opened() as entered:
         assert entered.has_entered(url), "a log-in is not known in the next run"
+        assert entered.has_entered(url, "other"), "the log-in of a session is not known in the next run"
         end()
         assert not entered.has_entered(url), "a log-in is known whose cookies have ended"
     with opened() as entered:

@@ -83,15 +83,17 @@ def handled(
     import asyncio  # a test of a processor needs none
 
     document = stored_document(source, url=url, content_type=content_type, status=status)
-    task = msgspec.structs.replace(document.visit.task, request=asking(label, data, 0, ""))
-    visit = msgspec.structs.replace(document.visit, task=task)
+    task = msgspec.structs.replace(document.visit.task, request=asking(label, data, 0, "", ""))
+    keeps_sessions = bool(spider.sessions.count)
+    answer = msgspec.structs.replace(document.visit.response, session="1" if keeps_sessions else "")
+    visit = msgspec.structs.replace(document.visit, task=task, response=answer)
     plan = spider.handlers.of_page(label, visit.url, visit.media_type)
     if plan is None:
         raise UsageError(
             f"no handler gets {visit.url} of type {visit.media_type or 'unknown'} with the label {label!r}"
         )
     labels = spider.handlers.labels
-    gathering = Gathering(visit.url, labels)
+    gathering = Gathering(visit.url, labels, keeps_sessions=keeps_sessions)
     gather: Any = in_loop(plan, Page(Record(visit), document=Document(visit), labels=labels), gathering)
     asyncio.run(gather)
     return gathering.handled()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.assembly.agency.crawl import DividedCrawl, agents_of
-from gossamer.assembly.agency.joining import more_members
+from gossamer.assembly.agency.joining import check_can_join, more_members
 from gossamer.assembly.agency.orders import AgentOrders, agent_wiring, part_of
 from gossamer.assembly.agency.restarts import LONGEST_WAIT, MOST_VAIN, Restarts
 from gossamer.assembly.agency.shares import Borrower, lent
@@ -19,6 +19,7 @@ from gossamer.assembly.options import MOST_AGENTS, CrawlOptions
 from gossamer.flow.errors import SettingError
 from gossamer.flow.planning import plan
 from gossamer.flow.sheet import build
+from gossamer.flow.wiring import ProviderPlan, Wiring
 from gossamer.model.errors import UsageError
 from gossamer.stores.members import write_members
 from gossamer.stores.merged_log import merge_logs
@@ -169,6 +170,14 @@ def test_a_divided_crawl_goes_on_with_the_agents_that_it_has_or_with_more(tmp_pa
     assert agents_of(build(CrawlOptions, {**resume, "agents": 3})) == 3
     with pytest.raises(UsageError, match=r"has 2 agents.*leave out --agents 1"):
         agents_of(build(CrawlOptions, {**resume, "agents": 1}))
+
+
+@pytest.mark.parametrize("use", ["sieve", "url-trie", "bloom-seen", "opic-ledger"])
+def test_nobody_joins_a_crawl_whose_state_cannot_be_handed_on(tmp_path: Path, use: str) -> None:
+    wiring = Wiring(providers={"one": ProviderPlan(use)})
+    with pytest.raises(UsageError, match="has 'one', whose state cannot be divided"):
+        check_can_join(wiring, tmp_path)
+    check_can_join(Wiring(providers={"ledger": ProviderPlan("ledger")}), tmp_path)
 
 
 def test_those_who_join_have_names_that_are_free() -> None:

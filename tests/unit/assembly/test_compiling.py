@@ -27,6 +27,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "robots": ("ignore", {"robots": "ignore-robots"}),
     "hosts": ({"a.test": {"delay": "5s"}}, {"politeness.delays": {"a.test": 5.0}}),
     "retries": (2, {"politeness.retries": [10.0, 600.0]}),
+    "proxy": ("http://a.test:1", {"http.proxy": ["http://a.test:1"], "frontier.proxied": True}),
     "header": (["X-A: 1"], {"http.header": ("X-A: 1",)}),
     "auth": ("me:secret", {}),
     "page_requisites": (True, {"html.requisites": True, "css.requisites": True, "scope.requisites": True}),

@@ -19,7 +19,7 @@ def fields(*values: str) -> tuple[tuple[str, str], ...]:
 
 def opened(path: Path, now: float = NOW) -> tuple[CookieJar, CookieLog]:
     jar = CookieJar()
-    return jar, CookieLog(path, jar, now)
+    return jar, CookieLog(path, {"": jar}, now)
 
 
 def test_cookies_come_back_as_they_were_and_those_that_ended_do_not(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_line_that_a_kill_tore_costs_only_its_cookie(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[: len(whole) + 9])
     jar, log = opened(path)
     assert jar.field(URL, NOW) == "a=1"
-    assert log.entered == {"log-in"}
+    assert log.entered == {("", "log-in")}
     log.add(jar.receive(URL, fields("c=3"), NOW))
     assert opened(path)[0].field(URL, NOW) == "a=1; c=3"
 
@@ -57,6 +57,23 @@ def test_a_cookie_that_is_set_again_and_again_is_written_once(tmp_path: Path) ->
     assert path.stat().st_size == size
     log.add(jar.receive(URL, fields("a=1; Max-Age=1800"), NOW + 100))
     assert path.stat().st_size > size
+
+
+def test_sessions_have_cookies_of_their_own_and_one_that_begins_anew_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "cookies"
+    jars = {"": CookieJar()}
+    log = CookieLog(path, jars, NOW)
+    for session in ("", "1", "anna"):
+        jar = jars.setdefault(session, CookieJar())
+        log.add(jar.receive(URL, fields(f"sid=of-{session}"), NOW), session)
+        log.enter("log-in", session)
+    log.renew("1")
+    log.add(CookieJar().receive(URL, fields("sid=second"), NOW), "1")
+    for _ in range(2):  # what is written anew when the file is opened says the same
+        again = {"": CookieJar()}
+        assert CookieLog(path, again, NOW).entered == {("", "log-in"), ("anna", "log-in")}
+        told = {session: jar.field(URL, NOW) for session, jar in again.items()}
+        assert told == {"": "sid=of-", "1": "sid=second", "anna": "sid=of-anna"}
 
 
 def test_forgetting_a_host_leaves_the_cookies_of_others_and_of_the_domain(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_proxy_gets_every_request_and_its_own_password_alone(run: Any, fetchin
     async def body() -> None:
         async with FakeWeb({"http://a.test/x": "through"}) as web:
             proxy = f"http://me:p%40ss@127.0.0.1:{web.port}"
-            async with fetching(web, HttpSheet(proxy=proxy)) as module:
+            async with fetching(web, HttpSheet(proxy=(proxy,))) as module:
                 for url, status in (("http://a.test/x", 200), ("http://b.test/%7e", 404), ("http://a.test/x", 200)):
                     response = await module.fetch(Task(url, host="host"))
                     assert response.status == status
@@ -122,13 +122,13 @@ def test_a_proxy_that_lets_nobody_through_is_connect_failed(run: Any, fetching: 
                 return FakePage("", status=407, headers=(("Proxy-Authenticate", "Basic"),))
 
             web.answer = refuse  # type: ignore[method-assign]
-            async with fetching(web, HttpSheet(proxy=f"http://127.0.0.1:{web.port}")) as module:
+            async with fetching(web, HttpSheet(proxy=(f"http://127.0.0.1:{web.port}",))) as module:
                 plain = await module.fetch(Task("http://a.test/", host="host"))
                 tunnel = await module.fetch(Task("https://a.test/", host="host"))
             assert (plain.outcome, plain.status) == (Outcome.CLIENT_ERROR, 407)
             assert (tunnel.outcome, tunnel.status) == (Outcome.CONNECT_FAILED, 0)
             assert [request.method for request in web.requests] == ["GET", "CONNECT"]
-        async with fetching(web, HttpSheet(proxy=f"http://127.0.0.1:{web.port}")) as module:
+        async with fetching(web, HttpSheet(proxy=(f"http://127.0.0.1:{web.port}",))) as module:
             gone = await module.fetch(Task("http://a.test/", host="host"))
             assert gone.outcome is Outcome.CONNECT_FAILED
 
@@ -146,7 +146,7 @@ def test_what_a_proxy_says_of_its_tunnel_is_no_answer(run: Any, fetching: Any) -
     async def body() -> None:
         server = await asyncio.start_server(tunnel, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        async with FakeWeb({}) as web, fetching(web, HttpSheet(proxy=f"http://127.0.0.1:{port}")) as module:
+        async with FakeWeb({}) as web, fetching(web, HttpSheet(proxy=(f"http://127.0.0.1:{port}",))) as module:
             response = await module.fetch(Task("https://a.test/", host="host"))
             assert (response.outcome, response.status, response.headers) == (Outcome.TLS_FAILED, 0, ())
         server.close()

@@ -19,6 +19,7 @@ from gossamer.flow.wiring import Wiring
 from gossamer.model.agents import agent_name, member
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.services.designation.ring import Ring, moving
+from gossamer.services.orders import ORDERS
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.stores.ledger.moving import Moved, drop, fill
 from gossamer.stores.members import members_of, write_members
@@ -27,6 +28,12 @@ from gossamer.stores.members import members_of, write_members
 _MADE, _NOTE = "joining", "joining.json"
 
 _SUPERVISOR = "supervisor"
+
+#: Owners of spaces who keep under no host what holds for all agents: the orders of processors.
+_FOR_ALL = (ORDERS.owner,)
+
+#: Providers that keep sums over all hosts, or what was seen, beside the hosts' own state: a part of it cannot be handed on.
+_WHOLE = ("sieve", "url-trie", "bloom-seen", "opic-ledger")
 
 
 class _Join(msgspec.Struct, frozen=True):
@@ -60,10 +67,10 @@ def check_can_join(wiring: Wiring, directory: Path) -> None:
     Raises:
         UsageError: that is so.
     """
-    others = sorted(name for name, plan in wiring.providers.items() if plan.use in ("sieve", "url-trie", "bloom-seen"))
+    others = sorted(name for name, plan in wiring.providers.items() if plan.use in _WHOLE)
     if others:
         raise UsageError(
-            f"the crawl in {directory} keeps what it has seen in {others[0]!r}, which cannot be divided anew; "
+            f"the crawl in {directory} has {others[0]!r}, whose state cannot be divided anew; "
             "leave the number of agents as it is"
         )
 
@@ -126,7 +133,7 @@ def _make(directory: Path, wiring: Wiring, work: _Join) -> list[Moved]:
         givers = [_opened(directory, wiring, agent, stack) for agent in _names(work.before)]
         for name in work.new:
             arcs = [(giver, moving(before, after, giver.sheet.agent, name)) for giver in givers]
-            moved.append(fill(_sheet(made, wiring, name), arcs))
+            moved.append(fill(_sheet(made, wiring, name), arcs, common=_FOR_ALL))
             crash_at(Point.JOINING)
             target = directory / STATE_DIRECTORY / name
             shutil.rmtree(target, ignore_errors=True)

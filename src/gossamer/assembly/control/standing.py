@@ -18,6 +18,8 @@ from gossamer.assembly.control.sizes import DataSet, data_sets, disk_free
 from gossamer.assembly.control.steering import blocked
 from gossamer.assembly.control.waits import Wait, waits_of
 from gossamer.assembly.summary import Summary
+from gossamer.contracts.fetching import ProxyHealth
+from gossamer.contracts.spiders import SessionsStanding
 from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.flow.quantities import show_seconds
 from gossamer.model.errors import CrawlDirectoryError
@@ -148,6 +150,10 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     slowest: list[SlowHost] = []
     slowed: list[SlowedHost] = []
     """The hosts that errors or refusals slow down most; only of a crawl that is at work."""
+    proxies: list[ProxyHealth] = []
+    """How the proxies do, those that rest first; the first hundred, of a crawl that is at work."""
+    sessions: SessionsStanding | None = None
+    """How the sessions of a spider do; only of a crawl that is at work."""
     blocked: list[str] = []
     """Hosts and domains that are not asked any more; the first hundred."""
     checkpoints: list[str] = []
@@ -204,6 +210,8 @@ def glance_at(crawl: "Crawl | AgentRun", process: int) -> CrawlStanding:
         sizes=data_sets(pulse.sizes, pulse.growth, discovered=summary.discovered, queued=summary.queued),
         slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in figures.slowest_hosts(SLOWEST)],
         slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in figures.slowed_hosts(SLOWEST)],
+        proxies=sorted(figures.proxies(), key=lambda one: -one.rests)[:100],
+        sessions=figures.sessions(SLOWEST),
         blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from gossamer.assembly.compiling import SETTINGS, with_fetchers
+from gossamer.assembly.compiling import with_fetchers
 from gossamer.assembly.control.messages import Answered, ControlRequest
 from gossamer.assembly.live import option_of, settings_of
 from gossamer.assembly.options import CrawlOptions
@@ -190,14 +190,11 @@ def without_secrets(graph: Graph, values: Mapping[str, str]) -> dict[str, str]:
 
 def _is_secret(graph: Graph, key: str) -> bool:
     unit, dot, setting = key.rpartition(".")
-    targets = [(unit, setting)] if dot else SETTINGS.get(option_of(key), ())
-    nodes = {**graph.components, **graph.providers}
-    return any(
-        prop.secret and prop.name == setting
-        for unit, setting in targets
-        if unit in nodes
-        for prop in properties(type(graph.sheet(unit)))
-    )
+    if not dot:
+        return any(prop.secret and prop.name == option_of(key) for prop in properties(CrawlOptions))
+    if unit not in {**graph.components, **graph.providers}:
+        return False
+    return any(prop.secret and prop.name == setting for prop in properties(type(graph.sheet(unit))))
 
 
 def _shown(value: object) -> str:

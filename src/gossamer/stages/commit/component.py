@@ -30,7 +30,7 @@ from gossamer.contracts.robots import RobotsGate
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.storing import Archive
 from gossamer.contracts.traversal import Traversal
-from gossamer.contracts.watching import Learner, Learnt, Watcher
+from gossamer.contracts.watching import Learnt, Watcher, is_learner
 from gossamer.flow.component import Filter
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.errors import ComponentFailed
@@ -329,7 +329,7 @@ class Commit(Filter[CommitSheet]):
     def _stage_learnt(self, staged: Group) -> None:
         """What watchers know outlives the process with the visits that they learnt it from."""
         for watcher in self.watchers.get("visits", ()):
-            if isinstance(watcher, Learner):
+            if is_learner(watcher):
                 try:
                     self._learnt.update({(one.host, one.what): one for one in watcher.learnt()})
                 except Exception as error:

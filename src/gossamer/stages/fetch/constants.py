@@ -13,7 +13,6 @@ import pycurl
 
 from gossamer.flow.errors import SettingError
 from gossamer.stages.fetch.head import CAPS, Caps
-from gossamer.stages.fetch.proxy import Proxy
 
 #: Seconds that a connection may have been idle when it is used again. Common servers close theirs after 5 s; a request that
 #: crosses their farewell would fail, and spend a try of its page.
@@ -39,7 +38,8 @@ class Constants(msgspec.Struct, frozen=True):
     """Those that libcurl is told of: all but User-Agent."""
     caps: Caps = CAPS
     http2: bool = False
-    proxy: Proxy | None = None
+    is_proxied: bool = False
+    """Each request goes by a proxy, which it names."""
     verifies: bool = True
     """Servers whose certificate is not valid for their name are refused."""
 
@@ -52,7 +52,7 @@ def constants(
     ca_file: str,
     caps: Caps = CAPS,
     http2: bool = False,
-    proxy: Proxy | None = None,
+    is_proxied: bool = False,
     bandwidth: float | None = None,
 ) -> Constants:
     """The options that are set once for each handle, and the fields that follow from them."""
@@ -76,16 +76,14 @@ def constants(
     ]
     if ca_file:
         options.append((pycurl.CAINFO, ca_file))
-    if proxy is None:
+    if not is_proxied:
         # An empty proxy, and no host to use one for: the environment's is never asked (fault 51).
         options += [(pycurl.PROXY, ""), (pycurl.NOPROXY, "*")]
     else:
         options += [(pycurl.NOPROXY, ""), (_SUPPRESS_CONNECT_HEADERS, 1)]
         header.append("Proxy-Connection:")  # an empty field: libcurl would send one that no standard knows
-        if proxy.user:
-            options += [(pycurl.PROXYUSERNAME, proxy.user), (pycurl.PROXYPASSWORD, proxy.password)]
     sent = "".join(f"{field}\r\n" for field in (f"User-Agent: {user_agent}", *fields))
-    return Constants(tuple(options), sent, tuple(header), caps, http2, proxy, verify)
+    return Constants(tuple(options), sent, tuple(header), caps, http2, is_proxied, verify)
 
 
 def trusted(ca_file: str) -> str:

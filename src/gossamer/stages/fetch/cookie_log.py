@@ -26,50 +26,74 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
     cookie: Cookie | None = None
     entered: str = ""
     """A log-in that was run."""
+    session: str = ""
+    """Whose it is, where a spider keeps sessions."""
+    is_renewed: bool = False
+    """The session begins anew: what it had until here is gone."""
 
 
 class CookieLog:
-    """The file of one jar."""
+    """The file of the jars of a crawl, one for each session."""
 
-    def __init__(self, path: Path, jar: CookieJar, now: float) -> None:
-        """Fill a jar with what a file holds, and go on with that file.
+    def __init__(self, path: Path, jars: dict[str, CookieJar], now: float) -> None:
+        """Fill jars with what a file holds, and go on with that file.
+
+        Args:
+            path: of the file.
+            jars: by session; the one without a name is there. Those of sessions that the file has are added.
+            now: seconds since the epoch.
 
         Raises:
             OSError: it cannot be read or written.
         """
         self._path = path
-        self._jar = jar
+        self._jars = jars
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.entered: set[str] = set()
-        """Log-ins that were run, by name."""
+        self.entered: set[tuple[str, str]] = set()
+        """Log-ins that were run: session and name."""
         for line in _lines(path):
-            if line.cookie is not None:
-                jar.keep(line.domain, line.cookie, now)
+            if line.is_renewed:
+                jars.pop(line.session, None)
+                self._leave(line.session)
+            elif line.cookie is not None:
+                jars.setdefault(line.session, CookieJar()).keep(line.domain, line.cookie, now)
             elif line.entered:
-                self.entered.add(line.entered)
+                self.entered.add((line.session, line.entered))
         self._file = self._anew()
 
     def _anew(self) -> AppendFile:
         """The file with nothing in it but what is held."""
-        lines = [_Line(domain, cookie) for domain, cookie in self._jar.every()]
-        lines += [_Line(entered=name) for name in sorted(self.entered)]
+        lines = [
+            _Line(domain, cookie, session=session)
+            for session, jar in self._jars.items()
+            for domain, cookie in jar.every()
+        ]
+        lines += [_Line(entered=name, session=session) for session, name in sorted(self.entered)]
         _write(self._path, lines)
         return AppendFile(self._path, fresh=False, mode=0o600)
 
-    def enter(self, name: str) -> None:
-        """Write down that a log-in was run. Raises as :meth:`add`."""
-        if name not in self.entered:
-            self._file.append(_packed(_Line(entered=name)))
-            self.entered.add(name)
+    def _leave(self, session: str) -> None:
+        self.entered = {one for one in self.entered if one[0] != session}
 
-    def add(self, changed: list[tuple[str, Cookie]]) -> None:
-        """Write down what has changed.
+    def enter(self, name: str, session: str = "") -> None:
+        """Write down that a session has run a log-in. Raises as :meth:`add`."""
+        if (session, name) not in self.entered:
+            self._file.append(_packed(_Line(entered=name, session=session)))
+            self.entered.add((session, name))
+
+    def renew(self, session: str) -> None:
+        """Write down that a session begins anew. Raises as :meth:`add`."""
+        self._file.append(_packed(_Line(session=session, is_renewed=True)))
+        self._leave(session)
+
+    def add(self, changed: list[tuple[str, Cookie]], session: str = "") -> None:
+        """Write down what has changed in the jar of a session.
 
         Raises:
             OSError: it cannot be written; nothing of it is.
         """
         if changed:
-            self._file.append(b"".join(_packed(_Line(domain, cookie)) for domain, cookie in changed))
+            self._file.append(b"".join(_packed(_Line(domain, cookie, session=session)) for domain, cookie in changed))
         if self._file.end > _LARGEST:
             self._file.close()
             self._file = self._anew()

@@ -10,6 +10,7 @@ Where there is no epoll (macOS), pycurl's own driver does that.
 """
 
 import asyncio
+import resource
 import select
 from contextlib import suppress
 from typing import Protocol
@@ -22,6 +23,11 @@ _WANTED = pycurl.POLL_IN | pycurl.POLL_OUT
 #: Turns of the loop that a transfer which has ended waits at most for others that are about to: the stages, and above all the
 #: commit, then have them in one batch. No turn waits for anything.
 _TURNS = 4
+
+#: Open files that are left to ledger, logs, archive and event loop, before connections get half of the rest; and the
+#: connections that are tried for even under a limit that leaves none.
+_OTHER_FILES = 64
+_FEWEST_CONNECTIONS = 8
 
 
 class Driver(Protocol):
@@ -258,3 +264,11 @@ def _events(wanted: int) -> int:
 def version() -> str:
     """Libcurl's version and those of the libraries that it was built with, in its own words."""
     return str(pycurl.version)
+
+
+def affordable(connections: int) -> int:
+    """So many connections, or as many as the limit of open files leaves: a request that gets none would seem a dead host."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        return connections
+    return min(connections, max(_FEWEST_CONNECTIONS, (limit - _OTHER_FILES) // 2))

@@ -30,4 +30,5 @@ class EnteringModule(Provider[NoSettings]):
     async def _enter(self, task: Task) -> None:
         """The task has its host's turn, which the log-in uses meanwhile."""
         if task.relation != ROBOTS:
-            await self.logins.enter(task.url, self.behind.send, self.behind, self.behind.grant)
+            session = "" if task.request is None else task.request.session
+            await self.logins.enter(task.url, self.behind.send, self.behind, self.behind.grant, session)

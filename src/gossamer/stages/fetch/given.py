@@ -56,27 +56,30 @@ def field_of(reference: str) -> str:
     return f"Authorization: Basic {base64.b64encode(text.encode()).decode()}"
 
 
-def secret_of(reference: str) -> str:
+def secret_of(reference: str, what: str = "credentials", most: int = _LARGEST_SECRET) -> str:
     """What the environment or a file holds.
+
+    Args:
+        reference: `$NAME` or `@FILE`.
+        what: it is, for the error.
+        most: bytes of a file.
 
     Raises:
         SettingError: it is not there, others can read its file, or nothing is referred to.
     """
     match = REFERENCE.fullmatch(reference)
     if match is None:
-        raise SettingError("credentials: name a variable as $NAME, or a file as @FILE")
-    return _variable(match["name"]) if match["name"] else _file(Path(match["file"]))
+        raise SettingError(f"{what}: name a variable as $NAME, or a file as @FILE")
+    if match["name"]:
+        return _variable(match["name"], what)
+    return _private(Path(match["file"]), most).decode("utf-8", "replace").strip()
 
 
-def _variable(name: str) -> str:
+def _variable(name: str, what: str) -> str:
     text = os.environ.get(name, "").strip()
     if not text:
-        raise SettingError(f"credentials: the environment has no {name}; set it before the crawl starts")
+        raise SettingError(f"{what}: the environment has no {name}; set it before the crawl starts")
     return text
-
-
-def _file(path: Path) -> str:
-    return _private(path, _LARGEST_SECRET).decode("utf-8", "replace").strip()
 
 
 def _private(path: Path, most: int) -> bytes:

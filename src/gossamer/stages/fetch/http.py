@@ -7,7 +7,6 @@ no proxy, decodes nothing and remembers nothing; the deadlines are kept here, by
 """
 
 import asyncio
-import resource
 import ssl
 from contextlib import suppress
 from functools import partial
@@ -16,6 +15,7 @@ from ipaddress import ip_address
 import msgspec
 import pycurl
 
+from gossamer.contracts.fetching import ProxyHealth
 from gossamer.contracts.filtering import VisitFilter
 from gossamer.contracts.resolving import Endpoint, Resolver
 from gossamer.flow.gate import Gate
@@ -31,11 +31,12 @@ from gossamer.stages.fetch import coding, request
 from gossamer.stages.fetch.bodies import body_of, notes_of
 from gossamer.stages.fetch.constants import constants, trusted
 from gossamer.stages.fetch.deadlines import Deadlines, overdue
-from gossamer.stages.fetch.driver import Driver, driver
+from gossamer.stages.fetch.driver import Driver, affordable, driver
 from gossamer.stages.fetch.head import Caps
 from gossamer.stages.fetch.heads import unwanted
 from gossamer.stages.fetch.http_sheet import HttpSheet
 from gossamer.stages.fetch.keeping import Keeping
+from gossamer.stages.fetch.proxies import PROXY_REFUSES, Proxies
 from gossamer.stages.fetch.proxy import Proxy
 from gossamer.stages.fetch.transfer import Transfer, Wanted
 from gossamer.stages.fetch.valve import Valve
@@ -57,17 +58,18 @@ _ROBOTS_FAILED = frozenset(
 #: Further addresses of a host that are tried when the first lets nobody in: one more of each kind is enough.
 _SPARE_ADDRESSES = 2
 
+#: Further proxies by which a request goes when the first did not carry it.
+_SPARE_PROXIES = 2
+
+#: Where a request goes whose proxy is chosen only when it is sent.
+_BY_PROXY = Endpoint("", 0)
+
 #: Seconds between two looks at the deadlines, at most: they are meant in seconds, and no request pays for a timer.
 _TICK = 1.0
 
 
 #: Servers that are remembered for having dropped a connection; then all are forgotten, and may cost one try again.
 _MOST_DROPPERS = 10_000
-
-#: Open files that are left to ledger, logs, archive and event loop, before connections get half of the rest; and the
-#: connections that are tried for even under a limit that leaves none.
-_OTHER_FILES = 64
-_FEWEST_CONNECTIONS = 8
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -85,14 +87,6 @@ class Asked(msgspec.Struct, frozen=True):
     wanted: Wanted | None = None
     request: Requested | None = None
     """What is sent beside that; None for a plain GET."""
-
-
-def affordable(connections: int) -> int:
-    """So many connections, or as many as the limit of open files leaves: a request that gets none would seem a dead host."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if limit == resource.RLIM_INFINITY:
-        return connections
-    return min(connections, max(_FEWEST_CONNECTIONS, (limit - _OTHER_FILES) // 2))
 
 
 class HttpModule(Provider[HttpSheet]):
@@ -113,13 +107,13 @@ class HttpModule(Provider[HttpSheet]):
         """Servers, by address and port, that have dropped a connection that was used again."""
         self._live: dict[Transfer, asyncio.Future[object]] = {}
         self._who = Who(self.sheet, self._now)
-        self._proxy: Proxy | None = None
+        self._proxies: Proxies | None = None
         self._read(self.sheet)
         self.metrics.gauge("in_flight", lambda: len(self._live))
 
     def _read(self, sheet: HttpSheet) -> None:
-        if self._proxy is None or self._proxy.url != sheet.proxy:
-            self._proxy = Proxy(sheet.proxy) if sheet.proxy else None
+        if self._proxies is None or self._proxies.entries != sheet.proxy:
+            self._proxies = Proxies(sheet.proxy, self._monotonic) if sheet.proxy else None
         self._shared = constants(
             request.constant_fields(sheet.header, coding.ACCEPTED),
             request.user_agent(sheet.user_agent, sheet.contact),
@@ -127,7 +121,7 @@ class HttpModule(Provider[HttpSheet]):
             ca_file=trusted(sheet.ca_file) or ssl.get_default_verify_paths().cafile or "",
             caps=Caps(sheet.max_head, sheet.max_fields),
             http2=sheet.http2,
-            proxy=self._proxy,
+            is_proxied=self._proxies is not None,
             bandwidth=sheet.bandwidth,
         )
         self._valve = Valve(sheet.bandwidth, self._monotonic, self._go_on) if sheet.bandwidth else None
@@ -148,6 +142,10 @@ class HttpModule(Provider[HttpSheet]):
 
     def _monotonic(self) -> float:
         return self.clock.monotonic()
+
+    def proxies(self) -> list[ProxyHealth]:
+        """How the proxies do; none where there are none."""
+        return self._proxies.health() if self._proxies is not None else []
 
     def changed(self, before: HttpSheet) -> None:
         """New requests go by the new sheet; handles made under the old one are not used again."""
@@ -187,17 +185,23 @@ class HttpModule(Provider[HttpSheet]):
         """See the contract."""
         return await self._exchange(task, task.request)
 
-    def has_entered(self, url: str) -> bool:
+    def has_entered(self, url: str, session: str = "") -> bool:
         """See `contracts.spiders.Entered`."""
-        return self._who.has_entered(url)
+        return self._who.has_entered(url, session)
 
-    def grant(self, url: str, field: str) -> None:
+    def grant(self, url: str, field: str, session: str = "") -> None:
         """See `contracts.spiders.LogInSender`."""
-        self._who.grant(url, field)
+        self._who.grant(url, field, session)
 
-    def note_entered(self, url: str) -> None:
+    def note_entered(self, url: str, session: str = "") -> None:
         """See `contracts.spiders.Entered`."""
-        self._who.note_entered(url)
+        self._who.note_entered(url, session)
+
+    def renew(self, session: str) -> None:
+        """See `contracts.spiders.LogInSender`."""
+        self._who.renew(session)
+        if self._proxies is not None:
+            self._proxies.renew(session)
 
     async def _exchange(self, task: Task, sent: Requested | None) -> Response:
         started, url = self.clock.now(), task.url
@@ -206,38 +210,61 @@ class HttpModule(Provider[HttpSheet]):
         began = self.clock.monotonic()
         try:
             host, port = urls.endpoint_of(url)
-            if self._proxy is None:
+            if self._proxies is None:
                 endpoint = await self.resolver.resolve(host, port)
             else:
                 # The proxy looks the name up; what can be refused without that is refused before.
                 self.resolver.judge(host, port)
-                endpoint = await self._proxy.endpoint()
+                endpoint = _BY_PROXY
         except ResolutionFailed as error:
             return Response(Outcome.DNS_FAILED, started=started, error=str(error))
         except AddressRefused as error:
             return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
-        fields = self._who.fields_of(task, sent)
+        fields, jar = self._who.fields_of(task, sent), self._who.jar_of(task)
         asked = Asked(url, started, self.clock.monotonic() - began, *fields, self._wanted(task), sent)
         slot = self._slots.try_enter() or await self._slots.enter()
         try:
-            response = await self._fetch_from(asked, endpoint, is_robots=task.relation == ROBOTS)
+            is_robots = task.relation == ROBOTS
+            if self._proxies is None:
+                response = await self._fetch_from(asked, endpoint, is_robots=is_robots)
+            else:
+                session = "" if task.request is None else task.request.session
+                response = await self._fetch_by(self._proxies, asked, session, is_robots=is_robots)
         finally:
             self._slots.leave(slot)
-        return self._who.received(url, response, started)
+        return self._who.received(task, jar, response, started)
 
-    async def _fetch_from(self, asked: Asked, endpoint: Endpoint, *, is_robots: bool) -> Response:
+    async def _fetch_by(self, proxies: Proxies, asked: Asked, session: str, *, is_robots: bool) -> Response:
+        """Go by the proxy whose turn it is; where it does not carry the request, by others."""
+        for left in reversed(range(min(len(proxies), 1 + _SPARE_PROXIES))):
+            proxy = proxies.choose(session)
+            try:
+                endpoint = await proxy.endpoint()
+            except ResolutionFailed as error:
+                proxies.failed(proxy)
+                response = Response(Outcome.DNS_FAILED, started=asked.started, error=str(error))
+            else:
+                response = await self._fetch_from(asked, endpoint, is_robots=is_robots, proxy=proxy)
+            # One that carried it was met, and so was its server.
+            if not left or not proxies.rests(proxy) or (response.is_met and response.status != PROXY_REFUSES):
+                return response
+        raise AssertionError("there is a proxy")
+
+    async def _fetch_from(
+        self, asked: Asked, endpoint: Endpoint, *, is_robots: bool, proxy: Proxy | None = None
+    ) -> Response:
         """Try the host's addresses in turn, as long as they let nobody in; for a robots.txt also as long as they fail, for
         one of them may know what the others do not (Agarwal and others, 3.4).
         """
-        response = await self._attempt(asked, endpoint.address, endpoint.port)
+        response = await self._attempt(asked, endpoint.address, endpoint.port, proxy)
         for address in endpoint.others if is_robots else endpoint.others[:_SPARE_ADDRESSES]:
             nobody_in = response.outcome is Outcome.CONNECT_FAILED and not response.address and not response.is_met
             if not nobody_in and not (is_robots and response.outcome in _ROBOTS_FAILED):
                 break
-            response = await self._attempt(asked, address, endpoint.port)
+            response = await self._attempt(asked, address, endpoint.port, proxy)
         return response
 
-    async def _attempt(self, asked: Asked, address: str, port: int) -> Response:
+    async def _attempt(self, asked: Asked, address: str, port: int, proxy: Proxy | None) -> Response:
         """One request to one address. However it ends, the handle goes back to the pool, clean."""
         transfer = self._idle.pop() if self._idle else Transfer(self._shared, self._valve)
         code, message = 0, ""
@@ -248,7 +275,11 @@ class HttpModule(Provider[HttpSheet]):
                 # On a connection that was used before, nobody could tell whether it came through.
                 single = single or not asked.request.is_safe
                 transfer.carry(asked.request)
-            transfer.begin(asked.url, address, port, self._keeping, now, fields, asked.wanted, single=single)
+            if proxy is not None and self._proxies is not None:
+                single = single or self._proxies.is_shared(proxy)
+            transfer.begin(
+                asked.url, address, port, self._keeping, now, fields, asked.wanted, proxy=proxy, single=single
+            )
             future = self._live[transfer] = self._multi.add(transfer.curl)
             try:
                 await future
@@ -258,7 +289,10 @@ class HttpModule(Provider[HttpSheet]):
                 pass
             if transfer.is_dropped:
                 self._remember_dropper(address, port)
-            return self._response(transfer, asked, address, (code, message))
+            response = self._response(transfer, asked, address, (code, message))
+            if proxy is not None and self._proxies is not None:
+                self._proxies.judge(proxy, transfer, (code, message))
+            return response
         finally:
             self._live.pop(transfer, None)
             self._release(transfer)
@@ -313,7 +347,7 @@ class HttpModule(Provider[HttpSheet]):
         if peer != address and peer and ip_address(peer) != ip_address(address):
             reason = "another peer than the one asked for"
             return Response(Outcome.ADDRESS_REFUSED, started=started, elapsed=elapsed, error=reason)
-        if self._proxy is not None:
+        if self._proxies is not None:
             address = ""  # the server's own is known to the proxy alone
         if transfer.lines:
             transfer.judge_head()
@@ -333,7 +367,7 @@ class HttpModule(Provider[HttpSheet]):
                 error=verdict.reason,
                 timings=timings,
                 is_met=bool(transfer.lines)
-                or (self._proxy is None and connects > 0 and sent)
+                or (self._proxies is None and connects > 0 and sent)
                 or (asked.request is not None and transfer.is_asked),
                 is_unverified=is_unverified,
             )

@@ -41,12 +41,13 @@ class HttpSheet(Sheet, frozen=True):
         setting("Use this crawl directory; kept cookies lie in `state/cookies` below it.", restart="they lie there"),
     ] = ""
     proxy: Annotated[
-        str,
+        tuple[str, ...],
         setting(
-            "Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://...; proxies of the environment are never used.",
+            "Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://..., one after the other where there are several; "
+            "@FILE and $NAME name where some stand. Proxies of the environment are never used.",
             secret=True,
         ),
-    ] = ""
+    ] = ()
     http2: Annotated[
         bool,
         setting(

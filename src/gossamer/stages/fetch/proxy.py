@@ -1,4 +1,4 @@
-"""The proxy that a person configured: all requests go to it, and it looks names up (faults 51, 103).
+"""A proxy that a person configured: requests go to it, and it looks names up (faults 51, 103).
 
 Used by the protocol modules that speak through libcurl. Its address is the person's word, so the guard is not asked for it;
 what is asked of it is judged by name, address and port before.
@@ -7,17 +7,24 @@ what is asked of it is judged by name, address and port before.
 import asyncio
 import re
 import socket
+from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import unquote
 
 from gossamer.contracts.resolving import Endpoint
 from gossamer.flow.errors import SettingError
 from gossamer.model.errors import ResolutionFailed
+from gossamer.stages.fetch.given import REFERENCE, secret_of
 
 #: `socks5h`: like `http`, it leaves the look-up to the proxy. Plain `socks5` would have libcurl ask a name server.
 _WRITTEN = re.compile(
     r"(?P<scheme>http|socks5h)://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?"
     r"(?P<host>\[[0-9a-fA-F:]+\]|[^:@/\[\]]+):(?P<port>[0-9]{1,5})/?\Z"
 )
+
+#: Proxies in a list, as some thousand are sold together, and bytes of a file with them.
+MOST = 10_000
+_LARGEST_FILE = 2 << 20
 
 
 class Proxy:
@@ -41,7 +48,12 @@ class Proxy:
         self._known: Endpoint | None = None
 
     def __repr__(self) -> str:
-        return f"<Proxy {self.scheme}://{self._host}:{self._port}>"
+        return f"<Proxy {self.scheme}://{self.place}>"
+
+    @property
+    def place(self) -> str:
+        """Host and port, which are no secret."""
+        return f"{self._host}:{self._port}"
 
     @property
     def is_http(self) -> bool:
@@ -63,3 +75,32 @@ class Proxy:
             first, *others = dict.fromkeys(str(address[0]) for *_, address in found)
             self._known = Endpoint(first, self._port, tuple(others))
         return self._known
+
+
+def addresses(entries: Sequence[str]) -> list[str]:
+    """The addresses of proxies: each entry is one, or `$NAME` or `@FILE` where several stand, in the file one a line.
+
+    Raises:
+        SettingError: what is referred to is not there, others can read the file, or it names none.
+    """
+    found: list[str] = []
+    for entry in entries:
+        if not REFERENCE.fullmatch(entry):
+            found.append(entry)
+            continue
+        lines = [line.strip() for line in secret_of(entry, "proxy", _LARGEST_FILE).splitlines()]
+        named = [word for line in lines if not line.startswith("#") for word in line.split()]
+        if not named:
+            raise SettingError(f"proxy: {entry} names none")
+        found += named
+    if len(found) > MOST:
+        raise SettingError(f"proxy: {len(found):,} proxies are named; {MOST:,} can be used")
+    return found
+
+
+def absolute(entries: Sequence[str]) -> tuple[str, ...]:
+    """The entries with their files named so that they are found wherever a crawl goes on."""
+    return tuple(
+        f"@{Path(entry[1:]).absolute()}" if entry.startswith("@") and REFERENCE.fullmatch(entry) else entry
+        for entry in entries
+    )

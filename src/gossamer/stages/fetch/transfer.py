@@ -23,6 +23,7 @@ from gossamer.stages.fetch.coding import Decoded, Undoing, codings, refusal
 from gossamer.stages.fetch.constants import Constants
 from gossamer.stages.fetch.head import BrokenHead, Head, IncompleteHead, read
 from gossamer.stages.fetch.keeping import NOTHING, Keeping
+from gossamer.stages.fetch.proxy import Proxy
 from gossamer.stages.fetch.request import has_body
 from gossamer.stages.fetch.valve import Valve
 
@@ -107,6 +108,7 @@ class Transfer:
         "_is_single",
         "_keeping",
         "_names_target",
+        "_proxy",
         "_quick",
         "_sent",
         "_stopped",
@@ -137,6 +139,7 @@ class Transfer:
         self.curl.setopt(pycurl.SOCKOPTFUNCTION, self._on_socket)
         self.curl.setopt(pycurl.PREREQFUNCTION, self._on_request)
         self._endpoint: tuple[str, int] | None = None
+        self._proxy: Proxy | None = None
         self._fields: tuple[str, ...] = ()
         self._names_target = False
         self._is_single = False
@@ -192,6 +195,7 @@ class Transfer:
         fields: tuple[str, ...] = (),
         wanted: "Wanted | None" = None,
         *,
+        proxy: Proxy | None = None,
         single: bool = False,
     ) -> None:
         """Make the handle ready to fetch `url` from an address, and to keep so much of the body.
@@ -200,22 +204,28 @@ class Transfer:
             address, port: the server's, or the proxy's where there is one.
             fields: of this request alone.
             wanted: is asked for its verdict on the body when the head is known.
+            proxy: to go by.
             single: use a connection of its own, that nobody used before and nobody will.
         """
         self.began = now
         self._wanted = wanted
         self._keeping = keeping
         self._quick = min(keeping.room, keeping.memory)
-        curl, proxy = self.curl, self.shared.proxy
+        curl = self.curl
         curl.setopt(pycurl.URL, url)
-        if self._endpoint != (address, port):
+        if self._endpoint != (address, port) or self._proxy is not proxy:
             shown = f"[{address}]" if ":" in address else address
             if proxy is None:
                 # Without a host and port in front, the entry stands for every URL: libcurl never asks a name server.
                 curl.setopt(pycurl.CONNECT_TO, [f"::{shown}:{port}"])
             else:
                 curl.setopt(pycurl.PROXY, f"{proxy.scheme}://{shown}:{port}")
-            self._endpoint = (address, port)
+                if proxy.user:
+                    curl.setopt(pycurl.PROXYUSERNAME, proxy.user)
+                    curl.setopt(pycurl.PROXYPASSWORD, proxy.password)
+                elif self._proxy is not None and self._proxy.user:
+                    curl.unsetopt(pycurl.PROXYUSERPWD)
+            self._endpoint, self._proxy = (address, port), proxy
         if self._fields != fields or self._sent is not None:
             curl.setopt(pycurl.HTTPHEADER, [*self._constant_fields(self.shared.header), *fields, *self._unsaid])
             self._fields = fields
@@ -243,7 +253,7 @@ class Transfer:
 
     def _target(self, url: str) -> str:
         """The target of the request line: a proxy for plain http is told the whole URL (RFC 9112, 3.2.2)."""
-        proxy = self.shared.proxy
+        proxy = self._proxy
         whole = proxy is not None and proxy.is_http and url.startswith("http:")
         return url if whole else path_of(url)
 

@@ -39,9 +39,13 @@ class Who:
             SettingError: a secret, a field or a cookie cannot be used.
         """
         self._now = now
-        self._jar: CookieJar | None = None
-        self._granted: dict[str, str] = {}
+        self._jars: dict[str, CookieJar] | None = None
+        """By session; none where cookies are off. The one without a name is everybody's who has none."""
+        self._granted: dict[tuple[str, str], str] = {}
+        """By session and site."""
         self._log: CookieLog | None = None
+        self._given = CookieJar()
+        """What a person gave."""
         self._filled_from = ""
         self.read(sheet)
 
@@ -53,12 +57,13 @@ class Who:
         self._is_private = sheet.cookies == "keep" or bool(sheet.cookie_file)
         if sheet.cookies == "off" and not sheet.cookie_file:
             self.close()
-            self._jar = None
-        elif self._jar is None or sheet.cookie_file != self._filled_from:
+            self._jars = None
+        elif self._jars is None or sheet.cookie_file != self._filled_from:
             self.close()
-            self._jar = CookieJar()
+            self._given = CookieJar()
             if sheet.cookie_file:
-                fill(self._jar, Path(sheet.cookie_file), self._now())
+                fill(self._given, Path(sheet.cookie_file), self._now())
+            self._jars = {"": self._filled()}
         self._filled_from = sheet.cookie_file
         self._directory = sheet.directory
 
@@ -68,8 +73,8 @@ class Who:
         Raises:
             OSError: their file cannot be read or written.
         """
-        if self._keeps and self._jar is not None and self._log is None:
-            self._log = CookieLog(Path(self._directory) / COOKIES, self._jar, self._now())
+        if self._keeps and self._jars is not None and self._log is None:
+            self._log = CookieLog(Path(self._directory) / COOKIES, self._jars, self._now())
 
     def close(self) -> None:
         """Close the file of kept cookies."""
@@ -77,20 +82,47 @@ class Who:
             self._log.close()
             self._log = None
 
-    def has_entered(self, url: str) -> bool:
-        """See `contracts.spiders.Entered`."""
-        if self._log is None or self._jar is None or url not in self._log.entered:
-            return False
-        return bool(self._jar.field(url, self._now()))
+    def _filled(self) -> CookieJar:
+        """A jar as sessions begin with it."""
+        jar, now = CookieJar(), self._now()
+        for domain, cookie in self._given.every():
+            jar.keep(domain, cookie, now)
+        return jar
 
-    def note_entered(self, url: str) -> None:
+    def jar_of(self, task: Task) -> CookieJar | None:
+        """The cookies of whoever asks; None where cookies are off."""
+        if self._jars is None:
+            return None
+        session = "" if task.request is None else task.request.session
+        jar = self._jars.get(session)
+        if jar is None:
+            jar = self._jars[session] = self._filled()
+        return jar
+
+    def has_entered(self, url: str, session: str = "") -> bool:
+        """See `contracts.spiders.Entered`."""
+        if self._log is None or self._jars is None or (session, url) not in self._log.entered:
+            return False
+        jar = self._jars.get(session)
+        return jar is not None and bool(jar.field(url, self._now()))
+
+    def note_entered(self, url: str, session: str = "") -> None:
         """See `contracts.spiders.Entered`."""
         if self._log is not None:
-            self._log.enter(url)
+            self._log.enter(url, session)
 
-    def grant(self, url: str, field: str) -> None:
+    def grant(self, url: str, field: str, session: str = "") -> None:
         """See `contracts.spiders.LogInSender`."""
-        self._granted[urls.site_of(url)] = field
+        self._granted[session, urls.site_of(url)] = field
+
+    def renew(self, session: str) -> None:
+        """See `contracts.spiders.LogInSender`."""
+        if self._jars is not None:
+            self._jars.pop(session, None)
+        for whose in [whose for whose in self._granted if whose[0] == session]:
+            del self._granted[whose]
+        if self._log is not None:
+            self._log.renew(session)
 
     def fields_of(self, task: Task, sent: Requested | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The fields of this request alone: those that the archive keeps, and those that it must not."""
@@ -103,9 +135,11 @@ class Who:
         if len(self._host_fields):
             shown = (*shown, *(self._host_fields.get(urls.host_of(task.url)) or ()))
         secret = self._credentials.get(urls.site_of(task.url), ()) if self._credentials else ()
-        if self._granted and (granted := self._granted.get(urls.site_of(task.url))):
+        session = "" if task.request is None else task.request.session
+        if self._granted and (granted := self._granted.get((session, urls.site_of(task.url)))):
             secret = (*secret, granted)
-        if self._jar is not None and (cookie := self._jar.field(task.url, self._now())):
+        jar = self.jar_of(task)
+        if jar is not None and (cookie := jar.field(task.url, self._now())):
             if self._is_private:
                 hidden, own = request.with_cookie((), own, cookie)
                 secret = (*secret, *hidden)
@@ -113,22 +147,24 @@ class Who:
                 shown, own = request.with_cookie(shown, own, cookie)
         return shown, (*secret, *own)
 
-    def received(self, url: str, response: Response, now: float) -> Response:
+    def received(self, task: Task, jar: CookieJar | None, response: Response, now: float) -> Response:
         """Take the cookies of an answer, and return it as it may be kept.
 
         Args:
-            url: that was asked for.
+            task: that was asked for.
+            jar: of the session that asked, as :meth:`jar_of` gave it then: a session may have begun anew since.
             response: the answer.
             now: when it was asked for.
 
         Raises:
             OSError: what it sets cannot be written down.
         """
-        if self._jar is None:
+        if jar is None or self._jars is None:
             return response
-        changed = self._jar.receive(url, response.headers, now)
-        if self._log is not None:
-            self._log.add(changed)
+        changed = jar.receive(task.url, response.headers, now)
+        session = "" if task.request is None else task.request.session
+        if self._log is not None and self._jars.get(session) is jar:
+            self._log.add(changed, session)
         return without_cookies(response) if self._is_private else response
 
 

@@ -24,7 +24,7 @@ from gossamer.model.body import beginning
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.mime import sniff
 from gossamer.model.outcome import DOCUMENTS, Outcome
-from gossamer.model.requesting import Requested, redirected
+from gossamer.model.requesting import Requested, redirected, requested
 from gossamer.model.requisites import redirect_of
 from gossamer.model.url import canonical, of_field, site_of
 from gossamer.model.visit import HTML_TYPES, XHTML, XML_TYPES, Found, Response, Visit, given_up
@@ -395,7 +395,11 @@ def _with_target(visit: Visit) -> Visit:
     target = of_field(visit.response.header("location"))
     if not target or (task.request is not None and task.request.redirects == "keep"):
         return visit
-    request = None if task.request is None else _led_on(task.request, visit.url, visit.response.status, target)
+    request = task.request
+    if session := visit.response.session:  # what a redirect leads to is asked for by whoever was led there
+        request = msgspec.structs.replace(request or requested(), session=session)
+    if request is not None:
+        request = _led_on(request, visit.url, visit.response.status, target)
     found = (Found(target, redirect_of(task.relation), request=request),)
     return msgspec.structs.replace(visit, base=visit.url, found=found)
 

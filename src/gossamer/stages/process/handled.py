@@ -37,9 +37,8 @@ class HandlingProcess(Process):
 
     async def _handled(self, visit: Visit) -> Visit:
         """The visit with what its handler yields; of its default links nothing is left but what a browser shows it with."""
-        if visit.response.outcome not in DOCUMENTS:
-            return self.told_of(filled(visit, await self._made(visit, self._document(visit))))
-        if barred := self._barred(visit):
+        is_document = visit.response.outcome in DOCUMENTS
+        if is_document and (barred := self._barred(visit)):
             return barred
         document = self._document(visit)
         made = await self._made(visit, document)
@@ -48,7 +47,9 @@ class HandlingProcess(Process):
                 return msgspec.structs.replace(visit, base=visit.url, again=made.again)
             gone = given_up(visit, f"its handler asked for it again at try {visit.task.attempt}")
             made = await self._made(gone, document) if self.handlers.wants(gone) else Findings()
-            return self.told_of(filled(gone, msgspec.structs.replace(made, base=visit.url)))
+            return self.told_of(filled(gone, msgspec.structs.replace(made, base=visit.url, again=None)))
+        if not is_document:
+            return self.told_of(filled(visit, made))
         others = [one for one in self._processors_of(visit.mime) if _is_asked(one)]
         if self._is_apart(document, others):
             findings = await self._findings_apart(visit, others)
@@ -80,6 +81,8 @@ class HandlingProcess(Process):
             made = await self._parsers.read(
                 visit, (spec,), agent, details, language=False, trouble="", choice=choice, deadline=elsewhere.deadline
             )
+            if made.is_retired:
+                self.handlers.retired(visit)
             if made.is_out:
                 self.handlers.left(visit)
             return made

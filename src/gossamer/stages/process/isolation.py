@@ -47,7 +47,9 @@ def slim(visit: Visit) -> Visit:
     answer = visit.response
     body = b"" if type(answer.document) is StoredBody else answer.document
     return Visit(
-        visit.task, Response(answer.outcome, answer.status, headers=answer.headers, body=body), mime=visit.mime
+        visit.task,
+        Response(answer.outcome, answer.status, headers=answer.headers, body=body, session=answer.session),
+        mime=visit.mime,
     )
 
 

@@ -14,7 +14,7 @@ from gossamer.model.errors import ParseSkipped
 from gossamer.model.items import as_item
 from gossamer.model.orders import Block, Delay, Order
 from gossamer.model.raised import raised
-from gossamer.model.request import LoggedOut, Retry
+from gossamer.model.request import LoggedOut, PageSession, Retry
 from gossamer.model.visit import HTML_TYPES, Found, Item, Raised, Statements, Triple, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.language import primary
@@ -50,6 +50,8 @@ class Findings(msgspec.Struct, frozen=True):
     """Seconds after which a handler wants the page once more."""
     is_out: bool = False
     """It wants it once more since nobody was logged in."""
+    is_retired: bool = False
+    """It gives up the session that asked for the page."""
     counts: dict[str, int] = {}
     """What went wrong or was left out, as counters: `raised:ValueError`, `rdf:too_many_triples`."""
 
@@ -67,6 +69,7 @@ class _Gathered:
         self._errors: list[Raised] = []
         self._again: float | None = None
         self._is_out = False
+        self._is_retired = False
         self._trouble = ""
 
     def ask(self, processor: Processor) -> None:
@@ -102,6 +105,8 @@ class _Gathered:
                 self._count(f"rdf:{kind}", count)
         elif isinstance(thing, (Block, Delay)):
             self._orders.append(thing)
+        elif isinstance(thing, PageSession):
+            self._is_retired = True
         else:
             self._items.append(as_item(thing, self._document.url))
 
@@ -123,6 +128,7 @@ class _Gathered:
             errors=tuple(self._errors),
             again=self._again,
             is_out=self._is_out,
+            is_retired=self._is_retired,
             counts=self._counts,
         )
 

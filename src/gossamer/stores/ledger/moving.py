@@ -48,6 +48,7 @@ from gossamer.stores.ledger.plan import Marks
 from gossamer.stores.ledger.reading import LedgerState
 from gossamer.stores.ledger.rotation import ROTATION_NAMES
 from gossamer.stores.ledger.sheet import LedgerSheet
+from gossamer.stores.ledger.spaces import common_entries, put_common
 from gossamer.stores.ledger.store import RocksStore, StoreLimits
 
 #: First and last point of a stretch of the circle of domains (:func:`gossamer.model.domains.domain_point`).
@@ -61,6 +62,9 @@ _AT_ONCE = 2_000
 #: Families whose keys begin with a domain. What was seen stays with whoever forgets the rest.
 _KEPT_BY_DOMAIN = ("documents", "links", "requests", "hosts", "spaces")
 _BY_DOMAIN = ("seen", *_KEPT_BY_DOMAIN)
+
+#: Beginnings of counters that say that hosts have something of a kind: without them nobody would look for it.
+_SIGNS = ("learnt:", "ordered:")
 
 #: Kinds of the queues' entries whose keys have a domain behind them.
 _QUEUED = (CHUNK, ASIDE, SHELF)
@@ -79,12 +83,15 @@ class Moved(msgspec.Struct):
     set_aside: int = 0
 
 
-def fill(sheet: LedgerSheet, givers: Iterable[tuple[RocksLedger, Sequence[Arc]]]) -> Moved:
+def fill(
+    sheet: LedgerSheet, givers: Iterable[tuple[RocksLedger, Sequence[Arc]]], *, common: Sequence[str] = ()
+) -> Moved:
     """Make a ledger out of what others have of some stretches of the circle: whole, or not at all.
 
     Args:
         sheet: of the new ledger, which is not there, or is replaced.
         givers: open ledgers at rest, each with the stretches that are taken from it; they are asked one after the other.
+        common: owners of spaces who keep under no host what holds for all agents: it is copied, and stays where it is too.
 
     Raises:
         CrawlDirectoryError: two of them have keys of different secrets, or one cannot be read, or the new one not be written.
@@ -96,7 +103,7 @@ def fill(sheet: LedgerSheet, givers: Iterable[tuple[RocksLedger, Sequence[Arc]]]
         nonlocal told
         store = RocksStore(path, limits, create=True)
         try:
-            filling = _Filling(store)
+            filling = _Filling(store, common)
             for ledger, arcs in givers:
                 filling.take(ledger, arcs)
             told = filling.finish()
@@ -110,15 +117,17 @@ def fill(sheet: LedgerSheet, givers: Iterable[tuple[RocksLedger, Sequence[Arc]]]
 class _Filling:
     """A store that becomes a ledger."""
 
-    def __init__(self, store: RocksStore) -> None:
+    def __init__(self, store: RocksStore, common: Sequence[str]) -> None:
         """`store` is empty: nothing was written to it, not even its version."""
         self._store = store
+        self._common: dict[str, dict[bytes, bytes]] = {owner: {} for owner in common}
         self._moved = Moved()
         self._tallied = 0
         self._serial = 1
         self._secret = b""
         self._waiting: list[str] = []
         self._reach: bytes | None = None
+        self._signs: set[str] = set()
 
     def take(self, ledger: RocksLedger, arcs: Sequence[Arc]) -> None:
         """Copy what a ledger has of some stretches of the circle."""
@@ -150,6 +159,9 @@ class _Filling:
             batch.put("meta", key, value)
         self._store.write(batch)
         self._reach = merged_reach(self._reach, ledger.depths.kept)
+        for owner, entries in self._common.items():
+            entries.update(common_entries(source, owner))
+        self._signs.update(name for name in ledger.counters() if name.startswith(_SIGNS))
 
     def _copy(self, family: str, entries: Iterator[tuple[bytes, bytes]]) -> None:
         while part := list(islice(entries, _AT_ONCE)):
@@ -183,9 +195,11 @@ class _Filling:
                 "frontier", serial_key(ROTATION, marks.serial), _encode(self._waiting[start : start + ROTATION_NAMES])
             )
             marks.serial += 1
-        counters = {"hosts": self._tallied, "set_aside": self._moved.set_aside}
+        counters = {"hosts": self._tallied, "set_aside": self._moved.set_aside, **dict.fromkeys(self._signs, 1)}
         batch.put("meta", STATE_KEY, _encode(LedgerState(marks, counters, 1)))
         batch.put("meta", OWN_PREFIX + CLEAN.encode(), b"yes")
+        for owner, entries in self._common.items():
+            put_common(batch, owner, entries)
         if self._reach is not None:
             batch.put("meta", OWN_PREFIX + REACH.encode(), self._reach)
         self._store.write(batch)

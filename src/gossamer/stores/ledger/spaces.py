@@ -6,7 +6,7 @@ anywhere, it goes on with those that are left.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gossamer.contracts.spaces import KEY_BYTES, Migration, Space, SpaceEntry, SpaceFigures
 from gossamer.flow.crashing import Point, crash_at
@@ -42,6 +42,23 @@ def _entry(rest: bytes, value: bytes) -> SpaceEntry:
     """An entry, from what follows its place in the key."""
     length = rest[0]
     return SpaceEntry(rest[1 : 1 + length].decode(), rest[1 + length], rest[2 + length :], value)
+
+
+def common_entries(store: RocksStore, owner: str) -> dict[bytes, bytes]:
+    """Keys and values of what an owner has under no host, as they lie in the store."""
+    prefix = COMMON_PREFIX + bytes([len(owner)]) + owner.encode()
+    return dict(store.scan("meta", prefix, after(prefix)))
+
+
+def put_common(batch: Batch, owner: str, entries: Mapping[bytes, bytes]) -> None:
+    """Put such entries into a batch of a store that has none of this owner, and how many bytes they are."""
+    label = bytes([len(owner)]) + owner.encode()
+    skip = len(COMMON_PREFIX) + len(label) + 1
+    for key, value in entries.items():
+        batch.put("meta", key, value)
+    used = sum(len(key) - skip + len(value) for key, value in entries.items())
+    if used:
+        batch.put("meta", COMMON_PREFIX + _USED + label, used.to_bytes(8))
 
 
 class KeptSpaces:

@@ -10,6 +10,7 @@ from gossamer.model import body as bodies
 from gossamer.model.dates import utc_text
 from gossamer.model.domains import registered_domain
 from gossamer.model.outcome import Outcome
+from gossamer.model.request import unpacked
 from gossamer.model.task import ROBOTS
 from gossamer.reading.robots_tags import keeps_copy
 
@@ -169,6 +170,21 @@ class PageRow(
             lambda t: "" if t.task.request is None else t.task.request.label,
         ),
     ] = ""
+    data: Annotated[
+        object,
+        column(
+            "What the request was given as `data`, for its handler: `data->>'$.name'` takes a field out of it.",
+            lambda t: None if t.task.request is None else unpacked(t.task.request.data),
+        ),
+    ] = None
+    redirects: Annotated[
+        str,
+        column(
+            "`keep` where the request asked for a redirect itself, not for what it leads to.",
+            lambda t: "keep" if t.task.request is not None and t.task.request.redirects == "keep" else "",
+        ),
+    ] = ""
+    session: Annotated[str, column("Which session of a spider asked.", lambda t: t.response.session)] = ""
     notes: Annotated[
         str,
         column(

@@ -79,6 +79,7 @@ class Filled:
                 if group.tally("host", host, len(tasks)) == len(tasks):
                     group.count("hosts")
                 assert group.put(KEPT, host, b"key", host.encode())
+                assert group.put(KEPT, None, host.encode(), b"for all")
             self.waiting.update((task.url, (task.level, task.depth)) for task in tasks if task not in aside)
             self.aside.update(task.url for task in aside)
 
@@ -112,7 +113,8 @@ def filled_from(directory: Path, *agents: str) -> Moved:
         givers = [opened(directory, agent) for agent in agents]
         for giver in givers:
             stack.callback(giver.close)
-        return fill(LedgerSheet(directory=str(directory), agent="new"), [(giver, ARCS) for giver in givers])
+        sheet = LedgerSheet(directory=str(directory), agent="new")
+        return fill(sheet, [(giver, ARCS) for giver in givers], common=["kept"])
 
 
 def check(ledger: RocksLedger, has: Callable[[str], bool], *parts: Filled) -> None:
@@ -133,6 +135,8 @@ def check(ledger: RocksLedger, has: Callable[[str], bool], *parts: Filled) -> No
             assert ledger.learnt([host], "traps") == [expected]
             assert ledger.robots(f"http://{host}", host) == (b"robots" if has(host) else None)
             assert bool(group.tally("host", host)) is has(host)
+    assert dict(ledger.spaces.scan(KEPT, None)) == {host.encode(): b"for all" for host in hosts}
+    assert [one.wrong for one in ledger.spaces.figures()] == [0]
     assert len(ledger.queues) == len(waiting)
     handed = {task.url: (task.level, task.depth) for task in drained(ledger)}
     assert handed == waiting
@@ -169,6 +173,9 @@ def test_domains_that_move_are_whole_in_the_new_ledger_and_gone_in_the_old_one(t
     everything = (before.done | before.waiting.keys() | before.aside) - before.marked
     assert all(old.is_seen(url) for url in everything), "it has sent them, and need not send them again"
     assert all(new.is_seen(url) is moves(url) for url in everything)
+    assert new.counters()["learnt:traps"], (
+        "whoever keeps nothing in memory knows by this that there is something to look for"
+    )
     check(new, moves, before)
     check(old, lambda url: not moves(url), before)
     old.close()

@@ -1,0 +1,165 @@
+"""Sessions of a spider: several who ask, each with cookies and a proxy of its own, in turn, while the site takes them.
+
+Place in the flow: the module that stands in front of that for http asks :class:`SessionPool` by way of :mod:`running` who asks
+for a task, and tells it of the answer. A name stands for whoever has it: one that is retired begins anew under its name, so that
+what waits for it in the queues is asked for by its successor.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+
+import msgspec
+
+from gossamer.contracts.spiders import SessionHealth
+from gossamer.model.errors import UsageError
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.visit import Response
+
+#: Sessions in turn, and those that a program names beside them: each holds cookies in memory.
+MOST_SESSIONS = 1000
+
+#: What a site says to those whom it does not let in.
+BLOCKED = (401, 403, 429)
+
+#: Times that a page is asked for again since the session was refused; then its answer is what it is.
+MOST_TRIES = 3
+
+
+class Sessions(msgspec.Struct, frozen=True):
+    """How many sessions a spider keeps, and when one is retired."""
+
+    count: int
+    """So many ask in turn."""
+    blocked: Collection[int] = BLOCKED
+    """Status codes by which a site says that it does not let a session in: the session is retired, and the page asked for again."""
+    limit: int | None = None
+    """Retire so many in all, then take each answer as it is; by default ten for each of `count`."""
+
+    @property
+    def most(self) -> int:
+        """How many are retired at most."""
+        return 10 * self.count if self.limit is None else self.limit
+
+
+NO_SESSIONS = Sessions(0)
+
+
+def sessions_of(given: int | Sessions) -> Sessions:
+    """The sessions that a program asks for.
+
+    Raises:
+        UsageError: it asks for fewer than none, for too many, or for what is no status code.
+    """
+    plan = given if isinstance(given, Sessions) else Sessions(given)
+    count: object = plan.count
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MOST_SESSIONS:
+        raise UsageError(f"sessions={count!r}: give a number of sessions, {MOST_SESSIONS} at most")
+    if not all(100 <= code < 600 for code in plan.blocked):
+        raise UsageError(f"sessions: blocked={plan.blocked!r}: give status codes, as {BLOCKED}")
+    if plan.most < 0:
+        raise UsageError(f"sessions: limit={plan.limit!r}: give a number of sessions")
+    return plan
+
+
+class _Member:
+    __slots__ = ("asked", "begun", "retired")
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.retired = 0
+        self.begun = 0.0
+        """When this one took the name over; 0 for the first."""
+
+
+class SessionPool:
+    """The sessions of a spider at work in one crawl. Implements `contracts.spiders.SessionTurns`."""
+
+    def __init__(self, plan: Sessions, now: Callable[[], float]) -> None:
+        """`now`: seconds since the epoch."""
+        self._plan = plan
+        self._now = now
+        self._turn = 0
+        self._members: OrderedDict[str, _Member] = OrderedDict()
+        self._retired: list[str] = []
+        self.retired = 0
+        """Sessions that were retired, in this run."""
+
+    def __repr__(self) -> str:
+        return f"<SessionPool of {self._plan.count}, {self.retired} retired>"
+
+    @property
+    def count(self) -> int:
+        """Sessions in turn; 0 where none are kept."""
+        return self._plan.count
+
+    @property
+    def most(self) -> int:
+        """How many may be retired."""
+        return self._plan.most
+
+    def session_for(self, task: Task) -> str:
+        """See the contract."""
+        if not self._plan.count:
+            return ""
+        name = "" if task.request is None else task.request.session
+        if not name:
+            self._turn = self._turn % self._plan.count + 1
+            name = str(self._turn)
+        member = self._members.get(name)
+        if member is None:
+            self._make_room()
+            member = self._members[name] = _Member()
+        self._members.move_to_end(name)
+        member.asked += 1
+        return name
+
+    def _make_room(self) -> None:
+        """Names are a program's to make up, so those that were not used for longest are forgotten, cookies and all."""
+        if len(self._members) >= MOST_SESSIONS:
+            name, _ = self._members.popitem(last=False)
+            self._retired.append(name)
+
+    def answered(self, session: str, task: Task, response: Response) -> None:
+        """See the contract."""
+        if response.status in self._plan.blocked:
+            self.retire(session, response.started)
+
+    def retire(self, session: str, asked: float) -> None:
+        """Give up a session, unless whoever asked then was given up already, or no more are.
+
+        Args:
+            session: its name.
+            asked: when it asked for what shows that it is refused, in seconds since the epoch.
+        """
+        member = self._members.get(session)
+        if member is None or asked < member.begun or self.retired >= self._plan.most:
+            return
+        member.begun = self._now()
+        member.retired += 1
+        self.retired += 1
+        self._retired.append(session)
+
+    def take_retired(self) -> list[str]:
+        """See the contract."""
+        taken, self._retired = self._retired, []
+        return taken
+
+    def is_refused(self, task: Task, response: Response) -> bool:
+        """Whether the answer is meant for the session and not for the page, so that another session asks for it again.
+
+        What a host has refused for now (`rate_limited`) is asked for again anyway; what may not be sent twice is not.
+        """
+        return (
+            bool(response.session)
+            and response.status in self._plan.blocked
+            and response.outcome is not Outcome.RATE_LIMITED
+            and task.attempt <= MOST_TRIES
+            and task.is_safe
+            and self.retired < self._plan.most
+        )
+
+    def health(self, most: int) -> list[SessionHealth]:
+        """How sessions do, those first that were retired most often."""
+        ranked = sorted(self._members.items(), key=lambda pair: -pair[1].retired)[:most]
+        return [SessionHealth(name, member.asked, member.retired) for name, member in ranked]
