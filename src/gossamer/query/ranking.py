@@ -118,7 +118,8 @@ def _keep_ranks(database: Database, ranks: Ranks, sources: Numbers, targets: Num
     database.keep("rank_missing", "SELECT h FROM rank_nodes WHERE h NOT IN (SELECT h FROM rank_urls)")
     database.keep(
         "rank_others",
-        f"SELECT {mark_of('url')} AS h, any_value(url) AS url FROM (SELECT target AS url FROM links UNION ALL SELECT source FROM links) "
+        f"SELECT {mark_of('url')} AS h, any_value(url) AS url "
+        "FROM (SELECT target AS url FROM links UNION ALL SELECT source FROM links) "
         f"WHERE (SELECT count(*) FROM rank_missing) > 0 AND {mark_of('url')} IN (SELECT h FROM rank_missing) GROUP BY 1",
     )
     database.keep(

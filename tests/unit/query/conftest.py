@@ -73,7 +73,7 @@ class DatabaseServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, blocks: str = "unlimited") -> None:
-        """Start it where it does not run, and wait until it answers; no file of it has more blocks of 512 bytes, as on a full disk."""
+        """Start it, where it does not run, and wait until it answers; no file of it has more blocks of 512 bytes."""
         if self._process is not None:
             return
         with (self._folder / "log").open("ab") as log:
