@@ -72,8 +72,9 @@ def report(
     most = None if whole or limit == 0 else limit or (IN_A_PAGE if form == "html" else SHOWN)
     convert(place)
     with reporting(place) as reporter:
-        made = {name: reporter.make(name, most) for name in asked}
-        judged = {name: made.get(name) or reporter.make(name, 0) for name in fail_on}
+        # CSV and JSON lines hold the first section, and the exit status goes by it.
+        made = {name: reporter.make(name, most, 1 if whole else None) for name in asked}
+        judged = {name: made.get(name) or reporter.make(name, 0, 1) for name in fail_on}
         with opened(output) as out:
             _write(list(made.values()), form, directory, out)
         status = tell_damage(reporter.damaged)

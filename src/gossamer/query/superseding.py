@@ -32,12 +32,15 @@ def find_superseded(connection: Connection) -> bool:
     """Make the tables of visits that others came after; False where there is none."""
     pages = f"pages{EVERY}"
     again = f"SELECT 1 FROM {pages} GROUP BY hash(url) HAVING count(*) > 1 LIMIT 1"
+    # Two URLs may have one hash: what is found by it is only worth a closer look.
     found = bool(connection.execute(again).fetchall())
+    is_any = False
     for is_made, name in SUPERSEDED.items():
         # A table, not a view: DuckDB then knows how small it is, and asks it once for each row of what it is compared with.
         rows = superseded(is_made) if found else f"SELECT url, visit, fetched_at, attempt FROM {pages} WHERE false"
         connection.execute(f"CREATE TEMP TABLE {name} AS {rows}")
-    return found
+        is_any = is_any or bool(found and connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchall())
+    return is_any
 
 
 def is_noted(directory: Path, files: Sequence[Path]) -> bool:

@@ -6,7 +6,7 @@ Place in the flow: :class:`gossamer.query.database.Database` makes them beside t
 import msgspec
 
 from gossamer.model.outcome import ERRORS, Outcome
-from gossamer.query.schema import host_of, words
+from gossamer.query.schema import host_of, mark_of, words
 
 #: What a link leads to when it is broken: a dead link is an answer of the server, everything else a failure.
 BROKEN = ERRORS | {Outcome.CLIENT_ERROR}
@@ -47,8 +47,8 @@ VIEWS: dict[str, tuple[str, str]] = {
     ),
     "host_links": (
         "How many links lead from a host to a host, and from how many pages.",
-        """
-        SELECT source_host, target_host, count(*) AS links, count(DISTINCT hash(source)) AS pages
+        f"""
+        SELECT source_host, target_host, count(*) AS links, count(DISTINCT {mark_of("source")}) AS pages
         FROM links GROUP BY ALL
         """,
     ),

@@ -73,12 +73,12 @@ class DatabaseServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, blocks: str = "unlimited") -> None:
-        """Start it where it does not run, and wait until it answers; no file of it has more blocks of 512 bytes."""
+        """Start it, where it does not run, and wait until it answers; no file of it has more blocks of 512 bytes."""
         if self._process is not None:
             return
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", 'ulimit -S -f "$0"; exec "$@"', blocks, *self._command],
+                ["/bin/sh", "-c", 'trap "" XFSZ; ulimit -S -f "$0"; exec "$@"', blocks, *self._command],
                 cwd=self._folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -2,8 +2,9 @@
 
 import contextlib
 import random
+import resource
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -349,26 +350,53 @@ def test_a_server_that_is_killed_and_started_while_the_crawl_goes_on_has_every_r
     assert run(server.url, "SELECT euros FROM prices ORDER BY 1") == [(1,), (2,), (5,)]
 
 
-def test_a_full_disk_of_the_database_loses_nothing(tmp_path: Path, postgres: Any) -> None:
-    url = emptied(postgres)
-    run(url, "CREATE TABLE prices (page TEXT, euros TEXT, crawl TEXT)")
-    full = batch(
-        2, *((f"http://a.test/{number}", random.Random(number).randbytes(4_000).hex(), "v") for number in range(500))
-    )
-    postgres.stop()
-    postgres.start(blocks="3000")
+@contextlib.contextmanager
+def small_files(server: Any, blocks: int) -> Iterator[None]:
+    """No file of the database, or of this process where that is the database, gets more blocks of 512 bytes."""
+    if server is None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (blocks * 512, hard))
+    else:
+        server.stop()
+        server.start(blocks=str(blocks))
     try:
-        one = sink(tmp_path, url)
-        with pytest.raises(OSError, match="could not extend"):
-            one.take(full)
-        one.close()
+        yield
     finally:
-        postgres.stop()
-        postgres.start()
+        if server is None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        else:
+            server.stop()
+            server.start()
+
+
+@pytest.mark.parametrize(
+    ("kind", "blocks", "rows", "said"),
+    [
+        ("postgres", 3_000, 500, "could not extend"),
+        ("mariadb", 32_768, 3_000, "is full"),
+        ("sqlite", 3_000, 500, "full|disk I/O error"),
+        ("sqlite+pysqlite", 3_000, 500, "full|disk I/O error"),
+    ],
+)
+def test_a_full_disk_of_the_database_loses_nothing(
+    kind: str, blocks: int, rows: int, said: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    server = None if kind.startswith("sqlite") else request.getfixturevalue(kind)
+    url = f"{kind}:///{tmp_path}/my.db" if server is None else emptied(server)
+    run(url, "CREATE TABLE prices (page VARCHAR(50), euros TEXT, crawl TEXT)")
+    full = batch(
+        2, *((f"http://a.test/{number}", random.Random(number).randbytes(4_000).hex(), "v") for number in range(rows))
+    )
+    with small_files(server, blocks):
+        one = sink(tmp_path, url)
+        with pytest.raises(OSError, match=said) as told:
+            one.take(full)
+        assert "\n" not in str(told.value)
+        one.close()
     again = sink(tmp_path, url)
     assert again.mark() == FeedMark() and run(url, "SELECT count(*) FROM prices") == [(0,)]
     again.take(full)
-    assert run(url, "SELECT count(*) FROM prices") == [(500,)] and not again.refused
+    assert run(url, "SELECT count(*) FROM prices") == [(rows,)] and not again.refused
     again.close()
 
 

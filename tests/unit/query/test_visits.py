@@ -11,6 +11,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Item, Link, Visit
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
+from gossamer.query.schema import mark_of
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]
@@ -90,3 +91,24 @@ def test_rows_without_an_id_are_shown_until_a_visit_with_one_comes_after_them(ke
     crawl.commit(again(page(1), "a-3", 120))
     assert asked(crawl.directory, "SELECT visit FROM pages") == [("a-3",)]
     assert asked(crawl.directory, "SELECT DISTINCT visit FROM links") == [("a-3",)]
+
+
+#: DuckDB gives both of each pair one hash.
+ALIKE = (
+    "http://host427.example/section/84/page-50427.html",
+    "http://host427.example/section/14/page-80427.html",
+)
+
+
+def test_urls_that_have_one_hash_are_two_pages_and_no_visit_of_either_came_after_one_of_the_other(
+    kept: Open, page: Make
+) -> None:
+    crawl = kept()
+    visits = [page(number, id=f"a-{number}") for number in range(2)]
+    tasks = [msgspec.structs.replace(one.task, url=url) for one, url in zip(visits, ALIKE, strict=True)]
+    crawl.commit(*(msgspec.structs.replace(one, task=task) for one, task in zip(visits, tasks, strict=True)))
+    convert(crawl.directory, ended=True)
+    with Database(crawl.directory) as database:
+        assert list(database.ask("SELECT count(DISTINCT hash(url)) FROM pages_all")) == [(1,)]
+        assert sorted(database.ask("SELECT url FROM pages")) == sorted((url,) for url in ALIKE)
+        assert list(database.ask(f"SELECT count(DISTINCT {mark_of('url')}) FROM pages_all")) == [(2,)]

@@ -15,17 +15,18 @@ SPECS = {
 }
 
 
-def make_report(database: Database, spec: ReportSpec, most: int | None) -> MadeReport:
+def make_report(database: Database, spec: ReportSpec, most: int | None, sections: int | None = None) -> MadeReport:
     """Ask everything that a report wants to know.
 
     Args:
         database: a look at the crawl.
         spec: the report.
         most: rows of a section at most; None for all.
+        sections: how many of its first sections are made; None for all.
     """
     for name, sql in spec.parts:
         database.keep(name, sql)
-    return MadeReport(spec.name, spec.doc, [_made(database, section, most) for section in spec.sections])
+    return MadeReport(spec.name, spec.doc, [_made(database, section, most) for section in spec.sections[:sections]])
 
 
 def _made(database: Database, section: ReportSection, most: int | None) -> MadeSection:

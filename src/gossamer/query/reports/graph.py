@@ -1,6 +1,7 @@
 """Reports of links: which there are, which are broken, and which redirect."""
 
 from gossamer.query.reports.values import BarPlot, ReportSection, ReportSpec
+from gossamer.query.schema import mark_of
 
 #: URLs that the report of links lists at most.
 MOST_LINKED = 1_000
@@ -39,13 +40,13 @@ LINKS = ReportSpec(
         # By hashes first: the texts of ten million URLs do not fit into the memory that a question may take.
         (
             "much_linked",
-            f"SELECT hash(target) AS h FROM links GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT {MOST_LINKED}",
+            f"SELECT {mark_of('target')} AS h FROM links GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT {MOST_LINKED}",
         ),
         (
             "most_linked",
-            """
+            f"""
             SELECT target, count(*) AS links, count(*) FILTER (source_host <> target_host) AS from_other_hosts
-            FROM links WHERE hash(target) IN (SELECT h FROM much_linked) GROUP BY 1
+            FROM links WHERE {mark_of("target")} IN (SELECT h FROM much_linked) GROUP BY 1
             """,
         ),
     ),

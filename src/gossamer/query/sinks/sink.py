@@ -35,7 +35,6 @@ REFUSED = "state/sinks"
 class DatabaseSink:
     """One table of a sink. Contract: `feeding.FeedConsumer`."""
 
-    columns: tuple[str, ...] = ()
     rows_at_once = 5_000
 
     def __init__(self, directory: Path, crawl: str, name: str, spec: SinkSpec, at: int) -> None:
@@ -54,6 +53,7 @@ class DatabaseSink:
         """
         self._to = spec.tables[at]
         self.table = self._to.source
+        self.columns = _columns_of(self._to)
         self._key = (crawl, name, f"{at}:{self._to.source}")
         self._aside = directory / REFUSED / f"{name}.refused.jsonl"
         self.refused = 0
@@ -135,7 +135,8 @@ class DatabaseSink:
         page_at = list(to.columns).index(to.page) if to.page else -1
         key_of = self._keys(at)
         waiting: dict[Any, Row] = {}
-        gone: list[str] = []
+        by_page: dict[str, list[Any]] = {}
+        gone: dict[str, None] = {}
         fresh: list[str] = []
         for number, row in enumerate(batch.rows):
             if to.kind and row[at["kind"]] != to.kind:
@@ -148,25 +149,30 @@ class DatabaseSink:
                 if (visit := f"{page}\n{row[at['visit']]}") != last:
                     last = visit
                     fresh.append(page)
-                    waiting = {key: one for key, one in waiting.items() if one[page_at] != page}
-            waiting[key_of(row, made, number)] = made
+                    for key in by_page.pop(page, ()):
+                        if key in waiting and waiting[key][page_at] == page:
+                            del waiting[key]
+                key = key_of(row, made, number)
+                by_page.setdefault(page, []).append(key)
+                waiting[key] = made
+            else:
+                waiting[key_of(row, made, number)] = made
         if fresh:
             self._driver.delete(to.into, to.page, fresh)
         self._try(list(waiting.values()))
-        self._leave(gone)
+        self._leave(list(gone))
         return last
 
     @staticmethod
-    def _stands(outcome: str, url: str, waiting: dict[Any, Row], gone: list[str]) -> bool:
+    def _stands(outcome: str, url: str, waiting: dict[Any, Row], gone: dict[str, None]) -> bool:
         """Whether the row of a visit is put; a page that is gone is noted, and one that came back is not any more."""
         if outcome not in TELLING:
             return False
         if outcome not in DOCUMENTS:
-            gone.append(url)
+            gone[url] = None
             waiting.pop(url, None)
             return False
-        if url in gone:
-            gone.remove(url)
+        gone.pop(url, None)
         return True
 
     def _keys(self, at: Mapping[str, int]) -> Callable[[Row, Row, int], Any]:
@@ -220,6 +226,18 @@ class DatabaseSink:
     def close(self) -> None:
         """End the connection."""
         self._driver.close()
+
+
+def _columns_of(to: SinkTable) -> tuple[str, ...]:
+    """The columns of the crawl's table that a mapping needs: those that it names, and those by which rows are judged."""
+    named = {source.partition(".")[0] for source in to.columns.values()} - {CRAWL}
+    if to.kind:
+        named.add("kind")
+    if to.page:
+        named.add("visit")
+    if to.gone != "put":
+        named |= {"outcome", "url"}
+    return tuple(sorted(named))
 
 
 def row_maker(table: SinkTable, crawl: str, columns: Sequence[str], driver: SinkDriver) -> Callable[[Row], Row]:
