@@ -143,9 +143,10 @@ class Following:
                 self._children[name] = await _following(self._directory, name, *options)
 
     async def _watch_for_rows(self, *options: str) -> None:
-        while self._idle and not self._is_over.is_set():
+        is_over = False
+        while self._idle and not is_over:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._is_over.wait(), _INTERVAL)
+                is_over = await asyncio.wait_for(self._is_over.wait(), _INTERVAL)
             await self._start_busy(*options)
 
     async def finish(self) -> None:
