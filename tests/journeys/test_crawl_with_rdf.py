@@ -9,6 +9,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
 from gossamer.flow.sheet import build
 from gossamer.query.database import Database
+from gossamer.query.triples.store import TripleStore
 from gossamer.testing.fakeweb import FakeWeb
 
 PAGES = {
@@ -53,6 +54,22 @@ def test_a_crawl_that_was_not_asked_keeps_none(tmp_path: Path) -> None:
     with FakeWeb(PAGES) as web:
         crawl = _crawled(web, tmp_path)
     assert not list(crawl.glob("state/*/rows/*triples*"))
+
+
+def test_a_crawl_of_pages_that_say_nothing_starts_no_process_for_their_triples(tmp_path: Path) -> None:
+    with FakeWeb({"/": "<p>text"}) as web:
+        crawl = _crawled(web, tmp_path, rdf=True, triple_store="http://127.0.0.1:9/update")
+        assert not list(crawl.glob("triples/*"))
+        assert not list(crawl.glob("state/triple-stores/*/*.sqlite"))
+
+
+def test_a_store_that_has_graphs_is_fed_although_the_table_has_lost_its_rows(tmp_path: Path) -> None:
+    with FakeWeb(PAGES) as web:
+        crawl = _crawled(web, tmp_path, rdf=True)
+        host = web.url("/").split("/")[2].partition(":")[0]
+    assert main(["delete", str(crawl), host]) == 0
+    with TripleStore(crawl) as store:
+        assert not list(store.open())
 
 
 def test_an_old_crawl_gets_its_triples_from_the_archive_and_keeps_them(

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.stores.segments import segments
 
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
@@ -116,6 +117,11 @@ def table_files(directory: Path, table: str) -> TableFiles:
         [path for path in found if path.name not in gone and run_of_name(path.name) <= stands.run],
         frozenset(gone | {path.name for path in found}),
     )
+
+
+def has_rows(directory: Path, table: str) -> bool:
+    """Whether a table has a row, committed or about to be."""
+    return any(one.table == table for one in segments(directory)) or bool(table_files(directory, table).current)
 
 
 def run_file(directory: Path, table: str, run: int) -> Path:

@@ -343,3 +343,29 @@ def test_a_url_that_is_no_endpoint_is_refused_without_a_word_of_a_password(url: 
     with pytest.raises(UsageError) as caught:
         check_endpoint(url)
     assert "secret" not in str(caught.value) and len(str(caught.value).splitlines()) == 1
+
+
+@needs_server
+def test_several_agents_feed_one_store_elsewhere(tmp_path: Path, server: Server) -> None:
+    hosts = [f"http://www.h{number}.test" for number in range(6)]
+    pages = {
+        f"{host}/p{number}": f'<p vocab="http://schema.org/" typeof="Thing"><b property="name">{number}</b>'
+        f'<a href="{hosts[(number + 1) % 6]}/p{(number + 1) % 6}">next</a>'
+        for number, host in enumerate(hosts)
+    }
+    with FakeWeb(pages) as web:
+        options = [
+            "--scope",
+            "any",
+            "--resolve",
+            web.resolve,
+            "--allow-network",
+            "127.0.0.0/8",
+            "--delay",
+            "0",
+            "--quiet",
+        ]
+        more = ["--rdf", "--agents", "2", "--triple-store", server.update]
+        assert main(["crawl", web.url(f"{hosts[0]}/p0"), "-o", str(tmp_path / "crawl"), *options, *more]) == 0
+    assert len(list((tmp_path / "crawl").glob("tables/triples/agent-*.parquet"))) == 2  # each agent had some
+    assert server.names() == {f"p{number}": {str(number)} for number in range(6)}
