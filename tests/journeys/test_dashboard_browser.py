@@ -164,7 +164,9 @@ def test_what_a_site_or_a_folder_is_called_does_nothing_anywhere(
         assert page.locator("main img, main script").count() == 0
 
 
-def test_an_archived_page_is_shown_as_text_and_runs_nothing(page: Any, rested: Path, environment: dict[str, str]) -> None:
+def test_an_archived_page_is_shown_as_text_and_runs_nothing(
+    page: Any, rested: Path, environment: dict[str, str]
+) -> None:
     with served(environment, rested.parent) as (_, read):
         page.goto(read)
         page.wait_for_selector("#problems, table")

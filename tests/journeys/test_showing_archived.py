@@ -16,7 +16,9 @@ from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 LATIN = "<html><head><title>t</title></head><body><p>Grüße &lt;b&gt;</p><script>window.pwned=1</script></body></html>"
 PAGES = {
-    "/": FakePage('<a href="/latin">a</a><a href="/long">a</a><a href="/image">a</a><a href="/bomb">a</a><a href="/bad">a</a>'),
+    "/": FakePage(
+        '<a href="/latin">a</a><a href="/long">a</a><a href="/image">a</a><a href="/bomb">a</a><a href="/bad">a</a>'
+    ),
     "/latin": FakePage(
         LATIN.encode("latin-1"),
         type="text/html; charset=iso-8859-1",

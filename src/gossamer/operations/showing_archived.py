@@ -81,7 +81,7 @@ def view_archived(directory: Path, text: str, at: str = "") -> ArchivedView:
         raise UsageError(f"{error}; write it in full, as https://example.org/") from None
     if at and not (at.isascii() and at.isdigit() and len(at) <= 14):
         raise UsageError("a version is named by the digits of its time, as 20260301")
-    place = crawl_directory(directory)
+    place = crawl_directory(str(directory))
     notes = read_notes(place)
     if notes is not None and damaged_index(place, notes) is not None:
         raise CrawlDirectoryError(f"the index of {place} is damaged; `gossamer cat` makes it anew")
@@ -135,5 +135,7 @@ def _head(record: ArchivedRecord) -> str:
     is_cookie = False
     for line in lines:
         is_cookie = is_cookie if line[:1] in (" ", "\t") else line.lower().startswith(("set-cookie:", "set-cookie2:"))
-        shown.append(line if not is_cookie else f"{line.partition('=')[0]}=(not shown)" if "=" in line else "(not shown)")
+        shown.append(
+            line if not is_cookie else f"{line.partition('=')[0]}=(not shown)" if "=" in line else "(not shown)"
+        )
     return "\n".join(shown)
