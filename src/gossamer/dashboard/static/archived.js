@@ -15,14 +15,16 @@ async function show(found, key, url, at, view) {
   try {
     const query = new URLSearchParams({ url, at });
     const told = await get(`crawls/${encodeURIComponent(key)}/document?${query}`);
-    draw(found, key, told, at, view);
+    draw(found, key, told, view);
   } catch (error) { replace(found, h("p", { class: "trouble" }, error.message)); }
 }
 
-function draw(found, key, told, at, view) {
-  const buttons = VIEWS.map(([name, text]) => h("button", { id: `view-${name}`, "aria-pressed": String(name === view), onclick: () => draw(found, key, told, at, name) }, text));
+function draw(found, key, told, view) {
+  const buttons = VIEWS.map(([name, text]) => h("button", { id: `view-${name}`, "aria-pressed": String(name === view), onclick: () => draw(found, key, told, name) }, text));
+  // What is shown may be an older version than was asked for: an answer of a failing server takes no place of a document.
+  const shown = told.at.replace(/\D/g, "").slice(0, 14);
   const versions = h("select", { id: "version", onchange: (event) => show(found, key, told.url, event.target.value, view) },
-    told.versions.map((one) => h("option", { value: one, selected: one === at }, dated(one))));
+    told.versions.map((one) => h("option", { value: one, selected: one === shown }, dated(one))));
   replace(found,
     terms([["fetched", told.at], ["type", told.media_type], ["characters", told.charset], ["bytes as they came", count(told.size)], ["trouble", told.trouble]]),
     h("div", { class: "actions" }, buttons, h("label", { for: "version" }, "Version"), versions),
