@@ -71,15 +71,17 @@ def _settings(options: CrawlOptions, policy: ProviderPlan, kept: Any) -> dict[st
     for name in ("min_interval", "max_interval"):
         if (given := getattr(options, name)) is not None:
             settings[name] = given
+    usual = RevisitSheet()
+    least = settings.get("min_interval", kept.get("min_interval", usual.min_interval))
+    most = settings.get("max_interval", kept.get("max_interval", usual.max_interval))
     if "every" in policy.settings:
         # Who says a time gets it, whatever the usual bounds are; bounds that are given too must leave room for it.
         every = policy.settings["every"]
-        settings.setdefault("min_interval", min(every, RevisitSheet().min_interval))
-        settings.setdefault("max_interval", max(every, RevisitSheet().max_interval))
-        if not settings["min_interval"] <= every <= settings["max_interval"]:
+        least = settings["min_interval"] = min(every, least) if options.min_interval is None else least
+        most = settings["max_interval"] = max(every, most) if options.max_interval is None else most
+        if not least <= every <= most:
             raise UsageError("--recrawl every=TIME: the time is not between --min-interval and --max-interval")
-    least = settings.get("min_interval", kept.get("min_interval", RevisitSheet().min_interval))
-    if least > settings.get("max_interval", kept.get("max_interval", RevisitSheet().max_interval)):
+    if least > most:
         raise UsageError("--min-interval is longer than --max-interval")
     return settings
 

@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.contracts.feeding import FeedBatch, FeedMark
 from gossamer.model.outcome import DOCUMENTS
-from gossamer.query.schema import TELLING
+from gossamer.query.schema import tells
 from gossamer.query.sinks.drivers import Row, RowsRefusedError, SinkDriver, connect_sink
 from gossamer.query.sinks.mapping import CRAWL, SinkSpec, SinkTable
 from gossamer.stores.printable import printable
@@ -141,7 +141,7 @@ class DatabaseSink:
         for number, row in enumerate(batch.rows):
             if to.kind and row[at["kind"]] != to.kind:
                 continue
-            if judges and not self._stands(str(row[at["outcome"]]), str(row[at["url"]]), waiting, gone):
+            if judges and not self._stands(row[at["outcome"]], row[at["change"]], row[at["url"]], waiting, gone):
                 continue
             made = made_of(row)
             if to.page:
@@ -164,9 +164,9 @@ class DatabaseSink:
         return last
 
     @staticmethod
-    def _stands(outcome: str, url: str, waiting: dict[Any, Row], gone: dict[str, None]) -> bool:
+    def _stands(outcome: Any, change: Any, url: Any, waiting: dict[Any, Row], gone: dict[str, None]) -> bool:
         """Whether the row of a visit is put; a page that is gone is noted, and one that came back is not any more."""
-        if outcome not in TELLING:
+        if not tells(outcome, change):
             return False
         if outcome not in DOCUMENTS:
             gone[url] = None
@@ -236,7 +236,7 @@ def _columns_of(to: SinkTable) -> tuple[str, ...]:
     if to.page:
         named.add("visit")
     if to.gone != "put":
-        named |= {"outcome", "url"}
+        named |= {"outcome", "change", "url"}
     return tuple(sorted(named))
 
 

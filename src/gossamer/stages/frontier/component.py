@@ -12,6 +12,7 @@ gate judges each task before it goes out, the traversal says which host comes fi
 
 import asyncio
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import ClassVar
 
 from gossamer.contracts.filtering import TaskFilter
@@ -67,7 +68,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     traversal: Uses[Traversal]
     resolver: Uses[Resolver]
     gates: UsesMany[TaskFilter]
-    revisits: UsesMany[Revisits]
+    revisits: UsesMany[Revisits] = MappingProxyType({})
 
     spills = frozenset({"seeds", "answers", "committed", "arrived"})
     optional = frozenset({"arrived"})
