@@ -53,8 +53,8 @@ _MISSED_AFTER = 86_400.0
 #: Name of the value that says of how many visits the schedule does not know what pages they brought.
 _UNPLANNED = "revisits.unplanned"
 
-#: Counters: visits that were seen, pages that were queued, visits of them that ended.
-SEEN, WOKEN, ENDED = "revisits:seen", "revisits:woken", "revisits:ended"
+#: Counters: pages that are known, visits that were seen, pages that were queued again, visits of those that ended.
+KNOWN, SEEN, WOKEN, ENDED = "revisits:known", "revisits:seen", "revisits:woken", "revisits:ended"
 
 _known = msgspec.msgpack.Decoder(KnownPage)
 _encode = msgspec.msgpack.Encoder().encode
@@ -78,6 +78,37 @@ def _page_key(identity: str) -> bytes:
 
 def _due_key(due: float, page: bytes) -> bytes:
     return _DUE + _TIME.pack(due) + page[1:]
+
+
+def _look_at(group: Group, host: str, due: float | None) -> None:
+    """Look at this host at this time, and not when it was to be before; None for never."""
+    before = group.get(SCHEDULE, host, _HOST)
+    if before is not None:
+        group.delete(SCHEDULE, None, before + host.encode())
+    if due is None:
+        group.delete(SCHEDULE, host, _HOST)
+        return
+    packed = _TIME.pack(due)
+    group.put(SCHEDULE, host, _HOST, packed)
+    group.put(SCHEDULE, None, packed + host.encode(), b"")
+
+
+def drop_page(group: Group, host: str, url: str) -> None:
+    """Stage that nothing is known of a page. It is queued no more, but where it is queued already."""
+    key = _page_key(url)
+    data = group.get(SCHEDULE, host, key)
+    if data is None:
+        return
+    group.delete(SCHEDULE, host, key)
+    group.count(KNOWN, -1)
+    if due := _known.decode(data).due:
+        group.delete(SCHEDULE, host, _due_key(due, key))
+
+
+def drop_host(group: Group, host: str) -> None:
+    """Stage that a host is not looked at any more; what lies under it goes with the host."""
+    _look_at(group, host, None)
+    group.count(KNOWN, -sum(1 for _ in group.scan(SCHEDULE, host, _PAGE)))
 
 
 class RevisitSchedule(Provider[RevisitSheet]):
@@ -109,7 +140,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
         if unplanned and self.store.meta(_UNPLANNED) != str(unplanned).encode():
             self._planned = b""
         self._look()
-        self.metrics.gauge("known", lambda: self.store.counters().get("revisits:known", 0))
+        self.metrics.gauge("known", lambda: self.store.counters().get(KNOWN, 0))
 
     # -- what is known
 
@@ -128,7 +159,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
         key = _page_key(url)
         before = group.get(SCHEDULE, host, key)
         if before is None:
-            group.count("revisits:known")
+            group.count(KNOWN)
         elif due := _known.decode(before).due:
             group.delete(SCHEDULE, host, _due_key(due, key))
         due = now + self._interval(page)
@@ -136,7 +167,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
         group.put(SCHEDULE, host, _due_key(due, key), url.encode("utf-8", "surrogateescape"))
         looked_at = group.get(SCHEDULE, host, _HOST)
         if looked_at is None or due < _TIME.unpack(looked_at)[0]:
-            self._look_at(group, host, due)
+            _look_at(group, host, due)
 
     def _interval(self, page: KnownPage) -> float:
         sheet = self.sheet
@@ -144,18 +175,6 @@ class RevisitSchedule(Provider[RevisitSheet]):
             return sheet.max_interval
         interval = min(max(self.policy.interval(page), sheet.min_interval), sheet.max_interval)
         return max(min(interval, _MISSED_AFTER), sheet.min_interval) if page.missing else interval
-
-    def _look_at(self, group: Group, host: str, due: float | None) -> None:
-        """Look at this host at this time, and not when it was to be before."""
-        before = group.get(SCHEDULE, host, _HOST)
-        if before is not None:
-            group.delete(SCHEDULE, None, before + host.encode())
-        if due is None:
-            group.delete(SCHEDULE, host, _HOST)
-            return
-        packed = _TIME.pack(due)
-        group.put(SCHEDULE, host, _HOST, packed)
-        group.put(SCHEDULE, None, packed + host.encode(), b"")
 
     def applied(self) -> None:
         """A group that staged something is kept."""
@@ -183,13 +202,14 @@ class RevisitSchedule(Provider[RevisitSheet]):
         if room <= 0:
             self._next = max(self._next, now + _ROOM_AFTER)
             return 0
-        hosts = [(_TIME.unpack(key[: _TIME.size])[0], key[_TIME.size :].decode()) for key in self._first(now)]
-        woken = 0
-        if hosts:
+        woken, keys = 0, self._first(now)
+        if keys:
             with self.ledger.group() as group:
-                for _, host in hosts:
+                for key in keys:
                     if woken < room:
-                        woken += self._wake(group, host, now, min(_OF_A_HOST, room - woken))
+                        # It leaves even if its host is not there any more: what stands first must not stay for ever.
+                        group.delete(SCHEDULE, None, key)
+                        woken += self._wake(group, key[_TIME.size :].decode(), now, min(_OF_A_HOST, room - woken))
                 group.count(WOKEN, woken)
                 group.count("discovered", -woken)  # they were when they were new
         self._look()
@@ -219,18 +239,21 @@ class RevisitSchedule(Provider[RevisitSheet]):
                 following = max(at, now + _AGAIN if at <= now else at)
                 break
             group.delete(SCHEDULE, host, key)
-            tasks.append(self._task(group, host, url.decode("utf-8", "surrogateescape")))
-        self._look_at(group, host, following)
+            task = self._task(group, host, url.decode("utf-8", "surrogateescape"))
+            if task is not None:
+                tasks.append(task)
+        _look_at(group, host, following)
         group.push(tasks)
         return len(tasks)
 
-    def _task(self, group: Group, host: str, url: str) -> Task:
-        key = _page_key(url)
-        page = self.kept(group, host, url) or KnownPage()
-        group.put(SCHEDULE, host, key, _encode(msgspec.structs.replace(page, due=0.0)))
-        row = self.store.document(url)
-        depth, source = (row.depth, row.source) if row is not None else (0, "")
-        return Task(url, host, depth, source, REVISIT, etag=page.etag, last_modified=page.last_modified)
+    def _task(self, group: Group, host: str, url: str) -> Task | None:
+        """The task of another visit; None where the crawl has lost the page."""
+        page, row = self.kept(group, host, url), self.store.document(url)
+        if page is None or row is None:
+            drop_page(group, host, url)
+            return None
+        group.put(SCHEDULE, host, _page_key(url), _encode(msgspec.structs.replace(page, due=0.0)))
+        return Task(url, host, row.depth, row.source, REVISIT, etag=page.etag, last_modified=page.last_modified)
 
     # -- what was visited without a schedule
 
