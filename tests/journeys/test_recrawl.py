@@ -171,7 +171,11 @@ def test_redirects_that_appear_and_end_are_changes(tmp_path: Path) -> None:
         again(tmp_path / "c", 1)
         web.pages["/"] = html("a", [])
         again(tmp_path / "c", 2)
-    assert rows(tmp_path / "c", "change, judged_by", "url NOT LIKE '%/b'") == [(None, None), ("redirected", "status"), ("changed", "status")]
+    assert rows(tmp_path / "c", "change, judged_by", "url NOT LIKE '%/b'") == [
+        (None, None),
+        ("redirected", "status"),
+        ("changed", "status"),
+    ]
 
 
 def test_new_pages_keep_their_share_of_the_requests(tmp_path: Path) -> None:
@@ -229,4 +233,3 @@ def _links_of(folder: Path, path: str) -> int:
 
 def _unzipped(data: bytes) -> bytes:
     return gzip.decompress(data)
-

@@ -48,7 +48,7 @@ class KnownPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def is_gone(self) -> bool:
         """Whether two visits in a row found nothing there."""
-        return self.missing >= 2  # noqa: PLR2004 (gone twice is gone)
+        return self.missing >= 2
 
 
 def compared(known: KnownPage | None, visit: Visit) -> Comparison | None:

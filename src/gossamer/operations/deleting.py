@@ -44,8 +44,8 @@ from gossamer.stores.deletions import (
 from gossamer.stores.ledger.deleting import delete as delete_from_ledger
 from gossamer.stores.ledger.deleting import hosts_of
 from gossamer.stores.ledger.ledger import RocksLedger
-from gossamer.stores.revisits.deleting import forget_known
 from gossamer.stores.recovery import QUARANTINE
+from gossamer.stores.revisits.deleting import forget_known
 from gossamer.stores.rowlog import LOG_FOLDER, LOG_PATH
 from gossamer.stores.trims import refuse_unfinished_trim
 from gossamer.stores.warc import WARC_DIRECTORY

@@ -155,7 +155,9 @@ def tells(outcome: str, change: str | None) -> bool:
 
 
 #: The same as SQL.
-TELLS = "outcome IN ({}) AND change IS DISTINCT FROM '{}'".format(", ".join(f"'{one}'" for one in sorted(TELLING)), Change.MISSING)
+TELLS = "outcome IN ({}) AND change IS DISTINCT FROM '{}'".format(
+    ", ".join(f"'{one}'" for one in sorted(TELLING)), Change.MISSING
+)
 
 
 def superseded(telling: bool) -> str:

@@ -11,7 +11,9 @@ from gossamer.model.visit import Response, Visit
 KNOWN = KnownPage(visited_at=1.0, changed_at=1.0, digest="D", simhash=0b1111, etag='"v"')
 
 
-def visit(status: int = 200, *, digest: str = "", simhash: int = 0, etag: str = "", asked: str = "", to: str = "") -> Visit:
+def visit(
+    status: int = 200, *, digest: str = "", simhash: int = 0, etag: str = "", asked: str = "", to: str = ""
+) -> Visit:
     headers = tuple((name, value) for name, value in (("etag", etag), ("location", to)) if value)
     response = Response(of_status(status), status, headers=headers)
     return Visit(Task("http://a.test/", "a.test", etag=asked), response, digest=digest, simhash=simhash)

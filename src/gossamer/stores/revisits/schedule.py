@@ -69,7 +69,9 @@ class RevisitSheet(Sheet, frozen=True):
         setting("Let at most this share of all requests be for known pages, while there are new ones.", gt=0, le=1),
     ] = 0.5
     min_interval: Annotated[float, setting("Wait at least this long between two visits.", unit="s", gt=0)] = 3_600.0
-    max_interval: Annotated[float, setting("Wait at most this long between two visits.", unit="s", gt=0)] = 90 * 86_400.0
+    max_interval: Annotated[float, setting("Wait at most this long between two visits.", unit="s", gt=0)] = (
+        90 * 86_400.0
+    )
 
 
 def _page_key(identity: str) -> bytes:

@@ -76,7 +76,10 @@ class PageRow(
     discovered_from: Annotated[str, column("The URL that it was found on.", lambda t: t.task.source)] = ""
     relation: Annotated[
         str,
-        column("How it was found: `seed`, `redirect`, tag and attribute, as `a href`; `revisit` of a page that was known.", lambda t: t.task.relation),
+        column(
+            "How it was found: `seed`, `redirect`, tag and attribute, as `a href`; `revisit` of a page that was known.",
+            lambda t: t.task.relation,
+        ),
     ]
     fetched_at: Annotated[
         str, column("When the request was sent, UTC.", lambda t: utc_text(t.response.started), type="TIMESTAMP")

@@ -1,5 +1,6 @@
 """The schedule of known pages: no page is forgotten or comes before its time, through kills and groups that fail."""
 
+import itertools
 import random
 from pathlib import Path
 
@@ -113,7 +114,7 @@ def test_no_page_is_forgotten_and_none_comes_before_its_time_through_kills_and_f
             visited[task.url].append(clock.steady())
         clock.turn(100.0)
     for url, times in visited.items():
-        gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+        gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
         assert gaps and min(gaps) >= EVERY, f"{url} came too soon: {gaps}"
         assert times[-1] > clock.steady() - EVERY - 300, f"{url} was forgotten"
     crawl.store.close()
@@ -219,5 +220,3 @@ def test_a_policy_that_is_not_pure_is_found() -> None:
 
     with pytest.raises(AssertionError, match="same page"):
         check_revisit_policy(Counting())
-
-
