@@ -5,7 +5,7 @@ from enum import StrEnum
 import msgspec
 
 
-class Change(StrEnum):
+class PageChange(StrEnum):
     """What a visit says of a page that is known."""
 
     UNCHANGED = "unchanged"
@@ -36,7 +36,7 @@ class JudgedBy(StrEnum):
 class Comparison(msgspec.Struct, frozen=True):
     """What a visit says of a page, compared with the visit before."""
 
-    change: Change
+    change: PageChange
     judged_by: JudgedBy
     bits: int | None = None
     """In how many bits the fingerprints of the texts differ; None where one of them is missing."""

@@ -7,7 +7,7 @@ known then (:func:`after`), beside the time of the next visit. Pure code over va
 import msgspec
 from xxhash import xxh3_64_hexdigest
 
-from gossamer.model.change import Change, Comparison, JudgedBy
+from gossamer.model.change import Comparison, JudgedBy, PageChange
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Visit
 
@@ -61,34 +61,34 @@ def compared(known: KnownPage | None, visit: Visit) -> Comparison | None:
     response, task = visit.response, visit.task
     if response.outcome is Outcome.NOT_MODIFIED:
         is_asked = bool(task.etag or task.last_modified)
-        return Comparison(Change.UNCHANGED, JudgedBy.SERVER) if is_asked else None
+        return Comparison(PageChange.UNCHANGED, JudgedBy.SERVER) if is_asked else None
     if response.status in _NOT_THERE:
         return Comparison(_absence(known), JudgedBy.STATUS)
     if response.outcome is Outcome.REDIRECT:
         is_same = known.target == _target(visit) and not known.is_gone
-        return Comparison(Change.UNCHANGED if is_same else Change.REDIRECTED, JudgedBy.STATUS)
+        return Comparison(PageChange.UNCHANGED if is_same else PageChange.REDIRECTED, JudgedBy.STATUS)
     if response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
         return None
     if known.is_gone:
-        return Comparison(Change.BACK, JudgedBy.STATUS)
+        return Comparison(PageChange.BACK, JudgedBy.STATUS)
     if known.target:
-        return Comparison(Change.CHANGED, JudgedBy.STATUS)
+        return Comparison(PageChange.CHANGED, JudgedBy.STATUS)
     return _content(known, visit)
 
 
-def _absence(known: KnownPage) -> Change:
+def _absence(known: KnownPage) -> PageChange:
     if known.is_gone:
-        return Change.UNCHANGED
-    return Change.GONE if known.missing else Change.MISSING
+        return PageChange.UNCHANGED
+    return PageChange.GONE if known.missing else PageChange.MISSING
 
 
 def _content(known: KnownPage, visit: Visit) -> Comparison:
     bits = (known.simhash ^ visit.simhash).bit_count() if known.simhash and visit.simhash else None
     if visit.digest == known.digest:
-        return Comparison(Change.UNCHANGED, JudgedBy.DIGEST, bits)
+        return Comparison(PageChange.UNCHANGED, JudgedBy.DIGEST, bits)
     if bits is None:
-        return Comparison(Change.CHANGED, JudgedBy.DIGEST)
-    return Comparison(Change.UNCHANGED if bits <= SAME_TEXT_BITS else Change.CHANGED, JudgedBy.TEXT, bits)
+        return Comparison(PageChange.CHANGED, JudgedBy.DIGEST)
+    return Comparison(PageChange.UNCHANGED if bits <= SAME_TEXT_BITS else PageChange.CHANGED, JudgedBy.TEXT, bits)
 
 
 def after(known: KnownPage | None, visit: Visit, now: float) -> KnownPage | None:
@@ -104,7 +104,7 @@ def after(known: KnownPage | None, visit: Visit, now: float) -> KnownPage | None
         is_odd = response.outcome is Outcome.NOT_MODIFIED
         kept = msgspec.structs.replace(known, etag="", last_modified="") if is_odd else known
         return msgspec.structs.replace(kept, visited_at=now)
-    is_changed = found.change not in (Change.UNCHANGED, Change.MISSING)
+    is_changed = found.change not in (PageChange.UNCHANGED, PageChange.MISSING)
     counted = msgspec.structs.replace(
         known,
         visited_at=now,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gossamer.contracts.tables import VISIT, ColumnSpec, TableSpec
-from gossamer.model.change import Change
+from gossamer.model.change import PageChange
 from gossamer.model.outcome import ANSWERED, DOCUMENTS, ERRORS, TRANSIENT, Outcome
 from gossamer.model.visit import HTML_TYPES
 from gossamer.stores.segments import declared
@@ -151,12 +151,12 @@ TELLING = ANSWERED - TRANSIENT - {Outcome.NOT_MODIFIED}
 def tells(outcome: str, change: str | None) -> bool:
     """Whether what earlier visits found holds no more after a row of `pages` with these. A page that is missing for the first time
     may be there again: nothing is taken away before it is gone."""
-    return outcome in TELLING and change != Change.MISSING
+    return outcome in TELLING and change != PageChange.MISSING
 
 
 #: The same as SQL.
 TELLS = "outcome IN ({}) AND change IS DISTINCT FROM '{}'".format(
-    ", ".join(f"'{one}'" for one in sorted(TELLING)), Change.MISSING
+    ", ".join(f"'{one}'" for one in sorted(TELLING)), PageChange.MISSING
 )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.model.change import Change, JudgedBy
+from gossamer.model.change import JudgedBy, PageChange
 from gossamer.model.known import MAX_VALIDATOR, KnownPage, after, compared
 from gossamer.model.outcome import Outcome, of_status
 from gossamer.model.task import Task
@@ -22,18 +22,18 @@ def visit(
 @pytest.mark.parametrize(
     ("known", "visited", "change", "judge"),
     [
-        (KNOWN, visit(304, asked='"v"'), Change.UNCHANGED, JudgedBy.SERVER),
-        (KNOWN, visit(digest="D"), Change.UNCHANGED, JudgedBy.DIGEST),
-        (KNOWN, visit(digest="E"), Change.CHANGED, JudgedBy.DIGEST),
-        (KNOWN, visit(digest="E", simhash=0b1000), Change.UNCHANGED, JudgedBy.TEXT),
-        (KNOWN, visit(digest="E", simhash=0b11110000), Change.CHANGED, JudgedBy.TEXT),
-        (KNOWN, visit(301, to="/b"), Change.REDIRECTED, JudgedBy.STATUS),
-        (KNOWN, visit(404), Change.MISSING, JudgedBy.STATUS),
-        (KNOWN, visit(410), Change.MISSING, JudgedBy.STATUS),
+        (KNOWN, visit(304, asked='"v"'), PageChange.UNCHANGED, JudgedBy.SERVER),
+        (KNOWN, visit(digest="D"), PageChange.UNCHANGED, JudgedBy.DIGEST),
+        (KNOWN, visit(digest="E"), PageChange.CHANGED, JudgedBy.DIGEST),
+        (KNOWN, visit(digest="E", simhash=0b1000), PageChange.UNCHANGED, JudgedBy.TEXT),
+        (KNOWN, visit(digest="E", simhash=0b11110000), PageChange.CHANGED, JudgedBy.TEXT),
+        (KNOWN, visit(301, to="/b"), PageChange.REDIRECTED, JudgedBy.STATUS),
+        (KNOWN, visit(404), PageChange.MISSING, JudgedBy.STATUS),
+        (KNOWN, visit(410), PageChange.MISSING, JudgedBy.STATUS),
     ],
 )
 def test_changes_are_judged_by_server_digest_text_and_status_in_this_order(
-    known: KnownPage, visited: Visit, change: Change, judge: JudgedBy
+    known: KnownPage, visited: Visit, change: PageChange, judge: JudgedBy
 ) -> None:
     found = compared(known, visited)
     assert found is not None and (found.change, found.judged_by) == (change, judge)
@@ -55,12 +55,12 @@ def test_missing_twice_is_gone_and_a_page_that_is_there_in_between_is_not() -> N
         told.append(found.change)
         page = after(page, visited, 2.0)
     assert told == [
-        Change.MISSING,
-        Change.UNCHANGED,
-        Change.MISSING,
-        Change.GONE,
-        Change.UNCHANGED,
-        Change.BACK,
+        PageChange.MISSING,
+        PageChange.UNCHANGED,
+        PageChange.MISSING,
+        PageChange.GONE,
+        PageChange.UNCHANGED,
+        PageChange.BACK,
     ]
     assert page is not None and page.changes == 2, "that it was gone, and that it is back"
 
@@ -73,7 +73,7 @@ def test_a_redirect_changes_when_it_appears_leads_elsewhere_or_ends() -> None:
         assert found is not None
         told.append(found.change)
         page = after(page, visited, 2.0)
-    assert told == [Change.REDIRECTED, Change.UNCHANGED, Change.REDIRECTED, Change.CHANGED]
+    assert told == [PageChange.REDIRECTED, PageChange.UNCHANGED, PageChange.REDIRECTED, PageChange.CHANGED]
 
 
 def test_validators_are_kept_as_the_last_answer_gave_them_and_bounded() -> None:

@@ -3,9 +3,10 @@
 Place in the flow: the ledger of revisits (:mod:`gossamer.stores.revisits.ledger`) puts a page here when its visit ends, in the same
 group; the frontier wakes what is due.
 
-Under each host lie its pages (`p` and a hash of the URL: what is known of it), the times of their next visits in order (`d`, the time
-and the hash: the URL), and when the host is to be looked at (`h`). Under no host lies an index of those times, so that a page costs
-nothing before it is due. A page that is queued has no time: it gets its next when its visit ends, and a kill finds it in the queues.
+Under each host lie its pages (`p` and a hash of the URL: what is known of it), the times of their next visits in order (`d`, the
+time and the hash: the URL), and when the host is to be looked at (`h`). Under no host lies an index of those times, so that a page
+costs nothing before it is due. A page that is queued has no time: it gets its next when its visit ends, and a kill finds it in the
+queues.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,8 +38,8 @@ SCHEDULE = Space("revisits", value_bytes=64 << 10, host_bytes=1 << 40, common_by
 _PAGE, _DUE, _HOST = b"p", b"d", b"h"
 _TIME = Struct(">d")  # in this form the bytes of times that are not negative sort as the times do
 
-#: Pages of one host that are queued at once, and seconds after which the host is looked at for more: the new pages of a host that has
-#: thousands of known ones due are not kept waiting behind all of them.
+#: Pages of one host that are queued at once, and seconds after which the host is looked at for more: the new pages of a host that
+#: has thousands of known ones due are not kept waiting behind all of them.
 _OF_A_HOST, _AGAIN = 32, 30.0
 
 #: Hosts that are looked at in one group, and rows of an older crawl that are planned in one.

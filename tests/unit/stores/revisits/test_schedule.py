@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,19 @@ def test_what_waits_for_another_visit_counts_neither_as_queued_nor_as_discovered
     assert crawl.wake() == 64, "of each host so many at once"
     assert crawl.store.counters()["discovered"] == 100
     assert all(task.relation == REVISIT for task in crawl.pop())
+
+
+def test_a_schedule_that_is_not_active_is_kept_and_wakes_nobody(tmp_path: Path) -> None:
+    clock = TurnedClock()
+    crawl = Crawl(tmp_path, clock)
+    crawl.schedule.sheet = RevisitSheet(is_active=False, min_interval=1.0)
+    crawl.seed("http://h0.test/0")
+    for task in crawl.pop():
+        crawl.commit(task)
+    clock.turn(10 * EVERY)
+    assert crawl.schedule.next_due() == inf and crawl.schedule.wake(clock.steady(), 0) == 0
+    crawl.schedule.sheet = RevisitSheet(min_interval=1.0)
+    assert crawl.wake() == 1
 
 
 def test_pages_that_were_visited_without_a_schedule_are_planned_once(tmp_path: Path) -> None:
