@@ -143,3 +143,18 @@ def test_a_crawl_that_lost_all_its_agents_cannot_go_on(web: FakeWeb, tmp_path: P
     refused = resumed(directory, "--accept-loss")
     assert refused.returncode == 5
     assert len(refused.stderr.splitlines()) == 1
+
+
+def test_records_of_hosts_that_changed_hands_are_missed_when_the_file_of_their_writer_is_lost(
+    web: FakeWeb, tmp_path: Path
+) -> None:
+    directory = tmp_path / "crawl"
+    begun(web, directory)
+    assert resumed(directory, "--agents", "4").returncode == 0
+    for path in directory.glob("warc/*agent-00*"):
+        path.unlink()
+    done = resumed(directory, "--accept-loss")
+    assert done.returncode == 0, done.stderr
+    assert "of another agent is missing, and held" in done.stderr
+    assert verify(directory, deep=True).findings == []
+    assert len(pages_in(directory)) == HOSTS * PAGES

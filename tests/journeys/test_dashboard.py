@@ -119,6 +119,10 @@ def test_a_crawl_at_rest_is_shown_with_the_numbers_of_status(tmp_path: Path, env
         assert story["state"] == "done"
         assert read.ask(f"/api/crawls/{one['key']}/story")[0] == 400
         assert read.ask(f"/api/crawls/{one['key']}/samples?hours=nan")[0] == 400
+        archived = read.json(f"/api/crawls/{one['key']}/document?url={url}")
+        assert archived["source"] == PAGES["/"]
+        for bad in ("", f"?url={url}nowhere", "?url=file:///etc/passwd", f"?url={url}&at=../x"):
+            assert read.ask(f"/api/crawls/{one['key']}/document{bad}")[0] == 400
         hosts = read.json(f"/api/crawls/{one['key']}/hosts?search=127&sort=pages&descending=1")
         assert (hosts["total"], [(row["host"], row["pages"]) for row in hosts["rows"]]) == (1, [("127.0.0.1", 1)])
         assert read.json(f"/api/crawls/{one['key']}/hosts?offset=1")["rows"] == []

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -160,6 +162,37 @@ def test_what_a_site_or_a_folder_is_called_does_nothing_anywhere(
         page.wait_for_selector("main h3, main .trouble")
         assert page.evaluate("window.pwned") is None
         assert page.locator("main img, main script").count() == 0
+
+
+def test_an_archived_page_is_shown_as_text_and_runs_nothing(
+    page: Any, rested: Path, environment: dict[str, str]
+) -> None:
+    with served(environment, rested.parent) as (_, read):
+        page.goto(read)
+        page.wait_for_selector("#problems, table")
+        [url] = [one for one in archived_urls(rested) if one.endswith("/")]
+        page.goto(read.partition("?")[0] + f"#/{key_of(rested)}/why/{quote(url, safe='')}")
+        page.focus("#archived")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#view-source")
+        page.focus("#view-source")
+        page.keyboard.press("Enter")
+        assert '<title><img src=x onerror="window.pwned=1"></title>' in page.inner_text("pre")
+        assert page.evaluate("document.activeElement.id") == "view-source"
+        assert serious(page) == []
+        page.click("#view-head")
+        assert page.inner_text("pre").startswith("HTTP/1.1 200")
+        page.click("#view-record")
+        assert term(page, "warc-target-uri") == url
+        page.set_viewport_size({"width": 360, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate("window.pwned") is None
+        assert page.locator("main img, main script").count() == 0
+        assert page.errors == []
+
+
+def archived_urls(folder: Path) -> list[str]:
+    return [json.loads(line.split(b" ", 2)[2])["url"] for line in (folder / "index.cdxj").read_bytes().splitlines()]
 
 
 def test_a_person_steers_by_the_keyboard_alone_and_sees_it(

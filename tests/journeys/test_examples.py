@@ -102,6 +102,6 @@ def test_a_program_of_ones_own_says_what_to_fetch_next(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
 def test_every_example_is_listed_and_has_a_test(folder: str) -> None:
-    assert f"[{folder}]({folder})" in (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert f"[{folder}]({folder}" in (EXAMPLES / "README.md").read_text(encoding="utf-8")
     tests = [Path(__file__), Path(__file__).with_name("test_example_packages.py")]
     assert any(f'"{folder}"' in path.read_text(encoding="utf-8") for path in tests)

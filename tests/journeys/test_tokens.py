@@ -100,13 +100,13 @@ class Issuer:
         headers = (("content-type", "application/json"),)
         return Response(Outcome.OK, status=200, headers=headers, body=body.encode())
 
-    def grant(self, url: str, field: str) -> None:
+    def grant(self, url: str, field: str, session: str = "") -> None:
         self.granted.append(field)
 
-    def has_entered(self, url: str) -> bool:
+    def has_entered(self, url: str, session: str = "") -> bool:
         return False
 
-    def note_entered(self, url: str) -> None:
+    def note_entered(self, url: str, session: str = "") -> None:
         raise AssertionError("a token is noted nowhere")
 
 

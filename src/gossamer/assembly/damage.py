@@ -5,6 +5,7 @@ committed is held against the files (:mod:`gossamer.stores.recovery`), what was 
 (:mod:`gossamer.query.noted`). A lost index stops nobody: it is made again from the archive when the run ends.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ from gossamer.query.places import REPLACED, TABLES, converting, write_manifest
 from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.files import AppendFile
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
+from gossamer.stores.members import members_of
 from gossamer.stores.recovery import (
     QUARANTINE,
     Loss,
@@ -43,6 +45,9 @@ from gossamer.stores.recovery import (
     take_away,
 )
 from gossamer.stores.warc import WARC_DIRECTORY, WarcArchive
+
+#: Behind every byte of a file.
+_END = 1 << 62
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -162,6 +167,8 @@ def _accept(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
         told += map(str, losses)
         given_up = {loss.file: _what_is_left(directory / loss.file, loss) for loss in losses if not _is_archive(loss)}
         holes = _holes(directory, ends, losses, told)
+        if members_of(directory):
+            _add_files_of_others(directory, ledger, holes, told)
         if holes.by_file:
             # The ledger's own libraries sort and compare: only who has lost something imports what forgets it.
             from gossamer.stores.ledger.forgetting import forget
@@ -247,6 +254,16 @@ def _holes(directory: Path, ends: Mapping[str, int], losses: list[Loss], told: l
             holes.add(file, whole, end)
             holes.ends[file] = whole or None
     return holes
+
+
+def _add_files_of_others(directory: Path, ledger: RocksLedger, holes: _Holes, told: list[str]) -> None:
+    """Rows that came with a domain lie in files of the agent that had it before, whose ledger has their ends."""
+    ends = ledger.committed_ends()
+    rows = Counter(row.location.file for row in ledger.documents() if row.location and row.location.file not in ends)
+    for file, count in rows.items():
+        if not (directory / file).exists() and not is_away(directory / file):
+            told.append(f"{file} of another agent is missing, and held {count} documents of hosts that came from there")
+            holes.add(file, 0, _END)
 
 
 def refuse_without_ledger(directory: Path) -> None:

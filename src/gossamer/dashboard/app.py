@@ -95,6 +95,7 @@ def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
             route("/api/crawls/{key}/samples", _samples),
             route("/api/crawls/{key}/hosts", _hosts),
             route("/api/crawls/{key}/story", _story),
+            route("/api/crawls/{key}/document", _document),
             Route("/api/crawls/{key}/events", events),
             route("/api/crawls/{key}/{order}", _order, "POST"),
             Route("/metrics", metrics),
@@ -174,6 +175,15 @@ async def _story(request: Request, crawls: Crawls) -> object:
     if not url:
         raise UsageError("say which URL: ?url=...")
     return await shown.run(story_of, shown.directory, url)
+
+
+async def _document(request: Request, crawls: Crawls) -> object:
+    from gossamer.operations.showing_archived import view_archived
+
+    shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+    if not asked.get("url"):
+        raise UsageError("say which URL: ?url=...")
+    return await shown.run(view_archived, shown.directory, asked["url"], asked.get("at", ""))
 
 
 async def _order(request: Request, crawls: Crawls) -> object:

@@ -8,6 +8,7 @@ import msgspec
 from gossamer._version import __version__
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.dashboard.asking import ORDERS
+from gossamer.operations.showing_archived import ArchivedView
 from gossamer.operations.story import Story
 from gossamer.query.host_list import COLUMNS, MOST, HostPage
 from gossamer.stores.tables.samples import SAMPLES
@@ -18,9 +19,9 @@ _REF = "#/components/schemas/{name}"
 @functools.cache
 def openapi() -> dict[str, Any]:
     """The description."""
-    kinds = [CrawlStanding, Story, HostPage, *ORDERS.values()]
+    kinds = [CrawlStanding, Story, ArchivedView, HostPage, *ORDERS.values()]
     schemas, parts = msgspec.json.schema_components(kinds, ref_template=_REF)
-    standing, story, hosts, *orders = schemas
+    standing, story, archived, hosts, *orders = schemas
     crawl = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
     paths: dict[str, Any] = {
         "/api/session": _get("Say what the asker may do.", {"type": "object"}),
@@ -49,6 +50,13 @@ def openapi() -> dict[str, Any]:
         ),
         "/api/crawls/{key}/story": _get(
             "Tell the story of a URL, as `gossamer why --json` does.", story, crawl, _query("url", "The URL.")
+        ),
+        "/api/crawls/{key}/document": _get(
+            "Give the archived document of a URL as text, with header fields and record.",
+            archived,
+            crawl,
+            _query("url", "The URL."),
+            _query("at", "Give the version that stood at this time, as 20260301 (UTC)."),
         ),
         "/api/crawls/{key}/events": {
             "get": {

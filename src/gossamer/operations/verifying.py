@@ -6,6 +6,7 @@ one look at the ledgers says. Memory: 16 bytes for each answer in the archive, w
 
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -145,7 +146,7 @@ def _read_all(directory: Path, ledgers: list[RocksLedger], ends: Mapping[str, in
     places, shown = _read_archive(directory, ends, told)
     for ledger in ledgers:
         try:
-            _check_rows(directory, ledger, places, told)
+            _check_rows(directory, ledger, places, ends, told)
         except (CrawlDirectoryError, msgspec.DecodeError):
             pass  # what cannot be read was found above
     for file, end in {LOG_PATH: read_mark(directory).end, **ends}.items():
@@ -173,14 +174,21 @@ def _read_archive(directory: Path, ends: Mapping[str, int], told: Verified) -> t
     return places, shown
 
 
-def _check_rows(directory: Path, ledger: RocksLedger, places: _Places, told: Verified) -> None:
+def _check_rows(directory: Path, ledger: RocksLedger, places: _Places, ends: Mapping[str, int], told: Verified) -> None:
+    gone: Counter[str] = Counter()
     for row in ledger.documents():
         told.rows += 1
         place = row.location
-        if place is None or not (directory / place.file).exists():
+        if place is None:
+            continue
+        if not (directory / place.file).exists():
+            # A file that somebody still counts as written was told of already.
+            gone[place.file] += place.file not in ends
             continue
         if not places.has(place.file, place.offset, place.length):
             told.find(f"{row.url} is done, and {place.file} has no record of it at byte {place.offset}")
+    for file, count in (+gone).items():
+        told.find(f"{count} documents of {ledger.sheet.agent} are done, and {file}, which held them, is missing")
 
 
 def _lines(path: Path, end: int) -> Iterator[tuple[int, bytes]]:

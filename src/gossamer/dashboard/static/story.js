@@ -1,5 +1,6 @@
 // The story of one URL: what `gossamer why` tells.
 import { get } from "./api.js";
+import { archived } from "./archived.js";
 import { h, replace } from "./dom.js";
 
 export function story(parent, key, url) {
@@ -18,7 +19,7 @@ async function tell(found, key, url) {
   replace(found, h("p", {}, "..."));
   try {
     const told = await get(`crawls/${encodeURIComponent(key)}/story?url=${encodeURIComponent(url)}`);
-    replace(found, h("h3", {}, told.url), h("p", {}, h("strong", {}, told.told)), filters(told.filters), value(told, ["url", "told", "filters"]));
+    replace(found, h("h3", {}, told.url), h("p", {}, h("strong", {}, told.told)), filters(told.filters), value(told, ["url", "told", "filters"]), archived(key, told.url));
   } catch (error) { replace(found, h("p", { class: "trouble" }, error.message)); }
 }
 

@@ -106,8 +106,11 @@ class Listener:
                 party, peer = await handshake.accept(pipe, self.secret, self.parties)
         except (LinkLost, BrokenFrame, RemoteRefused, TimeoutError) as error:
             self.refused += 1
-            _log.warning(
-                "%s: a peer was turned away: %s", self.address, str(error) or "it did not finish its handshake"
+            # Through a socket of this user's own, who goes away in its handshake is a process of ours that was stopped just then.
+            is_ours = isinstance(error, LinkLost) and self.address.scheme == "unix"
+            told = str(error) or "it did not finish its handshake"
+            _log.log(
+                logging.DEBUG if is_ours else logging.WARNING, "%s: a peer was turned away: %s", self.address, told
             )
             pipe.close()
             return

@@ -116,6 +116,31 @@ def test_only_the_socket_of_a_dead_process_is_replaced(run: Run, socket_folder: 
     run(test())
 
 
+@pytest.mark.parametrize("scheme", ["unix", "tcp"])
+def test_who_goes_away_in_the_handshake_is_told_of_where_strangers_may_come(
+    scheme: str, run: Run, socket_folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "gossamer.flow.remote.links")
+
+    async def test() -> None:
+        exchange = Exchange(SECRET)
+        address = f"unix:{socket_folder}/s" if scheme == "unix" else "tcp:127.0.0.1:0"
+        served = connector(address, exchange=exchange)
+        await served.start()
+        if scheme == "unix":
+            _, writer = await asyncio.open_unix_connection(f"{socket_folder}/s")
+        else:
+            _, writer = await asyncio.open_connection("127.0.0.1", served.address.port)
+        writer.close()
+        while not any("turned away" in record.message for record in caplog.records):
+            await asyncio.sleep(0)
+        await served.stop()
+
+    run(test())
+    levels = {record.levelname for record in caplog.records if "turned away" in record.message}
+    assert levels == {"DEBUG" if scheme == "unix" else "WARNING"}
+
+
 def test_a_folder_that_others_can_enter_is_refused(run: Run, socket_folder: Path) -> None:
     async def test() -> None:
         (socket_folder / "open").mkdir(mode=0o755)
