@@ -1,7 +1,8 @@
-"""When pages are visited again: who says when, who wakes them, who knows what they were. Suite: `gossamer.testing.check_revisit_policy`.
+"""When pages are visited again: who says when, who wakes them, who knows what they were.
+Suite: `gossamer.testing.check_revisit_policy`.
 
-Place in the flow: the ledger of revisits asks a policy when a visit ends, and keeps the time; the frontier asks it what is due; the stage
-`changes` asks it what a page was.
+Place in the flow: the ledger of revisits asks a policy when a visit ends, and keeps the time; the frontier asks it what is due;
+the stage `changes` asks it what a page was.
 """
 
 from typing import Protocol

@@ -1,7 +1,7 @@
 """What is known of a page that was visited before, and what another visit says of it: changed or not, and by what.
 
-Place in the flow: the stage `changes` compares each visit with what is known (:func:`compared`); the ledger of revisits keeps what is
-known then (:func:`after`), beside the time of the next visit. Pure code over values.
+Place in the flow: the stage `changes` compares each visit with what is known (:func:`compared`); the ledger of revisits keeps
+what is known then (:func:`after`), beside the time of the next visit. Pure code over values.
 """
 
 import msgspec

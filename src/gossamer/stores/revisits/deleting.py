@@ -1,7 +1,7 @@
 """Pages that are deleted from a crawl: nothing is known of them any more, and nobody comes back to them.
 
-Place in the flow: `gossamer delete` calls :func:`forget_known` before it takes rows and hosts out of the ledger. It can be killed and
-called again.
+Place in the flow: `gossamer delete` calls :func:`forget_known` before it takes rows and hosts out of the ledger. It can be killed
+and called again.
 """
 
 from collections.abc import Iterable

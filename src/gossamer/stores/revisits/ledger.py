@@ -1,7 +1,7 @@
 """The ledger of a crawl that comes back: each visit that ends leaves the time of the next one, in the same group.
 
-Place in the flow: stands between commit and the ledger, so that a kill loses no page and no stage knows. What a second visit counts as
-is said here too: a page that is visited again is no further page of the crawl.
+Place in the flow: stands between commit and the ledger, so that a kill loses no page and no stage knows. What a second visit
+counts as is said here too: a page that is visited again is no further page of the crawl.
 """
 
 from collections.abc import Iterator
