@@ -256,7 +256,8 @@ class RevisitSchedule(Provider[RevisitSheet]):
             drop_page(group, host, url)
             return None
         group.put(SCHEDULE, host, _page_key(url), _encode(msgspec.structs.replace(page, due=0.0)))
-        return Task(url, host, row.depth, row.source, REVISIT, etag=page.etag, last_modified=page.last_modified)
+        again = Task(url, host, row.depth, row.source, REVISIT, request=page.request)
+        return msgspec.structs.replace(again, etag=page.etag, last_modified=page.last_modified)
 
     # -- what was visited without a schedule
 
