@@ -33,7 +33,7 @@ _SUPERVISOR = "supervisor"
 _FOR_ALL = (ORDERS.owner,)
 
 #: Providers that keep sums over all hosts, or what was seen, beside the hosts' own state: a part of it cannot be handed on.
-_WHOLE = ("sieve", "url-trie", "bloom-seen", "opic-ledger")
+_WHOLE = ("sieve", "url-trie", "bloom-seen", "opic-ledger", "revisits")
 
 
 class _Join(msgspec.Struct, frozen=True):
