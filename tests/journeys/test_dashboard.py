@@ -168,6 +168,42 @@ def test_a_running_crawl_is_shown_steered_and_outlives_its_dashboard(
     assert json.loads(out)["state"] == "stopped"
 
 
+def test_a_host_is_told_whole_and_changed_for_itself_alone(tmp_path: Path, environment: dict[str, str]) -> None:
+    rules = "User-agent: *\nDisallow: /no\n"
+    pages = {"/": '<a href="/1">x</a>', "/1": FakePage(status=500), "/robots.txt": FakePage(rules, type="text/plain")}
+    with FakeWeb(pages) as web, crawling(environment, web, tmp_path / "c", "--dashboard", "0") as crawl:
+        assert crawl.stderr is not None
+        address = next(line for line in crawl.stderr if "dashboard: " in line).partition("dashboard: ")[2].strip()
+        browser, key = Browser(address), key_of(tmp_path / "c")
+        path = f"/api/crawls/{key}/host?name=127.0.0.1"
+        deadline = time.monotonic() + 30
+        while not browser.json(path)["errors"] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        told = browser.json(path)
+        errors = [(one["url"], one["outcome"], one["status"]) for one in told["errors"]]
+        assert errors == [(web.url("/1"), "server_error", 500)]
+        assert [(one["url"], one["attempt"]) for one in told["known"]["later"]] == [(web.url("/1"), 2)]
+        assert (told["known"]["given"], told["known"]["state"]["robots_state"]) == ({}, "qualified")
+        assert [(one["url"], one["text"]) for one in told["robots"]] == [(web.url("/robots.txt"), rules)]
+        assert [(one["status"], one["is_changed"]) for one in told["robots"][0]["versions"]] == [("200", True)]
+        assert browser.order(key, "set-host", name="127.0.0.1", values={"delay": "7s", "max-pages": "5"})[0] == 200
+        told = browser.json(path)
+        assert told["known"]["given"] == {"delay": 7.0, "max_pages": 5}
+        assert (told["known"]["state"]["delay"], told["known"]["state"]["delay_reason"]) == (7.0, "setting")
+        for values in ({"delay": "9s", "max_pages": "0"}, {"header": "A: b", "x": "y"}, {"delay": "soon"}):
+            assert browser.order(key, "set-host", name="127.0.0.1", values=values)[0] in (400, 409)
+        assert browser.json(path)["known"]["given"] == {"delay": 7.0, "max_pages": 5}, "all of it, or nothing"
+        line = [sys.executable, "-m", "gossamer", "set", str(tmp_path / "c"), "--host", "127.0.0.1", "delay=none"]
+        assert subprocess.check_output(line, text=True, env=environment) == "127.0.0.1: delay = none\n"
+        assert browser.json(path)["known"]["given"] == {"max_pages": 5}
+        for bad in ("", "?name=", "?name=a/b", "?name=a%20b"):
+            assert browser.ask(f"/api/crawls/{key}/host{bad}")[0] == 400
+    with dashboard(environment, tmp_path / "c") as (_, read):
+        told = read.json(path)
+        assert (told["known"]["given"], told["known"]["state"]["counters"]["pages"]) == ({"max_pages": 5}, 1)
+        assert told["robots"][0]["text"] == rules
+
+
 def children(process: int) -> list[int]:
     """The processes that this one has started and that run a dashboard."""
     found = subprocess.run(

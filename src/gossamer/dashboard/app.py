@@ -94,6 +94,7 @@ def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
             route("/api/crawls/{key}", _one),
             route("/api/crawls/{key}/samples", _samples),
             route("/api/crawls/{key}/hosts", _hosts),
+            route("/api/crawls/{key}/host", _host),
             route("/api/crawls/{key}/story", _story),
             route("/api/crawls/{key}/document", _document),
             Route("/api/crawls/{key}/events", events),
@@ -165,6 +166,16 @@ async def _hosts(request: Request, crawls: Crawls) -> HostPage:
             limit=int(_number(request, "limit", 100, MOST)),
         )
     )
+
+
+async def _host(request: Request, crawls: Crawls) -> object:
+    from gossamer.operations.hosts import picture_of
+
+    shown = await crawls.named(request.path_params["key"])
+    name = request.query_params.get("name", "")
+    if not name:
+        raise UsageError("say which host: ?name=...")
+    return await shown.run(picture_of, shown.directory, name[:253])
 
 
 async def _story(request: Request, crawls: Crawls) -> object:

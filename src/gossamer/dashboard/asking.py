@@ -16,6 +16,7 @@ from gossamer.assembly.control.messages import (
     Continue,
     ControlRequest,
     Pause,
+    SetHost,
     Stop,
     Undo,
 )
@@ -28,6 +29,7 @@ ORDERS: dict[str, type[ControlRequest]] = {
     "stop": Stop,
     "checkpoint": Checkpoint,
     "set": Change,
+    "set-host": SetHost,
     "block": BlockHosts,
     "undo": Undo,
 }

@@ -28,7 +28,9 @@ from gossamer.assembly.control.messages import (
     Listed,
     Malformed,
     Pause,
+    ReadHost,
     Rewire,
+    SetHost,
     Status,
     Stop,
     Told,
@@ -51,6 +53,8 @@ EVERY_REQUEST = [
     Change({"frontier.concurrency": "4"}),
     BlockHosts(["a.test", "b.test"]),
     Why("http://a.test/"),
+    ReadHost("a.test"),
+    SetHost("a.test", {"delay": "5s"}),
     Rewire("remove = []"),
     Undo(),
 ]

@@ -20,6 +20,8 @@ from gossamer.assembly.control.messages import (
     Done,
     Listed,
     Pause,
+    ReadHost,
+    SetHost,
     Status,
     Stop,
     Told,
@@ -75,12 +77,16 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             return Done("stopping: what is in flight is finished first")
         case Change():
             return Done(await steering.set_values(crawl, request.values))
+        case SetHost():
+            return Done(await steering.set_host(crawl, request.name, request.values))
         case BlockHosts():
             return Done(await steering.block(crawl, request.names))
         case Checkpoints():
             return Listed((await crawl.standing(units=False)).checkpoints)
         case Why():
             return await crawl.line_to(host_of(request.url)).ask(request)
+        case ReadHost():
+            return await crawl.line_to(request.name).ask(request)
         case _:
             raise UsageError(
                 f"a crawl of several agents cannot do this while it runs ({tag_of(type(request))}); stop it first: "

@@ -210,6 +210,35 @@ class Why(ControlRequest, frozen=True, tag="why"):
         return _told(known_of(crawl.ledger, self.url))
 
 
+class ReadHost(ControlRequest, frozen=True, tag="host"):
+    """What does the crawl know of this host?"""
+
+    steers = False
+    name: Name
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Tell."""
+        from gossamer.assembly.control.host_facts import host_of_running
+
+        return _told(host_of_running(crawl, self.name))
+
+
+class SetHost(ControlRequest, frozen=True, tag="set-host"):
+    """Change what holds for one host, or for all below `*.DOMAIN`: `delay`, `per-host`, `max-pages`; all of it, or nothing."""
+
+    name: Name
+    values: Annotated[
+        dict[Name, Annotated[str, msgspec.Meta(max_length=100)]], msgspec.Meta(min_length=1, max_length=10)
+    ]
+    """`none` takes away what was set."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Set it."""
+        from gossamer.assembly.control.steering import set_host
+
+        return Done(await set_host(crawl, self.name, self.values))
+
+
 class News(ControlRequest, frozen=True, tag="news"):
     """What has this agent come to? Asked by its supervisor, again and again."""
 
