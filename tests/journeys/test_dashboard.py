@@ -204,6 +204,40 @@ def test_a_host_is_told_whole_and_changed_for_itself_alone(tmp_path: Path, envir
         assert told["robots"][0]["text"] == rules
 
 
+def test_every_setting_says_what_it_takes_and_several_change_together_or_not_at_all(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    options = ("--dashboard", "0", "--auth", "127.0.0.1=me:hush")
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c", *options) as crawl:
+        assert crawl.stderr is not None
+        address = next(line for line in crawl.stderr if "dashboard: " in line).partition("dashboard: ")[2].strip()
+        browser, key = Browser(address), key_of(tmp_path / "c")
+
+        def setting(name: str) -> dict[str, Any]:
+            unit, _, bare = name.partition(".")
+            [found] = [one for one in browser.json(f"/api/crawls/{key}/graph")["units"] if one["name"] == unit]
+            return next(one for one in found["settings"] if one["name"] == bare)
+
+        units = browser.json(f"/api/crawls/{key}/graph")["units"]
+        assert [f"{unit['name']}.{one['name']}" for unit in units for one in unit["settings"] if not one["doc"]] == []
+        told = setting("frontier.concurrency")
+        assert (told["kind"], told["bounds"], told["restart"]) == ("a whole number", ">= 1", "")
+        assert setting("frontier.directory")["restart"]
+        assert "hush" not in json.dumps(units), "what is secret is shown nowhere"
+        good = {"politeness.delay": "3s", "frontier.concurrency": "4"}
+        assert browser.order(key, "check-set", values=good)[0] == 200
+        assert setting("politeness.delay")["value"] == 0.0, "what is only checked changes nothing"
+        for bad in ({"frontier.concurrency": "0"}, {"frontier.directory": "/tmp/x"}, {"nowhere.x": "1"}):
+            for word in ("check-set", "set"):
+                assert browser.order(key, word, values={**good, **bad})[0] == 409
+        assert setting("politeness.delay")["value"] == 0.0
+        assert browser.order(key, "set", values=good)[0] == 200
+        assert (setting("politeness.delay")["value"], setting("frontier.concurrency")["value"]) == (3.0, 4)
+    with dashboard(environment, tmp_path / "c") as (_, read):
+        browser = read
+        assert setting("politeness.delay")["value"] == 3.0, "a crawl at rest shows what it would go on with"
+
+
 def children(process: int) -> list[int]:
     """The processes that this one has started and that run a dashboard."""
     found = subprocess.run(

@@ -26,6 +26,7 @@ from gossamer.dashboard.guarding import ACCESS
 from gossamer.dashboard.keys import Access
 from gossamer.dashboard.metrics import exposition
 from gossamer.dashboard.streaming import Streams
+from gossamer.flow.errors import FlowError
 from gossamer.model.errors import GossamerError, UsageError
 from gossamer.query.host_list import MOST, HostPage
 from gossamer.stores.tables.samples import SampleRow
@@ -95,6 +96,7 @@ def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
             route("/api/crawls/{key}/samples", _samples),
             route("/api/crawls/{key}/hosts", _hosts),
             route("/api/crawls/{key}/host", _host),
+            route("/api/crawls/{key}/graph", _graph),
             route("/api/crawls/{key}/story", _story),
             route("/api/crawls/{key}/document", _document),
             Route("/api/crawls/{key}/events", events),
@@ -102,7 +104,7 @@ def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
             Route("/metrics", metrics),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
-        exception_handlers={GossamerError: _refused, HTTPException: _failed},
+        exception_handlers={GossamerError: _refused, FlowError: _refused, HTTPException: _failed},
         lifespan=lifespan,
     )
 
@@ -176,6 +178,11 @@ async def _host(request: Request, crawls: Crawls) -> object:
     if not name:
         raise UsageError("say which host: ?name=...")
     return await shown.run(picture_of, shown.directory, name[:253])
+
+
+async def _graph(request: Request, crawls: Crawls) -> object:
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(asking.graph_of, shown.directory)
 
 
 async def _story(request: Request, crawls: Crawls) -> object:

@@ -170,6 +170,32 @@ class Undo(ControlRequest, frozen=True, tag="undo"):
         return Done((await crawl.undo()).told)
 
 
+class CheckChange(ControlRequest, frozen=True, tag="check-set"):
+    """Would :class:`Change` do this? Nothing is changed."""
+
+    steers = False
+    values: Annotated[dict[Text, str], msgspec.Meta(min_length=1, max_length=100)]
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Check them."""
+        from gossamer.assembly.control.steering import check_values
+
+        check_values(crawl, self.values)
+        return Done("these values do")
+
+
+class ReadGraph(ControlRequest, frozen=True, tag="graph"):
+    """Which units and connectors are there, with which settings?"""
+
+    steers = False
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Tell."""
+        from gossamer.assembly.control.picture import graph_picture
+
+        return _told(graph_picture(crawl.graph))
+
+
 class BlockHosts(ControlRequest, frozen=True, tag="block"):
     """Ask these hosts, and all hosts below these domains, for nothing any more."""
 

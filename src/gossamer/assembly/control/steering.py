@@ -144,12 +144,7 @@ async def set_values(crawl: Settable, values: Mapping[str, str]) -> str:
         UsageError: there is no such unit or option.
         SettingError: a value does not do, or takes a restart.
     """
-    by_unit: dict[str, dict[str, Any]] = {}
-    for key, value in values.items():
-        for unit, settings in _settings(crawl, key, value).items():
-            by_unit.setdefault(unit, {}).update(settings)
-    for unit, settings in by_unit.items():
-        change(crawl.graph.sheet(unit), settings, running=True)
+    by_unit = check_values(crawl, values)
     if "concurrency" in values:
         await _enough_workers(crawl, build(CrawlOptions, {"concurrency": values["concurrency"]}).concurrency)
     for unit, settings in by_unit.items():
@@ -159,6 +154,17 @@ async def set_values(crawl: Settable, values: Mapping[str, str]) -> str:
         for unit, settings in by_unit.items()
         for setting in settings
     )
+
+
+def check_values(crawl: Settable, values: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """What these values set: unit -> setting -> value. Raises as :func:`set_values`; changes nothing."""
+    by_unit: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        for unit, settings in _settings(crawl, key, value).items():
+            by_unit.setdefault(unit, {}).update(settings)
+    for unit, settings in by_unit.items():
+        change(crawl.graph.sheet(unit), settings, running=True)
+    return by_unit
 
 
 async def set_host(crawl: Settable, name: str, values: Mapping[str, str]) -> str:
