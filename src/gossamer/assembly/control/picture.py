@@ -1,6 +1,6 @@
 """The graph as a value that says everything of itself: units with every setting and its bounds, connectors with their ends.
 
-Place in the flow: the message :class:`~gossamer.assembly.control.messages.ReadGraph` makes it, and the dashboard for a crawl at rest.
+Place in the flow: the message :class:`~gossamer.assembly.control.messages.ReadGraph` makes it; at rest, the dashboard does.
 Only the graph is read, so that a unit of a package that nobody has seen before shows fully. What is secret is hidden.
 """
 
