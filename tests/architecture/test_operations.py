@@ -51,7 +51,7 @@ def test_a_command_that_it_names_has_these_options(line: list[str]) -> None:
 
 def test_an_option_that_it_names_alone_is_one_of_a_crawl() -> None:
     known = {f"--{name.replace('_', '-')}" for name in (one.name for one in properties(CrawlOptions))}
-    named = {word for word in re.findall(r"`(--[a-z-]+)", PAGE)} - {"--json", "--deep", "--no-warc", "--set"}
+    named = set(re.findall(r"`(--[a-z-]+)", PAGE)) - {"--json", "--deep", "--no-warc", "--set"}
     assert not named - known
 
 
