@@ -12,7 +12,7 @@ import msgspec
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import WiringError
 from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
-from gossamer.model.agents import member
+from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 
 #: The commit's roles that a receiver of URLs has too.
@@ -45,7 +45,7 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     ledger = wiring.components[commit].providers["ledger"]
     if wiring.components[commit].settings.get("again"):
         raise UsageError("a random walk comes where it was, so its URLs cannot be divided; leave --agents at 1")
-    others = [one.agent for one in map(member, members) if one.agent != agent]
+    others = [name for name in at_work(members) if name != agent]
     providers = {
         "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(wiring)}),
         "outbox": ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
