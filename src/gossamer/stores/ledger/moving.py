@@ -62,6 +62,9 @@ _SIGNS = ("learnt:", "ordered:")
 #: Stands behind the last point of a stretch, so that every key with that point lies before it.
 _BEHIND = b"\xff" * HOST_ID_BYTES
 
+#: Bytes of the number at the end of the key of a task that waits for its time.
+_SERIAL_BYTES = 8
+
 _encode = msgspec.msgpack.Encoder().encode
 _aside_rows = msgspec.msgpack.Decoder(SetAside)
 
@@ -108,7 +111,7 @@ def absorb(taker: RocksLedger, giver: RocksLedger, arcs: Sequence[Arc], *, commo
             taking.copy(family, _ranges(source, family, b"", arcs))
         taking.hosts()
         taking.spaces()
-        taking.later(keys)
+        taking.later(keys, marks)
         taking.aside()
         taking.copy("frontier", _resting(source, arcs))
         taking.turns(marks, taking.chunks())
@@ -179,10 +182,15 @@ class _Taking:
             recount(self._store, batch, first.to_bytes(DOMAIN_BYTES), last.to_bytes(DOMAIN_BYTES) + _BEHIND)
         self._count(batch, {}, 0)
 
-    def later(self, keys: LedgerKeys) -> None:
-        """Tasks that wait for their time."""
+    def later(self, keys: LedgerKeys, marks: Marks) -> None:
+        """Tasks that wait for their time. They are numbered anew: two ledgers may have given one number to tasks of one time."""
         found = list(_later(self._source, keys, self._arcs))
-        self.copy("frontier", found, unfinished=1)
+        numbered = (
+            (key[:-_SERIAL_BYTES] + number.to_bytes(_SERIAL_BYTES), value)
+            for number, (key, value) in enumerate(found, marks.serial)
+        )
+        marks.serial += len(found)
+        self.copy("frontier", numbered, unfinished=1)
         self.moved.tasks += len(found)
 
     def aside(self) -> None:
