@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.assembly.agency.ended import ended, forget_end, note_end, summary_of
+from gossamer.assembly.agency.ended import ended, forget_end, note_end, standings_of, summary_of
 from gossamer.assembly.agency.orders import write_orders
 from gossamer.assembly.agency.roster import Roster
 from gossamer.assembly.agency.supervisor import Supervisor
@@ -274,7 +274,12 @@ class DividedCrawl:
         supervisor = self.supervisor
         now = ended(self.directory, self.roster.members)
         seconds = time.monotonic() - self._began
-        summary = summary_of(now, limit=supervisor.limit, is_stopped=supervisor.is_stopping)
+        working = standings_of(self.directory, self._orders.names)
+        # An agent without others ends by itself, also where somebody stops it by hand.
+        is_stopped = supervisor.is_stopping or (
+            len(working) == 1 and working[0].state == "stopped" and not supervisor.limit
+        )
+        summary = summary_of(now, limit=supervisor.limit, is_stopped=is_stopped)
         here = summary.pages - self._pages_before
         return msgspec.structs.replace(
             summary,

@@ -215,6 +215,8 @@ class Supervisor:
             code = await agent.run_once()
             is_refused = code in _REFUSING
             why = agent.told_last(is_why=is_refused)
+            if code == 0 and len(self.agents) == 1:
+                self._is_over.set()  # an agent without others ends by itself
             if self._is_torn or (code == 0 and (self._is_over.is_set() or self._has_left(agent))):
                 return
             if code == 0:
