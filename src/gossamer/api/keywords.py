@@ -130,6 +130,19 @@ class CrawlKeywords(TypedDict, total=False):
     tunnel: int
     """Follow links through so many irrelevant pages in a row, where the crawl has a topic."""
 
+    recrawl: str
+    """Visit known pages again: `every=7d` after that time, `never` not at all. The crawl stays alive for them; with
+    --linger 0s it does what is due and ends."""
+
+    recrawl_rate: str | None
+    """Let at most this share of the requests be for known pages while there are new ones, as 20%; default: 50%."""
+
+    min_interval: float | str | None
+    """Wait at least this long between two visits of a page; default: 1h."""
+
+    max_interval: float | str | None
+    """Wait at most this long between two visits of a page; default: 90d."""
+
     robots: Literal["obey", "ignore"]
     """Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine."""
 

@@ -17,6 +17,7 @@ from gossamer.assembly.identity import contact_of, token_of, user_agent
 from gossamer.assembly.importance import with_opic
 from gossamer.assembly.options import CrawlOptions, HostOptions
 from gossamer.assembly.protocols import with_protocols
+from gossamer.assembly.recrawl import with_recrawl
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
 from gossamer.flow.sheet import build
@@ -54,7 +55,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "concurrency": (("frontier", "concurrency"),),
     "per_host": (("politeness", "per_host"),),
     "min_free_disk": (("frontier", "min_free_disk"),),
-    "linger": (("frontier", "linger"),),
+    "linger": (("frontier", "linger"), ("frontier", "stay")),
     "delay": (("politeness", "delay"),),
     "domain_delay": (("politeness", "domain_delay"),),
     "ip_delay": (("politeness", "ip_delay"),),
@@ -293,6 +294,10 @@ def _focus(builder: Builder) -> None:
     builder.set_where_present("html", {"anchors": True})
 
 
+def _recrawl(builder: Builder) -> None:
+    builder.wiring = with_recrawl(builder.wiring, builder.options)
+
+
 def _documents(builder: Builder) -> None:
     builder.wiring = with_protocols(with_documents(builder.wiring, builder.options))
 
@@ -372,6 +377,7 @@ RULES: dict[str, Callable[[Builder], None]] = {
 ALWAYS: tuple[Callable[[Builder], None], ...] = (
     *(_documents, _header, _cookie_file, _seeds, _identity, _permission),
     _focus,
+    _recrawl,
 )
 
 

@@ -78,35 +78,48 @@ def with_near_duplicates(wiring: Wiring, *, skip: bool) -> Wiring:
     Raises:
         WiringError: the wiring has no component `process` with an outbox.
     """
-    process = wiring.components.get("process")
-    if process is None or "outbox" not in process.ports:
-        raise WiringError(f"--near-duplicates stands behind unit 'process', but {wiring.source} has none")
     if "near-duplicates" in wiring.components:
         return _set(wiring, "near-duplicates", "near-duplicates", {"skip": skip})
-    taker, behind = _first_at_home(wiring, process), "compared"
-    before = wiring.components[taker].ports["inbox"] if taker else process.ports["outbox"]
-    components = {
-        name: _taking(plan, before, behind) if before == plan.ports.get("inbox") else plan
-        for name, plan in wiring.components.items()
-    }
-    is_kept = "ledger" in wiring.providers and bool(taker)
+    stage = ComponentPlan(
+        use="near-duplicates", providers={"index": "fingerprints"}, settings={"skip": True} if skip else {}
+    )
+    wiring, is_home = behind_process(wiring, "near-duplicates", "compared", stage)
+    is_kept = "ledger" in wiring.providers and is_home
     index = (
         ProviderPlan("ledger-fingerprints", {"ledger": "ledger"}) if is_kept else ProviderPlan("memory-fingerprints")
     )
-    components["near-duplicates"] = ComponentPlan(
-        use="near-duplicates",
-        ports={"inbox": before, "outbox": behind},
-        providers={"index": "fingerprints"},
-        settings={"skip": True} if skip else {},
+    return msgspec.structs.replace(wiring, providers={**wiring.providers, "fingerprints": index})
+
+
+def behind_process(wiring: Wiring, name: str, outbox: str, stage: ComponentPlan) -> tuple[Wiring, bool]:
+    """A copy with one more stage behind the process stage, and whether that stands in the main process.
+
+    Args:
+        wiring: has no stage of that name.
+        name: what the stage is called, and the option that asks for it.
+        outbox: what the connector behind it is called.
+        stage: its use, providers and settings.
+
+    Raises:
+        WiringError: the wiring has no component `process` with an outbox.
+    """
+    process = wiring.components.get("process")
+    if process is None or "outbox" not in process.ports:
+        raise WiringError(f"--{name} stands behind unit 'process', but {wiring.source} has none")
+    taker = _first_at_home(wiring, process)
+    before = wiring.components[taker].ports["inbox"] if taker else process.ports["outbox"]
+    components = {
+        other: _taking(plan, before, outbox) if before == plan.ports.get("inbox") else plan
+        for other, plan in wiring.components.items()
+    }
+    components[name] = msgspec.structs.replace(
+        stage,
+        ports={"inbox": before, "outbox": outbox},
         workers=process.workers,
         process=MAIN_PROCESS if taker else process.process,
     )
-    return msgspec.structs.replace(
-        wiring,
-        components=components,
-        connectors={**wiring.connectors, behind: ConnectorPlan(address="fused:")},
-        providers={**wiring.providers, "fingerprints": index},
-    )
+    connectors = {**wiring.connectors, outbox: ConnectorPlan(address="fused:")}
+    return msgspec.structs.replace(wiring, components=components, connectors=connectors), bool(taker)
 
 
 def _first_at_home(wiring: Wiring, plan: ComponentPlan) -> str:

@@ -213,6 +213,42 @@ class CrawlOptions(Sheet, frozen=True):
             le=200,
         ),
     ] = 2
+    recrawl: Annotated[
+        str,
+        setting(
+            "Visit known pages again: `every=7d` after that time, `never` not at all. The crawl stays alive for them; with "
+            "--linger 0s it does what is due and ends.",
+            restart=_GRAPH,
+        ),
+    ] = ""
+    recrawl_rate: (
+        Annotated[
+            str,
+            setting(
+                "Let at most this share of the requests be for known pages while there are new ones, as 20%; default: 50%.",
+                restart=_GRAPH,
+            ),
+        ]
+        | None
+    ) = None
+    min_interval: (
+        Annotated[
+            float,
+            setting(
+                "Wait at least this long between two visits of a page; default: 1h.", unit="s", restart=_GRAPH, gt=0
+            ),
+        ]
+        | None
+    ) = None
+    max_interval: (
+        Annotated[
+            float,
+            setting(
+                "Wait at most this long between two visits of a page; default: 90d.", unit="s", restart=_GRAPH, gt=0
+            ),
+        ]
+        | None
+    ) = None
     robots: Annotated[
         Literal["obey", "ignore"],
         setting("Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine.", restart=_ROBOTS),

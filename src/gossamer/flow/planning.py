@@ -148,7 +148,7 @@ class _Planner:
                 right = "one provider's name" if role in declared.uses else "a table of key = provider names"
                 self.finding(where, f"is {target!r}; it takes {right}")
         for role, interface in known.items():
-            if role not in bound:
+            if role not in bound and not hasattr(unit, role):  # a role with a default may be left out
                 self.finding(
                     f"{key}.providers", f"role {role!r} is not bound; name a provider of {type_name(interface)}"
                 )

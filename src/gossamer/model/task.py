@@ -14,6 +14,9 @@ ROBOTS = "robots"
 #: The relation of visited pages that are not fetched again: the commit only announces their links once more.
 ANNOUNCED = "announced"
 
+#: The relation of tasks that fetch a page that was fetched before, to see whether it changed.
+REVISIT = "revisit"
+
 
 class Task(msgspec.Struct, frozen=True, gc=False):
     """One URL to be fetched. At any instant an identity is in flight at most once, so it names the task."""

@@ -11,6 +11,7 @@ import msgspec
 from gossamer.model import body as bodies
 from gossamer.model import mime as mimes
 from gossamer.model.body import Body
+from gossamer.model.change import Comparison
 from gossamer.model.notes import Note
 from gossamer.model.orders import Order
 from gossamer.model.outcome import DOCUMENTS, Outcome
@@ -196,6 +197,8 @@ class Visit(msgspec.Struct, frozen=True):
     """Fingerprint of the text, 64 bits; 0 where there is none (process, where it is asked for)."""
     near_duplicate_of: str = ""
     """URL of an earlier page whose fingerprint differs in few bits (near-duplicates)."""
+    compared: Comparison | None = None
+    """What changed since the visit before (changes); None where there was none, or nothing is compared."""
     discarded: str = ""
     """Why the page is not wanted after all, as `language:de` (process, near-duplicates): its body is not kept, nothing that
     it links to is followed, and it is no page of the crawl."""

@@ -45,6 +45,7 @@ from gossamer.stores.ledger.deleting import delete as delete_from_ledger
 from gossamer.stores.ledger.deleting import hosts_of
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.recovery import QUARANTINE
+from gossamer.stores.revisits.deleting import forget_known
 from gossamer.stores.rowlog import LOG_FOLDER, LOG_PATH
 from gossamer.stores.trims import refuse_unfinished_trim
 from gossamer.stores.warc import WARC_DIRECTORY
@@ -237,6 +238,7 @@ class _Deleting:
             for name in ledger.checkpoints():  # they are copies of what goes
                 shutil.rmtree(ledger.places.checkpoints / name)
             hosts = self._deletion.hosts or ()
+            forget_known(ledger, self._deletion.target, hosts)
             done = delete_from_ledger(ledger, self._deletion.target, hosts, forget=self._deletion.forget)
             self._note(
                 documents=self._deletion.documents + done.documents,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gossamer.contracts.tables import VISIT, ColumnSpec, TableSpec
+from gossamer.model.change import PageChange
 from gossamer.model.outcome import ANSWERED, DOCUMENTS, ERRORS, TRANSIENT, Outcome
 from gossamer.model.visit import HTML_TYPES
 from gossamer.stores.segments import declared
@@ -147,6 +148,18 @@ def lasting(name: str, rows: str) -> str:
 TELLING = ANSWERED - TRANSIENT - {Outcome.NOT_MODIFIED}
 
 
+def tells(outcome: str, change: str | None) -> bool:
+    """Whether what earlier visits found holds no more after a row of `pages` with these. A page that is missing for the first time
+    may be there again: nothing is taken away before it is gone."""
+    return outcome in TELLING and change != PageChange.MISSING
+
+
+#: The same as SQL.
+TELLS = "outcome IN ({}) AND change IS DISTINCT FROM '{}'".format(
+    ", ".join(f"'{one}'" for one in sorted(TELLING)), PageChange.MISSING
+)
+
+
 def superseded(telling: bool) -> str:
     """SQL of the visits that another visit of the same URL came after; URLs that were visited once cost a hash each.
 
@@ -154,7 +167,7 @@ def superseded(telling: bool) -> str:
         telling: only visits count that say something of the document, and only such ones come after others.
     """
     pages = f"pages{EVERY}"
-    these = f"SELECT * FROM {pages} WHERE outcome IN ({words(TELLING)})" if telling else f"SELECT * FROM {pages}"
+    these = f"SELECT * FROM {pages} WHERE {TELLS}" if telling else f"SELECT * FROM {pages}"
     # What is known by more than its URL, as the answer to a form, comes after answers to the same form alone.
     again = f"SELECT hash(url, request) FROM ({these}) GROUP BY 1 HAVING count(*) > 1"
     # What cannot be told from the last visit is not hidden: rows of older programs have no id, and one row must always be left.

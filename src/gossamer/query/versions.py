@@ -13,7 +13,7 @@ from gossamer.contracts.tables import VISIT, TableSpec
 from gossamer.query.engine import Connection, connect, select_table
 from gossamer.query.places import table_files
 from gossamer.query.removing import TableChange, rewrite_tables
-from gossamer.query.schema import TELLING, WHEN, tables_that_ship, words
+from gossamer.query.schema import TELLS, WHEN, tables_that_ship
 from gossamer.stores.scratch import scratch
 
 #: What a line of a scanned capture holds, and its types in SQL.
@@ -46,7 +46,7 @@ class Chosen(msgspec.Struct, frozen=True):
 #: Every visit that has a row or a record. A record without a row is one of a robots.txt, which is no page.
 _ALL = f"""
 CREATE TABLE visits AS
-SELECT url, coalesce(request, '') AS request, {VISIT}, fetched_at, attempt, outcome IN ({words(TELLING)}) AS telling,
+SELECT url, coalesce(request, '') AS request, {VISIT}, fetched_at, attempt, {TELLS} AS telling,
        warc_file AS file, warc_offset AS "offset", true AS has_row
 FROM pages
 UNION ALL

@@ -42,6 +42,7 @@ _HOMES = {
     "check_robots": "gating",
     "check_row_log": "storing",
     "check_relevance": "relevance",
+    "check_revisit_policy": "revisiting",
     "check_seen_set": "seen",
     "check_semi_synchronous": "components",
     "check_spaces": "spaces",

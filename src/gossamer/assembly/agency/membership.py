@@ -37,7 +37,7 @@ _SUPERVISOR = "supervisor"
 _FOR_ALL = (ORDERS.owner,)
 
 #: Providers that keep sums over all hosts, or what was seen, beside the hosts' own state: a part of it cannot be handed on.
-_WHOLE = ("sieve", "url-trie", "bloom-seen", "opic-ledger")
+_WHOLE = ("sieve", "url-trie", "bloom-seen", "opic-ledger", "revisits")
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -160,10 +160,13 @@ def settle(directory: Path, wiring: Wiring) -> None:
     except msgspec.DecodeError as error:
         raise CrawlDirectoryError(f"{_note(directory)} is damaged: {error}; bring it back from a copy") from None
     members = members_of(directory)
-    if members and not work.before:
-        with ExitStack() as stack:
-            forget_shared_log(opened_ledger(directory, wiring, agent_name(0), stack))
-    if members == work.after:
+    if not work.before:
+        # It was about to be divided, and nobody has joined yet.
+        if members:
+            with ExitStack() as stack:
+                forget_shared_log(opened_ledger(directory, wiring, agent_name(0), stack))
+        _note(directory).unlink()
+    elif members == work.after:
         _give_up(directory, wiring, work)
     else:
         _undo(directory, wiring, work)

@@ -20,7 +20,7 @@ from gossamer.contracts.feeding import FeedBatch, FeedMark
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.outcome import DOCUMENTS
 from gossamer.query.places import INDEX_DIRECTORY
-from gossamer.query.schema import TELLING
+from gossamer.query.schema import tells
 from gossamer.query.search.fields import CJK, FORMAT, MARK, PLAIN_WEIGHT, parents, register, schema, stem_field
 from gossamer.reading.text import MAX_TEXT, TextChoice
 
@@ -229,7 +229,7 @@ class SearchIndex:
 
     def _put(self, row: Mapping[str, Any]) -> None:
         """Bring one visit into the index, in the place of earlier ones of its URL, where it says anything of the document."""
-        if row["outcome"] not in TELLING:
+        if not tells(row["outcome"], row["change"]):
             return
         self._writer.delete_documents_by_term("url", row["url"])
         if row["outcome"] in DOCUMENTS and row["warc_file"] and not row["noarchive"] and not row["discarded"]:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark
 from gossamer.model.identity import visit_order
-from gossamer.query.schema import TELLING
+from gossamer.query.schema import tells
 from gossamer.query.triples.graphs import COLUMNS, PageGraph, newest_graphs
 from gossamer.query.triples.notes import GraphNotes
 
@@ -84,7 +84,7 @@ class GoneFeed:
     """Drops the graphs of pages whose latest visit found nothing. Contract: `feeding.FeedConsumer`."""
 
     table = "pages"
-    columns: tuple[str, ...] = ("url", "outcome", "visit")
+    columns: tuple[str, ...] = ("url", "outcome", "change", "visit")
     rows_at_once = PAGES_AT_ONCE
 
     def __init__(self, notes: Callable[[], GraphNotes], store: GraphStore) -> None:
@@ -102,8 +102,8 @@ class GoneFeed:
     def take(self, batch: FeedBatch) -> None:
         """See the contract."""
         visits: dict[str, str] = {}
-        for url, outcome, visit in batch.rows:
-            if outcome in TELLING:
+        for url, outcome, change, visit in batch.rows:
+            if tells(outcome, change):
                 visits[url] = max(visits.get(url, ""), visit or "", key=visit_order)
         known = self._notes().visits(visits)
         gone = [url for url, visit in known.items() if visit_order(visit) < visit_order(visits[url])]

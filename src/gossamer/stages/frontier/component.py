@@ -12,6 +12,7 @@ gate judges each task before it goes out, the traversal says which host comes fi
 
 import asyncio
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import ClassVar
 
 from gossamer.contracts.filtering import TaskFilter
@@ -19,6 +20,7 @@ from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Ledger, TaskQueues
 from gossamer.contracts.politeness import Politeness
 from gossamer.contracts.resolving import Resolver
+from gossamer.contracts.revisiting import Revisits
 from gossamer.contracts.robots import RobotsGate
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traversal import Traversal
@@ -66,6 +68,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     traversal: Uses[Traversal]
     resolver: Uses[Resolver]
     gates: UsesMany[TaskFilter]
+    revisits: UsesMany[Revisits] = MappingProxyType({})
 
     spills = frozenset({"seeds", "answers", "committed", "arrived"})
     optional = frozenset({"arrived"})
@@ -268,6 +271,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """What is due comes into the queues, and hosts that waited for slots take turns again."""
         self._addresses.write()
         self._turns.wake_due()
+        if not (self._draining or self.is_paused):
+            self._turns.wake_known()
         self._announce()
         if self._probing is not None and not self._draining and self._probing.step():
             self._turns.is_stirred = True
@@ -345,12 +350,15 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             return True
         if len(self.queues) and self._stopping.is_short(0):
             return False  # it goes on as soon as it may have more pages
+        if self._prospects.comes_back:
+            return False
         if len(self.queues) and not (self._prospects.is_hopeless or self._prospects.is_over(self.clock.monotonic())):
             return False
         return not self._probe_last()
 
     def _end_if_done(self) -> None:
-        nothing_left = self._draining or not (self._sources or len(self.queues))
+        is_over = not (self._sources or len(self.queues) or self._prospects.comes_back)
+        nothing_left = self._draining or is_over
         if not nothing_left or self._slots.taken:
             return
         if not self._draining and self._announcing is not None and not self._announcing.is_over:

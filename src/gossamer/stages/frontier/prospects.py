@@ -50,9 +50,21 @@ class Prospects:
         at such distances that no page's own retry is as far away."""
         return self.is_sown and self._uses.queues.next_due() - self._uses.clock.steady() > WAITS[-1]
 
+    def _next_visit(self) -> float:
+        """When a known page is due for another visit, in seconds since the epoch; infinite where none will be."""
+        return min((revisits.next_due() for revisits in self._uses.revisits.get("due", ())), default=inf)
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether known pages are visited again soon enough for the crawl to stay alive for them."""
+        stay, due = self._uses.sheet.stay, self._next_visit()
+        return due < inf and (stay == "forever" or due - self._uses.clock.steady() <= stay)
+
     @property
     def is_hopeless(self) -> bool:
         """Whether everything that is left belongs to hosts that were given their chances, or to seeds that nobody serves."""
+        if self.comes_back:
+            return False
         linger = self._uses.sheet.linger
         if linger != "forever" and linger <= USUAL and self._stopping.is_unserved:
             return True
@@ -61,14 +73,14 @@ class Prospects:
     def is_over(self, now: float) -> bool:
         """Whether all that is left waits to be tried again for longer than the crawl lingers; `now` is monotonic."""
         linger = self._uses.sheet.linger
-        if linger == "forever" or self._uses.queues.next_due() - self._uses.clock.steady() <= linger:
+        if linger == "forever" or self.comes_back or self._uses.queues.next_due() - self._uses.clock.steady() <= linger:
             return False
         return self.aside.all_wait(linger, now)
 
     def next_due(self, now: float) -> float:
-        """The monotonic instant at which a task or a host comes back from the disk; infinite where none will."""
+        """The monotonic instant at which a task, a host or a known page comes back from the disk; infinite where none will."""
         queues = self._uses.queues
-        return min(queues.next_due(), queues.next_rest()) - self._uses.clock.steady() + now
+        return min(queues.next_due(), queues.next_rest(), self._next_visit()) - self._uses.clock.steady() + now
 
     def waiting(self) -> RetriesWaiting | None:
         """Retries that are due later, as things are; None where there are none. `O(n)` in the hosts that have tasks."""

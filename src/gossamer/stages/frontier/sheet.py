@@ -50,6 +50,17 @@ class FrontierSheet(Sheet, frozen=True):
         ]
         | Literal["forever"]
     ) = USUAL
+    stay: (
+        Annotated[
+            float,
+            setting(
+                "When only known pages are left to visit again, wait this long for the next of them, or `forever`.",
+                unit="s",
+                ge=0,
+            ),
+        ]
+        | Literal["forever"]
+    ) = "forever"
     proxied: Annotated[bool, setting("Judge names without asking a name server, because a proxy looks them up.")] = (
         False
     )

@@ -102,6 +102,14 @@ class HostTurns:
         if queues.next_rest() <= wall:
             self.is_stirred = True
 
+    def wake_known(self) -> None:
+        """Pages that are due for another visit go to their hosts."""
+        uses = self._uses
+        wall = uses.clock.steady()
+        for revisits in uses.revisits.get("due", ()):
+            if revisits.next_due() <= wall and revisits.wake(wall, len(uses.queues)):
+                self.is_stirred = True
+
     def look_around(self, name: str) -> bool:
         """Where a host waits because an endpoint does not answer: see whether it has tasks for another. False where it has none at
         all, and is held no more."""

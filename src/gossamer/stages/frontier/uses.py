@@ -11,6 +11,7 @@ from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Ledger, TaskQueues
 from gossamer.contracts.politeness import Politeness
 from gossamer.contracts.resolving import Resolver
+from gossamer.contracts.revisiting import Revisits
 from gossamer.contracts.robots import RobotsGate
 from gossamer.contracts.traversal import Traversal
 from gossamer.flow.clock import Clock
@@ -29,6 +30,7 @@ class FrontierUses(Protocol):
     traversal: Traversal
     resolver: Resolver
     gates: Mapping[str, Sequence[TaskFilter]]
+    revisits: Mapping[str, Sequence[Revisits]]
     flights: Flights
     sheet: FrontierSheet
     metrics: Metrics

@@ -5,6 +5,7 @@ crawl (`why`, `verify`, `status` of one that stands still) uses nothing else of 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -69,6 +70,11 @@ class LedgerReading(Provider[LedgerSheet]):
         """Every row, in the order of domains and hosts."""
         for _, data in self._store.scan("documents", b"", b"\xff" * 32):
             yield _rows.decode(data)
+
+    def documents_after(self, mark: bytes, most: int) -> tuple[list[DocumentRow], bytes]:
+        """Up to so many rows behind a mark, in the same order, and the mark behind them; an empty one stands before all."""
+        found = list(islice(self._store.scan("documents", mark, b"\xff" * 32), most))
+        return [_rows.decode(data) for _, data in found], found[-1][0] + b"\x00" if found else mark
 
     def links_of(self, url: str) -> Links | None:
         """The links of a visited page, each with its relation; None where it was not visited, or depths are not kept."""

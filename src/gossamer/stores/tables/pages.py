@@ -76,7 +76,10 @@ class PageRow(
     discovered_from: Annotated[str, column("The URL that it was found on.", lambda t: t.task.source)] = ""
     relation: Annotated[
         str,
-        column("How it was found: `seed`, `redirect`, or tag and attribute, as `a href`.", lambda t: t.task.relation),
+        column(
+            "How it was found: `seed`, `redirect`, tag and attribute, as `a href`; `revisit` of a page that was known.",
+            lambda t: t.task.relation,
+        ),
     ]
     fetched_at: Annotated[
         str, column("When the request was sent, UTC.", lambda t: utc_text(t.response.started), type="TIMESTAMP")
@@ -149,6 +152,28 @@ class PageRow(
         str,
         column("The field `Last-Modified`, as sent.", lambda t: t.response.header("last-modified")[:MAX_VALIDATOR]),
     ] = ""
+    change: Annotated[
+        str,
+        column(
+            "What this visit says of a page that is known: `unchanged`, `changed`, `redirected`, `missing`, `gone` or `back`.",
+            lambda t: t.visit.compared.change.value if t.visit.compared else "",
+        ),
+    ] = ""
+    judged_by: Annotated[
+        str,
+        column(
+            "What decided that: the server (`304`), the digest of the bytes, the fingerprint of the text, or the status.",
+            lambda t: t.visit.compared.judged_by.value if t.visit.compared else "",
+        ),
+    ] = ""
+    changed_bits: Annotated[
+        int | None,
+        column(
+            "In how many of 64 bits the fingerprint of the text differs from that of the visit before.",
+            lambda t: t.visit.compared.bits if t.visit.compared else None,
+            type="INTEGER",
+        ),
+    ] = None
     attempt: Annotated[int, column("1 for the first try.", lambda t: t.task.attempt, type="INTEGER")]
     truncated: Annotated[
         str, column("Why the body is not whole: `length`, `time`, `disconnect`.", lambda t: t.response.cut)

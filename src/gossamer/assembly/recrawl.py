@@ -1,0 +1,130 @@
+"""A wiring whose crawl comes back to known pages: the schedule between the stages and the ledger, and the stage that sees changes.
+
+Place in the flow: `--recrawl` and the options that belong to it are compiled here. Agents put their divided ledger in front.
+"""
+
+from typing import Any
+
+import msgspec
+
+from gossamer.assembly.documents import behind_process
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow import quantities
+from gossamer.flow import wiring as wirings
+from gossamer.flow.errors import SettingError, WiringError
+from gossamer.flow.wiring import ComponentPlan, ProviderPlan, Wiring
+from gossamer.model.errors import UsageError
+from gossamer.stores.revisits.schedule import RevisitSheet
+
+#: What the new units are called in the wiring.
+LEDGER, SCHEDULE, POLICY, STAGE = "revisit-ledger", "revisits", "revisit-policy", "changes"
+
+#: The options that say how, and mean nothing without `--recrawl`.
+_HOW = ("recrawl_rate", "min_interval", "max_interval")
+
+
+def with_recrawl(wiring: Wiring, options: CrawlOptions) -> Wiring:
+    """A copy of a wiring that does what the options say of known pages; one that has a schedule keeps it unless told otherwise.
+
+    Raises:
+        UsageError: the options do not fit.
+        WiringError: the wiring has no frontier or no commit, or something bears a name that is needed here.
+    """
+    has_schedule = SCHEDULE in wiring.providers and wiring.providers[SCHEDULE].use == "revisits"
+    if not options.recrawl and not has_schedule:
+        if given := [name for name in _HOW if getattr(options, name) is not None]:
+            option = given[0].replace("_", "-")
+            raise UsageError(f"--{option} says how known pages are visited again; give --recrawl as well")
+        return wiring
+    if options.recrawl == "never":
+        return wirings.with_settings(wiring, SCHEDULE, {"is_active": False}) if has_schedule else wiring
+    policy = _policy(options.recrawl) if options.recrawl else None
+    if options.strategy == "random-walk":
+        raise UsageError("a random walk comes back by itself; leave out --recrawl")
+    if not has_schedule:
+        assert policy is not None
+        wiring = _scheduled(wiring, policy)
+    elif policy is not None:
+        wiring = msgspec.structs.replace(wiring, providers={**wiring.providers, POLICY: policy})
+    settings = _settings(options, wiring.providers[POLICY], wiring.providers[SCHEDULE].settings)
+    return wirings.with_settings(wiring, SCHEDULE, settings)
+
+
+def _policy(told: str) -> ProviderPlan:
+    """The policy that `--recrawl` names."""
+    name, _, time = told.partition("=")
+    if name == "every" and time:
+        try:
+            every = quantities.parse(time, "s")
+        except ValueError as error:
+            raise UsageError(f"--recrawl every=TIME: {error}") from None
+        if every <= 0:
+            raise UsageError("--recrawl every=TIME: the time is above 0")
+        return ProviderPlan("every", settings={"every": every})
+    raise UsageError(f"--recrawl {told}: write every=TIME, as every=7d, or never")
+
+
+def _settings(options: CrawlOptions, policy: ProviderPlan, kept: Any) -> dict[str, Any]:
+    settings: dict[str, Any] = {"is_active": True}
+    if options.recrawl_rate is not None:
+        settings["rate"] = _share(options.recrawl_rate)
+    for name in ("min_interval", "max_interval"):
+        if (given := getattr(options, name)) is not None:
+            settings[name] = given
+    usual = RevisitSheet()
+    least = settings.get("min_interval", kept.get("min_interval", usual.min_interval))
+    most = settings.get("max_interval", kept.get("max_interval", usual.max_interval))
+    if "every" in policy.settings:
+        # Who says a time gets it, whatever the usual bounds are; bounds that are given too must leave room for it.
+        every = policy.settings["every"]
+        least = settings["min_interval"] = min(every, least) if options.min_interval is None else least
+        most = settings["max_interval"] = max(every, most) if options.max_interval is None else most
+        if not least <= every <= most:
+            raise UsageError("--recrawl every=TIME: the time is not between --min-interval and --max-interval")
+    if least > most:
+        raise UsageError("--min-interval is longer than --max-interval")
+    return settings
+
+
+def _share(told: str) -> float:
+    """A share of the requests, as `20%` or `0.2`."""
+    try:
+        share = quantities.parse(told.removesuffix("%"), "") / (100 if told.endswith("%") else 1)
+    except ValueError:
+        raise UsageError(f"--recrawl-rate {told}: write a share, as 20%") from None
+    if not 0 < share <= 1:
+        raise UsageError(f"--recrawl-rate {told}: a share is above 0 and at most 100%")
+    return share
+
+
+def _scheduled(wiring: Wiring, policy: ProviderPlan) -> Wiring:
+    """The wiring with ledger, schedule, policy, and the stage that compares."""
+    frontier = next((plan for plan in wiring.components.values() if plan.use == "frontier"), None)
+    if frontier is None:
+        raise WiringError(f"{wiring.source}: no component uses 'frontier', so that nothing can be visited again")
+    if taken := sorted({LEDGER, SCHEDULE, POLICY} & wiring.providers.keys()):
+        raise WiringError(f"{wiring.source}: {', '.join(taken)}: --recrawl needs this name; choose another one")
+    ledger = frontier.providers["ledger"]
+    wiring, is_home = behind_process(
+        wiring, STAGE, "compared-with-before", ComponentPlan(use=STAGE, providers={"pages": SCHEDULE})
+    )
+    if not is_home:
+        raise WiringError(f"{wiring.source}: no stage behind 'process' stands in the main process; --recrawl needs one")
+    try:
+        # What a page says is compared by its text where its bytes differ.
+        wiring = wirings.with_settings(wiring, "process", {"details": "full"})
+    except (SettingError, WiringError) as error:
+        raise WiringError(f"--recrawl sets unit 'process', but {error}") from None
+    components = dict(wiring.components)
+    for name, plan in components.items():
+        if plan.use in ("frontier", "commit"):
+            changed: dict[str, Any] = {**plan.providers, "ledger": LEDGER}
+            if plan.use == "frontier":
+                changed["revisits"] = {"due": [SCHEDULE]}
+            components[name] = msgspec.structs.replace(plan, providers=changed)
+    providers = {
+        POLICY: policy,
+        SCHEDULE: ProviderPlan("revisits", {"ledger": ledger, "store": "ledger", "policy": POLICY}),
+        LEDGER: ProviderPlan("revisit-ledger", {"behind": ledger, "revisits": SCHEDULE}),
+    }
+    return msgspec.structs.replace(wiring, providers={**wiring.providers, **providers}, components=components)

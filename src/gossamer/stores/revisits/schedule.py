@@ -1,0 +1,287 @@
+"""The schedule of known pages, in a space of the ledger: nothing of a page is in memory.
+
+Place in the flow: the ledger of revisits (:mod:`gossamer.stores.revisits.ledger`) puts a page here when its visit ends, in the same
+group; the frontier wakes what is due.
+
+Under each host lie its pages (`p` and a hash of the URL: what is known of it), the times of their next visits in order (`d`, the
+time and the hash: the URL), and when the host is to be looked at (`h`). Under no host lies an index of those times, so that a page
+costs nothing before it is due. A page that is queued has no time: it gets its next when its visit ends, and a kill finds it in the
+queues.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from math import inf
+from struct import Struct
+from typing import Annotated
+
+import msgspec
+from xxhash import xxh3_128_digest
+
+from gossamer.contracts.ledger import Group, Ledger
+from gossamer.contracts.revisiting import RevisitPolicy
+from gossamer.contracts.spaces import Space
+from gossamer.flow.ports import Uses
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.kept import DocumentRow
+from gossamer.model.known import KnownPage
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import REVISIT, Task
+from gossamer.model.url import host_of
+from gossamer.model.visit import HTML_TYPES
+from gossamer.stores.ledger.ledger import RocksLedger
+
+#: As large as it takes: pages are counted by the crawl's own limits.
+SCHEDULE = Space("revisits", value_bytes=64 << 10, host_bytes=1 << 40, common_bytes=1 << 40)
+
+_PAGE, _DUE, _HOST = b"p", b"d", b"h"
+_TIME = Struct(">d")  # in this form the bytes of times that are not negative sort as the times do
+
+#: Pages of one host that are queued at once, and seconds after which the host is looked at for more: the new pages of a host that
+#: has thousands of known ones due are not kept waiting behind all of them.
+_OF_A_HOST, _AGAIN = 32, 30.0
+
+#: Hosts that are looked at in one group, and rows of an older crawl that are planned in one.
+_HOSTS_AT_ONCE, _PLANNED_AT_ONCE = 32, 500
+
+#: Seconds until it is seen again whether there is room for known pages among the new ones, and how many go before any is counted.
+_ROOM_AFTER, _HEAD_START = 1.0, 8
+
+#: A page that is missing is asked for once more after a day at most: it may be an accident.
+_MISSED_AFTER = 86_400.0
+
+#: Name of the value that says of how many visits the schedule does not know what pages they brought.
+_UNPLANNED = "revisits.unplanned"
+
+#: Counters: pages that are known, visits that were seen, pages that were queued again, visits of those that ended.
+KNOWN, SEEN, WOKEN, ENDED = "revisits:known", "revisits:seen", "revisits:woken", "revisits:ended"
+
+_known = msgspec.msgpack.Decoder(KnownPage)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class RevisitSheet(Sheet, frozen=True):
+    """Settings of :class:`RevisitSchedule`."""
+
+    is_active: Annotated[bool, setting("Visit known pages again; otherwise only keep when that would be.")] = True
+    rate: Annotated[
+        float,
+        setting("Let at most this share of all requests be for known pages, while there are new ones.", gt=0, le=1),
+    ] = 0.5
+    min_interval: Annotated[float, setting("Wait at least this long between two visits.", unit="s", gt=0)] = 3_600.0
+    max_interval: Annotated[float, setting("Wait at most this long between two visits.", unit="s", gt=0)] = (
+        90 * 86_400.0
+    )
+
+
+def _page_key(identity: str) -> bytes:
+    return _PAGE + xxh3_128_digest(identity.encode("utf-8", "surrogateescape"))
+
+
+def _due_key(due: float, page: bytes) -> bytes:
+    return _DUE + _TIME.pack(due) + page[1:]
+
+
+def _look_at(group: Group, host: str, due: float | None) -> None:
+    """Look at this host at this time, and not when it was to be before; None for never."""
+    before = group.get(SCHEDULE, host, _HOST)
+    if before is not None:
+        group.delete(SCHEDULE, None, before + host.encode())
+    if due is None:
+        group.delete(SCHEDULE, host, _HOST)
+        return
+    packed = _TIME.pack(due)
+    group.put(SCHEDULE, host, _HOST, packed)
+    group.put(SCHEDULE, None, packed + host.encode(), b"")
+
+
+def drop_page(group: Group, host: str, url: str) -> None:
+    """Stage that nothing is known of a page. It is queued no more, but where it is queued already."""
+    key = _page_key(url)
+    data = group.get(SCHEDULE, host, key)
+    if data is None:
+        return
+    group.delete(SCHEDULE, host, key)
+    group.count(KNOWN, -1)
+    if due := _known.decode(data).due:
+        group.delete(SCHEDULE, host, _due_key(due, key))
+
+
+def drop_host(group: Group, host: str) -> None:
+    """Stage that a host is not looked at any more; what lies under it goes with the host."""
+    _look_at(group, host, None)
+    group.count(KNOWN, -sum(1 for _ in group.scan(SCHEDULE, host, _PAGE)))
+
+
+class RevisitSchedule(Provider[RevisitSheet]):
+    """Known pages and their times. Contracts: `revisiting.Revisits`, `revisiting.KnownPages`."""
+
+    ledger: Uses[Ledger]
+    """In whose groups pages are queued."""
+    store: Uses[RocksLedger]
+    policy: Uses[RevisitPolicy]
+    keeps_state = True
+
+    def __init__(self, sheet: RevisitSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._next = inf
+        self._planned: bytes | None = None
+        """Up to where rows of visits that nobody planned for have been read; None where all are planned."""
+        self._begun: tuple[int, int] = (0, 0)
+
+    async def start(self) -> None:
+        """Go on with what the ledger has."""
+        self.open()
+
+    def open(self) -> None:
+        """Open the space; what was visited without a schedule is planned step by step."""
+        self.store.spaces.open(SCHEDULE)
+        counters = self.store.counters()
+        self._begun = counters.get("visits", 0), counters.get(WOKEN, 0)
+        unplanned = counters.get("visits", 0) - counters.get(SEEN, 0)
+        if unplanned and self.store.meta(_UNPLANNED) != str(unplanned).encode():
+            self._planned = b""
+        self._look()
+        self.metrics.gauge("known", lambda: self.store.counters().get(KNOWN, 0))
+
+    # -- what is known
+
+    def known(self, task: Task) -> KnownPage | None:
+        """What is known of a task's page; None where it was never visited, or is not visited again."""
+        data = self.store.spaces.get(SCHEDULE, task.host, _page_key(task.identity))
+        return None if data is None else _known.decode(data)
+
+    def kept(self, group: Group, host: str, url: str) -> KnownPage | None:
+        """The same of a URL, as it is kept or staged in a group."""
+        data = group.get(SCHEDULE, host, _page_key(url))
+        return None if data is None else _known.decode(data)
+
+    def put(self, group: Group, host: str, url: str, page: KnownPage, now: float) -> None:
+        """Stage what is known of a page after a visit, with the time of the next one."""
+        key = _page_key(url)
+        before = group.get(SCHEDULE, host, key)
+        if before is None:
+            group.count(KNOWN)
+        elif due := _known.decode(before).due:
+            group.delete(SCHEDULE, host, _due_key(due, key))
+        due = now + self._interval(page)
+        group.put(SCHEDULE, host, key, _encode(msgspec.structs.replace(page, due=due)))
+        group.put(SCHEDULE, host, _due_key(due, key), url.encode("utf-8", "surrogateescape"))
+        looked_at = group.get(SCHEDULE, host, _HOST)
+        if looked_at is None or due < _TIME.unpack(looked_at)[0]:
+            _look_at(group, host, due)
+
+    def _interval(self, page: KnownPage) -> float:
+        sheet = self.sheet
+        if page.is_gone:
+            return sheet.max_interval
+        interval = min(max(self.policy.interval(page), sheet.min_interval), sheet.max_interval)
+        return max(min(interval, _MISSED_AFTER), sheet.min_interval) if page.missing else interval
+
+    def applied(self) -> None:
+        """A group that staged something is kept."""
+        self._look()
+
+    def _look(self) -> None:
+        first = next(self.store.spaces.scan(SCHEDULE, None), None)
+        self._next = inf if first is None else _TIME.unpack(first[0][: _TIME.size])[0]
+
+    # -- what is due
+
+    def next_due(self) -> float:
+        """When `wake` will find something, in seconds since the epoch; infinite where there is nothing to visit again."""
+        if not self.sheet.is_active:
+            return inf
+        return 0.0 if self._planned is not None else self._next
+
+    def wake(self, now: float, waiting: int) -> int:
+        """Queue pages that are due, as far as their share of the requests goes; see the contract."""
+        if not self.sheet.is_active:
+            return 0
+        if self._planned is not None:
+            self._plan(now)
+        room = self._room(waiting)
+        if room <= 0:
+            self._next = max(self._next, now + _ROOM_AFTER)
+            return 0
+        woken, keys = 0, self._first(now)
+        if keys:
+            with self.ledger.group() as group:
+                for key in keys:
+                    if woken < room:
+                        # It leaves even if its host is not there any more: what stands first must not stay for ever.
+                        group.delete(SCHEDULE, None, key)
+                        woken += self._wake(group, key[_TIME.size :].decode(), now, min(_OF_A_HOST, room - woken))
+                group.count(WOKEN, woken)
+                group.count("discovered", -woken)  # they were when they were new
+        self._look()
+        return woken
+
+    def _first(self, now: float) -> Sequence[bytes]:
+        keys = (key for key, _ in islice(self.store.spaces.scan(SCHEDULE, None), _HOSTS_AT_ONCE))
+        return [key for key in keys if _TIME.unpack(key[: _TIME.size])[0] <= now]
+
+    def _room(self, waiting: int) -> int:
+        """How many known pages may be queued. While new ones wait, known ones have their share of the requests of this run."""
+        counters, rate = self.store.counters(), self.sheet.rate
+        owed = counters.get(WOKEN, 0) - counters.get(ENDED, 0)
+        if rate >= 1 or waiting <= owed:
+            return _OF_A_HOST * _HOSTS_AT_ONCE
+        visits, woken = counters.get("visits", 0) - self._begun[0], counters.get(WOKEN, 0) - self._begun[1]
+        return int((visits + _HEAD_START) * rate) - woken
+
+    def _wake(self, group: Group, host: str, now: float, most: int) -> int:
+        """Queue up to so many pages of a host, those that are due longest first."""
+        due = list(islice(group.scan(SCHEDULE, host, _DUE), most + 1))
+        tasks: list[Task] = []
+        following: float | None = None
+        for key, url in due:
+            at = _TIME.unpack(key[1 : 1 + _TIME.size])[0]
+            if at > now or len(tasks) == most:
+                following = max(at, now + _AGAIN if at <= now else at)
+                break
+            group.delete(SCHEDULE, host, key)
+            task = self._task(group, host, url.decode("utf-8", "surrogateescape"))
+            if task is not None:
+                tasks.append(task)
+        _look_at(group, host, following)
+        group.push(tasks)
+        return len(tasks)
+
+    def _task(self, group: Group, host: str, url: str) -> Task | None:
+        """The task of another visit; None where the crawl has lost the page."""
+        page, row = self.kept(group, host, url), self.store.document(url)
+        if page is None or row is None:
+            drop_page(group, host, url)
+            return None
+        group.put(SCHEDULE, host, _page_key(url), _encode(msgspec.structs.replace(page, due=0.0)))
+        again = Task(url, host, row.depth, row.source, REVISIT, request=page.request)
+        return msgspec.structs.replace(again, etag=page.etag, last_modified=page.last_modified)
+
+    # -- what was visited without a schedule
+
+    def _plan(self, now: float) -> None:
+        """Plan the next visits of some pages that were visited when nobody kept a schedule."""
+        assert self._planned is not None
+        rows, self._planned = self.store.documents_after(self._planned, _PLANNED_AT_ONCE)
+        if rows:
+            with self.ledger.group() as group:
+                for row in self._unplanned(group, rows):
+                    visited = min(row.fetched_at, now)  # the clock may have been ahead
+                    page = KnownPage(
+                        visited_at=visited, changed_at=visited, digest=row.digest, is_page=row.mime in HTML_TYPES
+                    )
+                    self.put(group, host_of(row.url), row.url, page, visited)
+            return
+        self._planned = None
+        counters = self.store.counters()
+        unplanned = counters.get("visits", 0) - counters.get(SEEN, 0)
+        self.store.put_meta(_UNPLANNED, str(unplanned).encode())
+
+    def _unplanned(self, group: Group, rows: Sequence[DocumentRow]) -> Iterator[DocumentRow]:
+        for row in rows:
+            if row.mark or row.outcome not in (Outcome.OK, Outcome.TRUNCATED):
+                continue
+            if self.kept(group, host_of(row.url), row.url) is None:
+                yield row

@@ -1,0 +1,235 @@
+"""Whole crawls that come back to known pages (`--recrawl`): when, with which requests, and what they say of changes."""
+
+import gzip
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.assembly.crawl import Crawl, run
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import Summary
+from gossamer.flow.clock import SystemClock
+from gossamer.flow.sheet import build
+from gossamer.model.errors import UsageError
+from gossamer.query.database import Database
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb, html
+
+#: Words enough for a fingerprint of the text that one more word hardly changes.
+PROSE = " ".join(f"word{n} of{n % 7} a{n % 11} text{n % 13}" for n in range(400))
+
+
+class LaterClock(SystemClock):
+    """The machine's clock, days ahead."""
+
+    def __init__(self, days: float) -> None:
+        super().__init__()
+        self._ahead = 86_400 * days
+
+    def now(self) -> float:
+        return super().now() + self._ahead
+
+    def steady(self) -> float:
+        return super().steady() + self._ahead
+
+
+def crawl(web: FakeWeb, folder: Path, **options: object) -> Summary:
+    """Visit all pages on a first day; each is due again after half a day."""
+    given = {"delay": 0, "output": str(folder), "recrawl": "every=12h", "linger": 0.0, **options}
+    return run(Crawl([web.url("/")], build(CrawlOptions, given)))
+
+
+def again(folder: Path, day: float, **options: object) -> Summary:
+    """Visit what is due on a later day."""
+    given = {"resume": True, "output": str(folder), **options}
+    return run(Crawl([], build(CrawlOptions, given), clock=LaterClock(day)))
+
+
+def asked(folder: Path, question: str) -> list[tuple[Any, ...]]:
+    with Database(folder) as database:
+        return list(database.ask(question))
+
+
+def rows(folder: Path, columns: str, where: str = "true") -> list[tuple[Any, ...]]:
+    return asked(folder, f"SELECT {columns} FROM pages_all WHERE {where} ORDER BY fetched_at, url")
+
+
+@pytest.fixture
+def site() -> dict[str, Any]:
+    return {"/": html("hub", ["/a", "/b"]), "/a": html("a", []), "/b": html("b", [])}
+
+
+def test_a_crawl_comes_back_after_the_interval_and_a_known_page_is_no_further_page(
+    site: dict[str, Any], tmp_path: Path
+) -> None:
+    with FakeWeb(site) as web:
+        summary = crawl(web, tmp_path / "c", recrawl="every=400ms", linger=30.0, max_time=3.0)
+        times = Counter(web.targets())
+    assert summary.state == "limit", "due times keep it alive"
+    assert all(2 <= times[name] <= 8 for name in site), times
+    assert summary.pages == summary.discovered == 3 and summary.fetched == sum(times.values())
+    assert summary.queued < 3, "what is due later is not queued"
+
+
+def test_linger_0_does_what_is_due_and_ends_with_0(site: dict[str, Any], tmp_path: Path) -> None:
+    with FakeWeb(site) as web:
+        first = crawl(web, tmp_path / "c", recrawl="every=1h", linger=0.0)
+        once = Counter(web.targets())
+        second = again(tmp_path / "c", 0.0)
+        assert Counter(web.targets()) == once, "nothing is due"
+    assert (first.exit_code, second.exit_code) == (0, 0) and (first.state, second.state) == ("finished", "finished")
+    assert set(once.values()) == {1}
+
+
+def test_a_finished_crawl_that_kept_no_schedule_is_visited_again_from_its_rows(
+    site: dict[str, Any], tmp_path: Path
+) -> None:
+    with FakeWeb(site) as web:
+        crawl(web, tmp_path / "c", recrawl="")
+        web.pages["/a"] = html("another", [])
+        summary = again(tmp_path / "c", 8, recrawl="every=7d", linger=0.0)
+    told = dict(rows(tmp_path / "c", "url, change", "relation = 'revisit'"))
+    assert {url.rpartition("/")[2]: change for url, change in told.items()} == {
+        "": "unchanged",
+        "a": "changed",
+        "b": "unchanged",
+    }
+    assert summary.exit_code == 0 and summary.pages == 3
+
+
+def test_validators_are_sent_back_and_a_304_is_archived_and_takes_nothing_away(tmp_path: Path) -> None:
+    def answer(request: FakeRequest) -> FakePage:
+        if request.header("if-none-match") == '"v1"' and request.header("if-modified-since"):
+            return FakePage(status=304)
+        fields = (("ETag", '"v1"'), ("Last-Modified", "Mon, 01 Jan 2024 00:00:00 GMT"))
+        return FakePage(html("a", ["/"]), headers=fields)
+
+    with FakeWeb({"/": answer}) as web:
+        crawl(web, tmp_path / "c")
+        again(tmp_path / "c", 1)
+    assert rows(tmp_path / "c", "outcome, change, judged_by")[1:] == [("not_modified", "unchanged", "server")]
+    assert asked(tmp_path / "c", "SELECT target FROM links") != []
+    records = b"".join(path.read_bytes() for path in (tmp_path / "c").rglob("*.warc.gz"))
+    assert b"server-not-modified" in _unzipped(records)
+
+
+def test_a_304_that_nobody_asked_for_says_nothing(tmp_path: Path) -> None:
+    with FakeWeb({"/": html("a", [])}) as web:
+        crawl(web, tmp_path / "c")
+        web.pages["/"] = FakePage(status=304)
+        again(tmp_path / "c", 1)
+        web.pages["/"] = html("a", [])
+        again(tmp_path / "c", 2)
+    assert rows(tmp_path / "c", "change") == [(None,), (None,), ("unchanged",)]
+
+
+def test_other_bytes_with_the_same_text_are_unchanged_and_what_decided_is_kept(tmp_path: Path) -> None:
+    times: list[str] = []
+
+    def answer(request: FakeRequest) -> str:
+        times.append(request.target)
+        return f"<html><head><meta name=token content=t{len(times)}></head><body><p>{PROSE}</p></body></html>"
+
+    with FakeWeb({"/": answer}) as web:
+        crawl(web, tmp_path / "c")
+        again(tmp_path / "c", 1)
+        web.pages["/"] = f"<html><body><p>{PROSE[::-1]}</p></body></html>"
+        again(tmp_path / "c", 2)
+    told = rows(tmp_path / "c", "change, judged_by, changed_bits")
+    assert told[1] == ("unchanged", "text", 0)
+    assert told[2][:2] == ("changed", "text") and told[2][2] > 3
+
+
+def test_a_page_is_gone_when_it_is_gone_twice_and_may_come_back(tmp_path: Path) -> None:
+    there = html("it", ["/b"])
+    with FakeWeb({"/": html("hub", ["/a"]), "/a": there, "/b": html("b", [])}) as web:
+        crawl(web, tmp_path / "c")
+        links = [_links_of(tmp_path / "c", "/a")]
+        for day, page in enumerate((None, None, there), 1):
+            web.pages.update({"/a": page or FakePage(status=404)})
+            again(tmp_path / "c", day if day < 3 else 200)
+            links.append(_links_of(tmp_path / "c", "/a"))
+    told = [change for (change,) in rows(tmp_path / "c", "change", "url LIKE '%/a'")]
+    assert told == [None, "missing", "gone", "back"]
+    assert links == [1, 1, 0, 1], "missing for the first time, it takes nothing away"
+
+
+def test_a_page_that_is_gone_is_asked_for_rarely(site: dict[str, Any], tmp_path: Path) -> None:
+    with FakeWeb(site) as web:
+        crawl(web, tmp_path / "c", max_interval=30 * 86_400.0)
+        del web.pages["/a"]
+        for day in (1, 2, 3, 20, 40):
+            again(tmp_path / "c", day)
+        assert web.targets().count("/a") == 4, "on the days 0, 1 (missing), 2 (gone), 40"
+
+
+def test_redirects_that_appear_and_end_are_changes(tmp_path: Path) -> None:
+    with FakeWeb({"/": html("a", []), "/b": html("b", [])}) as web:
+        crawl(web, tmp_path / "c")
+        web.pages["/"] = FakePage(status=301, headers=(("Location", "/b"),))
+        again(tmp_path / "c", 1)
+        web.pages["/"] = html("a", [])
+        again(tmp_path / "c", 2)
+    assert rows(tmp_path / "c", "change, judged_by", "url NOT LIKE '%/b'") == [
+        (None, None),
+        ("redirected", "status"),
+        ("changed", "status"),
+    ]
+
+
+def test_new_pages_keep_their_share_of_the_requests(tmp_path: Path) -> None:
+    names = [f"/p{n}" for n in range(60)]
+    with FakeWeb({"/": html("hub", names), **{name: html(name, []) for name in names}}) as web:
+        crawl(web, tmp_path / "c", recrawl="every=10ms", recrawl_rate="20%", concurrency=1, max_pages=61)
+        order = web.targets()
+    last_new = max(order.index(name) for name in names)
+    known = last_new + 1 - len(names) - 1
+    assert 3 <= known <= 0.3 * (last_new + 1), "known pages have their share and no more while there are new ones"
+
+
+def test_without_recrawl_there_is_no_schedule(site: dict[str, Any], tmp_path: Path) -> None:
+    with FakeWeb(site) as web:
+        job = Crawl([web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "c")}))
+        assert not {"revisits", "revisit-ledger", "revisit-policy"} & job.graph.providers.keys()
+        assert "changes" not in job.graph.components
+
+
+def test_never_stops_what_an_earlier_run_began(site: dict[str, Any], tmp_path: Path) -> None:
+    with FakeWeb(site) as web:
+        crawl(web, tmp_path / "c")
+        summary = again(tmp_path / "c", 1, recrawl="never")
+        assert len(web.requests) == 3 and summary.exit_code == 0
+        again(tmp_path / "c", 2, recrawl="every=1d")
+        assert len(web.requests) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"recrawl": "sometimes"}, "every=TIME"),
+        ({"recrawl": "every=soon"}, "quantity"),
+        ({"recrawl": "every=0s"}, "above 0"),
+        ({"recrawl": "every=7d", "recrawl_rate": "120%"}, "at most 100%"),
+        ({"recrawl": "every=7d", "recrawl_rate": "much"}, "as 20%"),
+        ({"recrawl": "every=1m", "min_interval": 3_600.0}, "--min-interval"),
+        ({"recrawl": "every=7d", "min_interval": 9e9, "max_interval": 1.0}, "--min-interval"),
+        ({"recrawl": "", "recrawl_rate": "20%"}, "give --recrawl as well"),
+        ({"recrawl": "every=7d", "strategy": "random-walk"}, "random walk"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_touched(
+    options: dict[str, Any], why: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=why):
+        Crawl(["http://127.0.0.1:1/"], build(CrawlOptions, {"output": str(tmp_path / "c"), **options}))
+    assert not (tmp_path / "c").exists()
+
+
+def _links_of(folder: Path, path: str) -> int:
+    """How many links the tables show of a page: what processing found goes with a page that is gone."""
+    return len(asked(folder, f"SELECT target FROM links WHERE source LIKE '%{path}'"))
+
+
+def _unzipped(data: bytes) -> bytes:
+    return gzip.decompress(data)

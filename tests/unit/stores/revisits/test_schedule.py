@@ -1,0 +1,236 @@
+"""The schedule of known pages: no page is forgotten or comes before its time, through kills and groups that fail."""
+
+import itertools
+import random
+from math import inf
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.model.deletion import DeletionTarget
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import REVISIT, Task
+from gossamer.model.url import host_of
+from gossamer.model.visit import Response, Visit
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.stores.ledger.providers import LedgerFrontier
+from gossamer.stores.revisits.deleting import forget_known
+from gossamer.stores.revisits.ledger import RevisitLedger
+from gossamer.stores.revisits.policies import FixedInterval, FixedIntervalSheet
+from gossamer.stores.revisits.schedule import SCHEDULE, RevisitSchedule, RevisitSheet
+from gossamer.testing import check_revisit_policy
+from gossamer.testing.clock import FakeClock
+
+EVERY = 1_000.0
+
+
+class TurnedClock(FakeClock):
+    """A clock that a test turns forward."""
+
+    turned = 0.0
+
+    def steady(self) -> float:
+        return super().steady() + self.turned
+
+    def turn(self, seconds: float) -> None:
+        self.turned += seconds
+
+
+class Crawl:
+    """A ledger with a schedule, crawled as a frontier would, on a clock that stands still."""
+
+    def __init__(self, directory: Path, clock: TurnedClock, *, is_planned: bool = True, rate: float = 1.0) -> None:
+        self.clock = clock
+        self.store = RocksLedger(LedgerSheet(directory=str(directory)))
+        self.store.open()
+        self.schedule = RevisitSchedule(RevisitSheet(min_interval=1.0, rate=rate))
+        self.schedule.policy = FixedInterval(FixedIntervalSheet(every=EVERY))
+        self.schedule.ledger = self.schedule.store = self.store
+        self.ledger = RevisitLedger()
+        self.ledger.behind, self.ledger.revisits, self.ledger.clock = self.store, self.schedule, clock
+        if is_planned:
+            self.schedule.open()
+        self.into = self.ledger if is_planned else self.store
+        self.queues = LedgerFrontier()
+        self.queues.ledger = self.store
+
+    def seed(self, *urls: str) -> None:
+        with self.into.group() as group:
+            group.push(Task(url, host_of(url)) for url in group.offer(urls))
+
+    def wake(self) -> int:
+        now = self.clock.steady()
+        return self.schedule.wake(now, len(self.queues)) if self.schedule.next_due() <= now else 0
+
+    def pop(self) -> list[Task]:
+        found: list[Task] = []
+        for state in self.queues.admit(self.clock.steady()):
+            while tasks := self.queues.pop(state.host):
+                found += tasks
+        return found
+
+    def commit(self, task: Task, *, fails: bool = False) -> None:
+        with self.into.group() as group:
+            assert group.visited(Visit(task, Response(Outcome.OK, 200, body=b"x"), digest="D"), None)
+            if fails:
+                raise RuntimeError("the group fails")
+
+
+def urls(hosts: int, pages: int) -> list[str]:
+    return [f"http://h{host}.test/{page}" for host in range(hosts) for page in range(pages)]
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_no_page_is_forgotten_and_none_comes_before_its_time_through_kills_and_failures(
+    seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    chance, clock, folder = random.Random(seed), TurnedClock(), tmp_path_factory.mktemp("schedule")
+    crawl, all_urls = Crawl(folder, clock), urls(3, 5)
+    crawl.seed(*all_urls)
+    visited: dict[str, list[float]] = {url: [] for url in all_urls}
+    for _ in range(60):
+        crawl.wake()
+        for task in crawl.pop():
+            fate = chance.random()
+            if fate < 0.1:
+                with pytest.raises(RuntimeError):
+                    crawl.commit(task, fails=True)
+                crawl.queues.put_back(task)
+            elif fate < 0.9:
+                crawl.commit(task)
+                visited[task.url].append(clock.steady())
+            else:
+                crawl.queues.put_back(task)
+        if chance.random() < 0.2:
+            crawl.store.abandon()
+            crawl = Crawl(folder, clock)
+        clock.turn(chance.choice((0.0, 10.0, 400.0)))
+    for _ in range(100):
+        crawl.wake()
+        for task in crawl.pop():
+            crawl.commit(task)
+            visited[task.url].append(clock.steady())
+        clock.turn(100.0)
+    for url, times in visited.items():
+        gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
+        assert gaps and min(gaps) >= EVERY, f"{url} came too soon: {gaps}"
+        assert times[-1] > clock.steady() - EVERY - 300, f"{url} was forgotten"
+    crawl.store.close()
+
+
+def test_what_waits_for_another_visit_counts_neither_as_queued_nor_as_discovered(tmp_path: Path) -> None:
+    clock = TurnedClock()
+    crawl = Crawl(tmp_path, clock)
+    crawl.seed(*urls(2, 50))
+    for task in crawl.pop():
+        crawl.commit(task)
+    assert len(crawl.queues) == 0 and crawl.store.counters()["discovered"] == 100
+    clock.turn(EVERY)
+    assert crawl.wake() == 64, "of each host so many at once"
+    assert crawl.store.counters()["discovered"] == 100
+    assert all(task.relation == REVISIT for task in crawl.pop())
+
+
+def test_a_schedule_that_is_not_active_is_kept_and_wakes_nobody(tmp_path: Path) -> None:
+    clock = TurnedClock()
+    crawl = Crawl(tmp_path, clock)
+    crawl.schedule.sheet = RevisitSheet(is_active=False, min_interval=1.0)
+    crawl.seed("http://h0.test/0")
+    for task in crawl.pop():
+        crawl.commit(task)
+    clock.turn(10 * EVERY)
+    assert crawl.schedule.next_due() == inf and crawl.schedule.wake(clock.steady(), 0) == 0
+    crawl.schedule.sheet = RevisitSheet(min_interval=1.0)
+    assert crawl.wake() == 1
+
+
+def test_pages_that_were_visited_without_a_schedule_are_planned_once(tmp_path: Path) -> None:
+    clock = TurnedClock()
+    before = Crawl(tmp_path, clock, is_planned=False)
+    before.seed(*urls(2, 4))
+    for task in before.pop():
+        before.commit(task)
+    before.store.close()
+    for _ in range(2):
+        crawl = Crawl(tmp_path, clock)
+        while crawl.schedule.next_due() == 0.0:
+            crawl.wake()
+        assert crawl.store.counters()["revisits:known"] == 8
+        crawl.store.close()
+    crawl = Crawl(tmp_path, clock)
+    assert crawl.schedule.next_due() > 0, "it is known that all are planned"
+    crawl.store.close()
+
+
+def test_new_pages_keep_their_share(tmp_path: Path) -> None:
+    clock = TurnedClock()
+    crawl = Crawl(tmp_path, clock, rate=0.25)
+    crawl.seed(*urls(1, 20))
+    for task in crawl.pop():
+        crawl.commit(task)
+    crawl.seed(*[f"http://new.test/{n}" for n in range(1_000)])
+    clock.turn(EVERY)
+    woken = crawl.wake()
+    assert 0 < woken <= (20 + 8) * 0.25
+    assert crawl.wake() == 0 and crawl.schedule.next_due() > clock.steady(), "nobody asks in vain"
+
+
+def test_what_is_deleted_is_not_visited_again_and_nothing_of_it_is_left(tmp_path: Path) -> None:
+    clock = TurnedClock()
+    crawl = Crawl(tmp_path, clock)
+    crawl.seed(*urls(2, 3))
+    for task in crawl.pop():
+        crawl.commit(task)
+    forget_known(crawl.store, DeletionTarget("url", "http://h0.test/1"), [])
+    forget_known(crawl.store, DeletionTarget("host", "h1.test"), ["h1.test"])
+    assert crawl.store.counters()["revisits:known"] == 2
+    assert not [key for key, url in crawl.store.spaces.scan(SCHEDULE, "h0.test", b"d") if url.endswith(b"/1")]
+    clock.turn(EVERY)
+    crawl.wake()
+    assert sorted(task.url for task in crawl.pop()) == ["http://h0.test/0", "http://h0.test/2"]
+
+
+def test_a_page_that_the_crawl_has_lost_is_dropped_when_it_is_due(tmp_path: Path) -> None:
+    clock = TurnedClock()
+    crawl = Crawl(tmp_path, clock)
+    crawl.seed("http://h0.test/0")
+    [task] = crawl.pop()
+    with crawl.ledger.group() as group:
+        group.visited(Visit(task, Response(Outcome.OK, 200, body=b"x"), digest="D"), None)
+    with crawl.store.rewriting() as (store, keys, count):
+        batch = store.batch()
+        batch.delete("documents", keys.url(task.url))
+        count(batch, {}, 0)
+    crawl.schedule.open()
+    clock.turn(EVERY)
+    while crawl.schedule.next_due() <= clock.steady():
+        assert crawl.wake() == 0
+    assert crawl.store.counters()["revisits:known"] == 0
+
+
+def test_what_never_brought_a_document_and_what_is_no_plain_get_is_not_planned(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path, TurnedClock())
+    crawl.seed("http://h0.test/0")
+    [task] = crawl.pop()
+    with crawl.ledger.group() as group:
+        group.visited(Visit(task, Response(Outcome.CLIENT_ERROR, 404)), None)
+    assert crawl.store.counters().get("revisits:known", 0) == 0
+
+
+def test_the_shipped_policies_keep_the_promises() -> None:
+    check_revisit_policy(FixedInterval(FixedIntervalSheet(every=5.0)))
+
+
+def test_a_policy_that_is_not_pure_is_found() -> None:
+    class Counting:
+        asked = 0
+
+        def interval(self, page: object) -> float:
+            self.asked += 1
+            return float(self.asked)
+
+    with pytest.raises(AssertionError, match="same page"):
+        check_revisit_policy(Counting())
