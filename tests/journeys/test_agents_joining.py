@@ -145,7 +145,9 @@ def test_a_leave_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Pa
     check_whole(web, directory)
 
 
-@pytest.mark.parametrize("passing", [pytest.param(1, marks=LONG), 2, *(pytest.param(at, marks=LONG) for at in (3, 4, 5))])
+@pytest.mark.parametrize(
+    "passing", [pytest.param(1, marks=LONG), 2, *(pytest.param(at, marks=LONG) for at in (3, 4, 5))]
+)
 def test_a_crawl_of_one_process_that_is_killed_while_it_is_divided_goes_on(
     web: FakeWeb, tmp_path: Path, passing: int
 ) -> None:

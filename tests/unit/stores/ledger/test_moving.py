@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
