@@ -63,7 +63,7 @@ class Browser:
 
     def order(self, key: str, word: str, **fields: Any) -> tuple[int, Any]:
         status, body = self.ask(f"/api/crawls/{key}/{word}", "POST", fields)
-        return status, json.loads(body)
+        return status, json.loads(body) if status != 403 else body.decode()
 
 
 @contextlib.contextmanager
@@ -231,10 +231,14 @@ def test_every_setting_says_what_it_takes_and_several_change_together_or_not_at_
             for word in ("check-set", "set"):
                 assert browser.order(key, word, values={**good, **bad})[0] == 409
         assert setting("politeness.delay")["value"] == 0.0
+        assert browser.order(key, "layout", places={"frontier": [1, 2]})[0] == 200
+        assert browser.json(f"/api/crawls/{key}/layout") == {"places": {"frontier": [1.0, 2.0]}, "is_still": False}
+        assert browser.order(key, "layout", places={"frontier": "x"})[0] == 400
         assert browser.order(key, "set", values=good)[0] == 200
         assert (setting("politeness.delay")["value"], setting("frontier.concurrency")["value"]) == (3.0, 4)
     with dashboard(environment, tmp_path / "c") as (_, read):
         browser = read
+        assert read.order(key, "layout", places={})[0] == 403
         assert setting("politeness.delay")["value"] == 3.0, "a crawl at rest shows what it would go on with"
 
 

@@ -1,7 +1,7 @@
 """The task of one URL, looked for where it waits, and the queue of one host: what tells a person why a page is not there yet.
 
-Place in the flow: `gossamer why` and the dashboard ask, of a crawl that runs or rests. Nobody who crawls does: a search walks over a
-queue.
+Place in the flow: `gossamer why` and the dashboard ask, of a crawl that runs or rests. Nobody who crawls does: a search walks over
+a queue.
 """
 
 from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ def find_waiting(store: RocksStore, keys: LedgerKeys, url: str, most: int) -> Wa
 
 
 def queue_of(store: RocksStore, keys: LedgerKeys, name: str) -> Iterator[Task]:
-    """The tasks of a host that are not finished, lane by lane, the first to be handed out first. What is in flight is among them."""
+    """The tasks of a host that are not finished, lane by lane, the first to be handed out first; what is in flight too."""
     host = keys.host(name)
     cursors = unpack_cursors(store.get("hosts", host + CURSOR))
     prefix = CHUNK + host
