@@ -245,6 +245,41 @@ def test_the_graph_is_a_picture_that_is_dragged_searched_and_remembered(
         assert page.errors == []
 
 
+def test_the_graph_is_changed_by_a_form_and_changed_back(
+    page: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c"):
+        while not (tmp_path / "c" / "crawl.toml").exists():
+            page.wait_for_timeout(50)
+        with served(environment, tmp_path / "c") as (full, _):
+            page.goto(full)
+            page.click("text=Change the graph")
+            page.wait_for_selector("#which option:text-is('frontier')", state="attached")
+            assert serious(page) == []
+            page.select_option("#which", "fetch")
+            page.fill("#workers", "3")
+            page.click("#put")
+            page.select_option("#table", "connectors")
+            page.select_option("#which", "tasks")
+            page.fill("#capacity", "4")
+            page.press("#capacity", "Enter")
+            page.click("#check")
+            page.wait_for_selector("main p:text(\"changes component 'fetch'\")")
+            assert "workers = 3" in page.inner_text("#change") and "capacity = 4" in page.inner_text("#change")
+            assert serious(page) == []
+            page.click("#apply")
+            page.wait_for_selector("main p:text('Done')")
+            page.select_option("#which", "fetch")
+            assert page.input_value("#workers") == "3"
+            page.click("#undo")
+            page.wait_for_selector("main p:text(\"changes connector 'tasks'\")")
+            page.select_option("#which", "fetch")
+            assert page.input_value("#workers") != "3"
+            page.set_viewport_size({"width": 360, "height": 700})
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.errors == []
+
+
 def test_what_a_site_or_a_folder_is_called_does_nothing_anywhere(
     page: Any, rested: Path, environment: dict[str, str]
 ) -> None:

@@ -10,6 +10,7 @@ from gossamer.assembly.control.picture import GraphPicture
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.dashboard.asking import ORDERS
 from gossamer.dashboard.layouts import Layout
+from gossamer.dashboard.rewiring import Offered, Rewired, Rewiring
 from gossamer.operations.hosts import HostPicture
 from gossamer.operations.showing_archived import ArchivedView
 from gossamer.operations.story import Story
@@ -22,9 +23,21 @@ _REF = "#/components/schemas/{name}"
 @functools.cache
 def openapi() -> dict[str, Any]:
     """The description."""
-    kinds = [CrawlStanding, Story, ArchivedView, HostPage, HostPicture, GraphPicture, Layout, *ORDERS.values()]
+    kinds = [
+        CrawlStanding,
+        Story,
+        ArchivedView,
+        HostPage,
+        HostPicture,
+        GraphPicture,
+        Layout,
+        Offered,
+        Rewiring,
+        Rewired,
+        *ORDERS.values(),
+    ]
     schemas, parts = msgspec.json.schema_components(kinds, ref_template=_REF)
-    standing, story, archived, hosts, host, graph, layout, *orders = schemas
+    standing, story, archived, hosts, host, graph, layout, names, rewiring, rewired, *orders = schemas
     crawl = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
     paths: dict[str, Any] = {
         "/api/session": _get("Say what the asker may do.", {"type": "object"}),
@@ -66,6 +79,13 @@ def openapi() -> dict[str, Any]:
             **_get("Give the places of units in the picture of the graph, as this user left them.", layout, crawl),
             **_post("Keep them.", layout, layout, crawl),
         },
+        "/api/catalog": _get("Give the names that a change of a graph may use.", names),
+        "/api/crawls/{key}/rewire": _post(
+            "Change the graph of a running crawl by names of the catalog, or say what that would change.",
+            rewiring,
+            rewired,
+            crawl,
+        ),
         "/api/crawls/{key}/story": _get(
             "Tell the story of a URL, as `gossamer why --json` does.", story, crawl, _query("url", "The URL.")
         ),
