@@ -43,7 +43,7 @@ def find_waiting(store: RocksStore, keys: LedgerKeys, url: str, most: int) -> Wa
 
 
 def queue_of(store: RocksStore, keys: LedgerKeys, name: str) -> Iterator[Task]:
-    """The tasks of a host that are not finished, lane by lane, the first to be handed out first; what is in flight too."""
+    """The tasks of a host that are not finished, lane by lane, the first to be handed out first, those in flight among them."""
     host = keys.host(name)
     cursors = unpack_cursors(store.get("hosts", host + CURSOR))
     prefix = CHUNK + host
