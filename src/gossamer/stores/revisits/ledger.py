@@ -56,7 +56,7 @@ class _Scheduling:
             self._group.count("pages", -1)
         known = after(before, visit, now)
         if known is not None:
-            schedule.put(self._group, host, visit.url, known, now)
+            schedule.put(self._group, host, visit.url, known)
             self.has_staged = True
         return True
 

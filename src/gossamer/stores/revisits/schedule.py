@@ -19,11 +19,13 @@ import msgspec
 from xxhash import xxh3_128_digest
 
 from gossamer.contracts.ledger import Group, Ledger
-from gossamer.contracts.revisiting import RevisitPolicy
+from gossamer.contracts.prioritizing import LEVELS
+from gossamer.contracts.revisiting import Outlook, RevisitPolicy
 from gossamer.contracts.spaces import Space
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.model.change_rate import USUAL, Belief, believed
 from gossamer.model.kept import DocumentRow
 from gossamer.model.known import KnownPage
 from gossamer.model.outcome import Outcome
@@ -31,6 +33,8 @@ from gossamer.model.task import REVISIT, Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import HTML_TYPES
 from gossamer.stores.ledger.ledger import RocksLedger
+from gossamer.stores.revisits import learning
+from gossamer.stores.revisits.pricing import Price
 
 #: As large as it takes: pages are counted by the crawl's own limits.
 SCHEDULE = Space("revisits", value_bytes=64 << 10, host_bytes=1 << 40, common_bytes=1 << 40)
@@ -42,6 +46,9 @@ _TIME = Struct(">d")  # in this form the bytes of times that are not negative so
 #: has thousands of known ones due are not kept waiting behind all of them.
 _OF_A_HOST, _AGAIN = 32, 30.0
 
+#: Pages of one host that are looked at in one group, where visits of many of them are put off.
+_LOOKED_AT = 256
+
 #: Hosts that are looked at in one group, and rows of an older crawl that are planned in one.
 _HOSTS_AT_ONCE, _PLANNED_AT_ONCE = 32, 500
 
@@ -51,6 +58,19 @@ _ROOM_AFTER, _HEAD_START = 1.0, 8
 #: A page that is missing is asked for once more after a day at most: it may be an accident.
 _MISSED_AFTER = 86_400.0
 
+#: Under which name the price is kept between runs.
+_PRICE = "revisits.price"
+
+#: A page whose visit can wait for longer than this share of its interval, when its time has come, goes back. One that could wait for
+#: less is visited at once: it would be looked at again and again otherwise.
+_SLACK = 0.02
+
+#: The level at which a page has weight 1: the middle of the eight.
+_USUAL_LEVEL = 3
+
+#: A host may be this far ahead of us when it says when a page changed; what is later still is a mistake or a lie.
+_AHEAD = 86_400.0
+
 #: Name of the value that says of how many visits the schedule does not know what pages they brought.
 _UNPLANNED = "revisits.unplanned"
 
@@ -58,6 +78,7 @@ _UNPLANNED = "revisits.unplanned"
 KNOWN, SEEN, WOKEN, ENDED = "revisits:known", "revisits:seen", "revisits:woken", "revisits:ended"
 
 _known = msgspec.msgpack.Decoder(KnownPage)
+_kept_price = msgspec.msgpack.Decoder(Price)
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -73,6 +94,17 @@ class RevisitSheet(Sheet, frozen=True):
     max_interval: Annotated[float, setting("Wait at most this long between two visits.", unit="s", gt=0)] = (
         90 * 86_400.0
     )
+    mean_interval: Annotated[
+        float,
+        setting(
+            "Set the price of visits so that the mean page is visited once in this time, where the policy asks for a price.",
+            unit="s",
+            gt=0,
+        ),
+    ] = 7 * 86_400.0
+    weighs: Annotated[
+        bool, setting("Take the level at which a new page waited for its importance: each level is half of the one before.")
+    ] = False
 
 
 def _page_key(identity: str) -> bytes:
@@ -129,6 +161,8 @@ class RevisitSchedule(Provider[RevisitSheet]):
         self._planned: bytes | None = None
         """Up to where rows of visits that nobody planned for have been read; None where all are planned."""
         self._begun: tuple[int, int] = (0, 0)
+        self._price = Price()
+        self._usual = USUAL
 
     async def start(self) -> None:
         """Go on with what the ledger has."""
@@ -137,6 +171,11 @@ class RevisitSchedule(Provider[RevisitSheet]):
     def open(self) -> None:
         """Open the space; what was visited without a schedule is planned step by step."""
         self.store.spaces.open(SCHEDULE)
+        self.store.spaces.open(learning.RATES)
+        if (kept := self.store.meta(_PRICE)) is not None:
+            self._price = _kept_price.decode(kept)
+        with self.store.group() as group:
+            self._usual = learning.usual(group)
         counters = self.store.counters()
         self._begun = counters.get("visits", 0), counters.get(WOKEN, 0)
         unplanned = counters.get("visits", 0) - counters.get(SEEN, 0)
@@ -157,27 +196,63 @@ class RevisitSchedule(Provider[RevisitSheet]):
         data = group.get(SCHEDULE, host, _page_key(url))
         return None if data is None else _known.decode(data)
 
-    def put(self, group: Group, host: str, url: str, page: KnownPage, now: float) -> None:
+    def put(self, group: Group, host: str, url: str, page: KnownPage) -> None:
         """Stage what is known of a page after a visit, with the time of the next one."""
-        key = _page_key(url)
-        before = group.get(SCHEDULE, host, key)
+        before = self.kept(group, host, url)
         if before is None:
             group.count(KNOWN)
-        elif due := _known.decode(before).due:
-            group.delete(SCHEDULE, host, _due_key(due, key))
-        due = now + self._interval(page)
+        elif page.visits > before.visits:
+            page = learning.learn(group, host, before, page)
+        page = msgspec.structs.replace(page, waits=self._interval(group, host, page))
+        self._set(group, host, url, before.due if before is not None else 0.0, page, page.visited_at + page.waits)
+
+    def signal(self, group: Group, host: str, url: str, changed_at: float, now: float) -> bool:
+        """Stage that a page is said to have changed; it may be due sooner then.
+
+        Args:
+            group: in which what was said is kept.
+            host: of the page.
+            url: of the page.
+            changed_at: when it is said to have changed, in seconds since the epoch.
+            now: wall time.
+
+        Returns:
+            Whether that is news: the page is known, and was neither visited since nor said to have changed then.
+        """
+        page = self.kept(group, host, url)
+        if page is None or page.is_gone or not max(page.visited_at, page.signalled_at) < changed_at <= now + _AHEAD:
+            return False
+        page = msgspec.structs.replace(page, signalled=page.signalled + 1, signalled_at=changed_at)
+        if not page.due:  # it is queued
+            group.put(SCHEDULE, host, _page_key(url), _encode(page))
+            return True
+        self._set(group, host, url, page.due, page, max(page.visited_at + self._interval(group, host, page), now))
+        return True
+
+    def _set(self, group: Group, host: str, url: str, before: float, page: KnownPage, due: float) -> None:
+        """Stage a page with the time of its next visit; before that is when it was to be, 0 for never."""
+        key = _page_key(url)
+        if before:
+            group.delete(SCHEDULE, host, _due_key(before, key))
         group.put(SCHEDULE, host, key, _encode(msgspec.structs.replace(page, due=due)))
         group.put(SCHEDULE, host, _due_key(due, key), url.encode("utf-8", "surrogateescape"))
         looked_at = group.get(SCHEDULE, host, _HOST)
         if looked_at is None or due < _TIME.unpack(looked_at)[0]:
             _look_at(group, host, due)
 
-    def _interval(self, page: KnownPage) -> float:
+    def _interval(self, group: Group, host: str, page: KnownPage) -> float:
         sheet = self.sheet
         if page.is_gone:
             return sheet.max_interval
-        interval = min(max(self.policy.interval(page), sheet.min_interval), sheet.max_interval)
+        interval = self.policy.interval(page, self._outlook(group, host, page))
+        interval = min(max(interval, sheet.min_interval), sheet.max_interval)
         return max(min(interval, _MISSED_AFTER), sheet.min_interval) if page.missing else interval
+
+    def _outlook(self, group: Group, host: str, page: KnownPage) -> Outlook:
+        belief: Belief = believed(learning.prior(group, host, page.kind), page.evidence)
+        weight = 2.0 ** (_USUAL_LEVEL - min(page.level, LEVELS - 1)) if self.sheet.weighs else 1.0
+        price = self._price.now(self._usual, self.sheet.mean_interval)
+        return Outlook(belief, weight, learning.signals_of(group, host), price, self.sheet.max_interval)
 
     def applied(self) -> None:
         """A group that staged something is kept."""
@@ -201,13 +276,15 @@ class RevisitSchedule(Provider[RevisitSheet]):
             return 0
         if self._planned is not None:
             self._plan(now)
-        room = self._room(waiting)
+        room = self._affordable(now, self._room(waiting))
         if room <= 0:
             self._next = max(self._next, now + _ROOM_AFTER)
             return 0
         woken, keys = 0, self._first(now)
         if keys:
             with self.ledger.group() as group:
+                if self.policy.is_priced:
+                    self._usual = learning.usual(group)
                 for key in keys:
                     if woken < room:
                         # It leaves even if its host is not there any more: what stands first must not stay for ever.
@@ -215,8 +292,20 @@ class RevisitSchedule(Provider[RevisitSheet]):
                         woken += self._wake(group, key[_TIME.size :].decode(), now, min(_OF_A_HOST, room - woken))
                 group.count(WOKEN, woken)
                 group.count("discovered", -woken)  # they were when they were new
+                self._price.spend(woken)
+                group.meta(_PRICE, _encode(self._price))
         self._look()
         return woken
+
+    def _affordable(self, now: float, room: int) -> int:
+        """How many known pages may be queued, where this many may for other reasons: with a price, no more than follow from it."""
+        if not self.policy.is_priced:
+            return room
+        if room <= 0:
+            self._price.hold(now)
+            return room
+        self._price.step(now, self.store.counters().get(KNOWN, 0), self.sheet.mean_interval)
+        return min(room, self._price.room)
 
     def _first(self, now: float) -> Sequence[bytes]:
         keys = (key for key, _ in islice(self.store.spaces.scan(SCHEDULE, None), _HOSTS_AT_ONCE))
@@ -232,29 +321,39 @@ class RevisitSchedule(Provider[RevisitSheet]):
         return int((visits + _HEAD_START) * rate) - woken
 
     def _wake(self, group: Group, host: str, now: float, most: int) -> int:
-        """Queue up to so many pages of a host, those that are due longest first."""
-        due = list(islice(group.scan(SCHEDULE, host, _DUE), most + 1))
+        """Queue up to so many pages of a host, those that are due longest first. Pages whose visit is not worth its price yet
+        go back."""
         tasks: list[Task] = []
-        following: float | None = None
-        for key, url in due:
+        following, looked = inf, 0
+        _look_at(group, host, None)
+        for key, url in list(islice(group.scan(SCHEDULE, host, _DUE), _LOOKED_AT + 1)):
             at = _TIME.unpack(key[1 : 1 + _TIME.size])[0]
-            if at > now or len(tasks) == most:
-                following = max(at, now + _AGAIN if at <= now else at)
+            if at > now or len(tasks) == most or looked == _LOOKED_AT:
+                wait = now if looked == _LOOKED_AT and len(tasks) < most else now + _AGAIN
+                following = min(following, at if at > now else wait)
                 break
+            looked += 1
             group.delete(SCHEDULE, host, key)
-            task = self._task(group, host, url.decode("utf-8", "surrogateescape"))
-            if task is not None:
+            task = self._task(group, host, url.decode("utf-8", "surrogateescape"), now)
+            if isinstance(task, Task):
                 tasks.append(task)
-        _look_at(group, host, following)
+            elif task is not None:
+                following = min(following, task)
+        _look_at(group, host, following if following < inf else None)
         group.push(tasks)
         return len(tasks)
 
-    def _task(self, group: Group, host: str, url: str) -> Task | None:
-        """The task of another visit; None where the crawl has lost the page."""
+    def _task(self, group: Group, host: str, url: str, now: float) -> Task | float | None:
+        """The task of another visit; the time to which the visit is put off; None where the crawl has lost the page."""
         page, row = self.kept(group, host, url), self.store.document(url)
         if page is None or row is None:
             drop_page(group, host, url)
             return None
+        if self.policy.is_priced:
+            waits = self._interval(group, host, page)
+            if page.visited_at + waits > now + waits * _SLACK:
+                self._set(group, host, url, 0.0, msgspec.structs.replace(page, waits=waits), page.visited_at + waits)
+                return page.visited_at + waits
         group.put(SCHEDULE, host, _page_key(url), _encode(msgspec.structs.replace(page, due=0.0)))
         return Task(url, host, row.depth, row.source, REVISIT, etag=page.etag, last_modified=page.last_modified)
 
@@ -271,7 +370,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
                     page = KnownPage(
                         visited_at=visited, changed_at=visited, digest=row.digest, is_page=row.mime in HTML_TYPES
                     )
-                    self.put(group, host_of(row.url), row.url, page, visited)
+                    self.put(group, host_of(row.url), row.url, page)
             return
         self._planned = None
         counters = self.store.counters()

@@ -20,7 +20,6 @@ from gossamer.stores.revisits.deleting import forget_known
 from gossamer.stores.revisits.ledger import RevisitLedger
 from gossamer.stores.revisits.policies import FixedInterval, FixedIntervalSheet
 from gossamer.stores.revisits.schedule import SCHEDULE, RevisitSchedule, RevisitSheet
-from gossamer.testing import check_revisit_policy
 from gossamer.testing.clock import FakeClock
 
 EVERY = 1_000.0
@@ -218,19 +217,3 @@ def test_what_never_brought_a_document_and_what_is_no_plain_get_is_not_planned(t
     with crawl.ledger.group() as group:
         group.visited(Visit(task, Response(Outcome.CLIENT_ERROR, 404)), None)
     assert crawl.store.counters().get("revisits:known", 0) == 0
-
-
-def test_the_shipped_policies_keep_the_promises() -> None:
-    check_revisit_policy(FixedInterval(FixedIntervalSheet(every=5.0)))
-
-
-def test_a_policy_that_is_not_pure_is_found() -> None:
-    class Counting:
-        asked = 0
-
-        def interval(self, page: object) -> float:
-            self.asked += 1
-            return float(self.asked)
-
-    with pytest.raises(AssertionError, match="same page"):
-        check_revisit_policy(Counting())
