@@ -10,6 +10,7 @@ gamma with its mean and variance stands for it. What visits added is kept apart 
 later holds for old visits, too. That takes two numbers a page.
 """
 
+from functools import lru_cache
 from math import exp, expm1, inf, log, log1p, sqrt
 
 import msgspec
@@ -166,6 +167,7 @@ def grouped(group: Group, belief: Belief, time: float) -> Group:
     )
 
 
+@lru_cache(maxsize=1024)  # it is asked for every page of a host that is looked at
 def prior_of(group: Group, wider: Belief = USUAL) -> Belief:
     """What is believed of a page of a group before its own visits: the gamma distribution to which the group's means belong, and
     those of a wider group as far as the group has few visits."""

@@ -56,6 +56,8 @@ class _Scheduling:
             self._group.count("pages", -1)
         known = after(before, visit, now)
         if known is not None:
+            if before is None:
+                known = msgspec.structs.replace(known, level=visit.task.level)
             schedule.put(self._group, host, visit.url, known)
             self.has_staged = True
         return True

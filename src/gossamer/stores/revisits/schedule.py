@@ -40,6 +40,7 @@ from gossamer.stores.revisits.pricing import Price
 SCHEDULE = Space("revisits", value_bytes=64 << 10, host_bytes=1 << 40, common_bytes=1 << 40)
 
 _PAGE, _DUE, _HOST = b"p", b"d", b"h"
+_TIMES = Struct(">dd")
 _TIME = Struct(">d")  # in this form the bytes of times that are not negative sort as the times do
 
 #: Pages of one host that are queued at once, and seconds after which the host is looked at for more: the new pages of a host that
@@ -107,6 +108,11 @@ class RevisitSheet(Sheet, frozen=True):
     ] = False
 
 
+def weight_of(level: int) -> float:
+    """The importance of a page that waited at this level; 1 is usual, and each level has half of the one before."""
+    return 2.0 ** (_USUAL_LEVEL - min(level, LEVELS - 1))
+
+
 def _page_key(identity: str) -> bytes:
     return _PAGE + xxh3_128_digest(identity.encode("utf-8", "surrogateescape"))
 
@@ -115,17 +121,17 @@ def _due_key(due: float, page: bytes) -> bytes:
     return _DUE + _TIME.pack(due) + page[1:]
 
 
-def _look_at(group: Group, host: str, due: float | None) -> None:
-    """Look at this host at this time, and not when it was to be before; None for never."""
+def _look_at(group: Group, host: str, times: tuple[float, float] | None) -> None:
+    """Look at this host at the first of these times, and not when it was to be before; none of its pages is due before the second.
+    None: never."""
     before = group.get(SCHEDULE, host, _HOST)
     if before is not None:
-        group.delete(SCHEDULE, None, before + host.encode())
-    if due is None:
+        group.delete(SCHEDULE, None, before[: _TIME.size] + host.encode())
+    if times is None:
         group.delete(SCHEDULE, host, _HOST)
         return
-    packed = _TIME.pack(due)
-    group.put(SCHEDULE, host, _HOST, packed)
-    group.put(SCHEDULE, None, packed + host.encode(), b"")
+    group.put(SCHEDULE, host, _HOST, _TIMES.pack(*times))
+    group.put(SCHEDULE, None, _TIME.pack(times[0]) + host.encode(), b"")
 
 
 def drop_page(group: Group, host: str, url: str) -> None:
@@ -158,6 +164,8 @@ class RevisitSchedule(Provider[RevisitSheet]):
     def __init__(self, sheet: RevisitSheet | None = None) -> None:
         super().__init__(sheet)
         self._next = inf
+        self._since = 0.0
+        """No host is looked at before: the search need not walk over what was."""
         self._planned: bytes | None = None
         """Up to where rows of visits that nobody planned for have been read; None where all are planned."""
         self._begun: tuple[int, int] = (0, 0)
@@ -236,9 +244,11 @@ class RevisitSchedule(Provider[RevisitSheet]):
             group.delete(SCHEDULE, host, _due_key(before, key))
         group.put(SCHEDULE, host, key, _encode(msgspec.structs.replace(page, due=due)))
         group.put(SCHEDULE, host, _due_key(due, key), url.encode("utf-8", "surrogateescape"))
-        looked_at = group.get(SCHEDULE, host, _HOST)
-        if looked_at is None or due < _TIME.unpack(looked_at)[0]:
-            _look_at(group, host, due)
+        data = group.get(SCHEDULE, host, _HOST)
+        looked_at, first = (inf, inf) if data is None else _TIMES.unpack(data)
+        if due < looked_at:
+            _look_at(group, host, (due, min(due, first)))
+            self._since = min(self._since, due)
 
     def _interval(self, group: Group, host: str, page: KnownPage) -> float:
         sheet = self.sheet
@@ -250,7 +260,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
 
     def _outlook(self, group: Group, host: str, page: KnownPage) -> Outlook:
         belief: Belief = believed(learning.prior(group, host, page.kind), page.evidence)
-        weight = 2.0 ** (_USUAL_LEVEL - min(page.level, LEVELS - 1)) if self.sheet.weighs else 1.0
+        weight = weight_of(page.level) if self.sheet.weighs else 1.0
         price = self._price.now(self._usual, self.sheet.mean_interval)
         return Outlook(belief, weight, learning.signals_of(group, host), price, self.sheet.max_interval)
 
@@ -259,8 +269,10 @@ class RevisitSchedule(Provider[RevisitSheet]):
         self._look()
 
     def _look(self) -> None:
-        first = next(self.store.spaces.scan(SCHEDULE, None), None)
+        first = next(self.store.spaces.scan(SCHEDULE, None, start=_TIME.pack(self._since)), None)
         self._next = inf if first is None else _TIME.unpack(first[0][: _TIME.size])[0]
+        if first is not None:
+            self._since = self._next
 
     # -- what is due
 
@@ -308,7 +320,8 @@ class RevisitSchedule(Provider[RevisitSheet]):
         return min(room, self._price.room)
 
     def _first(self, now: float) -> Sequence[bytes]:
-        keys = (key for key, _ in islice(self.store.spaces.scan(SCHEDULE, None), _HOSTS_AT_ONCE))
+        found = self.store.spaces.scan(SCHEDULE, None, start=_TIME.pack(self._since))
+        keys = (key for key, _ in islice(found, _HOSTS_AT_ONCE))
         return [key for key in keys if _TIME.unpack(key[: _TIME.size])[0] <= now]
 
     def _room(self, waiting: int) -> int:
@@ -323,25 +336,41 @@ class RevisitSchedule(Provider[RevisitSheet]):
     def _wake(self, group: Group, host: str, now: float, most: int) -> int:
         """Queue up to so many pages of a host, those that are due longest first. Pages whose visit is not worth its price yet
         go back."""
-        tasks: list[Task] = []
-        following, looked = inf, 0
+        due, first, following = self._due(group, host, now, most)
         _look_at(group, host, None)
-        for key, url in list(islice(group.scan(SCHEDULE, host, _DUE), _LOOKED_AT + 1)):
-            at = _TIME.unpack(key[1 : 1 + _TIME.size])[0]
-            if at > now or len(tasks) == most or looked == _LOOKED_AT:
-                wait = now if looked == _LOOKED_AT and len(tasks) < most else now + _AGAIN
-                following = min(following, at if at > now else wait)
+        tasks: list[Task] = []
+        for at, key, url in due:
+            if len(tasks) == most:
+                first, following = at, now + _AGAIN
                 break
-            looked += 1
             group.delete(SCHEDULE, host, key)
-            task = self._task(group, host, url.decode("utf-8", "surrogateescape"), now)
+            task = self._task(group, host, url, now)
             if isinstance(task, Task):
                 tasks.append(task)
             elif task is not None:
-                following = min(following, task)
-        _look_at(group, host, following if following < inf else None)
+                first, following = min(first, task), min(following, task)
+        if following < inf:
+            _look_at(group, host, (following, min(first, following)))
+            self._since = min(self._since, following)
         group.push(tasks)
         return len(tasks)
+
+    def _due(
+        self, group: Group, host: str, now: float, most: int
+    ) -> tuple[list[tuple[float, bytes, str]], float, float]:
+        """Pages of a host that are due, each with its time and key; the time of the next one, and when to look at that."""
+        data = group.get(SCHEDULE, host, _HOST)
+        start = _DUE if data is None else _DUE + data[_TIME.size :]
+        due: list[tuple[float, bytes, str]] = []
+        # A host stands in the index once, so that nothing of it is staged yet.
+        for key, url in self.store.spaces.scan(SCHEDULE, host, _DUE, start):
+            at = _TIME.unpack(key[1 : 1 + _TIME.size])[0]
+            if at > now:
+                return due, at, at
+            if len(due) == (_LOOKED_AT if self.policy.is_priced else most):
+                return due, at, now + _AGAIN
+            due.append((at, key, url.decode("utf-8", "surrogateescape")))
+        return due, inf, inf
 
     def _task(self, group: Group, host: str, url: str, now: float) -> Task | float | None:
         """The task of another visit; the time to which the visit is put off; None where the crawl has lost the page."""
